@@ -7,10 +7,10 @@ use roundtrip_probe::Manner;
 use crate::outcome::Prediction;
 use crate::way::Way;
 
-/// In round trips: a longer pause ends a flight, and so does the time in which the next one begins.
+/// In round trips: a longer pause ends a flight, as does the time in which the next one begins.
 const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
-/// A flight that is shorter does not show how fast bytes come.
+/// A shorter flight does not show how fast bytes come.
 const LEAST_SEGMENTS: u64 = 4;
 /// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by
 /// how much a flight may differ from it.
@@ -150,9 +150,9 @@ impl Parts {
     }
 }
 
-/// What the body takes once the window is as large as it is, in ms: all of it comes as fast as the
+/// What the body takes once the window has reached its size, in ms: all of it comes as fast as the
 /// fastest of its flights, and the server and the client pause as they did. Flights grow until
-/// then, and a sender that paces them leaves hardly a pause between them.
+/// then, and a sender that paces them leaves hardly any pause between them.
 fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     if body.round_trips == 0 {
         return body.ms();
@@ -216,9 +216,9 @@ impl Flight {
     }
 }
 
-/// If BBR sends and its bandwidth still grows: the pace at which it will go on, in milliseconds for
-/// a byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
-/// (draft-ietf-ccwg-bbr §5.6.2), and that of the last flights shows only afterwards.
+/// If BBR sends and its bandwidth still grows: the pace at which it will continue, in milliseconds
+/// for a byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
+/// (draft-ietf-ccwg-bbr §5.6.2), and the multiple of the last flights shows only afterwards.
 fn startup(flights: &[Flight], rtt: f64) -> Option<f64> {
     let pace = |flight: &Flight| rtt / (STARTUP_GAIN * flight.bytes as f64);
     let follows = |later: &Flight, earlier: &Flight| {

@@ -56,7 +56,7 @@ pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Opt
     let is_one = |ms: f64| (0.75..1.25).contains(&(ms / rtt));
     (used.memory == Memory::EarlyData && is_one(later) && is_one(gap)).then(|| {
         format!(
-            "the server takes early data, and answers {} ms later than it answers today: it waits until the handshake is over, which is what early data is to spare",
+            "the server takes early data, and answers {} ms later than it answers today: it waits until the handshake is over, which is the wait that early data should avoid",
             ms(later)
         )
     })
@@ -78,7 +78,7 @@ fn detour(exchange: &Exchange) -> Option<String> {
         .then(|| "the kept connection was closed before the request".into())
 }
 
-/// The exchanges behind the prediction took another time than the measured ones, as the baseline
+/// The exchanges behind the prediction differed in time from the measured ones, as the baseline
 /// shows.
 fn other_times(baseline: &Line, gap: f64) -> Option<String> {
     let predicted = baseline.predicted?;
@@ -127,7 +127,7 @@ fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
     let waited = |line: &Line| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
         let gap = ms(gap.abs());
-        return format!("{gap} ms that nothing explains which was seen");
+        return format!("{gap} ms that nothing observed explains");
     };
     // The network's time beyond its round trips: bytes in transit.
     let transfer = |line: &Line, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
@@ -154,7 +154,7 @@ fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
             let than = if change > 0.0 { "more" } else { "less" };
             format!("{who} {} ms {than} than today", ms(change.abs()))
         }
-        None => format!("{} ms that nothing explains which was seen", ms(gap.abs())),
+        None => format!("{} ms that nothing observed explains", ms(gap.abs())),
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn first(
     Ok((menu::baseline(&first, family), first))
 }
 
-/// Runs the baseline when it is new neither to this process nor to the server.
+/// Runs the baseline once neither this process nor the server is new to it.
 async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut Budget) -> Vec<Exchange> {
     let mut rehearsals = Vec::new();
     for _ in 0..REHEARSALS {

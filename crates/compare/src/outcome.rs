@@ -219,7 +219,7 @@ impl Kind {
     pub fn title(self) -> &'static str {
         match self {
             Self::Saves => "What would save time here",
-            Self::Idle => "What looks supported, and does not do what it should",
+            Self::Idle => "What looks supported, but has no effect",
             Self::Unsure => "Measured too seldom to tell",
             Self::Nothing => "No difference shown",
             Self::Costs => "What would cost time here",

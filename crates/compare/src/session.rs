@@ -16,7 +16,7 @@ use crate::verdict::Support;
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
-/// What is being done now.
+/// The current step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The way: a strategy in one word, or a command.

@@ -142,7 +142,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Adds a word in a column, with its text beside it.
+    /// Adds a word in a column, with its text next to it.
     fn item(&mut self, word: &str, text: &str) {
         let head = format!("    {word:<width$}", width = INDENT - 4);
         self.wrapped(&head, text, INDENT);

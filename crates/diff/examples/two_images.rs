@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 fn main() {
-    // Before there is any other thread: afterwards it cannot be done.
+    // Before there is any other thread: afterwards this is impossible.
     roundtrip_path::enter_sandbox().unwrap();
     let mut words = std::env::args().skip(1);
     let directory = PathBuf::from(words.next().unwrap_or_else(|| ".".into()));

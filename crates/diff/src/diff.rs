@@ -3,7 +3,7 @@
 use crate::limit::{Broken, Limit, LimitError};
 use crate::{DoctorDiff, ProbeDiff, Provenance, Report};
 
-/// What two reports of one kind differ in.
+/// How two reports of one kind differ.
 #[derive(Debug, Clone)]
 pub enum Diff {
     Probe(Box<ProbeDiff>),
@@ -36,7 +36,7 @@ impl Diff {
         }
     }
 
-    /// The programs that made A and B.
+    /// The versions that made A and B.
     pub fn made(&self) -> (&Provenance, &Provenance) {
         let made = match self {
             Self::Probe(diff) => &diff.made,
@@ -45,7 +45,7 @@ impl Diff {
         (&made.0, &made.1)
     }
 
-    /// The limits that it breaks, each with the value that does.
+    /// The limits that it breaks, each with the value that breaks it.
     pub fn broken<'a>(&self, limits: &'a [Limit]) -> Result<Vec<(&'a Limit, Broken)>, LimitError> {
         let mut broken = Vec::new();
         for limit in limits {

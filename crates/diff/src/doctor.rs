@@ -3,17 +3,17 @@
 use crate::node::Node;
 use crate::{Provenance, ReadError};
 
-/// More than any machine has findings.
+/// No machine has this many findings.
 const MOST_CHECKS: usize = 10_000;
-/// Changes that the answer names.
+/// The number of changes that the answer names.
 const MOST_TOLD: usize = 4;
-/// A longer value is cut there; the changes have it whole.
+/// Longer values are cut here in the answer; the changes have them whole.
 const LONGEST_TOLD: usize = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doctor {
     pub made: Provenance,
-    /// The image that was examined; none is the running machine.
+    /// The image that was examined; `None` for the running machine.
     pub root: Option<String>,
     pub checks: Vec<Check>,
 }
@@ -31,7 +31,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// How bad it is; `None` where that is not known.
+    /// How bad it is; `None` if that is unknown.
     fn rank(&self) -> Option<u8> {
         match self.status.as_str() {
             "good" => Some(0),
@@ -42,12 +42,12 @@ impl Check {
     }
 }
 
-/// Where a finding went from A to B.
+/// How a finding changed from A to B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Worse,
     Better,
-    /// Another value of the same status, or one that cannot be held against the other.
+    /// Another value of the same status, or one that cannot be compared with the other.
     Other,
 }
 
@@ -61,7 +61,7 @@ impl Turn {
     }
 }
 
-/// A finding that is not the same on both sides.
+/// A finding that differs between the two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub a: Option<Check>,
@@ -80,7 +80,7 @@ impl Change {
         Self { a, b, turn }
     }
 
-    /// The side that is there, B's where both are.
+    /// The finding of the side that has it; B's if both do.
     pub fn check(&self) -> Option<&Check> {
         self.b.as_ref().or(self.a.as_ref())
     }
@@ -88,7 +88,7 @@ impl Change {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoctorDiff {
-    /// The programs that made A and B.
+    /// The versions that made A and B.
     pub made: (Provenance, Provenance),
     pub roots: (Option<String>, Option<String>),
     /// Worse, then better, then the others, each in the order of the reports.
@@ -191,7 +191,7 @@ fn of_id(doctor: &Doctor, id: &str) -> Vec<Check> {
     mine.cloned().collect()
 }
 
-/// Findings of one kind: what is equal is set aside, the rest is laid beside each other in order.
+/// Findings of one kind: equal ones are set aside, the others are paired in order.
 fn held(a: Vec<Check>, mut b: Vec<Check>) -> (usize, Vec<Change>) {
     let mut left = Vec::new();
     let mut same = 0;

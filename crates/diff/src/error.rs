@@ -1,5 +1,5 @@
-//! Why a document is no report that can be compared. Each message fits one line behind the file's
-//! name.
+//! Why a document is not a report that can be compared. Each message fits on one line after the
+//! file's name.
 
 /// The most bytes that are read of one document: the report of some five thousand requests.
 pub const LARGEST: usize = 32 << 20;

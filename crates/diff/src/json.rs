@@ -173,7 +173,7 @@ fn change(change: &Change) -> Value {
     })
 }
 
-/// Microsecond precision; what is no number is `null`.
+/// Microsecond precision; values that are not numbers become `null`.
 fn rounded(value: f64) -> Value {
     // Adding zero turns -0.0 into 0.0.
     json!((value * 1e3).round() / 1e3 + 0.0)

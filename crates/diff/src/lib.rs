@@ -1,8 +1,8 @@
 //! Two reports: what differs between them, what each difference costs, and what is left
 //! unexplained.
 //!
-//! Pure: bytes of two JSON documents come in, values go out, and text, JSON or a page of them. The
-//! documents are those that `docs/json.md` describes, and they may be anybody's: sizes are bounded,
+//! Pure: it takes the bytes of two JSON documents, and returns values, and text, JSON or a page of
+//! them. `docs/json.md` describes the documents. They may come from anybody: sizes are bounded,
 //! types are checked, and words are kept as they came until [`text`] and [`html`] make them safe to
 //! show.
 

@@ -31,7 +31,7 @@ enum Quantity {
     Phase(&'static str),
 }
 
-/// The words are those of the limits of `probe`.
+/// The same names as in the limits of `probe`.
 const QUANTITIES: [(&str, Quantity); 17] = [
     ("worse", Quantity::Worse),
     ("ttfb", Quantity::FirstByte),
@@ -58,14 +58,14 @@ pub enum LimitError {
         "'{0}' is not a limit; write QUANTITY COMPARISON VALUE, as in 'worse > 10%' or 'client > 5ms'"
     )]
     Shape(String),
-    #[error("'{0}' is nothing that can be limited; known: {known}", known = known())]
+    #[error("'{0}' cannot be limited; known: {known}", known = known())]
     Quantity(String),
     #[error(
         "'{0}' is not a value for this quantity; times take us, ms, s or %, counts a number or %"
     )]
     Value(String),
     #[error(
-        "'{0}' cannot be said of two doctor reports; 'worse > 0' counts findings that got worse"
+        "'{0}' does not apply to two doctor reports; 'worse > 0' counts findings that got worse"
     )]
     Doctor(String),
 }
@@ -75,7 +75,7 @@ fn known() -> String {
     names.join(" ")
 }
 
-/// A limit that was missed: by what, and how sure that is.
+/// A limit that was broken: by what value, and how certain that is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Broken(pub String);
 
@@ -107,12 +107,12 @@ impl fmt::Display for Limit {
 }
 
 impl Quantity {
-    /// Counts are no times.
+    /// Counts take no times.
     fn takes(self, bound: Bound) -> bool {
         self != Self::RoundTrips || !matches!(bound, Bound::Ms(_))
     }
 
-    /// A's value and what B has more; `None` where it was not measured.
+    /// A's value, and how much more B has; `None` if it was not measured.
     fn of(self, diff: &ProbeDiff) -> Option<(f64, f64)> {
         let (a, b) = (&diff.figures.0, &diff.figures.1);
         let of = |a: f64, b: f64| (a, b - a);
@@ -147,7 +147,7 @@ impl Limit {
         self.comparison.holds(value, self.bound.value())
     }
 
-    /// What was measured, when the difference breaks this limit. What was not seen breaks nothing,
+    /// The measured value, if the difference breaks this limit. What was not seen breaks nothing,
     /// and what chance can explain is not «worse».
     pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
         let (a, more) = self.quantity.of(diff)?;
@@ -156,7 +156,7 @@ impl Limit {
         }
         let (value, shown) = match self.bound {
             Bound::Share(_) if a == 0.0 && more == 0.0 => (0.0, "nothing more of nothing".into()),
-            // Of nothing any more is more than any share.
+            // More than nothing is more than any share.
             Bound::Share(_) if a == 0.0 => (more * f64::INFINITY, format!("{more:+.3} from none")),
             Bound::Share(_) => (more / a, format!("{:+.1} %", more / a * 100.0)),
             _ if self.quantity == Quantity::RoundTrips => (more, format!("{more:+}")),

@@ -1,12 +1,11 @@
-//! A place in a JSON document that knows its way from the root, so that what is wrong can be told
-//! with its key.
+//! A value in a JSON document that knows its path from the root, so that errors can name its key.
 
 use serde_json::{Map, Value};
 
 use crate::ReadError;
 
 static NULL: Value = Value::Null;
-/// Ten days of milliseconds, and more than any count here: larger numbers are no measurements.
+/// Ten days in milliseconds, and more than any count here: larger numbers are not measurements.
 const LARGEST: f64 = 1e9;
 
 #[derive(Clone, Copy)]
@@ -75,7 +74,7 @@ impl<'a> Node<'a> {
         self.value.is_null()
     }
 
-    /// What stands under the key; nothing where there is none.
+    /// The value under the key; `None` if there is none.
     pub(crate) fn get(&'a self, key: &'a str) -> Result<Self, ReadError> {
         let value = match self.value {
             Value::Object(map) => map.get(key).unwrap_or(&NULL),
@@ -88,7 +87,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The elements; none where there is no list.
+    /// The elements; empty if there is no list.
     pub(crate) fn list(&'a self, most: usize) -> Result<Vec<Self>, ReadError> {
         let values = match self.value {
             Value::Array(values) => values.as_slice(),
@@ -106,7 +105,7 @@ impl<'a> Node<'a> {
         Ok(values.iter().enumerate().map(node).collect())
     }
 
-    /// Keys and what stands under them.
+    /// Keys and their values.
     pub(crate) fn entries(&'a self, most: usize) -> Result<Vec<(&'a str, Self)>, ReadError> {
         let map: &Map<String, Value> = match self.value {
             Value::Object(map) => map,
@@ -167,7 +166,7 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.wrong("true or false"))
     }
 
-    /// A fact in words: a text, a number, yes or no, or a list of them. Nothing is nothing.
+    /// A fact in words: a text, a number, yes or no, or a list of them. `None` if there is none.
     pub(crate) fn words(&self) -> Result<Option<String>, ReadError> {
         let simple = |value: &Value| match value {
             Value::String(text) => Some(text.clone()),

@@ -1,14 +1,14 @@
-//! Numbers and names as text and page both show them.
+//! Numbers and names as both the text and the page show them.
 
 use roundtrip_model::Summary;
 use roundtrip_report::{clean, ms};
 
 use crate::{Part, PartKind, Priced, ProbeDiff};
 
-/// A part that is less of the difference has no line of its own, unless all are wanted.
+/// A part that is a smaller share of the difference has no line of its own, unless all are wanted.
 const LEAST_SHARE: f64 = 0.01;
 
-/// The parts that have a line each, and the smaller ones, which have one together.
+/// The parts that have a line each, and the smaller ones, which share one.
 pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Part>, Vec<&Part>) {
     let least = LEAST_SHARE * diff.difference.ms.abs();
     let always = |kind| matches!(kind, PartKind::RoundTrips | PartKind::Unexplained);
@@ -17,7 +17,7 @@ pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Part>, Vec<&Part>) {
         .partition(|part| all || part.ms.abs() >= least || always(part.kind))
 }
 
-/// How many decimals the numbers of one comparison have, so that they stand below each other.
+/// How many decimals the numbers of one comparison have, so that they line up.
 #[derive(Clone, Copy)]
 pub(crate) struct Decimals(usize);
 
@@ -35,7 +35,7 @@ impl Decimals {
         format!("{value:.*}", self.0)
     }
 
-    /// None for a phase that a side had not.
+    /// Empty for a phase that a side does not have.
     pub(crate) fn maybe(self, value: Option<f64>) -> String {
         value.map_or("none".into(), |value| self.plain(value))
     }
@@ -67,7 +67,7 @@ pub(crate) fn trips(count: f64) -> String {
     format!("{count} {unit}")
 }
 
-/// How many results there are, and how far they lie apart.
+/// How many results there are, and how far apart they lie.
 pub(crate) fn spread(total: &Summary) -> String {
     match total.n {
         1 => "one result".into(),
@@ -93,7 +93,7 @@ pub(crate) fn title(name: &str) -> String {
     known.to_owned()
 }
 
-/// What a finding costs on one side, and in how many runs where not in all.
+/// What a finding costs on one side, and in how many runs if not in all.
 pub(crate) fn price(side: Option<&Priced>) -> String {
     match side {
         None => "none".into(),

@@ -24,10 +24,10 @@ pub use unlike::{FactDiff, FindingDiff, Priced};
 pub struct Probe {
     pub url: String,
     pub made: Provenance,
-    /// Those that succeeded; at least one.
+    /// The runs that succeeded; at least one.
     pub runs: Vec<Run>,
     pub failed: usize,
-    /// Why the first failed that did.
+    /// Why the first failed run failed.
     pub failure: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Stage {
     pub name: String,
     pub ms: f64,
     pub round_trips: f64,
-    /// From its start until the client spoke.
+    /// From its start until the client sent something.
     pub first_sent_ms: Option<f64>,
     pub waited: Waited,
 }
@@ -81,14 +81,14 @@ pub enum Weight {
 }
 
 impl Probe {
-    /// Any run has this phase.
+    /// Whether any run has this phase.
     fn uses(&self, phase: &str) -> bool {
         let mut stages = self.runs.iter().flat_map(|run| &run.stages);
         stages.any(|stage| stage.name == phase)
     }
 
-    /// The middle half of the runs by their totals. Means over them are as robust as medians, and
-    /// unlike medians the parts' sum to that of the whole.
+    /// The middle half of the runs by their totals. Means over them are as robust as medians and,
+    /// unlike medians, add up: the parts sum to the whole.
     fn middle(&self) -> Vec<&Run> {
         let mut runs: Vec<&Run> = self.runs.iter().collect();
         runs.sort_by(|a, b| a.total_ms.total_cmp(&b.total_ms));

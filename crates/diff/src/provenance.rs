@@ -3,7 +3,7 @@
 use crate::ReadError;
 use crate::node::Node;
 
-/// Reports from before these keys existed have none of them.
+/// Reports that are older than these keys have none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {
     /// RFC 3339.

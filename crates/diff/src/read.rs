@@ -1,5 +1,5 @@
-//! From bytes to a report: which document it is, within which bounds. What stands in each document
-//! is left to the modules below.
+//! From bytes to a report: which document it is, and its bounds. The modules below read the content
+//! of each document.
 
 mod facts;
 mod results;
@@ -10,7 +10,7 @@ use crate::error::{LARGEST, MOST_RESULTS};
 use crate::node::Node;
 use crate::{Doctor, Probe, Provenance, ReadError};
 
-/// What is cited of a document that is not understood.
+/// The longest quote from a document that is not understood.
 const LONGEST_CITED: usize = 60;
 
 /// A report that can be compared with one of its own kind.
@@ -30,12 +30,13 @@ impl Report {
     }
 }
 
-/// Reads one document, or results of `probe` line by line. Of several URLs, `url` chooses one.
+/// Reads one document, or results of `probe` line by line. If there are several URLs, `url` chooses
+/// one.
 pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
     if bytes.len() > LARGEST {
         return Err(ReadError::TooLarge);
     }
-    // The parser refuses what is nested deeper than 128 times.
+    // The parser refuses more than 128 levels of nesting.
     let mut stream = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
     let mut values = Vec::new();
     for value in &mut stream {

@@ -1,4 +1,4 @@
-//! The comparison for a terminal: the answer first, then the tables it was made from.
+//! The comparison for a terminal: the answer first, then the tables that support it.
 
 mod doctor;
 mod layout;
@@ -13,7 +13,7 @@ const LABEL: usize = 18;
 const NUMBER: usize = 10;
 /// `A` or `B`.
 const SIDE: usize = 3;
-/// The longest label of a fact, and two blanks.
+/// The longest label of a fact, and two spaces.
 const FACT: usize = 32;
 
 /// How a comparison is to be shown.
@@ -21,7 +21,7 @@ pub struct Page<'a> {
     pub style: Style,
     /// The names of A and B.
     pub files: (&'a str, &'a str),
-    /// Only the paragraph that says what it comes to.
+    /// Only the paragraph with the conclusion.
     pub quiet: bool,
     /// Every fact that differs, and every part.
     pub verbose: bool,
@@ -135,7 +135,7 @@ impl Page<'_> {
         lines
     }
 
-    /// Where the difference comes from; what is too small for a line is summed in one.
+    /// Where the difference comes from; parts that are too small for a line are summed in one.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
         let decimals = Decimals::of(diff);
         let (shown, small) = by_size(diff, self.verbose);
@@ -226,7 +226,7 @@ impl Page<'_> {
     }
 }
 
-/// Round trips on both sides; nothing where there is none.
+/// Round trips on both sides; empty if there are none.
 fn counts(a: f64, b: f64) -> String {
     match (number(a), number(b)) {
         (a, b) if a == b && a == "0" => String::new(),

@@ -48,21 +48,21 @@ impl Area {
     }
 }
 
-/// How a finding bears on latency.
+/// Whether a finding is good or bad for latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// As good as it gets, or nothing to gain.
+    /// Cannot be better, or there is nothing to gain.
     Good,
     /// Works, but time can be gained, or a limit is worth knowing.
     Notice,
     /// Costs time on every connection, or something will not work.
     Problem,
-    /// Could not be found out.
+    /// Could not be determined.
     Unknown,
 }
 
-/// One finding: what was found, what it means, how to change it.
+/// One finding: what was found, what it means, and how to change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// Stable name, kebab-case; several findings may share it (two OpenSSL libraries).
@@ -73,11 +73,11 @@ pub struct Check {
     pub title: &'static str,
     /// What was found.
     pub value: String,
-    /// How it bears on latency.
+    /// Whether it is good or bad for latency.
     pub status: CheckStatus,
     /// What it means for latency.
     pub meaning: String,
-    /// How to change it, where that would help.
+    /// How to change it, if that would help.
     pub change: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl CheckSubject {
         self.found(CheckStatus::Problem, value, meaning)
     }
 
-    /// Not found out: `why` takes the place of the value.
+    /// Not found out: the value is `why`.
     pub(crate) fn unknown(self, why: impl std::fmt::Display, meaning: impl AsRef<str>) -> Check {
         self.found(CheckStatus::Unknown, why.to_string(), meaning)
     }

@@ -1,7 +1,7 @@
 //! The register of checks. A new check is one new file here and one line below.
 //!
-//! A check is a pure function of the scene: it reads, judges and says so, and never fails; what
-//! cannot be found out has status `Unknown`.
+//! A check is a pure function of the scene: it reads, judges and reports, and never fails; what it
+//! cannot find out has status `Unknown`.
 
 mod buffers;
 mod capture;
@@ -30,7 +30,7 @@ use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;
 use crate::scene::ExaminedSystem;
 
-/// Checks of files alone: they apply to a machine and to an image.
+/// Checks that need only files: they apply to a machine and to an image.
 const OF_FILES: [fn(&ExaminedSystem) -> Vec<Check>; 7] = [
     system::examine,
     resolver::examine,

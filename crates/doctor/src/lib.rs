@@ -3,7 +3,7 @@
 //! [`examine`] reads files and asks the kernel, and returns [`Check`]s: what was found, what it
 //! means in milliseconds or round trips, and how to change it. It sends nothing and changes
 //! nothing. The binary parses flags and writes to the terminal; [`render`] and [`DoctorReport`]
-//! give it the text and the JSON.
+//! produce the text and the JSON.
 //!
 //! The parts: `Root` reads files without ever leaving the examined directory, `Probes` holds the
 //! kernel's answers, `ExaminedSystem` combines both, and each file in `checks/` is a pure function

@@ -1,5 +1,5 @@
-//! Tables of the kernel: routes, links, and what it remembers of other hosts. `roundtrip_net` asks
-//! for them, and `roundtrip_wire::netlink` says how messages are laid out.
+//! Tables of the kernel: routes, links, and what it remembers of other hosts. `roundtrip_net`
+//! requests them, and `roundtrip_wire::netlink` describes the layout of messages.
 
 pub(crate) mod links;
 pub(crate) mod metrics;

@@ -1,4 +1,4 @@
-//! What the package manager says is installed: a second opinion beside the libraries' own bytes,
+//! What the package manager says is installed: a second source besides the libraries' own bytes,
 //! and the distribution's name for a version. Reads the databases of Debian and Alpine; RPM's is
 //! binary and not supported.
 

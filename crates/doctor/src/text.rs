@@ -9,14 +9,14 @@ use roundtrip_report::terminal::{Style, Tone, wrap};
 use crate::check::{Check, CheckStatus};
 use crate::report::StatusCounts;
 
-/// Narrower than this nothing can be laid out; wider is hard to read.
+/// Nothing can be laid out in less; more is hard to read.
 const NARROWEST: usize = 30;
 const WIDEST: usize = 110;
 /// Meaning and advice begin under the title.
 const INDENT: usize = 10;
 
-/// Renders the checks for a terminal. Values keep their characters, whatever the locale: they are
-/// to be found again in files.
+/// Renders the checks for a terminal. Values keep their characters, whatever the locale, so that
+/// they can be found in files again.
 pub fn render(checks: &[Check], style: Style) -> String {
     let page = TextPage {
         style: Style {

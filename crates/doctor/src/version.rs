@@ -43,7 +43,7 @@ impl SoftwareVersion {
         self.numbers >= [major, minor, patch]
     }
 
-    /// The numbers that versions are ordered by.
+    /// The numbers that determine the order of versions.
     pub(crate) fn numbers(&self) -> [u32; 3] {
         self.numbers
     }

@@ -1,5 +1,4 @@
-//! Counts the body of a response, decodes it where the client asked for an encoding, and passes it
-//! on.
+//! Counts the body of a response, decodes it if the client asked for an encoding, and passes it on.
 
 use std::io::{self, Write};
 

@@ -53,7 +53,7 @@ impl Connection {
         !matches!(self, Self::H1(_))
     }
 
-    /// The stream below HTTP/1.1, where one is.
+    /// The stream below HTTP/1.1, if the connection has one.
     pub fn stream(&mut self) -> Option<&mut dyn Stream> {
         match self {
             Self::H1(stream) => Some(stream.as_mut()),

@@ -98,7 +98,7 @@ impl HttpError {
 }
 
 impl From<io::Error> for HttpError {
-    /// TLS errors travel through byte streams as `io::Error`; here they come out again.
+    /// TLS errors travel through byte streams as `io::Error`; this unwraps them.
     fn from(error: io::Error) -> Self {
         match roundtrip_tls::TlsError::from(error) {
             roundtrip_tls::TlsError::Io(io) => Self::Io(io),

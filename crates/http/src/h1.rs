@@ -49,7 +49,7 @@ pub(crate) async fn exchange(
     head.describe(facts, &framing);
     let mut body = Body::new(facts, run.decode, run.sink);
     reader.body(&framing, &mut body).await?;
-    // What nobody asked for would be taken for the next answer.
+    // Unrequested bytes would be taken for the next response.
     body.facts.keep_alive &= reader.buffer.is_empty();
     body.finish()
 }
@@ -76,7 +76,8 @@ impl Reader<'_> {
         if request.expects_continue() {
             self.stream.write_all(head.as_bytes()).await?;
             self.stream.flush().await?;
-            // A `100 Continue` answers the head, not the request: it is no first byte.
+            // A `100 Continue` answers the head, not the request: it does not count as the first
+            // byte.
             self.begun = true;
             let began = self.recorder.now();
             early_answer = timeout(CONTINUE_WAIT, self.head(facts))
@@ -184,8 +185,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads more of a body of which `got` bytes have come. The error of a connection that the peer
-    /// reset says so.
+    /// Reads more of a body of which `got` bytes have come. If the peer reset the connection, the
+    /// error says so.
     async fn fill_body(&mut self, got: u64, expected: Option<u64>) -> Result<usize, HttpError> {
         match self.fill().await {
             Err(HttpError::Io(error)) if is_reset(&error) => Err(HttpError::BodyReset {

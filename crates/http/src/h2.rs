@@ -93,7 +93,7 @@ impl Session {
         self.driver().start();
     }
 
-    /// Carries one request, beside others that begin and end at any time.
+    /// Carries one request, alongside others that begin and end at any time.
     pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
         let asked = self.ask(&mut run);
         self.start();
@@ -150,7 +150,7 @@ impl Session {
         })
     }
 
-    /// Prefers the error of the stream below to what it did to HTTP/2. `heard`: the answer had
+    /// Prefers the error of the stream below to its effect on HTTP/2. `heard`: the response had
     /// begun.
     fn explain(&self, error: HttpError, heard: bool) -> HttpError {
         let HttpError::H2(error) = error else {
@@ -181,7 +181,7 @@ struct SentRequest {
     awaited: Awaited,
 }
 
-/// A response whose HEADERS are awaited. Dropped, they no longer are.
+/// A response whose HEADERS are awaited until this is dropped.
 struct Awaited {
     headers: HeadersObserver,
     stream: u32,
@@ -194,7 +194,7 @@ impl Drop for Awaited {
 }
 
 impl SentRequest {
-    /// From the request's departure to the response's end.
+    /// Follows the request from its departure to the end of the response.
     async fn carry(mut self, run: RequestRun<'_>, heard: &mut bool) -> Result<(), HttpError> {
         upload(self.upload, run.request, run.facts).await?;
         run.recorder.departed_since(self.queued, run.request);
@@ -218,8 +218,7 @@ async fn upload(
     request: &Request,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
-    // The driver writes when it is polled. It is given the time, so that the request has left when
-    // that is recorded.
+    // Yielding lets the driver write, so that the request has left before that is recorded.
     tokio::task::yield_now().await;
     let mut rest = request.body.clone();
     while !rest.is_empty() {
@@ -308,12 +307,12 @@ async fn receive(
     }
 }
 
-/// The stream, or the connection below.
+/// Names what was reset: the stream, or the connection below.
 fn what_was_reset(error: &::h2::Error) -> Option<String> {
     if let Some(reason) = error.reason().filter(|_| error.is_reset()) {
         return Some(format!("stream ({reason:?})"));
     }
-    // The end of the connection is a broken pipe to the `h2` crate.
+    // The `h2` crate reports the end of the connection as a broken pipe.
     let kind = error.get_io()?.kind();
     let is_reset = matches!(
         kind,

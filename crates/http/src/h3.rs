@@ -35,14 +35,14 @@ const CLOSE_WAIT: Duration = Duration::from_millis(5);
 /// RFC 9114 §8.1.
 const H3_NO_ERROR: u64 = 0x100;
 
-/// A client's HTTP/3 connection. Dropped, it is closed.
+/// A client's HTTP/3 connection. Dropping it closes the connection.
 pub struct Quic {
     endpoint: Endpoint,
     client: H3Client,
     gauge: Arc<QuicGauge>,
 }
 
-/// A view of a QUIC connection beside the exchange that runs on it.
+/// A view of a QUIC connection while an exchange runs on it.
 pub struct QuicGauge {
     connection: Connection,
     datagrams: Arc<DatagramRecorder>,
@@ -54,8 +54,8 @@ pub struct QuicGauge {
 }
 
 impl Quic {
-    /// Begins to open a connection. An address token is shown only where a ticket may be: both let
-    /// the server recognise the client.
+    /// Begins to open a connection. It sends an address token only where it may send a ticket: both
+    /// let the server recognise the client.
     pub fn begin(
         peer: SocketAddr,
         socket: UdpSocket,
@@ -117,7 +117,7 @@ impl Quic {
         all(runs.into_iter().map(|run| self.exchange(run)), ended).await;
     }
 
-    /// Carries one request, beside others that begin and end at any time. A request that left as
+    /// Carries one request, alongside others that begin and end at any time. A request that left as
     /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
     /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
@@ -136,7 +136,7 @@ impl Drop for Quic {
     }
 }
 
-/// Why a UDP socket could not be connected, in the words of a connection that could not be opened.
+/// Reports a UDP socket that could not be connected as a connection that could not be opened.
 fn unroutable(error: io::Error) -> HttpError {
     match error.kind() {
         why @ (io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable) => {
@@ -190,14 +190,14 @@ impl QuicGauge {
         }
     }
 
-    /// Prefers why the connection closed to what that did to a stream, unless the server said that
-    /// it did nothing.
+    /// Prefers the reason for the close to its effect on a stream, unless the server said that it
+    /// did not act on the request.
     fn reason(&self, error: HttpError) -> HttpError {
         match (self.connection.close_reason(), error) {
             (Some(CloseReason::Reset), HttpError::BodyCutShort { .. }) => {
                 self.closed(CloseReason::Reset)
             }
-            // With an error, the close is no end.
+            // A close with an error code resets the body.
             (
                 Some(CloseReason::Application { code, .. }),
                 HttpError::BodyCutShort { got, expected },
@@ -217,7 +217,7 @@ impl QuicGauge {
         HttpError::Quic(QuicError::new(reason, self.verifier.refusal()))
     }
 
-    /// Waits until the handshake is over, where a request may leave before. False if it failed.
+    /// Waits until the handshake is over if a request may leave before that. False if it failed.
     pub async fn proven(&self) -> bool {
         !self.offered_early || self.connection.connected().await.is_ok()
     }
@@ -256,7 +256,7 @@ impl QuicGauge {
         }
     }
 
-    /// The smallest round trip seen, once there was one.
+    /// The smallest round trip seen, if there was one.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.connection.stats()?.min_rtt
     }

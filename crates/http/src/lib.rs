@@ -1,10 +1,10 @@
 //! Exchanges over HTTP/1.1, 2 or 3, with every boundary written on the timeline.
 //!
 //! A [`Connection`] carries one [`RequestRun`] after another, or several at once, and fills
-//! [`HttpFacts`](roundtrip_model::HttpFacts); the body goes to a [`Sink`]. What leaves when is
-//! decided here: a request shares its flight with a Finished or with early data. An [`Opening`]
-//! brings a connection up: TLS over a socket, QUIC, or both side by side. A [`SharedConnection`] is
-//! asked by many tasks at any time.
+//! [`HttpFacts`](roundtrip_model::HttpFacts); the body goes to a [`Sink`]. This crate decides what
+//! leaves when: a request shares its flight with a Finished or with early data. An [`Opening`]
+//! brings a connection up: TLS over a socket, QUIC, or both side by side. A [`SharedConnection`]
+//! serves many tasks at once.
 
 mod body;
 mod connection;

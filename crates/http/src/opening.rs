@@ -1,5 +1,5 @@
-//! From addresses to a connection that speaks HTTP: TLS over a stream, or QUIC. Which way is tried
-//! with which offer is the caller's choice; `race` tries both side by side.
+//! Opens a connection that speaks HTTP to one of several addresses: TLS over a stream, or QUIC. The
+//! caller chooses between them and chooses the offer; `race` tries both side by side.
 
 mod error;
 mod quic;
@@ -18,7 +18,7 @@ pub use error::OpenError;
 pub use race::{Raced, race};
 pub use transport::Transport;
 
-/// What every way to a peer has in common.
+/// The settings that every way to a peer shares.
 #[derive(Clone, Copy)]
 pub struct Opening<'a> {
     /// The peer, as its certificate knows it.
@@ -30,15 +30,15 @@ pub struct Opening<'a> {
     pub recorder: &'a Recorder,
 }
 
-/// What is spoken over a stream.
+/// The protocol that is spoken over a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamProtocol {
     pub tls: Option<Offer>,
-    /// The request may leave before the handshake is over, where a ticket allows it.
+    /// The request may leave before the handshake is over, if a ticket allows it.
     pub early_data: bool,
     /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
     pub prior_knowledge: bool,
-    /// The protocol that is insisted on.
+    /// The only protocol that is accepted.
     pub insists: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ pub struct Opened {
     pub early_data: bool,
 }
 
-/// What is learnt while a connection is opened, also where that fails.
+/// What is learnt while a connection is opened, even if that fails.
 #[derive(Default)]
 pub struct OpeningFacts {
     pub attempts: Vec<Attempt>,
@@ -80,7 +80,7 @@ impl Opening<'_> {
             .await
     }
 
-    /// TLS, where it is wanted, and the protocol that both sides agree on. `gauge` watches the
+    /// Speaks TLS, if it is wanted, and the protocol that both sides agree on. `gauge` watches the
     /// socket below.
     pub async fn over_stream(
         &self,

@@ -75,7 +75,8 @@ impl Request {
         Ok(head)
     }
 
-    /// The size of a head that is not sent as text: that of the text which curl makes of it first.
+    /// The size of a head that is not sent as text: the size of the text that curl makes of it
+    /// first.
     pub(crate) fn modern_size(&self) -> Result<u64, HttpError> {
         let shorter = "HTTP/1.1".len() - "HTTP/2".len();
         Ok((self.head()?.len() - shorter) as u64)
@@ -131,7 +132,7 @@ fn shown(what: &str, text: &str) -> String {
     format!("the {what} '{}'", text.chars().take(40).collect::<String>())
 }
 
-/// Refuses what would let a flag or a URL start another header or another request.
+/// Refuses characters that would let a flag or a URL start another header or another request.
 pub fn check_sendable(method: &str, headers: &[(String, String)]) -> Result<(), HttpError> {
     let token = |s: &str| !s.is_empty() && s.bytes().all(is_token);
     if !token(method) {

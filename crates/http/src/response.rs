@@ -1,4 +1,4 @@
-//! What the head of a response says, as HTTP/2 and 3 bring it.
+//! The content of a response's head, as HTTP/2 and 3 deliver it.
 
 use roundtrip_model::HttpFacts;
 
@@ -31,7 +31,7 @@ pub(crate) fn head_size(headers: &http::HeaderMap) -> u64 {
     ("HTTP/2 200 \r\n".len() + lines + "\r\n".len()) as u64
 }
 
-/// What `content-length` says, where it says something.
+/// The value of `content-length`, if there is one.
 pub(crate) fn expected_length(facts: &HttpFacts) -> Option<u64> {
     std::str::from_utf8(facts.header("content-length")?)
         .ok()?

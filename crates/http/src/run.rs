@@ -18,15 +18,15 @@ pub struct RequestRun<'a> {
     pub facts: &'a mut HttpFacts,
 }
 
-/// Records the boundaries of a request beside the bytes that carried them. Where several requests
-/// share a connection, each has its own recorder, and the bytes are on the connection's.
+/// Records the boundaries of a request with the times of the bytes that carried them. If several
+/// requests share a connection, each has its own recorder, and the bytes are on the connection's.
 #[derive(Clone)]
 pub struct RequestRecorder {
     bytes: Recorder,
     own: Recorder,
 }
 
-/// Is told how each of several turns ended, by its index, as it ends.
+/// Is called as each of several turns ends, with its index and its outcome.
 pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
 impl RequestRecorder {
@@ -55,9 +55,9 @@ impl RequestRecorder {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
 
-    /// As `departed`, for a request that was queued at that time. One without a body left with the
-    /// first bytes since: later ones may be acknowledgements only, and the answer may be here
-    /// before this is called.
+    /// Like `departed`, for a request that was queued at that time. A request without a body left
+    /// with the first bytes since: later bytes may be acknowledgements only, and the answer may be
+    /// here before this is called.
     pub(crate) fn departed_since(&self, queued: Moment, request: &Request) {
         if !request.body.is_empty() {
             return self.departed();
@@ -71,7 +71,7 @@ impl RequestRecorder {
         self.write(self.bytes.last(is_received), Event::FirstByte);
     }
 
-    /// As `arrived`, where bytes that came before the request left cannot have been its answer.
+    /// Like `arrived`, but bytes that came before the request left cannot be its answer.
     pub(crate) fn arrived_since_departure(&self) {
         let left = self.own.last(|e| *e == Event::RequestSent);
         let at = self.bytes.last(is_received);
@@ -83,13 +83,13 @@ impl RequestRecorder {
         self.answered_at(self.last_arrival());
     }
 
-    /// As `answered`, with bytes that came at this time.
+    /// Like `answered`, with bytes that came at this time.
     pub(crate) fn answered_at(&self, at: Option<Moment>) {
         let began = self.own.last(|e| *e == Event::FirstByte);
         self.write(at.max(began), Event::Answered);
     }
 
-    /// When bytes came last.
+    /// When the last bytes came.
     pub(crate) fn last_arrival(&self) -> Option<Moment> {
         self.bytes.last(is_received)
     }

@@ -1,4 +1,4 @@
-//! A connection of HTTP/2 or 3 that many tasks use at any time. There are as many slots as the peer
+//! An HTTP/2 or HTTP/3 connection that many tasks use at once. It has as many slots as the peer
 //! allows.
 
 mod slots;
@@ -32,8 +32,8 @@ enum Carrier {
 }
 
 impl Connection {
-    /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream comes
-    /// back.
+    /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream is
+    /// returned.
     pub fn share(self) -> Result<SharedConnection, Box<dyn Stream>> {
         let (carrier, count) = match self {
             Self::H1(stream) => return Err(stream),
@@ -72,7 +72,7 @@ impl SharedConnection {
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
             Carrier::H2(session) => session.is_open() && !session.is_going_away(),
-            // That an HTTP/3 server is going away is reported to the next request.
+            // The next request learns that an HTTP/3 server is going away.
             Carrier::H3(quic) => quic.is_open(),
         }
     }

@@ -6,7 +6,7 @@ use roundtrip_origin::{Knobs, Origin};
 #[derive(Parser)]
 #[command(
     name = "origin",
-    about = "A test server with every knob on the other side"
+    about = "A test server with a knob for every behaviour"
 )]
 struct Line {
     #[command(flatten)]

@@ -2,12 +2,12 @@
 //!
 //! # Whose time is whose
 //!
-//! **The CPU time of a side** is that of its threads, in nanoseconds, and what interrupts took on
-//! its core beside them. Which interrupts are beside them depends on the kernel. Most kernels
-//! charge an interrupt to the thread that it interrupts, and only what was left to `ksoftirqd` to
-//! another one: its time is added. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts all interrupts
-//! separately: there the core's `softirq` and `irq` are added. A trial finds out which of the two
-//! runs ([`readings::counts_apart`]).
+//! **The CPU time of a side** is the time of its threads, in nanoseconds, plus the interrupts on
+//! its core that are not in that time. Which interrupts those are depends on the kernel. Most
+//! kernels charge an interrupt to the thread that it interrupts, and only what was left to
+//! `ksoftirqd` to another one: its time is added. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts
+//! all interrupts separately: there the core's `softirq` and `irq` are added. A trial finds out
+//! which of the two runs ([`readings::counts_apart`]).
 //!
 //! **Not counted** are interrupts that strike the idle core of a kernel that does not count them
 //! separately: they belong to the idle task. Nor is the work of going idle and waking up. The time

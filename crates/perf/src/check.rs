@@ -1,4 +1,4 @@
-//! Whether a plan can be carried out: by the engines that this program has, and over its path.
+//! Whether a plan can be carried out: by the engines of this program, and over its path.
 
 use crate::engine::{self, Job, Pulse};
 use crate::error::PlanError;
@@ -27,13 +27,13 @@ impl PerfPlan {
             return Err(PlanError::Contradiction {
                 one: "one core for the sender",
                 other: "the same core for the receiver",
-                why: "neither's cost could be told; name two, or --pin none",
+                why: "neither's cost could be measured; name two, or --pin none",
             });
         }
         Ok(())
     }
 
-    /// What one side of an arm has to know.
+    /// The job of one side of an arm.
     pub fn job(&self, arm: &Arm, role: SideRole, pulse: &Pulse) -> Job {
         let is_sender = role == self.work.sender();
         Job {

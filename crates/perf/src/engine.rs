@@ -93,7 +93,7 @@ pub struct SideReport {
 }
 
 /// What was sent and received for it, during the whole life of the connections. `None` if an engine
-/// cannot know.
+/// does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireCounters {
     pub packets_sent: Option<u64>,

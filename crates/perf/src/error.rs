@@ -51,7 +51,7 @@ pub enum PerfError {
     S2n(#[from] s2n_quic::connection::Error),
     #[error("a stream ended before its time: {0}")]
     Stream(String),
-    #[error("nothing came for {}: the other side has stopped, or cannot be reached", seconds(.0))]
+    #[error("nothing came for {}: the peer has stopped, or cannot be reached", seconds(.0))]
     Silence(Duration),
     #[error("the server could not: {0}")]
     Peer(String),
@@ -68,14 +68,14 @@ pub enum PlanError {
         "`{text}` is not a way to carry bytes; an arm is tcp, tls or quic with knobs, as in quic+ack10+gso1"
     )]
     Arm { text: String },
-    #[error("`{arm}`: {knob} says nothing to {transport}; it concerns {concerns}")]
+    #[error("`{arm}`: {knob} does not apply to {transport}, only to {concerns}")]
     Foreign {
         arm: String,
         knob: &'static str,
         transport: &'static str,
         concerns: &'static str,
     },
-    #[error("--{knob} concerns none of the arms that run; it is for {concerns}")]
+    #[error("--{knob} applies to none of the arms, only to {concerns}")]
     Idle {
         knob: &'static str,
         concerns: &'static str,
@@ -95,7 +95,7 @@ pub enum PlanError {
         most: u64,
         given: u64,
     },
-    #[error("the arm `{0}` is there twice")]
+    #[error("the arm `{0}` is given twice")]
     Twice(String),
     #[error("{one} and {other} exclude each other: {why}")]
     Contradiction {
@@ -105,9 +105,9 @@ pub enum PlanError {
     },
     #[error("this process may not run on CPU {core}; it may on {allowed}")]
     Core { core: usize, allowed: String },
-    #[error("the path cannot be: --{0}")]
+    #[error("the path is impossible: --{0}")]
     Word(#[from] WordError),
-    #[error("`{text}` is no {what}; {how}")]
+    #[error("`{text}` is not a valid {what}; {how}")]
     Value {
         what: &'static str,
         text: String,
@@ -116,7 +116,7 @@ pub enum PlanError {
 }
 
 impl PerfError {
-    /// Whether the user can correct it.
+    /// Whether it is the user's mistake.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Plan(_))
     }

@@ -1,4 +1,4 @@
-//! An outcome as the document `roundtrip/perf/1`. Keys may be added, none renamed. Unknown values
+//! An outcome as the document `roundtrip/perf/1`. Keys may be added, never renamed. Unknown values
 //! are null.
 
 use roundtrip_model::{Histogram, Summary};

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! [`PerfPlan`] says what is measured, and is checked for contradictions. An [`Engine`] is one
-//! implementation of one transport. [`Usage`] says what a side cost, and what counts as its cost;
-//! [`Bottleneck`] what limited the rate. `path` emulates paths; `net` has sockets and thread
+//! implementation of one transport. [`Usage`] is the cost of a side, and defines what counts;
+//! [`Bottleneck`] is what limited the rate. `path` emulates paths; `net` has sockets and thread
 //! clocks.
 
 mod account;

@@ -125,7 +125,7 @@ impl PerfArmOutcome {
     }
 
     /// The time of either side's core that was neither idle nor counted, in the unit of the
-    /// outcome: the median of the rounds. At most so much is missing in the cost of the side.
+    /// outcome: the median of the rounds. The cost of the side lacks at most this much.
     pub(crate) fn uncounted(&self, work: &Work) -> [Option<f64>; 2] {
         let of = |usage: &dyn Fn(&Visit) -> Usage| {
             let of_visit = |visit: &Visit| {

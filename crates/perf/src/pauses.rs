@@ -16,7 +16,7 @@ impl Pauses {
         if bytes == self.bytes {
             return;
         }
-        // The time before the end is no pause if nothing more came: everything has arrived.
+        // The time before the end is not a pause if nothing more came: everything has arrived.
         if let Some(since) = self.since {
             self.longest = self.longest.max(elapsed.saturating_sub(since));
         }

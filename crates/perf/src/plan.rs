@@ -107,7 +107,7 @@ impl Pin {
 }
 
 impl Terrain {
-    /// The terrain with these words of a path. With an MTU alone it is a bare wire.
+    /// The terrain with these words of a path. If there is only an MTU, it is a bare wire.
     pub fn described(words: &[(&str, String)], offload: Option<bool>) -> Result<Self, PlanError> {
         let mut scratch = roundtrip_path::Path::builder();
         let mut mtu = DEFAULT_MTU;

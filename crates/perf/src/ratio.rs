@@ -28,7 +28,7 @@ impl CostRatio {
         let logarithms = tls.iter().zip(own).map(|(tls, own)| (tls.ln(), own.ln()));
         let pairs: Vec<(f64, f64)> = logarithms.collect();
         let interval = Saving::of(&pairs, &mut Random::seeded(0)).map(|saving| RatioInterval {
-            // The quotient of medians may lie outside of what the pairs say.
+            // The quotient of medians may lie outside the range of the pairs.
             low: saving.low.exp().min(ratio),
             high: saving.high.exp().max(ratio),
             pairs: saving.pairs,

@@ -7,8 +7,8 @@
 //! client: the work, by the arm's engine
 //!                                      server: {"done":{…}}, or at any time {"failed":"…"}
 //! ```
-//! The server serves one client after the other and trusts none: arms and work are checked as if
-//! they had been typed, lines are short, and reads have a timeout.
+//! The server serves one client at a time and trusts none: arms and work are checked as if they had
+//! been typed, lines are short, and reads have a timeout.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -249,7 +249,7 @@ impl Talk {
         sent.map_err(PerfError::io("the conversation broke"))
     }
 
-    /// Reads a message; `None` if the other side has closed.
+    /// Reads a message; `None` if the peer has closed.
     fn hear<T: for<'a> Deserialize<'a>>(&mut self) -> Result<Option<T>, PerfError> {
         let mut line = Vec::new();
         self.reader

@@ -8,7 +8,7 @@ use crate::plan::{Arm, PerfPlan};
 use crate::scene::PerfScene;
 use crate::stop::Stop;
 
-/// What is under way.
+/// The measurement in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct PerfProgress<'a> {
     pub arm: &'a Arm,

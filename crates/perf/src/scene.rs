@@ -33,7 +33,7 @@ struct PerfSceneParts {
 impl PerfScene {
     /// The process must be in its sandbox ([`roundtrip_path::enter_sandbox`]), or privileged.
     pub fn build(terrain: &Terrain) -> Result<Self, PerfError> {
-        // Tried here, before anything is measured, and where there is a loopback.
+        // Tried before anything is measured, where there is a loopback.
         readings::counts_apart();
         Ok(Self(Arc::new(PerfSceneParts {
             path: path(terrain)?,
@@ -42,7 +42,7 @@ impl PerfScene {
     }
 
     /// Measures an arm once. `watch` is called with the payload so far and the time. If it is
-    /// stopped, both sides go on unobserved until their work is done.
+    /// stopped, both sides continue unobserved until their work is done.
     pub fn visit(
         &self,
         plan: &PerfPlan,
@@ -79,7 +79,7 @@ impl PerfScene {
                 client,
                 pause: pauses.longest(),
             }),
-            // A timeout says less than the failure of the other side.
+            // A timeout says less than the failure of the peer.
             (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
         }
     }

@@ -10,7 +10,7 @@ use crate::plan::{Amount, Pattern, PerfPlan, Terrain};
 use crate::ratio::RatioInterval;
 use crate::verdict::Bottleneck;
 
-/// What is not counted is told if it is more than this share of a cost.
+/// The uncounted time is mentioned if it is more than this share of a cost.
 const UNCOUNTED_SHARE: f64 = 0.1;
 
 pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
@@ -172,7 +172,7 @@ fn ratio(ratio: Option<f64>, interval: Option<RatioInterval>) -> String {
     ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}{interval}"))
 }
 
-/// What a reader would otherwise take for granted.
+/// Notes on what a reader would otherwise misunderstand.
 pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.interrupted {
@@ -217,7 +217,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     notes.extend(uncounted(outcome));
     if outcome.plan.pin.sender.is_none() {
         notes.push(
-            "No side is kept on a CPU, so interrupts beside its threads are not counted.".into(),
+            "No side is pinned to a CPU, so interrupts outside its threads are not counted.".into(),
         );
     }
     notes
@@ -274,7 +274,7 @@ mod tests {
     use crate::outcome::Visit;
     use crate::outcome::tests::{plan, visit};
 
-    /// A visit whose receiver's core was idle for so many of 1000 ms, 500 of which it worked.
+    /// A visit whose receiver's core was idle for this many of 1000 ms, 500 of which it worked.
     fn woken(idle: u64) -> Visit {
         let core = |idle| Core {
             idle: Duration::from_millis(idle),

@@ -64,7 +64,7 @@ pub(crate) fn judge(sender: &SideReport, receiver: &SideReport) -> Bottleneck {
     Bottleneck::Neither
 }
 
-/// Its threads waited to run, or its core was saturated, and not by us alone.
+/// Its threads waited to run, or its core was saturated, but not only by us.
 fn is_crowded(usage: &Usage) -> bool {
     let waited = usage.waited.unwrap_or_default();
     let full = usage.core.is_some_and(|core| core.share() >= BUSY_SHARE);

@@ -1,4 +1,4 @@
-//! `roundtrip causes`: the catalogue for people and programs. What stands in it belongs to crate
+//! `roundtrip causes`: the catalogue for people and programs. Its content comes from crate
 //! `explain`.
 
 mod near;
@@ -49,7 +49,7 @@ fn unknown(id: &str) -> String {
     }
 }
 
-/// All, by family: id and name, and below the name what it costs as a rule.
+/// All causes, by family: id and name, and below the name the usual cost.
 fn list(style: Style) -> String {
     let widest = all().map(|cause| cause.id.len()).max().unwrap_or(0);
     let column = INDENT + widest + 2;
@@ -130,12 +130,12 @@ fn entry(family: &CauseFamily, cause: &Cause) -> Value {
     })
 }
 
-/// What a line has left beside a column.
+/// The width of a line that remains next to a column.
 fn room(style: Style, column: usize) -> usize {
     style.width.saturating_sub(column).max(20)
 }
 
-/// A word that is too long stands alone.
+/// A word that is too long gets a line to itself.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     Wrap::within(room).keep_words().lines(text)
 }

@@ -1,4 +1,4 @@
-//! A command that is run for the user: its signals, its end, and why it did not run.
+//! A command that is run for the user: its signals, its end, and errors when it cannot run.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
@@ -11,21 +11,21 @@ use tokio::process::Child;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a command may take over ending when it is told to.
+/// How long a command may take to end once it is told to.
 const GRACE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 
-/// Why a command came to no end of its own.
+/// Why a command did not end by itself.
 pub(crate) enum Trouble {
     Failed(String),
-    /// As shells have it: 127 for what is not there, 126 for what does not run.
+    /// As in shells: 127 for a command that is not found, 126 for one that cannot run.
     NotRun {
         code: u8,
         why: String,
     },
 }
 
-/// Runs it to its end and returns its exit code, as a shell tells it. `tick` is called every
+/// Runs it to its end and returns its exit code, as a shell reports it. `tick` is called every
 /// second.
 pub(crate) fn run(
     command: Command,
@@ -38,7 +38,7 @@ pub(crate) fn run(
         .build()
         .map_err(|error| Trouble::Failed(format!("no event loop: {error}")))?;
     runtime.block_on(async {
-        // First the handlers: a signal to all of us must not end us before the command.
+        // Handlers come first: a signal to the group must not end this process before the command.
         let signals = Signals::catch().map_err(failed)?;
         let child = tokio::process::Command::from(command)
             .spawn()
@@ -67,7 +67,8 @@ impl Signals {
 
     /// The next one that has to be passed on.
     async fn next(&mut self) -> Signal {
-        // A terminal sends these two to the command as well, which may go on: a shell, for one.
+        // A terminal sends these two to the command as well, which may ignore them: a shell, for
+        // example.
         let by_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
         loop {
             tokio::select! {
@@ -80,8 +81,8 @@ impl Signals {
     }
 }
 
-/// Waits for its end. Who is told to end us ends the command first, and after a while whether it
-/// wants to or not.
+/// Waits for its end. A signal that ends this process ends the command first; after a grace period
+/// the command is killed.
 async fn see_through(
     mut child: Child,
     mut signals: Signals,
@@ -125,8 +126,8 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 fn not_run(program: &OsStr, error: &io::Error) -> Trouble {
-    // A directory of PATH that is closed to us makes the kernel deny what it merely did not find
-    // (exec(3)).
+    // If a directory of PATH is closed to the user, the kernel reports a command that it did not
+    // find as denied (exec(3)).
     let found = match error.kind() {
         io::ErrorKind::NotFound => false,
         io::ErrorKind::PermissionDenied => can_be_seen(program),

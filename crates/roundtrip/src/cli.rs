@@ -58,13 +58,13 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// What can make a request slow: how it shows, what it costs, what removes it
     Causes(CausesArgs),
-    /// Experiments: what each remedy saves, beside what was published
+    /// Experiments: what each remedy saves, compared with what was published
     Lab(LabArgs),
     /// Who registered names, addresses and numbers: one query, or a list of any length
     Rdap(Box<RdapArgs>),
     /// An authenticating reverse proxy that spends no round trip it can avoid
     Gate(Box<GateArgs>),
-    /// A test server with every knob on the other side
+    /// A test server with a knob for every behaviour
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path
     Path(Box<PathArgs>),

@@ -1,11 +1,12 @@
-//! Ctrl-C: the first gives up what is being measured, and shows what there is; the second ends all.
+//! Ctrl-C: the first one stops the measurement and shows the results so far; the second ends the
+//! process.
 
 use std::io;
 use std::thread;
 
 use tokio::runtime::Builder;
 
-/// From here on there is another thread: whatever wants to be alone has to come first.
+/// From here on there is another thread: whatever needs a single thread has to come first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // Registered here, so that no Ctrl-C comes too early.

@@ -1,4 +1,4 @@
-//! `roundtrip demo`: the table while it fills, then what it teaches and what to try next.
+//! `roundtrip demo`: the table while it fills, then the lesson and what to try next.
 
 mod live;
 
@@ -14,7 +14,7 @@ use crate::output::{Outcome, Stream, failed};
 use crate::provenance::stamped;
 use live::Live;
 
-/// What to type next, and what for.
+/// What to type next, and its purpose.
 const NEXT: [(&str, &str); 3] = [
     ("probe https://example.com", "explains a request of yours"),
     (
@@ -66,7 +66,7 @@ fn measure(args: &DemoArgs) -> Result<Ways, DemoError> {
     Ok(ways)
 }
 
-/// The lesson, and the commands as they can be typed right here.
+/// The lesson, and the commands as the user can type them here.
 fn closing(ways: &Ways, style: &Style) -> String {
     let mut text = String::new();
     let lesson = ways_lesson(ways, style);

@@ -1,5 +1,5 @@
-//! `roundtrip diff`: two files are read, compared and shown. What differs and why is
-//! `roundtrip_diff`'s.
+//! `roundtrip diff`: reads, compares and shows two files. `roundtrip_diff` decides what differs and
+//! why.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -49,13 +49,13 @@ fn load(path: &Path, args: &DiffArgs) -> Result<Report, String> {
     read(&bytes, args.url.as_deref()).map_err(|error| told(path, &error))
 }
 
-/// One line: the file, and what is wrong with it. What it cites of the file may be anything.
+/// One line: the file, and what is wrong with it. It may quote any content of the file.
 fn told(path: &Path, error: &ReadError) -> String {
     let message: String = clean(&error.to_string()).chars().take(400).collect();
     format!("{}: {message}", name(path))
 }
 
-/// As many as a report may have, and one more, which tells that it is larger.
+/// As many bytes as a report may have, and one more, which shows that it is larger.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let from: Box<dyn Read> = if is_stdin(path) {
         Box::new(io::stdin().lock())

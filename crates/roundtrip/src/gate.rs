@@ -1,5 +1,5 @@
-//! `roundtrip gate`: the proxy is in a crate of its own; here is what is asked of it, and how its
-//! answers are told.
+//! `roundtrip gate`: the proxy is a separate crate; here its flags are passed on and its results
+//! are printed.
 
 mod check;
 mod introduction;

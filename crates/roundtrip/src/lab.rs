@@ -65,7 +65,7 @@ fn described(e: &Experiment) -> Value {
 }
 
 fn measure(args: &LabRunArgs) -> Outcome {
-    // Before there is any other thread: afterwards it cannot be done.
+    // Before there is any other thread: afterwards this is impossible.
     if let Err(error) = roundtrip_path::enter_sandbox() {
         return failed(&error);
     }
@@ -170,7 +170,7 @@ fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::LabOutcome]) -> Outcome {
     if good { Outcome::Done } else { Outcome::Failed }
 }
 
-/// One experiment is the document; several are in it.
+/// A single experiment is the document; several are members of it.
 fn document(outcomes: &[roundtrip_lab::LabOutcome]) -> Result<Value, serde_json::Error> {
     match outcomes {
         [one] => serde_json::to_value(one),
@@ -181,13 +181,14 @@ fn document(outcomes: &[roundtrip_lab::LabOutcome]) -> Result<Value, serde_json:
     }
 }
 
-/// The first Ctrl-C ends the measuring, and shows what there is; the second ends all.
+/// The first Ctrl-C stops the measurement and shows the results so far; the second ends the
+/// process.
 fn stop_when_told(stop: &Stop) -> std::io::Result<()> {
     let stop = stop.clone();
     ctrl_c::at_the_first(move || stop.now())
 }
 
-/// What makes the same page again.
+/// The command that makes the same page again.
 fn command(args: &LabRunArgs, file: &Path) -> String {
     let mut words = vec!["roundtrip lab run".to_owned()];
     words.extend(args.experiments.iter().cloned());

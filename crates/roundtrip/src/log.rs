@@ -16,19 +16,19 @@ use tracing::{Event, Metadata, Subscriber};
 use crate::cli::LogLevel;
 use crate::output::Stream;
 
-/// Crates whose events are shown begin with it.
+/// The prefix of crates whose events are shown.
 const OURS: &str = "roundtrip_";
 
 struct Printer(LevelFilter);
 
-/// One event, as `name=value` pairs behind its message.
+/// One event: its message, then `name=value` pairs.
 #[derive(Default)]
 struct Line {
     message: String,
     fields: String,
 }
 
-/// Shows events from now on. The first call decides.
+/// Shows events from now on. Only the first call has an effect.
 pub(crate) fn start(level: LogLevel) {
     let level = match level {
         LogLevel::Off => return,
@@ -36,7 +36,7 @@ pub(crate) fn start(level: LogLevel) {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    // It fails only if it was called before.
+    // It fails only if it was already called.
     let _ = tracing::subscriber::set_global_default(Printer(level));
 }
 

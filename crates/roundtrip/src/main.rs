@@ -1,5 +1,5 @@
-//! The binary: arguments → one call → exit code. Each verb has a file of its own; what they do
-//! lives in crates below.
+//! The binary: arguments → one call → exit code. Each verb has a file; the crates below do the
+//! work.
 
 mod causes;
 mod child;
@@ -64,8 +64,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What was typed. Where it is wrong, clap cites it as it is: what would act on a terminal is cited
-/// without colours.
+/// The typed arguments. Where they are wrong, clap quotes them unchanged, so quotes that could act
+/// on a terminal are printed without colours.
 fn typed() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let acting = |word: std::ffi::OsString| word.to_string_lossy().contains(acts);

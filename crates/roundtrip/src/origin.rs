@@ -1,4 +1,4 @@
-//! `roundtrip origin`: serves until it is told to stop.
+//! `roundtrip origin`: serves until it is stopped.
 
 use std::fmt::Display;
 
@@ -46,7 +46,7 @@ async fn serve(args: OriginArgs) -> Result<(), OriginError> {
     Ok(())
 }
 
-/// Says where it listens, for people or for programs.
+/// Announces the addresses, for people or for programs.
 fn announce(addresses: &dyn Display, json: Option<Value>) {
     let line = json.map_or_else(|| addresses.to_string(), |json| json.to_string());
     Stream::Out.print(line + "\n");

@@ -12,34 +12,34 @@ use crate::cli::Color;
 /// How a verb ended. The exit codes are part of the contract.
 pub(crate) enum Outcome {
     Done,
-    /// The target or a check failed; why was said already.
+    /// The target or a check failed; the reason was already printed.
     Failed,
     Usage(String),
     LimitMissed,
-    /// As a command that was run for the user ended, or why it did not run.
+    /// The exit code of a command that was run for the user, or the code for why it did not run.
     Of(u8),
 }
 
-/// Says why, and that it failed.
+/// Prints the reason, and returns that the verb failed.
 pub(crate) fn failed(why: &dyn Display) -> Outcome {
     say(why);
     Outcome::Failed
 }
 
-/// Says something on standard error.
+/// Prints a message on standard error.
 pub(crate) fn say(what: &dyn Display) {
     note("roundtrip", what);
 }
 
-/// The same, by the name of a verb. What is said may cite what was typed, read or sent, and so is
+/// The same, under the name of a verb. The message may quote what was typed, read or sent, so it is
 /// scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
     Stream::Err.print(format!("{who}: {what}\n"));
 }
 
-/// Puts a report where it is wanted: into a file, or on standard output unless that is to stay
-/// `quiet`. `-` is the latter.
+/// Writes a report to its destination: a file, or standard output unless that is to stay `quiet`.
+/// `-` means standard output.
 pub(crate) fn deliver(
     report: &str,
     is_json: bool,
@@ -58,7 +58,7 @@ pub(crate) fn deliver(
     Ok(())
 }
 
-/// Can a file be written there? Asked before it takes long to have something to write; a pipe or a
+/// Whether a file can be written there. This is checked before a long measurement; a pipe or a
 /// device is not tried.
 pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
@@ -68,7 +68,7 @@ pub(crate) fn can_be_written(path: &Path) -> io::Result<()> {
     opened.map(drop)
 }
 
-/// Ends at Ctrl-C.
+/// Completes at Ctrl-C.
 pub(crate) async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
@@ -83,9 +83,9 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Writes and flushes. A reader that went away is no error: `| head` is a way to use this.
-    /// Output that is lost otherwise, as on a full disk, ends the process: a pipeline must not take
-    /// it for complete.
+    /// Writes and flushes. A reader that went away is not an error, because `| head` is a
+    /// legitimate use. If output is lost otherwise, as on a full disk, the process ends: a pipeline
+    /// must not take it for complete.
     pub(crate) fn print(self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let written = match self {
@@ -99,7 +99,7 @@ impl Stream {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
             Err(error) if self == Self::Out => {
-                // Nobody is left to tell when standard error fails too.
+                // Nothing can be reported if standard error fails too.
                 let _ = writeln!(io::stderr(), "roundtrip: cannot write the output: {error}");
                 std::process::exit(1);
             }
@@ -107,8 +107,8 @@ impl Stream {
         }
     }
 
-    /// Prints JSON. On a terminal, characters that act there are escaped, which to programs is the
-    /// same JSON.
+    /// Prints JSON. On a terminal, characters that act there are escaped, which is the same JSON to
+    /// programs.
     pub(crate) fn print_json(self, json: &str) {
         if self.is_terminal() {
             self.print(clean_json(json));
@@ -124,7 +124,7 @@ impl Stream {
         }
     }
 
-    /// How to write for whoever reads this stream.
+    /// The style for the reader of this stream.
     pub(crate) fn style(self, when: Color) -> Style {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var("TERM").is_ok_and(|t| t == "dumb");
@@ -155,7 +155,7 @@ impl Stream {
         }
     }
 
-    /// How many lines the terminal shows; none where that cannot be told.
+    /// How many lines the terminal shows; 0 if that is unknown.
     pub(crate) fn rows(self) -> usize {
         let rows = match self {
             Self::Out => roundtrip_net::terminal_height(&io::stdout()),
@@ -164,7 +164,7 @@ impl Stream {
         rows.unwrap_or_default()
     }
 
-    /// Whether lines can be drawn over: the terminal moves its cursor, and no line of ours is wider
+    /// Whether lines can be redrawn: the terminal can move its cursor, and no line of ours is wider
     /// than it.
     pub(crate) fn draws(self) -> bool {
         let moves = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
@@ -181,14 +181,14 @@ fn speaks_unicode() -> bool {
         .iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.is_empty());
-    // Without any locale, what reads the output is most likely modern.
+    // Without any locale, the reader of the output is most likely modern.
     locale.is_none_or(|l| {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8") || (l != "c" && l != "posix" && !l.contains('.'))
     })
 }
 
-/// A frame in the place of the last one, line by line, so that nothing flickers.
+/// A frame that replaces the last one, line by line, so that nothing flickers.
 pub(crate) fn over(last: &str, frame: &str) -> String {
     let mut text = match last.lines().count() {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! The page that `--html` asks for: where it is written.
+//! Writes the page that `--html` asks for.
 
 use std::fmt::Display;
 use std::fs;
@@ -8,12 +8,12 @@ use roundtrip_report::clean;
 
 use crate::output::{self, Outcome, Stream, failed};
 
-/// Said before minutes are spent on measuring.
+/// Checked before minutes are spent on measuring.
 pub(crate) fn can_be_written(file: &Path) -> Result<(), String> {
     output::can_be_written(file).map_err(|error| trouble(file, &error))
 }
 
-/// Writes it, and says so unless that is to stay `quiet`.
+/// Writes it, and reports that unless it is to stay `quiet`.
 pub(crate) fn deliver(file: &Path, page: &str, quiet: bool) -> Result<(), Outcome> {
     fs::write(file, page).map_err(|error| failed(&trouble(file, &error)))?;
     if !quiet {

@@ -1,5 +1,5 @@
-//! `roundtrip path`: a command at the near end of an emulated path, and if asked a server at its
-//! far end. Here is the order of things; each of them has a file.
+//! `roundtrip path`: a command at the near end of an emulated path and, if requested, a server at
+//! its far end. This file has the sequence of steps; each step has a file.
 
 mod account;
 mod far_end;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PathArgs) -> Outcome {
     }
 }
 
-/// Why the command was not run, or its account not given.
+/// Why the command was not run, or its account not printed.
 enum Ending {
     Usage(String),
     Failed(String),
@@ -42,7 +42,7 @@ enum Ending {
 fn enact(args: &PathArgs) -> Result<u8, Ending> {
     let builder = described(args)?;
     let knobs = far_end::knobs(args)?;
-    // Before the first thread: an ordinary user's threads may then go inside.
+    // Before the first thread: only then can an ordinary user's threads enter.
     enter_sandbox().map_err(|error| ending(&error))?;
     let mut path = builder.build().map_err(|error| ending(&error))?;
     if let Err(error) = path.client().check_names() {
@@ -73,13 +73,11 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     finish(path, args, status)
 }
 
-/// What lies beyond the host is the host's to open.
+/// Only the host's administrator can open what lies beyond the host.
 fn warn_of_uplink(args: &PathArgs) {
     let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
     if !args.quiet && forwards.is_ok_and(|text| text.trim() == "0") {
-        tell(
-            "--uplink: this host forwards nothing, so its own addresses are reached and no others",
-        );
+        tell("--uplink: this host forwards nothing, so only its own addresses can be reached");
     }
 }
 
@@ -112,7 +110,7 @@ fn described(args: &PathArgs) -> Result<Builder, Ending> {
     Ok(builder)
 }
 
-/// What cannot be is the user's to change; what the system refuses is not.
+/// An impossible request is the user's mistake; a refusal of the system is not.
 fn ending(error: &PathError) -> Ending {
     let text = chain(error);
     match error {
@@ -127,7 +125,7 @@ fn ending(error: &PathError) -> Ending {
     }
 }
 
-/// An error with what lies below it, but for a refusal, which has said all.
+/// An error with its sources; a refusal alone, because it is complete.
 fn chain(error: &PathError) -> String {
     let refused = matches!(
         error,
@@ -139,7 +137,7 @@ fn chain(error: &PathError) -> String {
     }
 }
 
-/// Standard output is the command's.
+/// Standard output belongs to the command.
 fn tell(text: impl Display) {
     say(&text);
 }

@@ -1,4 +1,4 @@
-//! `roundtrip perf`: what is meant by the flags, the measuring, the report.
+//! `roundtrip perf`: interprets the flags, measures, and reports.
 
 mod far;
 mod head;
@@ -15,8 +15,8 @@ use crate::qlog;
 use crate::status::{PACE, Status};
 use crate::{ctrl_c, page};
 
-/// What is measured where nothing was named. TLS stands there twice: QUIC is compared with equal
-/// writes, and the longer ones are the cheapest way to use TLS.
+/// The default arms. TLS occurs twice: QUIC is compared with equal writes, and the longer ones are
+/// the cheapest way to use TLS.
 const ALL: [&str; 4] = ["tcp", "tls", "tls+write256k", "quic"];
 
 pub(crate) fn run(args: &PerfArgs) -> Outcome {
@@ -33,7 +33,7 @@ fn here(args: &PerfArgs) -> Outcome {
         Ok(plan) => plan,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
-    // Before there is any other thread: afterwards it cannot be done.
+    // Before there is any other thread: afterwards this is impossible.
     if let Err(error) = roundtrip_path::enter_sandbox() {
         return failed(&error);
     }
@@ -43,7 +43,7 @@ fn here(args: &PerfArgs) -> Outcome {
 }
 
 fn meant(args: &PerfArgs) -> Result<PerfPlan, PlanError> {
-    // Where the system does not tell, no side is kept anywhere.
+    // If the system does not say, no side is pinned.
     let allowed = allowed_cpus().unwrap_or_default();
     let pin = args.pin.unwrap_or_else(|| Pin::among(&allowed));
     pin.check(&allowed)?;

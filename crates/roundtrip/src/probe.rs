@@ -1,4 +1,4 @@
-//! `roundtrip probe`: flags become options, exchanges become reports.
+//! `roundtrip probe`: turns flags into options, and exchanges into reports.
 
 mod meaning;
 mod progress;

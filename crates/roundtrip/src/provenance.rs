@@ -1,4 +1,4 @@
-//! When, where, by which program and by which command line something was measured: the same in
+//! When, where, by which program and with which command line something was measured: the same in
 //! every JSON document and on every page. Secrets in the command line are masked.
 
 mod mask;
@@ -17,7 +17,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 static BEGAN: OnceLock<SystemTime> = OnceLock::new();
 
-/// Notes the time; called once, before anything else.
+/// Records the time; called once, before anything else.
 pub(crate) fn begin() {
     began();
 }
@@ -41,7 +41,8 @@ pub(crate) fn members() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// The document with them after its schema, or first if it has none. What it says itself stays.
+/// The document with these members after its schema, or first if it has none. Existing members
+/// stay.
 pub(crate) fn stamped(document: Value) -> Value {
     let Value::Object(mut own) = document else {
         return document;
@@ -71,13 +72,13 @@ pub(crate) fn here() -> Head {
     head(&machine(), command())
 }
 
-/// The command line in a form that a shell reads again.
+/// The command line, quoted for a shell.
 pub(crate) fn command() -> String {
     let words: Vec<String> = argv().iter().map(|word| mask::quoted(word)).collect();
     words.join(" ")
 }
 
-/// The program goes by its name, wherever it lies.
+/// The program by its name, wherever it is installed.
 fn argv() -> Vec<String> {
     let typed = std::env::args_os().skip(1);
     let words: Vec<String> = typed.map(|w| w.to_string_lossy().into_owned()).collect();
@@ -102,7 +103,7 @@ pub(crate) fn machine() -> String {
         n => format!(", {n} cores"),
     };
     let kind = std::env::consts::ARCH;
-    // A figure of a debug build is a figure of the debug build.
+    // Figures of a debug build say so.
     let build = if cfg!(debug_assertions) {
         "; a debug build"
     } else {

@@ -1,4 +1,4 @@
-//! `roundtrip rdap`: flags become options, lookups become lines.
+//! `roundtrip rdap`: turns flags into options, and lookups into lines.
 
 mod conformance;
 mod failures;
@@ -35,7 +35,7 @@ use sink::Sink;
 const REGISTRY_PATIENCE: Duration = Duration::from_secs(5);
 const REGISTRY_GRACE: Duration = Duration::from_millis(200);
 
-/// Beside 0 found, 1 failed and 2 wrong usage.
+/// In addition to 0 found, 1 failed and 2 wrong usage.
 const NOT_REGISTERED: u8 = 4;
 const REFUSED: u8 = 5;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
         Ok(runtime) => runtime,
         Err(error) => return failed(&format!("cannot start: {error}")),
     };
-    // Sockets and timers need the runtime, even before anything is asked.
+    // Sockets and timers need the runtime, even before the first lookup.
     runtime.block_on(async {
         if let Some(url) = &args.asking.check_server {
             return server::check(args, url).await;
@@ -138,7 +138,8 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     }
     notes.extend(lookups.0.notes());
     if whole && !args.memory.offline {
-        // A person reads meanwhile; a script waits for nothing that it did not ask for.
+        // A person reads in the meantime; a script does not wait for anything that it did not ask
+        // for.
         let patience = if Stream::Out.is_terminal() {
             REGISTRY_PATIENCE
         } else {
@@ -166,7 +167,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     ended
 }
 
-/// Prints what belongs behind the answers where people read them; elsewhere it is a note.
+/// Prints what belongs after the answers if people read them; otherwise prints a note.
 fn beside_answers(args: &RdapArgs, form: &Form, line: String, sink: &mut Sink) -> Option<String> {
     let into_file = args
         .output
@@ -180,7 +181,7 @@ fn beside_answers(args: &RdapArgs, form: &Form, line: String, sink: &mut Sink) -
     None
 }
 
-/// Whether whoever reads the results reads there why lookups failed.
+/// Whether the results themselves show their reader why lookups failed.
 fn tells_reasons(args: &RdapArgs, form: &Form) -> bool {
     args.output.output.is_none() && (form.is_text() || *form == Form::Ndjson)
 }
@@ -239,8 +240,8 @@ impl Ends {
         self.found + self.not_registered + self.refused + self.failed
     }
 
-    /// Of many, those that are not registered are no failure: they are what was asked for. Many are
-    /// many also where an earlier run has told most of them.
+    /// In a list, names that are not registered are not failures: they are what was asked for. A
+    /// resumed list counts as a whole, even if an earlier run printed most of it.
     fn outcome(&self, asked: u64) -> Outcome {
         let alone = asked == 1;
         match self {

@@ -1,4 +1,4 @@
-//! The line on a terminal's standard error that tells how far something is.
+//! The line on a terminal's standard error that shows progress.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use roundtrip_report::terminal::StatusLine;
 
 use crate::output::Stream;
 
-/// Work that is over sooner needs no line, where the line tells of nothing else.
+/// Shorter work needs no line, unless the line shows more than progress.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often a line changes whose figures always do.
+/// How often a line changes whose figures always change.
 pub(crate) const PACE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Status {
     began: Instant,
-    /// None where nobody would see it.
+    /// `None` if nobody would see it.
     line: Option<StatusLine>,
 }
 
 impl Status {
-    /// A line that is shown on terminals, unless all is to be `quiet`.
+    /// A line that is shown on terminals, unless everything is to be `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let wanted = !quiet && Stream::Err.is_terminal();
         Self {
@@ -42,7 +42,7 @@ impl Status {
         self.line.is_some()
     }
 
-    /// Shows the text, if it is time to; it is told how long all has taken.
+    /// Shows the text, if it is due; it is called with the elapsed time.
     pub(crate) fn show(&mut self, text: impl FnOnce(Duration) -> String) {
         let since = self.began.elapsed();
         let shown = self.line.as_mut();
@@ -51,7 +51,7 @@ impl Status {
         }
     }
 
-    /// Takes the line away, before something else is written.
+    /// Removes the line, before something else is written.
     pub(crate) fn hide(&mut self) {
         if let Some(cleared) = self.line.as_mut().and_then(StatusLine::hide) {
             Stream::Err.print(cleared);

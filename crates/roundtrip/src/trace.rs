@@ -1,5 +1,5 @@
-//! `roundtrip trace`: a capture is read as it comes, or a program runs, and its exchanges are
-//! explained; or processes that run already are watched.
+//! `roundtrip trace`: reads a capture as it comes, or runs a program, and explains the exchanges;
+//! or watches processes that are already running.
 
 mod captures;
 mod cut;
@@ -31,11 +31,12 @@ use captures::Captures;
 use kept::Kept;
 use source::Source;
 
-/// Exchanges that are shown whole; of more, only the ranking, and the most costly.
+/// How many exchanges are shown in full; if there are more, only the ranking and the most costly
+/// ones.
 const WHOLE: u64 = 4;
-/// Connections that are written as the slowest.
+/// How many of the slowest connections are written.
 const WRITTEN: usize = 24;
-/// Limits that were missed, each with a line.
+/// How many missed limits get a line each.
 const COMPLAINTS: usize = 100;
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -131,7 +132,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
 
 type Opened = (String, Captures, Option<Relation>);
 
-/// Finds out how two captures belong together, and says it.
+/// Finds out how two captures relate, and prints it.
 fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
     for file in [first, second] {
         Source::open(file).map_err(|error| unreadable(file, &error))?;
@@ -190,7 +191,7 @@ impl<'a> Reading<'a> {
         let shows_all = args.json || in_detail;
         Self {
             args,
-            // The rest is for what is shown, and for the file.
+            // The other half is for what is shown, and for the file.
             trace: Trace::new(Options {
                 memory: memory / 2,
                 interface: args.interface,
@@ -243,7 +244,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the capture came to, and which limits were missed.
+    /// The result of the capture, and the limits that were missed.
     fn end(mut self, name: String) -> (Found<'a>, Vec<String>) {
         let trace = std::mem::replace(&mut self.trace, Trace::new(Options::default()));
         let (rest, counts) = trace.end();
@@ -267,7 +268,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a capture came to.
+/// The result of a capture.
 struct Found<'a> {
     args: &'a TraceArgs,
     name: String,
@@ -330,8 +331,8 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The connections that are shown: all of a few; of many the slowest, and the examples of each
-    /// cause.
+    /// The connections that are shown: all of them if there are few; otherwise the slowest, and the
+    /// examples of each cause.
     fn worst(&self) -> Vec<&Conversation> {
         let told = self.all.iter().filter(|c| !c.exchanges.is_empty());
         let mut worst: Vec<&Conversation> = told.collect();
@@ -376,7 +377,7 @@ impl Found<'_> {
             return;
         }
         if self.ranking.exchanges == 0 {
-            out("no exchange was found: no connection opened in vain, and no request\n".into());
+            out("no exchange was found: neither a request nor a failed connection\n".into());
         } else if !whole || self.args.quiet {
             out(text::ranking(&self.ranking, &style));
         }

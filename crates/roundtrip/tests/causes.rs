@@ -1,4 +1,4 @@
-//! `roundtrip causes` as a person and a program see it.
+//! `roundtrip causes` for people and programs.
 
 #![allow(clippy::unwrap_used)]
 

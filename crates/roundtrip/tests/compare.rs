@@ -1,4 +1,4 @@
-//! `roundtrip compare` as it is typed: what it announces, what it refuses, what it leaves behind.
+//! `roundtrip compare` on the command line: what it announces, what it refuses, and what it writes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ impl Scene {
         Self { origin, directory }
     }
 
-    /// Two ways besides today's, and little of it.
+    /// Two ways besides today's, and few requests.
     fn compare(&self, more: &[&str]) -> Output {
         let url = format!("https://{}/bytes/100", self.origin.https);
         let ca = self.directory.path().join("ca.pem");

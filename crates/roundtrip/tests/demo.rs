@@ -1,5 +1,5 @@
-//! `demo` as a person and as a program see it: its counts are its arithmetic, it needs no
-//! privilege, and it says what to do where it cannot work.
+//! `demo` for people and programs: its counts match its arithmetic, it needs no privilege, and it
+//! says what to do if it cannot work.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -37,7 +37,7 @@ fn succeeded(command: &mut Command) -> String {
 
 #[test]
 fn seven_ways_from_four_round_trips_to_one() {
-    // Far enough that what a busy machine computes is less than one of them.
+    // Far enough that the computation of a busy machine takes less than one of them.
     let said = succeeded(&mut demo(&["--rtt", "120ms", "--runs", "1", "--json"]));
     let document: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(document["schema"], "roundtrip/demo/1");
@@ -52,8 +52,8 @@ fn seven_ways_from_four_round_trips_to_one() {
         assert_eq!(way["round_trips"], way["expected_round_trips"], "{way}");
         assert_eq!(way["agrees"], true, "{way}");
         assert_eq!(way["answers"].as_array().unwrap().len(), 1, "{way}");
-        // The clock agrees: so many trips of the path. A busy machine adds to it, but waits for the
-        // network no longer than another trip.
+        // The clock agrees: this many trips of the path. A busy machine takes longer, but less than
+        // another trip longer in the network.
         let trips = way["median_ms"].as_f64().unwrap() / 120.0;
         let network = way["waited_for"]["network_ms"].as_f64().unwrap() / 120.0;
         let counted = way["round_trips"].as_f64().unwrap();
@@ -104,8 +104,8 @@ fn more_runs_than_a_handshake_leaves_tickets() {
     for way in document["ways"].as_array().unwrap() {
         let answers = way["answers"].as_array().unwrap();
         assert_eq!(answers.len(), 9, "{way}");
-        // A busy machine may lose a packet's race; a missing ticket would show in every run from
-        // the eighth on.
+        // A busy machine may reorder a packet; a missing ticket would show in every run from the
+        // eighth on.
         assert_eq!(answers[8]["strategy"], answers[0]["strategy"], "{way}");
     }
 }
@@ -125,8 +125,8 @@ fn nonsense_is_wrong_usage() {
     }
 }
 
-/// A system that forbids namespaces, made of a user namespace whose limit is zero, and a root that
-/// may nothing there.
+/// A system that forbids namespaces, emulated by a user namespace whose limit is zero, with a root
+/// without privileges there.
 #[test]
 fn a_refusal_says_what_to_do() {
     let line = "echo 0 > /proc/sys/user/max_user_namespaces \
@@ -159,8 +159,8 @@ fn a_refusal_says_what_to_do() {
     assert!(stdout.is_empty(), "{}", text(&stdout));
 }
 
-/// Ctrl-C in the middle, on a terminal: said in one line below the table, exit code 1, and nothing
-/// to set right.
+/// Ctrl-C during the run, on a terminal: reported in one line below the table, exit code 1, and
+/// nothing to restore.
 #[test]
 fn an_interruption_leaves_the_terminal_in_order() {
     let line = format!(

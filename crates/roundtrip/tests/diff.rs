@@ -1,5 +1,5 @@
-//! `diff` as a person and as a program see it: what it says, how it exits, and what it makes of
-//! files that are none.
+//! `diff` for people and programs: what it says, how it exits, and how it handles files that are
+//! not reports.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Reports in a directory that goes with them.
+/// Reports in a directory that is removed with them.
 struct Reports(TempDir);
 
 impl Reports {
@@ -299,7 +299,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
     refused(
         &limit,
         2,
-        "'client > 1' cannot be said of two doctor reports",
+        "'client > 1' does not apply to two doctor reports",
     );
     let url = reports.diff(&["old.json", "new.json", "--url", "https://none.example/"]);
     refused(&url, 1, "no result of https://none.example/");

@@ -1,5 +1,5 @@
-//! `gate` as a person and as a program see it: what is written, what is found, how it exits, and
-//! that no secret is told.
+//! `gate` for people and programs: what is written, what is found, how it exits, and that it
+//! reveals no secret.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A user's home, and what is said there.
+/// A user's home, and the commands that run there.
 struct User(TempDir);
 
 impl User {
@@ -76,7 +76,7 @@ fn without_a_file_all_is_sound_and_the_keys_are_made() {
     let home = user.path(".local/state/roundtrip/gate");
     let key = fs::metadata(home.join("token.key")).unwrap();
     assert_eq!(key.permissions().mode() & 0o777, 0o600);
-    // Without a home there is no place for them.
+    // Without a home, there is no place for them.
     let mut homeless = user.command(&["check"]);
     let said = homeless.env_remove("HOME").output().unwrap();
     assert_eq!(said.status.code(), Some(1));
@@ -178,7 +178,7 @@ fn with_connect_servers_are_asked() {
     assert_eq!(document["findings"][0]["place"], "upstream.b.servers[0]");
 }
 
-/// What a session's life looks like from a shell. The password is in no answer.
+/// The life of a session, from a shell. The password is in no answer.
 #[test]
 fn a_session_is_put_shown_listed_and_revoked() {
     let user = User::new();
@@ -190,13 +190,13 @@ fn a_session_is_put_shown_listed_and_revoked() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Who reads another place does not wait for it.
+        // A command that reads from a file does not wait for standard input.
         let _ = child.stdin.take().unwrap().write_all(typed.as_bytes());
         child.wait_with_output().unwrap()
     };
     let said = put(&["alice"], "alice:canary\n");
     assert_eq!(said.status.code(), Some(0), "{}", err(&said));
-    assert!(err(&said).contains("alice is there, sealed with the key 'home', without an end"));
+    assert!(err(&said).contains("alice is stored, sealed with the key 'home', never expires"));
     let login = user.write("login", "bob:canary\n");
     fs::set_permissions(&login, fs::Permissions::from_mode(0o600)).unwrap();
     let said = put(
@@ -288,13 +288,13 @@ fn many_sessions_come_from_a_file() {
     let told = err(&said);
     assert!(told.contains("sessions:2: it is not {\"sid\""), "{told}");
     assert!(
-        told.contains("1 stored, 1 past their end, 1 failed"),
+        told.contains("1 stored, 1 already expired, 1 failed"),
         "{told}"
     );
     let sealed = user.gate(&["session", "seal"]);
     assert_eq!(sealed.status.code(), Some(0));
     assert!(
-        err(&sealed).contains("0 sealed, 1 were already"),
+        err(&sealed).contains("0 sealed, 1 sealed before"),
         "{}",
         err(&sealed)
     );
@@ -313,7 +313,7 @@ fn a_token_is_one_line_for_the_shell() {
     assert_eq!(bare.lines().count(), 1);
     assert!(token(&["--bearer"]).starts_with("Authorization: Bearer ey"));
     assert!(token(&["--cookie"]).starts_with("Cookie: Authorization="));
-    // Only a secret signs.
+    // Only a secret can sign.
     let file = user.write("gate.toml", "");
     let said = user.gate(&["token", "--sub", "u", "--sid", "s", "--config", &file]);
     assert_eq!(said.status.code(), Some(1));
@@ -324,7 +324,7 @@ fn a_token_is_one_line_for_the_shell() {
     );
 }
 
-/// A gate that runs, and what it has said so far. It ends with the test.
+/// A running gate, and its output so far. It ends with the test.
 struct Running {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -393,7 +393,7 @@ fn backend() -> String {
     url
 }
 
-/// The whole answer to a request with this field.
+/// The whole answer to a request with this header field.
 fn ask(address: &str, field: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n");
@@ -430,7 +430,7 @@ fn the_first_minute_works_as_the_guide_has_it() {
             .status
             .success()
     );
-    // What was not there a moment ago is asked for again within seconds.
+    // What was missing a moment ago is requested again within seconds.
     let until = Instant::now() + Duration::from_secs(20);
     let mut answer = ask(address, &field);
     while !answer.starts_with("HTTP/1.1 200 ") && Instant::now() < until {
@@ -439,7 +439,7 @@ fn the_first_minute_works_as_the_guide_has_it() {
     }
     assert!(answer.ends_with("Basic YWxpY2U6c2VjcmV0"), "{answer}");
     gate.signal("HUP");
-    assert_eq!(gate.line(), "roundtrip: the configuration was read anew\n");
+    assert_eq!(gate.line(), "roundtrip: the configuration was reloaded\n");
     gate.signal("TERM");
     assert!(gate.child.wait().unwrap().success());
 }
@@ -472,7 +472,7 @@ fn what_cannot_start_is_said_whole() {
         "listen: there is no address for clients",
         "token.key: ",
         "route[0].upstream: ",
-        "it cannot start like that",
+        "it cannot start with this configuration",
     ] {
         assert!(told.contains(expected), "{told}");
     }

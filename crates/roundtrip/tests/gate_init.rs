@@ -1,5 +1,4 @@
-//! `gate init`: what it writes passes `gate check` as it is, and nothing that is there is written
-//! over.
+//! `gate init`: its output passes `gate check` as it is, and existing files are not overwritten.
 
 #![allow(clippy::unwrap_used)]
 
@@ -48,7 +47,7 @@ fn what_is_there_stays() {
     fs::write(at("gate.toml"), "mine").unwrap();
     let refused = gate(folder.path(), &["init", "-o", "gate.toml"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("gate.toml is there already"));
+    assert!(text(&refused.stderr).contains("gate.toml exists already"));
     assert_eq!(fs::read_to_string(at("gate.toml")).unwrap(), "mine");
     assert!(
         !at("token.key").exists(),
@@ -63,7 +62,7 @@ fn what_is_there_stays() {
     );
 }
 
-/// Whoever may write it chooses the backends and the keys.
+/// Anyone who may write it chooses the backends and the keys.
 #[test]
 fn a_configuration_that_everybody_may_write_is_refused() {
     let folder = tempfile::tempdir().unwrap();

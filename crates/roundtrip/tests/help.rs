@@ -1,6 +1,6 @@
-//! What is made from the flags: help, man pages, completions. The snapshots are the contract: a
-//! flag may be added, none renamed. After a change on purpose: `INSTA_UPDATE=always cargo test -p
-//! roundtrip --test help`.
+//! Output that is made from the flags: help, man pages, completions. The snapshots are the
+//! contract: a flag may be added, never renamed. After an intended change: `INSTA_UPDATE=always
+//! cargo test -p roundtrip --test help`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `roundtrip lab` from outside: what is listed, what a file of one's own gives, what is refused,
+//! `roundtrip lab` from outside: what it lists, the results of a user's own file, what it refuses,
 //! and the exit codes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -97,7 +97,7 @@ fn a_file_of_one_s_own_is_an_experiment() {
     );
 }
 
-/// `roundtrip` as an arm's program, asked for as many names as there are requests.
+/// `roundtrip` as an arm's program, which asks for as many names as there are requests.
 const OURSELVES: &str = "
 question = 'Is what a run leaves of use to the next?'
 article = 'none'

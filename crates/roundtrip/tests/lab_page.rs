@@ -1,5 +1,5 @@
-//! `roundtrip lab run --html` from outside: a page of what was measured, and what is said where
-//! none can be written.
+//! `roundtrip lab run --html` from outside: a page of the measurements, and the error if none can
+//! be written.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

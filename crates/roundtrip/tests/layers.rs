@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The picture, lowest layer first. A new crate takes its place here and in ARCHITECTURE.md.
+/// The layers of the picture, the lowest first. A new crate is added here and in ARCHITECTURE.md.
 const LAYERS: [(f32, &str); 24] = [
     (0.0, "model"),
     (1.0, "wire"),
@@ -19,7 +19,7 @@ const LAYERS: [(f32, &str); 24] = [
     (2.0, "tls"),
     (2.0, "path"),
     (2.0, "quic"),
-    // The engine's driver stands on L2 and below `http`.
+    // The engine's driver is above L2 and below `http`.
     (2.5, "quic-tokio"),
     (3.0, "http"),
     (3.0, "explain"),
@@ -41,7 +41,7 @@ const LAYERS: [(f32, &str); 24] = [
     (6.0, "roundtrip"),
 ];
 
-/// Crates that are kept from most of what lies below them: these alone they may use.
+/// Crates that may use only these few of the lower crates.
 const KEPT_PURE: [(&str, &[&str]); 5] = [
     ("wire", &["model"]),
     ("explain", &["model", "wire"]),
@@ -50,8 +50,8 @@ const KEPT_PURE: [(&str, &[&str]); 5] = [
     ("trace", &["model", "wire", "explain", "report"]),
 ];
 
-/// Crates that only measure: no layer holds them, and a crate uses them by a feature that is off by
-/// default.
+/// Crates that only measure: they belong to no layer, and a crate uses them through a feature that
+/// is off by default.
 const FOR_MEASURING: [&str; 1] = ["packet-aead"];
 
 #[test]
@@ -64,7 +64,7 @@ fn dependencies_point_down() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// `scripts/circles` names the top-level modules of a crate that import each other in circles.
+/// `scripts/circles` lists the top-level modules of a crate that import each other in circles.
 #[test]
 fn modules_point_down_as_well() {
     const TEST: &str = "modules_point_down_as_well";
@@ -104,7 +104,7 @@ fn what_only_measures_is_off_by_default() {
     }
 }
 
-/// `cargo run -- demo` is the README's first command: it works as long as there is one program to
+/// `cargo run -- demo` is the README's first command: it works only if there is a single program to
 /// run.
 #[test]
 fn cargo_knows_what_to_run() {
@@ -117,7 +117,7 @@ fn cargo_knows_what_to_run() {
     assert_eq!(programs, ["roundtrip"]);
 }
 
-/// Two of them would do the same work twice, with two sets of faults to follow.
+/// Two of them would do the same work, with twice the vulnerabilities to follow.
 #[test]
 fn one_cryptographic_library_is_linked() {
     // `cargo metadata` lists optional dependencies that no feature turns on; `cargo tree` does not.
@@ -172,7 +172,7 @@ fn the_rule_refuses_what_the_picture_forbids() {
     }
 }
 
-/// Why this edge may not be, if it may not.
+/// Why this edge is forbidden, if it is.
 fn forbidden(from: &str, to: &str) -> Option<String> {
     let (Some(above), Some(below)) = (layer(from), layer(to)) else {
         return Some("not in the picture".into());
@@ -199,7 +199,7 @@ fn edges() -> Vec<(String, String)> {
             }
         }
     }
-    // Each crate but the lowest uses another: fewer edges mean that they were not read.
+    // Each crate but the lowest uses another: fewer edges mean that not all were read.
     assert!(edges.len() >= LAYERS.len() - 1, "{edges:?}");
     edges
 }

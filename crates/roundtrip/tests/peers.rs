@@ -1,11 +1,12 @@
-//! gate before and behind programs of others that few machines have. Where one is missing this is
-//! said, and nothing fails: `scripts/try-cyrus` (as root) and `scripts/install-h2spec` fetch them.
+//! gate in front of and behind other people's programs that few machines have. A missing one is
+//! reported, and nothing fails: `scripts/try-cyrus` (as root) and `scripts/install-h2spec` fetch
+//! them.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;
 
-/// What the scripts say where their peer is not installed.
+/// The exit code of the scripts if their peer is not installed.
 const MISSING: i32 = 77;
 
 #[test]
@@ -20,7 +21,7 @@ fn h2spec_finds_no_fault() {
 
 fn try_with(script: &str) {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
-    // No test fetches anything.
+    // Tests never download anything.
     let output = Command::new(scripts.join(script))
         .arg(env!("CARGO_BIN_EXE_roundtrip"))
         .env("NO_INSTALL", "1")

@@ -1,5 +1,5 @@
-//! `roundtrip perf` as it is typed: a document, a table, two halves, and what is refused with which
-//! code.
+//! `roundtrip perf` on the command line: a document, a table, two halves, and what is refused with
+//! which code.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -52,7 +52,7 @@ fn a_document_has_every_arm_and_its_ratio() {
             assert_eq!(round["payload_bytes"], 5_000_000);
             let cpu = &round["sender"]["cpu"];
             assert!(cpu["seconds"].as_f64().unwrap() > 0.0);
-            // A machine with one CPU keeps no side on it.
+            // On a machine with one CPU, no side is pinned.
             if let Some(uncounted) = cpu["core"]["uncounted_s"].as_f64() {
                 assert!(uncounted <= cpu["wall_s"].as_f64().unwrap(), "{cpu}");
             } else {
@@ -90,10 +90,10 @@ fn the_table_names_what_was_measured() {
 #[test]
 fn contradictions_are_wrong_usage_in_a_line_or_two() {
     for (line, why) in [
-        ("tls --gso 4", "--gso concerns none of the arms"),
+        ("tls --gso 4", "--gso applies to none of the arms"),
         ("quic/quinn --datagram mirror", "quinn cannot do"),
-        ("tls tls", "there twice"),
-        ("tls+ack4", "says nothing to tls"),
+        ("tls tls", "given twice"),
+        ("tls+ack4", "does not apply to tls"),
         ("--pin 0,0", "exclude each other"),
         ("--request 9", "a pattern without requests"),
         (
@@ -101,7 +101,7 @@ fn contradictions_are_wrong_usage_in_a_line_or_two() {
             "requests are made for a time",
         ),
         ("--seconds 1 --bytes 9", "cannot be used with"),
-        ("--rtt soon", "`soon` is no time"),
+        ("--rtt soon", "`soon` is not a valid time"),
         ("--streams 0", "--streams must be from 1"),
         ("server --cpu 4095", "may not run on CPU 4095"),
     ] {
@@ -112,7 +112,7 @@ fn contradictions_are_wrong_usage_in_a_line_or_two() {
     }
 }
 
-/// Whether the engines of others were built in. A build of the whole workspace may have them
+/// Whether other people's engines were built in. A build of the whole workspace may have them
 /// without the feature here.
 fn has_peers() -> bool {
     perf("quic/quinn --bytes 1MB --rounds 1").status.success()
@@ -188,7 +188,7 @@ fn a_page_is_written() {
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("cannot write the page"));
 }
 
-/// The longer it takes until the first arm is measured, the longer it is waited for.
+/// Waits longer if it takes longer until the first arm is measured.
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     for patience in [2, 8, 32] {
@@ -202,7 +202,7 @@ fn ctrl_c_keeps_what_was_measured() {
         kill_process(Pid::from_child(&process), Signal::INT).unwrap();
         let output = process.wait_with_output().unwrap();
         if output.status.code().is_none() {
-            // It had not come so far as to listen.
+            // It did not get as far as listening.
             continue;
         }
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -220,8 +220,7 @@ fn ctrl_c_keeps_what_was_measured() {
     panic!("nothing was measured in all that time");
 }
 
-/// Each command of the reference and the guide is one that can be typed, where what it names was
-/// built in.
+/// Each command in the reference and the guide can be typed, if what it names was built in.
 #[test]
 fn what_the_guide_says_can_be_done() {
     let reference = include_str!("../../../docs/perf.md");

@@ -1,5 +1,5 @@
-//! The rules that every source file keeps: small, introduced, well named, and `unsafe` only where
-//! it is listed.
+//! The rules for every source file: small, introduced, well named, and `unsafe` only where it is
+//! listed.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 const MOST_LINES: usize = 500;
 
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the content.
 const EMPTY_NAMES: [&str; 8] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared", "stuff",
 ];
 
-/// The files that may hold `unsafe`, or folders that end in `/`.
+/// The files that may contain `unsafe`, or folders that end in `/`.
 const UNSAFE: [&str; 11] = [
     "crates/net/src/sys.rs",
     "crates/net/src/sys/",
@@ -22,7 +22,7 @@ const UNSAFE: [&str; 11] = [
     "crates/path/src/syscall/",
     "crates/tap/src/sys.rs",
     "crates/tap/src/sys/",
-    // What is promised to `fork` and to the loader can only be kept where it is promised.
+    // Promises to `fork` and to the loader can only be kept where they are made.
     "crates/path/src/keeper.rs",
     "crates/path/src/namespace.rs",
     "crates/path/src/sandbox.rs",
@@ -53,7 +53,7 @@ fn names_say_what_is_inside() {
             let part = part.to_str().unwrap();
             assert!(!EMPTY_NAMES.contains(&part), "{path}: '{part}'");
         }
-        // `foo.rs` beside `foo/`.
+        // `foo.rs` next to `foo/`.
         assert!(!path.ends_with("/mod.rs"), "{path}");
     }
 }
@@ -137,7 +137,7 @@ fn is_unsafe(line: &str) -> bool {
         || code.trim_end().ends_with(" unsafe")
 }
 
-/// Part of a crate, and not of its tests.
+/// Whether it is part of a crate, but not of its tests.
 fn is_shipped(path: &str) -> bool {
     (path.starts_with("crates/") || path.starts_with("bench/")) && path.contains("/src/")
 }
@@ -146,7 +146,7 @@ fn is_within(path: &str, place: &str) -> bool {
     path == place || (place.ends_with('/') && path.starts_with(place))
 }
 
-/// A table of requirements is worth as much as its tests.
+/// A table of requirements is only as good as its tests.
 #[test]
 fn tests_that_the_table_of_requirements_names_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

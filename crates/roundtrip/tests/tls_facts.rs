@@ -25,7 +25,7 @@ fn a_request_for_a_certificate_is_told() {
 
 #[test]
 fn tickets_are_counted() {
-    // Who does not mean to resume keeps no tickets.
+    // A client that will not resume keeps no tickets.
     let strategies = ["h1+tls1.3+resume", "h2+tls1.3+resume", "h3+resume"];
     for (strategy, facts) in tls_facts(Knobs::default(), &strategies) {
         let tickets = facts["tickets"].as_u64().unwrap();

@@ -1,5 +1,5 @@
-//! `roundtrip trace -- COMMAND` and `--watch` as they are typed: over an emulated path, with
-//! outputs and exit codes that are the command's.
+//! `roundtrip trace -- COMMAND` and `--watch` on the command line: over an emulated path, with the
+//! command's outputs and exit codes.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -72,7 +72,8 @@ fn a_client_behind_a_path_is_explained() {
         [Some(0), Some(1), Some(1), Some(1)],
         "a resolver is not on the path to the server: {phases:#?}"
     );
-    // On a busy machine the acknowledgement may be noticed too late, or the path vary by as much.
+    // On a busy machine the acknowledgement may be noticed too late, or the path may vary by as
+    // much.
     let told = result["findings"].as_array().unwrap().iter();
     let blamed = ["server-think-time", "late-answer"];
     let named = told.clone().any(|f| blamed.iter().any(|id| f["id"] == *id));

@@ -1,15 +1,15 @@
-//! The filter that decides, in the kernel, which calls are noticed: those that may open a
-//! connection, send on one, or end it. All others cost what they always cost.
+//! The filter that decides in the kernel which calls are noticed: those that may open a connection,
+//! send on one, or end it. All others cost no more than without it.
 //!
 //! A filter sees numbers, never what a descriptor refers to. `write`, `writev` and `close` are
-//! noticed because sockets are used with them, and so files pay as well. Two rules keep that rare:
-//! the standard streams pass, and so does a short `write`, because it wakes a thread through a pipe
-//! or an event counter. Nothing that receives is noticed: the kernel says when something arrived.
+//! noticed because sockets are used with them, so files pay as well. Two rules keep that rare: the
+//! standard streams pass, and so does a short `write`, because it wakes a thread through a pipe or
+//! an event counter. No receiving call is noticed: the kernel reports what arrived.
 
 use libc::sock_filter;
 
-/// In bytes. A shorter `write` passes unnoticed. No request and no TLS record of a handshake but
-/// ChangeCipherSpec is that short.
+/// In bytes. A shorter `write` passes unnoticed. No request is that short, nor any TLS record of a
+/// handshake except ChangeCipherSpec.
 const SHORTEST_WRITE: u32 = 16;
 const LAST_STANDARD_STREAM: u32 = 2;
 
@@ -33,7 +33,7 @@ const OURS: u32 = 0xc000_00f3;
 )))]
 const OURS: u32 = 0;
 
-/// The calls that are noticed whatever their arguments are.
+/// The calls that are noticed whatever their arguments.
 const ALWAYS: [i64; 6] = [
     libc::SYS_connect,
     libc::SYS_sendto,
@@ -43,13 +43,14 @@ const ALWAYS: [i64; 6] = [
     libc::SYS_exit_group,
 ];
 
-/// The program. A call by another system call table of the same processor (32-bit, x32) passes.
+/// The program. A call through another system call table of the same processor (32-bit, x32)
+/// passes.
 pub(crate) fn program() -> Vec<sock_filter> {
     let mut code = vec![load(ARCHITECTURE), equal(OURS, 1, 0), allow(), load(NUMBER)];
     for number in ALWAYS {
         code.extend([equal(number as u32, 0, 1), notify()]);
     }
-    // `writev` and `close` ask for the descriptor alone; `write` for its length as well.
+    // `writev` and `close` depend on the descriptor alone; `write` on its length as well.
     code.extend([
         equal(libc::SYS_writev as u32, 5, 0),
         equal(libc::SYS_close as u32, 4, 0),
@@ -77,7 +78,7 @@ fn allow() -> sock_filter {
     statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW)
 }
 
-/// Skips as many instructions as the answer says.
+/// Skips as many instructions as the result says.
 fn equal(value: u32, yes: u8, no: u8) -> sock_filter {
     jump(libc::BPF_JEQ, value, yes, no)
 }
@@ -108,7 +109,7 @@ fn statement(code: u32, k: u32) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer, for a call by our system call table.
+    /// What the kernel would answer to a call through our system call table.
     fn answer(number: i64, arguments: [u64; 6]) -> u32 {
         answer_for(OURS, number, arguments)
     }

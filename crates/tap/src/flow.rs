@@ -1,8 +1,8 @@
-//! One TCP connection of the program: what its calls and the kernel's counters tell, cut into
+//! One TCP connection of the program: what its calls and the kernel's counters report, cut into
 //! exchanges.
 //!
-//! Pure apart from what it is handed: moments, counters, and bytes that were looked at. `exchange`
-//! turns a turn into the [`Exchange`](roundtrip_model::Exchange) that the report shows.
+//! Pure, given its input: moments, counters, and bytes that were looked at. `exchange` turns a turn
+//! into the [`Exchange`](roundtrip_model::Exchange) that the report shows.
 
 mod exchange;
 
@@ -22,9 +22,9 @@ pub(crate) use exchange::{Surroundings, failed};
 /// §15.2.1.
 const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
-/// Early data is repeated at once.
+/// Refused early data is sent again at once.
 const SOON: Duration = Duration::from_millis(10);
-/// An answer that may have come already is awaited for so long after the request.
+/// An answer that may have come already is awaited for this long after the request.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
@@ -62,7 +62,7 @@ pub(crate) struct Flow {
     accepted: u64,
     turn: Turn,
     handshake: Handshake,
-    /// The connection's exchanges so far.
+    /// The number of exchanges on the connection so far.
     pub(crate) turns: u32,
     peer_closed: Option<Moment>,
 }
@@ -111,8 +111,9 @@ impl Flow {
         }
     }
 
-    /// Whether an answer is awaited, so that its counters are worth a look. Session tickets, which
-    /// come before the first answer, may be taken for one: that is awaited for a while longer.
+    /// Whether an answer is awaited, so that the counters are worth a look. Session tickets, which
+    /// come before the first answer, may be mistaken for one, so the answer is awaited for a while
+    /// longer.
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
         let tickets = self.turns == 0 && self.is_tls() && self.turn.answer_bytes() <= MAX_TICKETS;
         let awaits = self.turn.request.is_some_and(|asked| {
@@ -177,7 +178,7 @@ impl Flow {
             self.opened = Some(self.began);
             return;
         }
-        // The kernel knows how long the SYN-ACK took, if the SYN was sent once.
+        // The kernel knows how long the SYN-ACK took if the SYN was sent once.
         let took = info.rtt().filter(|_| info.retransmits() == 0);
         let at = took.map_or(now, |took| now.min(self.began + took));
         let connected = Event::Connected {
@@ -189,7 +190,7 @@ impl Flow {
     }
 
     /// Something happened to the socket: it is open, something arrived, or it is over. `looked` are
-    /// bytes that the program has not read yet, which end where the kernel has received to.
+    /// bytes that the program has not read yet; they end where the kernel's received data ends.
     pub(crate) fn stirs(
         &mut self,
         now: Moment,
@@ -197,7 +198,7 @@ impl Flow {
         looked: Option<&[u8]>,
         surroundings: &mut Surroundings<'_>,
     ) -> Option<roundtrip_model::Exchange> {
-        // The kernel also tells of a socket on which no SYN was sent yet.
+        // The kernel also reports a socket on which no SYN was sent yet.
         if self.stage == Stage::Opening && info.is_closed() && info.segments().sent > 0 {
             self.fails(now);
             return None;
@@ -243,7 +244,7 @@ impl Flow {
         self.peer_closed.get_or_insert(now);
     }
 
-    /// Takes the write into account that was under way, as far as the kernel has accepted it.
+    /// Accounts for the pending write, as far as the kernel has accepted it.
     fn settle(
         &mut self,
         info: &TcpInfo,
@@ -277,7 +278,7 @@ impl Flow {
         ended
     }
 
-    /// Whether this write asks for something new, because what was asked before is answered.
+    /// Whether this write is a new request, because the previous one is answered.
     fn begins_another(&self, written: &Written, at: Moment) -> bool {
         let answer = self.turn.answer_bytes();
         let is_interim =
@@ -288,7 +289,7 @@ impl Flow {
         written.request && is_answered && !self.repeats(written, at)
     }
 
-    /// Whether this write sends early data again, which the server refused: it follows Finished.
+    /// Whether this write repeats early data that the server refused: it follows Finished.
     fn repeats(&self, written: &Written, at: Moment) -> bool {
         let handshake = &self.handshake;
         let soon = |finished: Moment| at.since(finished) < SOON;

@@ -1,8 +1,8 @@
-//! What the server sends first, as far as it could be looked at before the program read it: its
-//! hello, or the head of an answer in the clear.
+//! The first bytes of the server, if they could be looked at before the program read them: its
+//! hello, or the head of an answer in clear text.
 //!
 //! The program and the tap wake up together. If the program was faster, the bytes are gone and
-//! nothing here is known of them: what is needed for times never comes from here.
+//! nothing is known of them here: times never depend on them.
 
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ use roundtrip_wire::tls::{
     Group, HandshakeKind, Handshakes, ServerHello, clear_handshake, server_key_exchange_group,
 };
 
-/// At most so much of an answer is kept, in bytes.
+/// At most this much of an answer is kept, in bytes.
 const MAX_KEPT: usize = 64 * 1024;
 const MAX_FIELDS: usize = 128;
 
@@ -25,7 +25,7 @@ pub(crate) struct Heard {
     bytes: Vec<u8>,
 }
 
-/// What a server has chosen in its hello.
+/// The server's choices in its hello.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chosen {
     pub(crate) hello: Option<ServerHello>,
@@ -40,7 +40,7 @@ impl Heard {
         self.bytes.clear();
     }
 
-    /// Where the next bytes are missing.
+    /// The offset of the first missing byte.
     pub(crate) fn end(&self) -> u64 {
         self.start + self.bytes.len() as u64
     }
@@ -49,7 +49,7 @@ impl Heard {
         self.bytes.len() >= MAX_KEPT
     }
 
-    /// Adds bytes that lie at `offset` of the stream; those that leave a gap are of no use.
+    /// Adds bytes that lie at `offset` of the stream; bytes beyond a gap are ignored.
     pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.end().checked_sub(offset) else {
             return;
@@ -89,7 +89,7 @@ impl Heard {
         chosen
     }
 
-    /// Fills in what the head of the answer says, behind interim answers.
+    /// Fills in what the head of the answer says, after interim answers.
     pub(crate) fn answer(&self, facts: &mut HttpFacts) {
         let mut rest = self.bytes.as_slice();
         loop {
@@ -135,7 +135,7 @@ mod tests {
         heard.begin(100);
         let text = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 302 Found\r\nLocation: /b\r\n\r\n";
         heard.add(100, &text[..30]);
-        // What was looked at twice counts once.
+        // Bytes that were looked at twice count once.
         heard.add(100, &text[..40]);
         heard.add(140, &text[40..]);
         let mut facts = HttpFacts::default();

@@ -1,15 +1,15 @@
 //! Live taps: the exchanges of any unmodified program, without privileges and without a capture.
 //!
 //! [`Tap`] starts a program under a seccomp filter that notices calls which open connections and
-//! send on them (seccomp_unotify(2)). At each, and whenever the kernel says that something arrived,
-//! it duplicates the socket for a moment (pidfd_getfd(2)), reads `TCP_INFO` and looks at bytes that
-//! are there to be looked at. Every call then goes on as the program made it. The result is the
+//! send on them (seccomp_unotify(2)). At each call, and whenever the kernel reports that something
+//! arrived, it duplicates the socket for a moment (pidfd_getfd(2)), reads `TCP_INFO` and looks at
+//! bytes that can be looked at. Every call then continues as the program made it. The result is the
 //! same [`Exchange`] that a probe writes, without what encryption hides.
 //!
-//! `filter` says which calls, `sys` makes system calls, `memory` reads what a call is about,
-//! `supervisor` is the loop, `flow` and `turn` make exchanges of what it saw, `spoken` and `heard`
-//! read the clear part of both directions, `lookup` follows name lookups. [`watch`] samples
-//! connections of processes that run already.
+//! `filter` selects the calls, `sys` makes system calls, `memory` reads the arguments of a call,
+//! `supervisor` is the loop, `flow` and `turn` turn what it saw into exchanges, `spoken` and
+//! `heard` read the unencrypted part of both directions, `lookup` follows name lookups. [`watch`]
+//! samples connections of processes that are already running.
 
 mod filter;
 mod flow;
@@ -43,17 +43,17 @@ pub enum TapError {
     Supervisor(#[source] io::Error),
 }
 
-/// What the tap could not see, or did.
+/// What the tap saw, and what it could not see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sight {
-    /// Calls that were noticed, and how many of them concerned a socket of IP.
+    /// Calls that were noticed, and how many of them concerned an IP socket.
     pub calls: u64,
     pub socket_calls: u64,
     /// Connections that the program opened.
     pub connections: u64,
-    /// Calls of processes that may not be looked into.
+    /// Calls of processes that the tap may not look into.
     pub denied: u64,
-    /// The program has used io_uring, whose operations are no system calls.
+    /// The program has used io_uring, whose operations are not system calls.
     pub io_uring: bool,
     /// Datagrams of QUIC, whose exchanges are not explained.
     pub quic_datagrams: u64,
@@ -67,13 +67,13 @@ impl Sight {
         let mut notes = Vec::new();
         if self.io_uring {
             notes.push(
-                "the program has used io_uring: what it sends that way is not seen by its calls"
+                "the program has used io_uring: what it sends that way does not show in its calls"
                     .to_owned(),
             );
         }
         if self.denied > 0 {
             notes.push(format!(
-                "{} calls came from processes that may not be looked into",
+                "{} calls came from processes that the tap may not inspect",
                 self.denied
             ));
         }
@@ -84,7 +84,7 @@ impl Sight {
             ));
         }
         if self.left_behind {
-            notes.push("processes that the program left behind go on, and are not followed".into());
+            notes.push("processes that the program left behind run on and are not followed".into());
         }
         notes
     }
@@ -115,7 +115,7 @@ impl Tap {
         Ok(Self { thread, stop })
     }
 
-    /// Ends the tap, after the program has ended: exchanges that are under way are handed to the
+    /// Ends the tap, after the program has ended: exchanges that are under way are passed to the
     /// sink as they are.
     pub fn finish(self) -> Result<Sight, TapError> {
         self.stop.raise();

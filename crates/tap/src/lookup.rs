@@ -1,5 +1,5 @@
 //! Name lookups of the program: queries to port 53 that it sends itself, and when they are
-//! answered. What a daemon asks for it, or a file answers, is not seen.
+//! answered. Queries that a daemon sends for it, and names that a file answers, are not seen.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -9,11 +9,11 @@ use roundtrip_model::{Answer, Moment, NameFacts, NameWaits};
 use roundtrip_wire::dns::{Kind, Message, Name};
 
 pub(crate) const PORT: u16 = 53;
-/// A query takes at most so much, in bytes.
+/// A query is at most this long, in bytes.
 pub(crate) const MAX_QUERY: usize = 1024;
 /// Older ones are forgotten.
 const MAX_KEPT: usize = 512;
-/// A lookup that ended longer before a connection was opened is no part of its exchange.
+/// A lookup that ended longer before a connection was opened is not part of its exchange.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// Resolvers wait for an answer at least this long.
 const MIN_TIMEOUT: Duration = Duration::from_millis(900);
@@ -142,8 +142,8 @@ impl Lookups {
         }
     }
 
-    /// Notes that the program closes a socket: it has read what it waited for, faster than the tap,
-    /// unless it waited so long that it gave up.
+    /// Notes that the program closes a socket: it has read its answer faster than the tap, unless
+    /// it waited so long that it gave up.
     pub(crate) fn closed(&mut self, socket: u64, now: Moment) {
         let carried = |lookup: &&mut Lookup| lookup.sockets.contains(&socket);
         for lookup in self.0.iter_mut().filter(carried) {
@@ -155,7 +155,7 @@ impl Lookups {
         }
     }
 
-    /// The last lookup of `host` that was over when a connection of the process began.
+    /// The last lookup of `host` that was finished when a connection of the process began.
     pub(crate) fn take(&mut self, process: i32, host: &str, before: Moment) -> Option<Found> {
         let name: Name = host.parse().ok()?;
         let fits = |lookup: &&mut Lookup| {
@@ -203,7 +203,7 @@ impl Lookup {
         }
     }
 
-    /// How long one type was still waited for when the other had been answered.
+    /// How long one type was still awaited when the other had been answered.
     fn waits(&self) -> NameWaits {
         let answered = |kind: Kind| {
             let of = self.queries.iter().filter(move |q| q.kind == kind);

@@ -1,14 +1,14 @@
-//! What a call that waits is about: addresses and the first bytes, copied from the program's
+//! The arguments of a call that waits: addresses and the first bytes, copied from the program's
 //! memory.
 //!
 //! Offsets are those of the kernel's structures on 64-bit systems. Another thread may change the
-//! memory meanwhile: what is read describes the call and decides nothing about it.
+//! memory in the meantime, so the copy only describes the call and decides nothing about it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::sys::{self, Call};
 
-/// At most so many bytes of one call are copied, and so many parts and messages are looked at.
+/// At most this many bytes of one call are copied, and this many parts and messages are looked at.
 pub(crate) const MAX_COPIED: usize = 16 * 1024;
 const MAX_PARTS: usize = 64;
 const MAX_MESSAGES: usize = 16;
@@ -22,7 +22,7 @@ const COUNTED_MESSAGE: u64 = 64;
 /// A message that is about to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Where to, if the call says so.
+    /// The destination, if the call names one.
     pub(crate) to: Option<SocketAddr>,
     /// The first bytes.
     pub(crate) bytes: Vec<u8>,
@@ -30,13 +30,13 @@ pub(crate) struct Outgoing {
     pub(crate) length: u64,
 }
 
-/// The address of `connect`, if it is one of IP.
+/// The address of `connect`, if it is an IP address.
 pub(crate) fn address(call: &Call) -> Option<SocketAddr> {
     let [_, address, length, ..] = call.arguments;
     address_at(call.thread, address, length)
 }
 
-/// What a sending call sends; at most `most` bytes of it are copied.
+/// The messages of a sending call; at most `most` bytes of it are copied.
 pub(crate) fn outgoing(call: &Call, most: usize) -> Vec<Outgoing> {
     let [_, first, second, ..] = call.arguments;
     let reader = Reader {
@@ -154,7 +154,7 @@ fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// A call of this very process.
+    /// A call of this process itself.
     fn call(number: i64, arguments: [u64; 6]) -> Call {
         Call {
             id: 0,

@@ -1,5 +1,4 @@
-//! The processes of the program: which thread belongs to which, and how their descriptors are
-//! reached.
+//! The processes of the program: which thread belongs to which, and access to their descriptors.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// Processes that live, by the id of their first thread.
+/// The running processes, by the id of their first thread.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     known: HashMap<i32, OwnedFd>,
@@ -16,8 +15,8 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// The process of a thread. `new` is called with a descriptor of each process that was not
-    /// known: it is readable when that has ended.
+    /// The process of a thread. `new` is called with a descriptor of each new process, which
+    /// becomes readable when the process ends.
     pub(crate) fn of_thread(
         &mut self,
         thread: i32,
@@ -44,7 +43,7 @@ impl Processes {
         Ok(pidfd_getfd(known, number, PidfdGetfdFlags::empty())?)
     }
 
-    /// Forgets a process that has ended: its numbers may be given to others.
+    /// Forgets a process that has ended: its ids may be reused.
     pub(crate) fn ended(&mut self, process: i32) {
         self.known.remove(&process);
         self.threads.retain(|_, of| *of != process);

@@ -1,10 +1,9 @@
-//! What a program writes into a connection: which write begins a request, as far as the clear part
-//! of the stream tells.
+//! What a program writes into a connection: which write begins a request, as far as the unencrypted
+//! part of the stream shows.
 //!
 //! TLS encrypts requests, but not the types and the lengths of records. A client's Finished is the
-//! first encrypted record that follows its hello, and has one of two lengths; what follows is the
-//! request. HTTP/2 sends frames of its own beside requests: these have lengths of their own as
-//! well.
+//! first encrypted record that follows its hello, and has one of two lengths; the request follows
+//! it. HTTP/2 also sends frames that are not requests: these have known lengths as well.
 
 use std::mem::MaybeUninit;
 
@@ -13,9 +12,9 @@ use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, Handshakes, R
 
 /// The bytes of a record's header.
 const HEADER: usize = 5;
-/// What an incomplete record may take until its rest is written, in bytes.
+/// The longest incomplete record that is kept until its rest is written, in bytes.
 const MAX_KEPT: usize = 20 * 1024;
-/// The bytes of a write after the handshake that are read: enough for control frames, each in a
+/// How many bytes of a write after the handshake are read: enough for control frames, each in a
 /// record.
 const MAX_SEALED: usize = 256;
 const MAX_FIELDS: usize = 128;
@@ -24,12 +23,12 @@ const MAX_FIELDS: usize = 128;
 const FINISHED: [usize; 2] = [4 + 32 + 17, 4 + 48 + 17];
 /// An EndOfEarlyData of TLS 1.3.
 const END_OF_EARLY_DATA: usize = 4 + 17;
-/// The lengths of HTTP/2's frames that are no part of a request: SETTINGS with an acknowledgement,
+/// The lengths of HTTP/2's frames that are not part of a request: SETTINGS with an acknowledgement,
 /// WINDOW_UPDATE and RST_STREAM, PING and GOAWAY, and two of them. RFC 9113 §6.
 const CONTROL_FRAMES: [usize; 5] = [9, 13, 17, 22, 26];
-/// An alert that TLS 1.3 has encrypted, as application data: close_notify.
+/// An alert that TLS 1.3 encrypts as application data: close_notify.
 const ALERT_BYTES: usize = 2;
-/// Types of records: from alerts to heartbeats, and application data among them.
+/// Types of records: from alerts to heartbeats, including application data.
 const ALERT: u8 = 21;
 const SEALED: u8 = 23;
 const HEARTBEAT: u8 = 24;
@@ -37,7 +36,7 @@ const HEARTBEAT: u8 = 24;
 const OVERHEAD_13: [usize; 1] = [17];
 const OVERHEAD_12: [usize; 2] = [24, 16];
 
-/// A request line and the `Host` field, in the clear.
+/// A request line and the `Host` field, in clear text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Asked {
     pub(crate) method: String,
@@ -49,7 +48,7 @@ pub(crate) struct Asked {
 /// What one write carried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Written {
-    /// A ClientHello, the first or one more.
+    /// A ClientHello, the first or a later one.
     pub(crate) hello: bool,
     /// The client's Finished: it has read the server's flight.
     pub(crate) finished: bool,
@@ -105,7 +104,8 @@ impl Spoken {
         self.tls.hellos
     }
 
-    /// The handshake was seen to be one of TLS 1.2 (or before); `None` before that can be told.
+    /// Whether the handshake is known to be one of TLS 1.2 (or earlier); `None` before that is
+    /// known.
     pub(crate) fn is_tls12(&self) -> Option<bool> {
         self.tls.finished.then_some(self.tls.is_12)
     }
@@ -201,14 +201,15 @@ impl Spoken {
             }
         }
         let rest = records.rest();
-        // A client certificate may share a record with Finished: then the write ends the handshake.
+        // A client certificate may share a record with Finished: then this write ends the
+        // handshake.
         if self.tls.answered && told.request && !self.tls.finished {
             self.tls.finished = true;
             told.finished = true;
             told.request = false;
         }
         if bytes.len() as u64 != length || rest.len() > MAX_KEPT {
-            // What was not read may contain the start of a record.
+            // The part that was not read may contain the start of a record.
             self.tls.lost = true;
         } else if !self.tls.finished {
             self.kept = rest.to_vec();
@@ -265,7 +266,7 @@ impl Tls {
             told.finished = true;
             told.request = false;
         } else if length != END_OF_EARLY_DATA || !self.sent_early {
-            // A certificate, or everything at once.
+            // A certificate, or everything in one record.
             told.request = true;
         }
     }
@@ -290,7 +291,7 @@ fn recognise(bytes: &[u8]) -> Protocol {
     }
 }
 
-/// The request that `bytes` begin with, if they do.
+/// The request at the start of `bytes`, if there is one.
 fn read_request(bytes: &[u8]) -> Option<Asked> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let parsed = http1::request(bytes, &mut room, Strictness::AsCurl);
@@ -304,7 +305,7 @@ fn read_request(bytes: &[u8]) -> Option<Asked> {
             is_http10: head.is_http10,
         });
     }
-    // A head in several writes: the first line tells enough.
+    // A head in several writes: the first line is enough.
     let line = bytes.split(|b| *b == b'\n').next()?.strip_suffix(b"\r")?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);

@@ -1,8 +1,8 @@
 //! The loop: calls of the program, arrivals on its sockets, and looks at counters in between.
 //!
-//! The supervisor holds no socket of the program's for longer than it looks at it, so closing one
-//! means what it always means. An epoll instance keeps watching a file without holding it: it
-//! forgets the file when the program closes it.
+//! The supervisor holds each socket of the program only while it looks at it, so closing one has
+//! its usual effect. An epoll instance keeps watching a file without holding it: it forgets the
+//! file when the program closes it.
 
 mod sockets;
 
@@ -24,7 +24,7 @@ use crate::sys::keeper::Keeper;
 use crate::sys::{self, Call, HELLO_BYTES};
 use crate::{Sight, TapError};
 
-/// What an event of the epoll instance is about. Cookies of sockets are smaller.
+/// The key of an event of the epoll instance. Cookies of sockets are smaller.
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const PROCESS: u64 = 1 << 63;
@@ -34,9 +34,9 @@ const PROCESS: u64 = 1 << 63;
 const LOOK: u64 = 5;
 const SWEEP: u64 = 200;
 const NANOS: u64 = 1_000_000;
-/// After the program has ended, its children have so long to end.
+/// How long the program's children have to end after the program has ended.
 const GRACE: Duration = Duration::from_millis(50);
-/// At most so many connections are looked at each time.
+/// At most this many connections are looked at each time.
 const MAX_LOOKS: usize = 32;
 const MAX_EVENTS: usize = 256;
 
@@ -54,7 +54,7 @@ impl Stop {
     }
 
     pub(crate) fn raise(&self) {
-        // Eight bytes that are no overflow are always taken.
+        // The eight bytes are always accepted, as the counter does not overflow.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -112,7 +112,7 @@ fn greet(line: &UnixStream, stop: &Stop) -> Result<Option<OwnedFd>, TapError> {
     match fetched {
         Ok(listener) => Ok(Some(listener)),
         Err(error) => {
-            // It gives up, and the command fails to start.
+            // The program gives up, and the command fails to start.
             let _ = line.write_all(&[1]);
             Err(TapError::Denied(error))
         }
@@ -128,7 +128,7 @@ pub(crate) struct Supervisor<S> {
     sink: S,
     processes: Processes,
     flows: HashMap<u64, Flow>,
-    /// Sockets that carry name lookups, and who has them.
+    /// Sockets that carry name lookups, and the processes that hold them.
     askers: HashMap<u64, crate::flow::Holder>,
     lookups: Lookups,
     attempts: Vec<(i32, Attempt)>,
@@ -167,7 +167,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         Ok(epoll::add(&self.poll, &stop.0, data, flags)?)
     }
 
-    /// Runs until the last process with the filter has ended, or it is told to stop.
+    /// Runs until the last process with the filter has ended, or until it is stopped.
     fn follow(&mut self) -> io::Result<()> {
         let empty = epoll::Event {
             flags: EventFlags::empty(),
@@ -184,7 +184,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             };
             let now = self.clock.now();
             let ready = events.get(..ready).unwrap_or_default();
-            // What arrived came before the calls that wait: these have not been made yet.
+            // Arrivals precede the waiting calls, which have not been made yet.
             let mut calls = None;
             let mut is_over = false;
             for event in ready {
@@ -223,7 +223,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         }
     }
 
-    /// Takes the call that waits, and lets it go on.
+    /// Takes the call that waits, and lets it continue.
     fn call(&mut self) -> io::Result<()> {
         let Some(call) = sys::next_call(self.listener.as_fd())? else {
             return Ok(());
@@ -260,7 +260,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         }
     }
 
-    /// The process of a thread, whose end the loop learns of from now on.
+    /// The process of a thread, whose end the loop is notified of from now on.
     fn process_of(&mut self, thread: i32) -> io::Result<i32> {
         let poll = &self.poll;
         self.processes.of_thread(thread, |process, descriptor| {
@@ -273,7 +273,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         sys::still_waits(self.listener.as_fd(), call.id)
     }
 
-    /// Has the loop woken for everything that happens to a socket.
+    /// Makes everything that happens to a socket wake the loop.
     fn listen(&self, socket: BorrowedFd<'_>, cookie: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         match epoll::add(&self.poll, socket, EventData::new_u64(cookie), flags) {
@@ -324,7 +324,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         self.sight
     }
 
-    /// Whether no process has the filter any more.
+    /// Whether no process has the filter any longer.
     fn is_deserted(&self) -> bool {
         let flags = rustix::event::PollFlags::IN;
         let mut ready = [rustix::event::PollFd::new(&self.listener, flags)];

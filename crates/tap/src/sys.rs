@@ -2,7 +2,7 @@
 //! listener of its notifications, and the memory of a program that waits for one.
 //!
 //! `unsafe` is needed because seccomp(2) and process_vm_readv(2) have no safe wrapper, and because
-//! what runs between `fork` and `exec` must promise to be async-signal-safe.
+//! code that runs between `fork` and `exec` must promise to be async-signal-safe.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ use libc::sock_filter;
 /// `include/uapi/linux/seccomp.h`.
 const SYNC_WAKE_UP: u64 = 1;
 
-/// One call of the program, which waits until [`resume`] lets it go on.
+/// One call of the program, which waits until [`resume`] lets it continue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) id: u64,
@@ -34,10 +34,10 @@ pub(crate) struct Call {
 /// The size of the first message: process and descriptor, 4 bytes each.
 pub(crate) const HELLO_BYTES: usize = 8;
 
-/// Makes the program that `command` starts install `filter` in itself, and with it in everything
-/// that it starts. It then writes its process id and the number of the listener to `line`, and
-/// waits for one byte: 0 goes on, everything else gives up. `ours` is the other end, which it must
-/// not keep open.
+/// Makes the program that `command` starts install `filter` in itself, and so in everything that it
+/// starts. It then writes its process id and the number of the listener to `line`, and waits for
+/// one byte: 0 continues, anything else gives up. `ours` is the other end, which it must not keep
+/// open.
 pub(crate) fn arm(
     command: &mut Command,
     filter: Vec<sock_filter>,
@@ -46,7 +46,7 @@ pub(crate) fn arm(
 ) {
     let ours = ours.as_raw_fd();
     let line = OwnedFd::from(line).into_raw_fd();
-    // SAFETY: again, nobody else owns the descriptor; the closure does, and closes it when it is
+    // SAFETY: again, nothing else owns the descriptor; the closure does, and closes it when it is
     // dropped with the command.
     let line = unsafe { OwnedFd::from_raw_fd(line) };
     let install = move || {
@@ -78,7 +78,7 @@ fn install(filter: &[sock_filter]) -> io::Result<RawFd> {
         };
         check(outcome)
     };
-    // A call that was noticed is not interrupted by signals that do not kill. Since Linux 5.19.
+    // Signals that do not kill do not interrupt a noticed call. Since Linux 5.19.
     let patient =
         libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let attempt = || match seccomp(patient) {
@@ -87,7 +87,7 @@ fn install(filter: &[sock_filter]) -> io::Result<RawFd> {
         }
         other => other,
     };
-    // Who has CAP_SYS_ADMIN keeps set-user-ID programs as they are.
+    // A process with CAP_SYS_ADMIN keeps set-user-ID programs as they are.
     let listener = attempt().or_else(|error| {
         if error.raw_os_error() != Some(libc::EACCES) {
             return Err(error);
@@ -99,8 +99,8 @@ fn install(filter: &[sock_filter]) -> io::Result<RawFd> {
     Ok(listener as RawFd)
 }
 
-/// Tells the supervisor where the listener is, and waits until it has it. The filter is in force
-/// already: it lets short writes pass.
+/// Reports the listener to the supervisor, and waits until the supervisor has it. The filter is
+/// already in force: it lets short writes pass.
 fn hand_over(line: RawFd, listener: RawFd) -> io::Result<()> {
     let mut hello = [0; HELLO_BYTES];
     // SAFETY: `getpid` always succeeds.
@@ -123,9 +123,9 @@ fn hand_over(line: RawFd, listener: RawFd) -> io::Result<()> {
     }
 }
 
-/// Makes notifications cheaper, where the kernel can.
+/// Makes notifications cheaper, if the kernel can.
 pub(crate) fn wake_in_step(listener: BorrowedFd<'_>) {
-    // SAFETY: this request takes an integer. Without it everything works, if more slowly.
+    // SAFETY: this request takes an integer. Without it everything works, but more slowly.
     unsafe {
         libc::ioctl(
             listener.as_raw_fd(),
@@ -135,7 +135,7 @@ pub(crate) fn wake_in_step(listener: BorrowedFd<'_>) {
     };
 }
 
-/// Takes the next call that waits. `None` if it was given up meanwhile.
+/// Takes the next call that waits. `None` if it was given up in the meantime.
 pub(crate) fn next_call(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     // SAFETY: integers, for which zeroes are valid; the kernel demands zeroes.
     let mut told: libc::seccomp_notif = unsafe { zeroed() };
@@ -162,7 +162,7 @@ pub(crate) fn next_call(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     }
 }
 
-/// Whether the call still waits, so that what was read of its thread was its own.
+/// Whether the call still waits, which proves that the memory that was read was its thread's.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: `id` lives through the call.
     let outcome = unsafe {
@@ -175,7 +175,7 @@ pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     outcome == 0
 }
 
-/// Lets a call go on, exactly as the program made it. One that was given up is no error.
+/// Lets a call continue, exactly as the program made it. A call that was given up is not an error.
 pub(crate) fn resume(listener: RawFd, id: u64) {
     let answer = libc::seccomp_notif_resp {
         id,

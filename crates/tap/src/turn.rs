@@ -7,24 +7,24 @@ use roundtrip_model::{Event, KeptFacts, Moment};
 
 use crate::spoken::Asked;
 
-/// Arrivals this close are noted as one.
+/// Arrivals this close together are noted as one.
 const CLOSE: Duration = Duration::from_micros(100);
-/// More events of one exchange are merged with the last.
+/// Further events of one exchange are merged with the last.
 const MAX_EVENTS: usize = 20_000;
-/// Where the answer begins is decided by the first bursts.
+/// The first bursts decide where the answer begins.
 const MAX_BURSTS: usize = 16;
-/// A pause between two bursts, at least.
+/// The shortest pause between two bursts.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
-/// Session tickets and settings that a server sends by itself take at most so much, in bytes.
+/// Session tickets and settings that a server sends unrequested take at most this much, in bytes.
 pub(crate) const MAX_TICKETS: u64 = 1300;
-/// Frames of HTTP/2 that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most so much.
+/// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
 /// An answer that comes sooner than this share of a round trip answers something else.
 const SOONEST: f64 = 0.75;
-/// Shorter round trips tell nothing about order.
+/// Shorter round trips show nothing about order.
 const MIN_RTT: Duration = Duration::from_millis(2);
 
-/// The parts of an exchange, in the tap's own time.
+/// The parts of an exchange, in the tap's time.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) events: Vec<(Moment, Event)>,
@@ -70,7 +70,7 @@ pub(crate) struct Answered {
 }
 
 impl Turn {
-    /// A turn on a connection that was open before.
+    /// A turn on a connection that was already open.
     pub(crate) fn on_kept(kept: Option<KeptFacts>) -> Self {
         Self {
             kept: Some(kept.unwrap_or_default()),
@@ -107,7 +107,7 @@ impl Turn {
         }
     }
 
-    /// Notes that what was sent last was acknowledged so long after it, at `now` at the latest;
+    /// Notes that what was sent last was acknowledged this long after it, at `now` at the latest;
     /// with data, the program learns of it only now.
     pub(crate) fn acknowledged(&mut self, now: Moment, after: Duration, with_data: bool) {
         let mut events = self.events.iter().rev();
@@ -124,7 +124,7 @@ impl Turn {
         }
     }
 
-    /// Notes bytes that arrived, with what the kernel counted meanwhile.
+    /// Notes bytes that arrived, with what the kernel counted in the meantime.
     pub(crate) fn received(
         &mut self,
         events: Vec<(Moment, Event)>,
@@ -184,7 +184,7 @@ impl Turn {
         })
     }
 
-    /// When something was last written before `until`, from the request on.
+    /// When something was last written before `until`, at or after the request.
     pub(crate) fn sent_before(&self, asked: Moment, until: Moment) -> Moment {
         let writes = self.events.iter().filter_map(|(at, event)| {
             (matches!(event, Event::Sent { .. }) && *at <= until).then_some(*at)
@@ -192,14 +192,14 @@ impl Turn {
         writes.max().map_or(asked, |last| last.max(asked))
     }
 
-    /// When anything happened last.
+    /// When anything last happened.
     pub(crate) fn end(&self) -> Option<Moment> {
         self.events.iter().map(|(at, _)| *at).max()
     }
 }
 
-/// Whether the server sent this by itself: it came too soon, or is as small as what it sends so,
-/// and more followed after a pause.
+/// Whether the server sent this unrequested: it came too soon, or is as small as such data, and
+/// more followed after a pause.
 fn is_unasked(burst: &Burst, sent: Moment, before: u64, expected: Expected) -> bool {
     let rtt = expected.rtt.filter(|rtt| *rtt >= MIN_RTT);
     if rtt.is_some_and(|rtt| burst.first.since(sent) < rtt.mul_f64(SOONEST)) {

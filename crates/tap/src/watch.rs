@@ -1,8 +1,8 @@
-//! Connections of processes that run already, sampled by socket diagnosis (sock_diag(7)): what each
-//! of them suffers from. An ordinary user sees all sockets of the own network namespace.
+//! Connections of processes that are already running, sampled by socket diagnosis (sock_diag(7)):
+//! what each of them suffers from. An ordinary user sees all sockets of its own network namespace.
 //!
-//! There are no calls and no bytes here, so there are no requests: two samples say what the kernel
-//! counted in between.
+//! Without calls and bytes there are no requests here: two samples show what the kernel counted in
+//! between.
 
 mod diagnosis;
 mod plight;
@@ -51,13 +51,15 @@ pub struct Sample {
     pub state: &'static str,
     pub rtt: Option<Duration>,
     pub min_rtt: Option<Duration>,
-    /// Segments that were sent again, and that arrived behind a gap, since the connection began.
+    /// Segments that were sent again, and segments that arrived after a gap, since the connection
+    /// began.
     pub retransmits: u32,
     pub out_of_order: u32,
-    /// Since the sample before; over the whole connection in the first.
+    /// Since the previous sample; in the first, over the whole connection.
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// What arrived and was not read, in bytes, and what was written and not acknowledged.
+    /// Data that arrived and was not read, in bytes, and data that was written and not
+    /// acknowledged.
     pub unread: u32,
     pub unsent: u32,
     pub plights: Vec<Plight>,
@@ -70,7 +72,7 @@ pub struct Watch {
     before: HashMap<u64, Before>,
 }
 
-/// What a connection was like in the sample before.
+/// The state of a connection in the previous sample.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     at: Moment,
@@ -149,7 +151,7 @@ fn sockets_of(process: i32) -> io::Result<Option<HashSet<u32>>> {
     };
     let mut inodes = HashSet::new();
     for entry in list.flatten() {
-        // A descriptor may be closed meanwhile.
+        // A descriptor may be closed in the meantime.
         let Ok(to) = fs::read_link(entry.path()) else {
             continue;
         };

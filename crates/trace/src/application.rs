@@ -1,9 +1,9 @@
-//! Which requests and answers a connection carried, as places in its streams and times of its
-//! client.
+//! Which requests and answers a connection carried, with their places in its streams and their
+//! times at the client.
 //!
-//! In the clear, HTTP/1 says so itself. Of TLS, records are seen but not what they hold: the k-th
-//! burst of the client's is taken for the k-th request, what is too small to be one is not, and
-//! tickets that come before a later answer are not taken for it.
+//! HTTP/1 in clear text shows this itself. Of TLS, only the records are seen, not their content:
+//! the k-th burst of the client is taken for the k-th request, bursts too small to be one are
+//! ignored, and tickets that come before a later answer are not taken for the answer.
 
 use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, ServerHello, Version};
 
@@ -13,14 +13,14 @@ use crate::records::{RecordFollower, RecordPlace};
 use crate::requests::OpenedRequest;
 use crate::view::View;
 
-/// In bytes on the wire: records that hold an HTTP/2 acknowledgement of SETTINGS, a WINDOW_UPDATE
-/// or a PING alone.
+/// In bytes on the wire: records that hold only an HTTP/2 acknowledgement of SETTINGS, a
+/// WINDOW_UPDATE or a PING.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
 /// In bytes on the wire: an encrypted alert, and the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
 const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;
-/// In bytes: the beginning of an HTTP/2 connection, without and with a frame of settings; each
-/// setting takes six, and a WINDOW_UPDATE thirteen.
+/// In bytes: the beginning of an HTTP/2 connection, without and with a SETTINGS frame; each setting
+/// takes six, and a WINDOW_UPDATE thirteen.
 const PREFACE: u64 = 24;
 const SETTINGS: u64 = 9;
 const SETTING: u64 = 6;
@@ -33,7 +33,7 @@ const SOONEST: f64 = 0.8;
 /// In nanoseconds: what comes with the acknowledgement of the client's Finished.
 const WITH_ACK: u64 = 5_000_000;
 
-/// What the handshake said.
+/// What the handshake showed.
 #[derive(Debug, Default)]
 pub(crate) struct TlsSeen {
     pub(crate) client: Option<ClientHello>,
@@ -41,7 +41,7 @@ pub(crate) struct TlsSeen {
     pub(crate) was_retried: bool,
     pub(crate) began: Option<u64>,
     pub(crate) finished: Option<u64>,
-    /// The client said where its early data ended: it was accepted.
+    /// The client marked the end of its early data, so the server had accepted it.
     pub(crate) ended_early_data: bool,
     /// When a fatal alert arrived in the clear.
     pub(crate) alert: Option<u64>,
@@ -55,21 +55,21 @@ pub(crate) struct Asked {
     pub(crate) request: Option<Message>,
     pub(crate) response: Option<Message>,
     pub(crate) interim: Vec<u16>,
-    /// When the request began to leave, and when all of it had left.
+    /// When the request began to leave, and when it had left completely.
     pub(crate) began: u64,
     pub(crate) sent: u64,
-    /// When the answer began, its final head came, and all of it had come.
+    /// When the answer began, when its final head came, and when it was complete.
     pub(crate) first_byte: Option<u64>,
     pub(crate) answered: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
-    /// What was seen only as bursts, and may hold several requests.
+    /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
     pub(crate) is_whole: bool,
 }
 
-/// HTTP/1 in the clear.
+/// The requests of HTTP/1 in clear text.
 pub(crate) fn of_http1(http: &Http1, view: &View) -> Vec<Asked> {
     let mut responses = http.responses().iter();
     let mut all = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn of_http1(http: &Http1, view: &View) -> Vec<Asked> {
     all
 }
 
-/// Something in either direction, in the order of the client's times.
+/// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
 struct Burst {
     at: u64,
@@ -116,7 +116,7 @@ struct Burst {
     bytes: u64,
 }
 
-/// Requests and answers that are only seen as bytes, from `from` on in either stream.
+/// Requests and answers that are seen only as bytes, starting at `from` in each stream.
 fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
     let soonest = (rtt as f64 * SOONEST) as u64;
     let mut all: Vec<Asked> = Vec::new();
@@ -125,7 +125,7 @@ fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
         match open {
             Some(asked) if !burst.is_request => {
                 if burst.at < asked.began + soonest {
-                    // It answers what was asked before, or nothing.
+                    // It answers the previous request, or nothing.
                     let before = all.len().checked_sub(2).and_then(|n| all.get_mut(n));
                     if let Some(before) = before {
                         before.finished = Some(burst.at);
@@ -156,7 +156,7 @@ fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
     all
 }
 
-/// Something that is neither TLS nor HTTP.
+/// The requests of a protocol that is neither TLS nor HTTP.
 pub(crate) fn of_bytes(view: &View, rtt: u64) -> Vec<Asked> {
     let mut bursts = Vec::new();
     for (places, is_request) in [(&view.sent, true), (&view.read, false)] {
@@ -174,7 +174,7 @@ pub(crate) fn of_bytes(view: &View, rtt: u64) -> Vec<Asked> {
     of_bursts(&bursts, rtt)
 }
 
-/// What is seen of a TLS connection without its keys.
+/// What a TLS connection shows without its keys.
 pub(crate) fn of_tls(
     followers: &[RecordFollower; 2],
     view: &View,
@@ -214,7 +214,7 @@ pub(crate) fn of_tls(
         let data = records
             .iter()
             .filter(|r| r.is_application_data() && r.start >= from);
-        // In TLS 1.3 alerts look like data.
+        // In TLS 1.3, alerts look like data.
         let data = data.filter(|r| !is_13 || r.length() != ALERT);
         let large = data.filter(|r| !(is_request && may_be_h2 && r.length() <= MAX_CONTROL));
         large
@@ -245,7 +245,7 @@ pub(crate) fn of_tls(
     (seen, of_bursts(&bursts, rtt))
 }
 
-/// What a TLS connection says whose secrets are known.
+/// The content of a TLS connection whose secrets are known.
 pub(crate) fn of_opened(
     inside: &Inside,
     followers: &[RecordFollower; 2],
@@ -257,8 +257,8 @@ pub(crate) fn of_opened(
         .server
         .as_ref()
         .is_some_and(|s| s.version == Version::TLS13);
-    // TLS 1.2: the handshake is over when the server's Finished has come, unless it is the client's
-    // that ends a resumption. RFC 5246 §7.3.
+    // TLS 1.2: the handshake is over when the server's Finished has come, or after the client's if
+    // it ends a resumption. RFC 5246 §7.3.
     let [client, server] = inside.finished;
     let left = client.and_then(|end| view.left(end));
     let read = server.and_then(|end| view.readable(end));
@@ -278,8 +278,8 @@ pub(crate) fn of_opened(
     (seen, all)
 }
 
-/// The requests inside an opened connection, in the order in which they left. `left` says when the
-/// client had sent the byte before a place, and `readable` when it could read the server's.
+/// The requests inside an opened connection, in the order in which they left. `left` returns when
+/// the client had sent the byte before a place, and `readable` when it could read the server's.
 pub(crate) fn of_requests(
     requests: &[OpenedRequest],
     version: &'static str,
@@ -354,7 +354,7 @@ fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSeen {
                 && let Ok(hello) = ClientHello::parse(message.body)
             {
                 seen.hello_bytes = message.body.len() as u64 + 4;
-                // The first one is what was asked; after a retry there is a second.
+                // The first hello shows what was wanted; after a retry there is a second.
                 seen.client.get_or_insert(hello);
             }
         }
@@ -375,7 +375,7 @@ fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSeen {
 }
 
 /// TLS 1.3: the client's first encrypted record after the server's hello is its Finished. Returns
-/// where in the two streams the requests and the answers begin.
+/// where the requests and the answers begin in the two streams.
 fn finished_13(
     client: &RecordFollower,
     server: &RecordFollower,
@@ -407,8 +407,8 @@ fn finished_13(
     } else {
         finished.end
     };
-    // What the server sent before it had the Finished belongs to the handshake, unless it answers
-    // early data.
+    // Data that the server sent before it had the Finished belongs to the handshake, unless it
+    // answers early data.
     let before = seen.finished?;
     let after = server.records().iter().filter(|r| r.is_application_data());
     let mut late = after.filter(|r| view.readable(r.end).is_some_and(|at| at > before));
@@ -427,7 +427,7 @@ fn finished_12(server: &RecordFollower, view: &View, seen: &mut TlsSeen) -> Opti
     Some(())
 }
 
-/// An HTTP/2 client may send its preface in a record of its own, and the first request after it.
+/// An HTTP/2 client may send its preface in a separate record, and the first request after it.
 fn drop_preface(requests: &mut Vec<Burst>, rtt: u64) {
     let [first, second, ..] = requests.as_slice() else {
         return;
@@ -443,8 +443,8 @@ fn drop_preface(requests: &mut Vec<Burst>, rtt: u64) {
     }
 }
 
-/// Tickets and SETTINGS come a round trip after the client's Finished, whatever the request is
-/// answered: where a later answer follows, they are not the answer.
+/// Tickets and SETTINGS come a round trip after the client's Finished, whatever the answer to the
+/// request: if a later answer follows, they are not the answer.
 fn drop_tickets(answers: &mut Vec<Burst>, requests: &[Burst], seen: &TlsSeen, rtt: u64) {
     let Some(finished) = seen.finished else {
         return;

@@ -1,10 +1,10 @@
-//! Two captures of the same packets: which of them is nearer to the clients, how far one clock is
-//! ahead of the other, and how that drifts.
+//! Two captures of the same packets: which one is nearer to the clients, how far one clock is ahead
+//! of the other, and how that drifts.
 //!
 //! A packet is recognised by its sequence numbers and timestamps, so that translated addresses do
-//! not matter. Packets in one direction take at least the time of the path, and so do those in the
-//! other; half of the difference between the shortest of both is the offset, if the path is as long
-//! in both.
+//! not matter. Packets in either direction take at least the time of the path; half of the
+//! difference between the shortest times of both directions is the offset, if the path is equally
+//! long both ways.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use roundtrip_wire::pcapng::Captured;
 
 use crate::tcp::TcpFlow;
 
-/// Packets of which the times are remembered.
+/// The number of packets whose times are remembered.
 const MAX_MARKS: usize = 400_000;
-/// Parts of the captures that are compared; each gives one offset.
+/// The number of parts of the captures that are compared; each gives one offset.
 const PARTS: usize = 64;
-/// In nanoseconds: a part is not shorter.
+/// In nanoseconds: the shortest part.
 const LEAST_PART: u64 = 20_000_000;
 /// In nanoseconds: clocks do not drift by a measurable amount within this.
 const MIN_DRIFT_SPAN: u64 = 10_000_000_000;
 
-/// What sets a packet apart from all others.
+/// What distinguishes a packet from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Mark {
     from_client: bool,
@@ -69,31 +69,31 @@ enum Time {
     #[default]
     Never,
     At(u64),
-    /// Which of them it is cannot be told.
+    /// Which of them it is cannot be decided.
     Twice,
 }
 
-/// How two captures belong together. Times are in nanoseconds.
+/// How the times of two captures relate. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Relation {
     /// The first capture is nearer to the clients.
     pub first_is_near: bool,
-    /// At `at` in the clock of the farther capture that is so far ahead.
+    /// At `at` in its own time, the clock of the farther capture is ahead by this much.
     pub ahead: f64,
     pub at: u64,
-    /// By how much more per nanosecond.
+    /// How much this grows per nanosecond.
     pub drift: f64,
-    /// The shortest round trip between the places of the captures; the offset is right to half of
-    /// it, and exactly if the path is as long in both directions.
+    /// The shortest round trip between the places of the captures; the offset is accurate to half
+    /// of it, and exact if the path is equally long in both directions.
     pub between: u64,
-    /// Packets that both have.
+    /// The number of packets that both have.
     pub packets: usize,
     /// When the nearer and the farther capture began and ended, in the clock of the nearer one.
     pub spans: [(u64, u64); 2],
 }
 
 impl Relation {
-    /// A time of the farther capture in the clock of the nearer one.
+    /// Converts a time of the farther capture to the clock of the nearer one.
     pub fn moved(&self, at: u64) -> u64 {
         let since = i128::from(at) - i128::from(self.at);
         let ahead = self.ahead + self.drift * since as f64;
@@ -102,7 +102,7 @@ impl Relation {
 }
 
 impl Clocks {
-    /// Takes a packet of the first capture, or of the second (1).
+    /// Records a packet of the first capture, or of the second (1).
     pub fn note(&mut self, capture: usize, captured: &Captured<'_>) {
         let Some(at) = captured.time else { return };
         if let Some(span) = self.spans.get_mut(capture) {
@@ -120,7 +120,7 @@ impl Clocks {
         };
         let mark = Mark::of(&tcp);
         if capture > 0 || self.seen.len() >= MAX_MARKS {
-            // What only one has does not help.
+            // A packet that only one capture has does not help.
             if let Some(times) = self.seen.get_mut(&mark) {
                 add(times, capture, at);
             }
@@ -129,10 +129,10 @@ impl Clocks {
         }
     }
 
-    /// `None` if they have too little in common, in either direction.
+    /// `None` if they have too few packets in common, in either direction.
     pub fn relation(&self) -> Option<Relation> {
-        // By direction, from the client first: the time in the second capture, and how much it is
-        // ahead of that in the first.
+        // For each direction, starting with the client's: the time in the second capture, and how
+        // far that is ahead of the time in the first.
         let mut apart: [Vec<(u64, i128)>; 2] = Default::default();
         for (mark, times) in &self.seen {
             if let [Time::At(first), Time::At(second)] = times {
@@ -142,7 +142,8 @@ impl Clocks {
         }
         let [up, down] = &mut apart;
         let packets = up.len() + down.len();
-        // What the client sends is later at the farther place, by the clocks' offset and the path.
+        // The client's packets are later at the farther place, by the offset of the clocks and the
+        // path.
         let first_is_near = middle(up)? >= middle(down)?;
         if !first_is_near {
             for (at, ahead) in up.iter_mut().chain(down.iter_mut()) {
@@ -189,14 +190,15 @@ fn middle(apart: &mut [(u64, i128)]) -> Option<i128> {
     Some(middle.1)
 }
 
-/// A line through the offsets of parts of the time: offset, where that is, slope, and the shortest
-/// round trip.
+/// A line through the offsets of parts of the time: the offset, where it holds, the slope, and the
+/// shortest round trip.
 fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)> {
     let all = || up.iter().chain(down).map(|(at, _)| *at);
     let (begin, end) = (all().min()?, all().max()?);
     let length = ((end - begin) / PARTS as u64).max(LEAST_PART);
     let part = |at: u64| usize::try_from((at - begin) / length).unwrap_or(0);
-    // The shortest in each direction, and when: from the client, and to it with its sign turned.
+    // The shortest in each direction, and its time: from the client, and to it with the sign
+    // reversed.
     let mut parts = vec![[None::<(i128, u64)>; 2]; part(end) + 1];
     let signed = |sign: i128, list: &[(u64, i128)]| -> Vec<(u64, i128)> {
         list.iter().map(|(at, ahead)| (*at, sign * ahead)).collect()
@@ -210,7 +212,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
             }
         }
     }
-    // When, the offset, and the round trip.
+    // The time, the offset, and the round trip.
     let mut points: Vec<(f64, f64, f64)> = Vec::new();
     for both in parts {
         if let [Some((up, at)), Some((down, other))] = both {
@@ -218,7 +220,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
             points.push((at as f64, (up - down) as f64 / 2.0, (up + down) as f64));
         }
     }
-    // Nothing was close together in both directions: the whole is one part.
+    // No part has packets in both directions, so the whole is one part.
     if points.is_empty() {
         let up = up.iter().map(|(_, ahead)| *ahead).min()?;
         let down = down.iter().map(|(_, ahead)| -*ahead).min()?;
@@ -228,7 +230,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
         .iter()
         .map(|(.., trip)| *trip)
         .fold(f64::MAX, f64::min);
-    // Parts in which the path was longer say less, in proportion.
+    // Parts in which the path was longer count less.
     let weight =
         |trip: f64| 1.0 / (1.0 + (trip - between) / (0.01 * between.abs()).max(50_000.0)).powi(2);
     let sums = points

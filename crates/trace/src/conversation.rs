@@ -1,4 +1,4 @@
-//! One connection, read to its end: what it carried, from where it was seen, and what cannot be
+//! One connection, read to its end: what it carried, where it was seen from, and what cannot be
 //! decided from there.
 
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::vantage::Vantage;
 /// A connection and its exchanges.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// In the order in which connections began, from 1.
+    /// Counted from 1, in the order in which connections began.
     pub number: u64,
     pub client: SocketAddr,
     pub server: SocketAddr,
@@ -26,13 +26,13 @@ pub struct Conversation {
     pub packets: u64,
     /// When the first frame was captured, in nanoseconds since 1970.
     pub began: u64,
-    /// Requests were seen only as bursts of encrypted bytes, and may hold several.
+    /// The requests were seen only as bursts of encrypted bytes, which may hold several each.
     pub is_inferred: bool,
-    /// What the capture does not show, and what would.
+    /// What the capture does not show, and what would show it.
     pub undecidable: Vec<Undecidable>,
-    /// The random of the ClientHello, by which a key log knows the session, if there was a key log.
+    /// The random of the ClientHello, which identifies the session in a key log, if there was one.
     pub session: Option<[u8; 32]>,
-    /// What a second capture adds.
+    /// What a second capture shows in addition.
     pub located: Option<Located>,
     /// The segments, for the ladder.
     pub steps: Vec<Step>,
@@ -53,7 +53,7 @@ impl Carrier {
     }
 }
 
-/// A question that a capture cannot answer, and what it would take.
+/// A question that a capture cannot answer, and what could answer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecidable {
     pub what: &'static str,
@@ -61,7 +61,7 @@ pub struct Undecidable {
 }
 
 impl Undecidable {
-    /// What it would take to open a connection that stayed sealed for this reason.
+    /// What is needed to open a connection that stayed sealed for this reason.
     pub(crate) fn keys(sealed: Option<SealedReason>) -> &'static str {
         match sealed {
             None => "the session's keys (--keys, from SSLKEYLOGFILE)",
@@ -82,33 +82,33 @@ pub struct Step {
     pub at: u64,
     pub from_client: bool,
     pub text: String,
-    /// Where in the stream of its side it begins.
+    /// Its offset in the stream of its side.
     pub(crate) place: Option<u64>,
-    /// In bytes: what it carries.
+    /// The bytes that it carries.
     pub bytes: u64,
-    /// Nothing but data or an acknowledgement.
+    /// It is only data or an acknowledgement.
     pub is_plain: bool,
     /// It was sent before.
     pub again: bool,
-    /// What became of it at the other capture, if there are two.
+    /// What happened to it at the other capture, if there are two.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// When and as which frame another capture has a packet, in the same clock.
+/// When another capture has a packet, in the same clock, and as which frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elsewhere {
     At { at: u64, frame: u64 },
     Never,
 }
 
-/// What two captures tell of one connection. Of the packets with data, and those that begin or end
-/// it: how many left each side, and the frames of those that never reached the other capture.
+/// What two captures show of one connection: of the packets with data, and of those that begin or
+/// end it, how many left each side, and the frames of those that never reached the other capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Located {
     /// The round trip between both captures.
     pub between: Duration,
     pub from_client: (u64, Vec<u64>),
     pub from_server: (u64, Vec<u64>),
-    /// How long the server's end took to answer, altogether.
+    /// How long the server's end took to answer, in total.
     pub server: Duration,
 }

@@ -1,4 +1,5 @@
-//! Which frames of a capture are the evidence for some of its connections, and what to say on them.
+//! Which frames of a capture are the evidence for some of its connections, and the comments on
+//! them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -17,18 +18,18 @@ use crate::names::is_same_host;
 use crate::vantage::Place;
 
 const DNS: u16 = 53;
-/// In milliseconds: a wait that is worth a comment, and as a share of the exchange.
+/// In milliseconds, and as a share of the exchange: a shorter wait gets no comment.
 const LEAST: f64 = 1.0;
 const SHARE: f64 = 0.05;
-/// In nanoseconds: what belongs to an exchange may be seen so much before it.
+/// In nanoseconds: packets may be seen this long before the exchange that they belong to.
 const BEFORE: u64 = 1_000_000;
 
 /// The frames of some connections.
 #[derive(Debug, Default)]
 pub struct Cut {
-    /// By both ends, in order: between which frames.
+    /// For both ends, in order: ranges of frames.
     connections: HashMap<(SocketAddr, SocketAddr), Vec<(u64, u64)>>,
-    /// What led to them: lookups, and addresses that were tried before.
+    /// What preceded them: lookups, and addresses that were tried before.
     openings: Vec<Opening>,
     comments: HashMap<u64, Vec<String>>,
     /// The TLS sessions, as a key log names them.
@@ -66,7 +67,7 @@ impl Cut {
         cut
     }
 
-    /// Whether a frame belongs to them, and what is to be said on it. `frame` counts from 1.
+    /// Whether a frame belongs to them, and the comments on it. `frame` counts from 1.
     pub fn take(&mut self, frame: u64, captured: &Captured<'_>) -> Option<Vec<String>> {
         let at = captured.time?;
         let inner = ip_packet(captured.link, &captured.data)?;
@@ -86,7 +87,7 @@ impl Cut {
         belongs.then(|| self.comments.remove(&frame).unwrap_or_default())
     }
 
-    /// The lines of a key log that belong to these connections, and no others.
+    /// The lines of a key log that belong to these connections, and no other lines.
     pub fn secrets(&self, log: &[u8]) -> Vec<u8> {
         key_log::lines_of(log, |session| self.sessions.contains(session))
     }
@@ -137,8 +138,8 @@ impl Opening {
     }
 }
 
-/// What is to be said of an exchange: on its first packet the whole, on the first of each phase
-/// that.
+/// The comments on an exchange: the summary on its first packet, and each phase on the first packet
+/// of the phase.
 fn about(exchange: &Exchange, conversation: &Conversation, say: &mut dyn FnMut(u64, String)) {
     let Some(began) = began(exchange) else {
         return;

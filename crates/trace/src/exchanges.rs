@@ -1,4 +1,4 @@
-//! From a connection to the exchanges it carried, as `probe` would have written them.
+//! Turns a connection into the exchanges that it carried, as `probe` would have written them.
 
 mod failures;
 pub(crate) mod http;
@@ -16,29 +16,28 @@ use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 use crate::view::View;
 
-/// In nanoseconds: a request that comes so much later than its connection was not what that was
-/// opened for.
+/// In nanoseconds: a connection was not opened for a request that comes this much later.
 const IN_ADVANCE: u64 = 1_000_000_000;
 
-/// What is known beside the connection itself.
+/// What is known besides the connection itself.
 #[derive(Default)]
 pub(crate) struct Context<'a> {
-    /// The lookup that it followed from.
+    /// The lookup that led to it.
     pub(crate) lookup: Option<&'a Lookup>,
-    /// What the client calls the server, as far as names were looked up.
+    /// The client's name for the server, if names were looked up.
     pub(crate) name: Option<&'a str>,
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
     pub(crate) not_kept: Option<NotKept>,
 }
 
-/// What a connection came to.
+/// The outcome of a connection.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) exchanges: Vec<Exchange>,
-    /// Requests were seen only as bursts of bytes.
+    /// The requests were seen only as bursts of bytes.
     pub(crate) is_inferred: bool,
-    /// If the server closed it.
+    /// Set if the server closed it.
     pub(crate) end: Option<End>,
 }
 
@@ -113,7 +112,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The n-th exchange of the connection; `before` is when the one before it was over.
+    /// The n-th exchange of the connection; `before` is the end of the previous one.
     fn exchange(&self, n: usize, asked: &Asked, before: Option<u64>) -> Exchange {
         let opens = n == 0 && self.view.syn.is_some() && !self.was_opened_early(asked);
         let zero = if opens { self.zero() } else { asked.began };
@@ -147,7 +146,7 @@ impl Builder<'_> {
         exchange
     }
 
-    /// Whether the client had opened the connection before it had anything to ask, as browsers do.
+    /// Whether the client had opened the connection before it had a request, as browsers do.
     fn was_opened_early(&self, asked: &Asked) -> bool {
         let ready = self
             .tls
@@ -156,8 +155,8 @@ impl Builder<'_> {
         ready.is_some_and(|ready| asked.began.saturating_sub(ready) >= IN_ADVANCE)
     }
 
-    /// A connection that was opened, or tried in vain, and on which nothing was asked. One that was
-    /// only kept open in case is no exchange.
+    /// A connection that carried no request, because it failed or was not used. A connection that
+    /// was only opened as a spare is not an exchange.
     fn without_request(&self) -> Option<Exchange> {
         let zero = self.zero();
         let (end, failure) = self.failure_before_request()?;
@@ -169,7 +168,7 @@ impl Builder<'_> {
         Some(exchange)
     }
 
-    /// When the client began: with the lookup, or with its SYN.
+    /// When the client began: at the lookup, or at its SYN.
     fn zero(&self) -> u64 {
         let syn = self.view.syn;
         let first = syn.or(self.view.sent.first().map(|(_, at)| *at));

@@ -1,4 +1,4 @@
-//! Follows HTTP/1 through both directions of a connection in the clear: which requests there were,
+//! Follows HTTP/1 through both directions of a connection in clear text: which requests there were,
 //! and where in the streams each head and body begins and ends.
 
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::stream::Piece;
 /// In bytes.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_FIELDS: usize = 100;
-/// The number of requests on one connection that are kept.
+/// The most requests that are kept for one connection.
 const MAX_MESSAGES: usize = 100_000;
 const CHUNKS: Limits = Limits {
     size_digits: 16,
@@ -25,7 +25,7 @@ const CHUNKS: Limits = Limits {
 pub(crate) struct Message {
     pub(crate) start: u64,
     pub(crate) head_end: u64,
-    /// `None` as long as it goes on.
+    /// `None` while it continues.
     pub(crate) end: Option<u64>,
     /// Only a request has these two.
     pub(crate) method: String,
@@ -35,7 +35,7 @@ pub(crate) struct Message {
     pub(crate) reason: String,
     /// "1.0", "1.1" or "2".
     pub(crate) version: &'static str,
-    /// In bytes, as sent; of what was encrypted, without what encryption adds.
+    /// In bytes, as sent; if it was encrypted, without the overhead of encryption.
     pub(crate) head_bytes: u64,
     pub(crate) fields: Vec<(String, Vec<u8>)>,
 }
@@ -84,7 +84,7 @@ enum State {
     Chunked(Box<Chunked>),
     /// The body ends with the connection.
     UntilClose,
-    /// Not HTTP any more: a tunnel, or bytes that are missing where a head should be.
+    /// No longer HTTP: a tunnel, or missing bytes where a head should be.
     Lost,
 }
 
@@ -126,7 +126,7 @@ impl Http1 {
         &responses.messages
     }
 
-    /// The request for a tunnel and its answer, once that has opened it.
+    /// The request for a tunnel and its answer, once the tunnel is open.
     pub(crate) fn tunnel(&self) -> Option<(&Message, &Message)> {
         let (request, response) = (self.requests().last()?, self.responses().last()?);
         let opened = request.method == "CONNECT" && response.status / 100 == 2;
@@ -153,7 +153,7 @@ impl Http1 {
         let [requests, responses] = &self.halves;
         let last = responses.messages.last();
         let over = responses.messages.iter().filter(|m| m.is_final()).count();
-        // The one that is being read was counted already.
+        // The one that is being read is already counted.
         let _ = last;
         requests
             .messages
@@ -230,14 +230,14 @@ impl Half {
     }
 
     /// Reads more of a head; returns how many of the bytes belong to it, or `None` if all do and it
-    /// goes on.
+    /// continues.
     fn read_head(
         &mut self,
         bytes: &[u8],
         methods: &mut impl Iterator<Item = String>,
     ) -> Option<usize> {
         let before = self.head.len();
-        // An empty line before a request says nothing. RFC 9112 §2.2.
+        // Empty lines before a request are ignored. RFC 9112 §2.2.
         let blank = bytes.iter().take_while(|b| matches!(b, b'\r' | b'\n'));
         let blank = if before == 0 { blank.count() } else { 0 };
         if blank > 0 {

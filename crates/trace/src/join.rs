@@ -1,5 +1,5 @@
 //! One connection in two captures: where each packet was lost, and how long the hosts behind the
-//! farther capture took. Both have the nearer one's clock by now.
+//! farther capture took. The times of both are already in the clock of the nearer one.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::conversation::{Conversation, Elsewhere, Located, Step};
 use crate::steps::MAX_STEPS;
 use crate::vantage::Place;
 
-/// In nanoseconds: clocks and captures are not more exact.
+/// In nanoseconds: the precision of clocks and captures.
 const TOLERANCE: u64 = 500_000;
 /// Interfaces of the farther capture are numbered from here.
 pub(crate) const FAR: u32 = 1 << 16;
@@ -50,7 +50,7 @@ pub(crate) fn join(
         located.from_server.0 += 1;
         match down.find(index) {
             Some(Elsewhere::At { at, frame }) => {
-                // Its way is told where it arrived.
+                // Its way is described where it arrived.
                 let arrived = |step: &&mut Step| step.frame == frame && step.at == at;
                 if let Some(step) = steps.iter_mut().find(arrived) {
                     step.elsewhere = Some(Elsewhere::At {
@@ -61,7 +61,7 @@ pub(crate) fn join(
             }
             Some(Elsewhere::Never) => {
                 located.from_server.1.push(sent.frame);
-                // It has its place in the ladder, and the frame of the farther capture.
+                // It gets its place in the ladder, and the frame number of the farther capture.
                 steps.push(Step {
                     at: sent.at.saturating_add(half),
                     elsewhere: Some(Elsewhere::Never),
@@ -87,17 +87,18 @@ pub(crate) fn join(
     near
 }
 
-/// Acknowledgements are like each other; what carries data, or begins or ends a connection, is not.
+/// Acknowledgements resemble each other; packets with data, and packets that begin or end a
+/// connection, do not.
 fn is_locatable(step: &Step) -> bool {
     step.place.is_some() && (step.bytes > 0 || !step.is_plain)
 }
 
-/// One direction: the packets where they left, and where they arrive.
+/// One direction: the packets where they left, and where they arrived.
 struct Way<'a> {
     from_client: bool,
     sent: &'a [Step],
     arrived: &'a [Step],
-    /// When packets can be seen that arrive.
+    /// When arriving packets can be seen.
     span: (u64, u64),
     half: u64,
 }
@@ -109,7 +110,7 @@ impl<'a> Way<'a> {
         (arrived, (begin, end)): (&'a [Step], (u64, u64)),
         half: u64,
     ) -> Self {
-        // Of a long connection only the first packets are kept.
+        // Only the first packets of a long connection are kept.
         let end = match arrived.last() {
             Some(last) if arrived.len() >= MAX_STEPS => last.at.min(end),
             _ => end,
@@ -123,11 +124,11 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Whether a packet that was sent has arrived; `None` if that cannot be told.
+    /// Whether a packet that was sent has arrived; `None` if that cannot be decided.
     fn find(&self, index: usize) -> Option<Elsewhere> {
         let step = self.sent.get(index)?;
         let mut later = self.sent.iter().skip(index + 1);
-        // Of several copies, each explains what arrives before the next could have.
+        // If there are several copies, each explains what arrives before the next one could have.
         let is_copy = |other: &&Step| other.from_client == self.from_client && covers(other, step);
         let next = later.clone().find(is_copy);
         let slack = TOLERANCE.max(self.half / 4);
@@ -149,13 +150,14 @@ impl<'a> Way<'a> {
         }
         let arrival = step.at.saturating_add(self.half);
         let was_seen = (self.span.0..=self.span.1.saturating_sub(slack)).contains(&arrival);
-        // What is not sent again although the other side goes on has arrived, but was not captured.
+        // If a packet is not sent again although the peer continues, it arrived but was not
+        // captured.
         let went_on = next.is_none() && later.any(|other| other.from_client != self.from_client);
         (was_seen && !went_on).then_some(Elsewhere::Never)
     }
 }
 
-/// Whether it carries what another one begins with. Hosts cut and join segments.
+/// Whether it carries the first byte of another one. Hosts split and join segments.
 fn covers(step: &Step, other: &Step) -> bool {
     let (Some(start), Some(place)) = (step.place, other.place) else {
         return false;
@@ -166,8 +168,8 @@ fn covers(step: &Step, other: &Step) -> bool {
     (start..start + step.bytes).contains(&place)
 }
 
-/// How long the server's data came after what it answers, as the farther capture saw it; in
-/// nanoseconds.
+/// How long the server's data came after the data that it answers, as the farther capture saw it;
+/// in nanoseconds.
 fn answered_after(steps: &[Step]) -> u64 {
     let mut asked: Option<u64> = None;
     let mut sum = 0;
@@ -185,7 +187,7 @@ fn answered_after(steps: &[Step]) -> u64 {
 mod tests {
     use super::*;
 
-    /// When, from the client, from where in the stream.
+    /// Time, whether from the client, and offset in the stream.
     fn steps(all: &[(u64, bool, u64)]) -> Vec<Step> {
         let numbered = all.iter().zip(1..);
         let step = |((at, from_client, place), frame): (&(u64, bool, u64), u64)| Step {
@@ -242,7 +244,7 @@ mod tests {
         // The capture missed it: nothing is sent again, and the answer comes.
         let sent = steps(&[(0, true, 0), (50, false, 0)]);
         assert_eq!(up(&sent, &[]).find(0), None);
-        // Neither capture tells what came after the end of the other.
+        // Neither capture shows what came after the other ended.
         let sent = steps(&[(9_990, true, 0)]);
         assert_eq!(up(&sent, &[]).find(0), None);
         let sent = steps(&[(9_000, true, 0)]);

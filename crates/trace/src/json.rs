@@ -1,5 +1,5 @@
 //! The contract for programs, schema `roundtrip/trace/1`: `results` are those of
-//! `roundtrip/probe/1`, each with its connection beside it.
+//! `roundtrip/probe/1`, each with its connection added.
 
 use roundtrip_report::json;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::trace::Counts;
 
 pub const SCHEMA: &str = "roundtrip/trace/1";
 
-/// The whole document. `left_out`: exchanges for which there was no room.
+/// The whole document. `left_out`: the number of exchanges for which there was no room.
 pub fn document(
     file: &str,
     counts: &Counts,

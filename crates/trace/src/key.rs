@@ -1,4 +1,4 @@
-//! What tells the connections of a capture apart.
+//! The key that distinguishes the connections of a capture.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -21,13 +21,13 @@ impl Key {
         }
     }
 
-    /// The same as another interface sees it.
+    /// The key of the same connection on another interface.
     pub(crate) fn at(self, interface: u32) -> Self {
         Self { interface, ..self }
     }
 }
 
-/// Few and short pieces: every packet is looked up.
+/// Hashes few and short pieces, because every packet is looked up.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (low, high) = self.ends;

@@ -1,5 +1,5 @@
-//! The packets of a connection as rungs: packets of one side that come together are one, and each
-//! gap before a rung is divided among those that it waited for.
+//! The packets of a connection as rungs: packets of one side that come together form one, and each
+//! gap before a rung is divided among the parties that it waited for.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use roundtrip_model::Waited;
 use crate::conversation::{Conversation, Elsewhere, Step};
 use crate::vantage::Place;
 
-/// In milliseconds: what comes so close together is one rung.
+/// In milliseconds: packets this close together form one rung.
 const TOGETHER: f64 = 1.0;
 
 /// Packets of one side that came together, and the wait before them.
@@ -16,7 +16,7 @@ const TOGETHER: f64 = 1.0;
 pub(crate) struct Rung<'a> {
     /// At least one.
     pub(crate) steps: &'a [Step],
-    /// Since the connection began, and since the rung before; in milliseconds.
+    /// Since the connection began, and since the previous rung; in milliseconds.
     pub(crate) at: f64,
     pub(crate) gap: f64,
     pub(crate) waited: Waited,
@@ -27,12 +27,12 @@ impl Rung<'_> {
         self.steps.first().is_some_and(|step| step.from_client)
     }
 
-    /// Something in it was sent before.
+    /// Whether something in it was sent before.
     pub(crate) fn again(&self) -> bool {
         self.steps.iter().any(|step| step.again)
     }
 
-    /// Something in it did not reach the other capture.
+    /// Whether something in it did not reach the other capture.
     pub(crate) fn lost(&self) -> bool {
         let mut steps = self.steps.iter();
         steps.any(|step| step.elsewhere == Some(Elsewhere::Never))
@@ -60,7 +60,7 @@ impl Rung<'_> {
     }
 }
 
-/// The rungs of a connection; each packet is one of its own if `each`.
+/// The rungs of a connection; if `each`, every packet is a separate one.
 pub(crate) fn rungs(conversation: &Conversation, each: bool) -> Vec<Rung<'_>> {
     let mut rungs = Vec::new();
     let mut rest = conversation.steps.as_slice();
@@ -81,7 +81,7 @@ pub(crate) fn rungs(conversation: &Conversation, each: bool) -> Vec<Rung<'_>> {
     rungs
 }
 
-/// How many packets at the front are one rung.
+/// How many packets at the front form one rung.
 fn together(steps: &[Step]) -> usize {
     let belongs = |pair: &&[Step]| {
         matches!(pair, [a, b] if a.from_client == b.from_client
@@ -98,8 +98,8 @@ fn apart(a: &Step, b: &Step) -> f64 {
     b.at.saturating_sub(a.at) as f64 / 1e6
 }
 
-/// Whom a gap waited for: the path as far as it lies between here and the side that spoke, that
-/// side for the rest; and nobody but the loss where something had to be sent again.
+/// Which party a gap waited for: the path, as far as it lies between the capture and the side that
+/// spoke, and that side for the rest; but only the loss if something had to be sent again.
 fn waited(conversation: &Conversation, before: Option<&Step>, step: &Step, gap: f64) -> Waited {
     let mut waited = Waited::default();
     if step.again {
@@ -114,7 +114,7 @@ fn waited(conversation: &Conversation, before: Option<&Step>, step: &Step, gap: 
         (false, _) => vantage.to_server,
     };
     let path = half.filter(|_| turned).map_or(0.0, ms);
-    // A quarter more is the path's as well: it varies.
+    // A quarter more also counts as the path's, because it varies.
     waited.network = if gap <= 1.25 * path { gap } else { path };
     let host = gap - waited.network;
     if step.from_client {

@@ -1,10 +1,10 @@
-//! The packets of any client into exchanges: what `probe` says about its own requests, said about
-//! those of others.
+//! Turns the packets of any client into exchanges: says about other programs' requests what `probe`
+//! says about its own.
 //!
 //! Frames go in, in the order of a capture; conversations come out when their connections are over.
 //! A flow holds facts only. Its [`Vantage`] is decided first; then everything is read in the
 //! client's time, as the same timeline that `probe` writes, so that `model` cuts it into phases and
-//! `explain` names causes. What a capture cannot show is said, never guessed. Pure: no I/O, no
+//! `explain` names causes. What a capture cannot show is reported, never guessed. Pure: no I/O, no
 //! clock.
 
 mod application;

@@ -1,4 +1,4 @@
-//! Name lookups in the clear: what was asked, by whom, when the answer came, and what it said.
+//! Name lookups in clear text: the name, the client, when the answer came, and its content.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,13 +7,11 @@ use std::time::Duration;
 use roundtrip_model::{Answer, NameFacts};
 use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 
-/// Lookups that are kept; older ones are forgotten first.
+/// The number of lookups that are kept; older ones are forgotten first.
 const MAX_LOOKUPS: usize = 10_000;
-/// In nanoseconds: a client connects this soon after it has learnt the address, or the lookup was
-/// for something else.
+/// In nanoseconds: a client connects this soon after a lookup, or the lookup had another purpose.
 const SOON: u64 = 2_000_000_000;
-/// In nanoseconds: a question that is asked again within this time repeats one that was not
-/// answered.
+/// In nanoseconds: a question that is repeated within this time belongs to the same lookup.
 const SAME_LOOKUP: u64 = 15_000_000_000;
 
 /// The lookup of one name by one client.
@@ -31,15 +29,15 @@ pub(crate) struct Lookup {
     pub(crate) rcode: Option<Rcode>,
     pub(crate) repeats: u32,
     pub(crate) truncated: bool,
-    /// When the answer came that was too long for UDP.
+    /// When an answer came that was too long for UDP.
     cut_at: Option<u64>,
-    /// The kinds that were asked for and not answered yet.
+    /// The types that were asked for and not answered yet.
     open: Vec<Kind>,
     used: bool,
 }
 
 impl Lookup {
-    /// With the client's times, which was so far away.
+    /// The lookup in the client's time, `distance` away.
     pub(crate) fn seen_from(mut self, distance: u64) -> Self {
         self.began = self.began.saturating_sub(distance);
         self.ended = self.ended.map(|ended| ended.saturating_add(distance));
@@ -162,7 +160,7 @@ impl Lookups {
     }
 
     /// The lookup that made `client` connect to `server` at `at`: the newest that found this
-    /// address, unless another connection has followed from it already.
+    /// address, unless it already led to another connection.
     pub(crate) fn take(&mut self, client: IpAddr, server: IpAddr, at: u64) -> Option<Lookup> {
         let found = self.all.iter_mut().rev().find(|lookup| {
             is_same_host(lookup.client, client)
@@ -174,7 +172,7 @@ impl Lookups {
         (!std::mem::replace(&mut found.used, true)).then(|| found.clone())
     }
 
-    /// The name by which `client` found this address.
+    /// The name under which `client` found this address.
     pub(crate) fn name_of(&self, client: IpAddr, server: IpAddr) -> Option<&str> {
         let mut newest = self.all.iter().rev();
         let found =
@@ -183,8 +181,8 @@ impl Lookups {
     }
 }
 
-/// A host asks for names from an address of one family, and connects from one of the other: of
-/// those nothing tells whether they are the same.
+/// A host may ask for names from an address of one family and connect from one of the other:
+/// nothing shows whether two such addresses belong to the same host.
 pub(crate) fn is_same_host(a: IpAddr, b: IpAddr) -> bool {
     a == b || a.is_ipv4() != b.is_ipv4()
 }

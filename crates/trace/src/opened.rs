@@ -1,5 +1,5 @@
-//! A TLS connection whose secrets are known: what its handshake says inside, and the requests that
-//! it carried, by their places in the two streams.
+//! A TLS connection whose secrets are known: the content of its handshake, and the requests that it
+//! carried, by their places in the two streams.
 //!
 //! Pieces wait until [`OpenedTls::read`] is called with the key log: a flow does not hold it.
 
@@ -17,7 +17,8 @@ use crate::requests::{OpenedRequest, Requests};
 use crate::sight::Side;
 use crate::stream::Piece;
 
-/// In bytes: of a handshake message, and of early data that waits for the server's decision.
+/// The limit in bytes for a handshake message, and for early data that waits for the server's
+/// decision.
 const MAX_MESSAGE: usize = 1 << 18;
 const MAX_EARLY: usize = 1 << 20;
 
@@ -44,12 +45,12 @@ pub(crate) struct Inside {
     pub(crate) alpn: Option<String>,
     /// Whether the server accepted early data.
     pub(crate) accepts_early: Option<bool>,
-    /// Where the record ends that holds the Finished of each side.
+    /// Where the record with the Finished of each side ends.
     pub(crate) finished: [Option<u64>; 2],
     /// In bytes, as sent.
     pub(crate) chain_bytes: u64,
     pub(crate) is_opened: bool,
-    /// Why the first record that stayed sealed did.
+    /// Why the first sealed record stayed sealed.
     pub(crate) sealed: Option<SealedReason>,
 }
 
@@ -59,7 +60,7 @@ enum HttpReader {
 }
 
 impl fmt::Debug for OpenedTls {
-    /// Without the secrets.
+    /// Omits the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenedTls").finish_non_exhaustive()
     }
@@ -122,7 +123,7 @@ impl OpenedTls {
         self.inside.sealed
     }
 
-    /// About what it holds, in bytes.
+    /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
         let inside = &self.inside;
         inside.requests.held()
@@ -259,7 +260,7 @@ impl Inside {
     }
 
     fn with_http(&mut self, step: impl FnOnce(&mut HttpReader, &mut dyn FnMut(HttpEvent))) {
-        // The reader is taken out, because what it tells changes the rest.
+        // The reader is taken out, because its results change other fields.
         if let Some(mut http) = self.http.take() {
             step(&mut http, &mut |event| self.requests.event(event));
             self.http = Some(http);

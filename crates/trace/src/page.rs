@@ -1,5 +1,5 @@
-//! A capture as one page: the ranking, and of each connection its waterfalls and the ladder of its
-//! packets.
+//! A capture as one page: the ranking and, for each connection, its waterfalls and the ladder of
+//! its packets.
 
 use maud::{Markup, html};
 use roundtrip_model::Waited;
@@ -13,22 +13,22 @@ use crate::text;
 use crate::trace::Counts;
 
 const STYLE: &str = include_str!("page.css");
-/// Connections that are drawn: the slowest.
+/// The number of connections that are drawn: the slowest.
 const MOST: usize = 24;
-/// Rows of a table of the ranking, and rungs of a ladder.
+/// The most rows in a table of the ranking, and rungs in a ladder.
 const ROWS: usize = 12;
 const RUNGS: usize = 160;
-/// Where the lines of the client and of the server stand, in percent, and what a rung takes, in
+/// Where the lines of the client and of the server are, in percent, and the height of a rung, in
 /// pixels.
 const CLIENT: f64 = 24.0;
 const SERVER: f64 = 96.0;
 const RUNG: f64 = 26.0;
-/// What a round trip of waiting adds to that, and how much at most.
+/// The height that a round trip of waiting adds, and its maximum.
 const TRIP: f64 = 18.0;
 const MOST_WAIT: f64 = 90.0;
 const SLOPE: f64 = 8.0;
 
-/// `all` are those of which something is known, of `ranking.exchanges`.
+/// `all` are the conversations that are known in detail, of `ranking.exchanges`.
 pub fn page(
     file: &str,
     counts: &Counts,
@@ -44,7 +44,7 @@ pub fn page(
     let shown: usize = drawn.iter().map(|c| c.exchanges.len()).sum();
     let body = html! {
         @if ranking.exchanges != 1 { (summary(file, counts, ranking)) }
-        @if drawn.is_empty() { article { h1 { (clean(file)) } p { "No exchange was found: no connection opened in vain, and no request." } } }
+        @if drawn.is_empty() { article { h1 { (clean(file)) } p { "No exchange was found: neither a request nor a failed connection." } } }
         @for (key, conversation) in drawn.iter().enumerate() {
             (connection(conversation, key, drawn.len() == 1))
         }
@@ -156,7 +156,7 @@ fn connection(conversation: &Conversation, key: usize, alone: bool) -> Markup {
     }
 }
 
-/// Time goes down, and each wait has the height of its round trips, up to a bound.
+/// Time goes down, and the height of each wait is that of its round trips, up to a bound.
 fn ladder(conversation: &Conversation, key: usize) -> Markup {
     let all = rungs(conversation, false);
     let rtt = conversation

@@ -1,5 +1,5 @@
-//! One QUIC connection: its datagrams, and what the Initial packets say, whose keys everybody can
-//! derive. What follows them is sizes and directions.
+//! One QUIC connection: its datagrams, and the content of the Initial packets, whose keys everybody
+//! can derive. Of later packets, only sizes and directions are known.
 
 mod opened;
 mod reading;
@@ -25,10 +25,10 @@ use crate::vantage::{Place, Vantage};
 use opened::OpenedQuic;
 use reading::Reading;
 
-/// Datagrams of one connection that are kept one by one.
+/// The number of datagrams of one connection that are kept individually.
 const MAX_DATAGRAMS: usize = 20_000;
 const MAX_STEPS: usize = 400;
-/// Initial packets of one side whose times are kept.
+/// The number of Initial packets of one side whose times are kept.
 const MAX_INITIALS: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -38,13 +38,13 @@ pub(crate) struct Datagram {
     from: Side,
     bytes: u64,
     kinds: Kinds,
-    /// It brings a part of a hello that was sent before.
+    /// It repeats a part of a hello that was sent before.
     again: bool,
     hop_limit: u8,
     way: Option<Way>,
 }
 
-/// What a datagram holds.
+/// The content of a datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Kinds {
     initial: bool,
@@ -66,8 +66,8 @@ pub(crate) struct QuicFlow {
     crypto: [CryptoStream; 2],
     /// How far the hellos were sent.
     told: [u64; 2],
-    /// When each Initial packet was seen first, by its number, and the shortest times until the
-    /// other side acknowledged one.
+    /// When each Initial packet was first seen, by its number, and the shortest times until the
+    /// peer acknowledged one.
     numbers: [Vec<(u64, u64)>; 2],
     shortest: [Option<u64>; 2],
     repeats: bool,
@@ -142,7 +142,7 @@ impl QuicFlow {
         });
     }
 
-    /// Opens a datagram with these secrets: to be called for each, after it was pushed.
+    /// Opens a datagram with these secrets: must be called for each, after it was pushed.
     pub(crate) fn open_with(&mut self, keys: &KeyLog, at: u64, from: SocketAddr, datagram: &[u8]) {
         let from = self.side_of(from);
         let opened = self.opened.get_or_insert_default();
@@ -181,11 +181,11 @@ impl QuicFlow {
         kinds
     }
 
-    /// After a Retry the keys follow from the id that it gave.
+    /// After a Retry, the keys are derived from the connection id that it gave.
     fn again(&mut self, id: &ConnectionId, version: roundtrip_wire::quic::Version) {
         self.keys = InitialKeys::derive(version, id).ok();
         self.largest = [None; 2];
-        // The hello is sent again, as it has to be.
+        // The hello is sent again, as required.
         self.told = [0; 2];
     }
 
@@ -218,7 +218,7 @@ impl QuicFlow {
                 self.repeats |= end <= self.told[side];
                 self.told[side] = self.told[side].max(end);
             }
-            // What is damaged adds nothing.
+            // Damaged data adds nothing.
             let _ = self.crypto[side].push_payload(&opened.payload);
         }
     }
@@ -234,8 +234,8 @@ impl QuicFlow {
     }
 
     fn vantage(&self) -> Vantage {
-        // Which packet an acknowledgement is for can be read. A side that acknowledged nothing that
-        // could be read is timed by its first datagram after the other's.
+        // Shows which packet an acknowledgement is for. If none of a side's acknowledgements could
+        // be read, its first datagram after the peer's is timed instead.
         let first_of = |side: Side, after: u64| {
             let mut datagrams = self.datagrams.iter();
             datagrams
@@ -269,7 +269,7 @@ impl QuicFlow {
         Vantage::decide((to_client, to_server), place, hops)
     }
 
-    /// What its secrets opened.
+    /// The requests that its secrets opened.
     pub(crate) fn requests(&self) -> Option<&[OpenedRequest]> {
         self.opened.as_ref()?.requests()
     }

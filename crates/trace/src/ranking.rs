@@ -1,4 +1,4 @@
-//! Many exchanges at once: which causes cost most altogether, and which servers are slow.
+//! Many exchanges at once: which causes cost most in total, and which servers are slow.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use roundtrip_report::Party;
 use crate::conversation::Conversation;
 use crate::spread::Spread;
 
-/// Frames of examples that are kept of each cause.
+/// The number of examples that are kept of each cause.
 const EXAMPLES: usize = 3;
-/// Servers of which the times are kept.
+/// The number of servers whose times are kept.
 const MAX_SERVERS: usize = 10_000;
 
-/// Exchanges of a capture, summed.
+/// The exchanges of a capture, summed.
 #[derive(Debug, Clone, Default)]
 pub struct Ranking {
     pub exchanges: u64,
@@ -29,7 +29,7 @@ pub struct Ranking {
     pub of_other_servers: u64,
 }
 
-/// What one cause cost altogether.
+/// What one cause cost in total.
 #[derive(Debug, Clone, Default)]
 pub struct CauseTotal {
     pub id: &'static str,
@@ -60,7 +60,7 @@ impl Ranking {
         }
     }
 
-    /// Adds one exchange. `example` says where it can be looked at: its connection and first frame.
+    /// Adds one exchange. `example` says where it can be found: its connection and first frame.
     pub fn add_exchange(&mut self, exchange: &Exchange, example: Option<(u64, u64)>) {
         let total = exchange.total().as_secs_f64() * 1e3;
         self.exchanges += 1;

@@ -1,5 +1,5 @@
-//! Follows TLS records through one direction of a connection: their kinds, lengths and places, and
-//! what of the handshake is in the clear.
+//! Follows TLS records through one direction of a connection: their types, lengths and places, and
+//! the unencrypted part of the handshake.
 
 use roundtrip_wire::tls::{ContentKind, Handshakes, Record, Records, clear_handshake};
 
@@ -7,9 +7,9 @@ use crate::stream::Piece;
 
 /// In bytes: type, version, length.
 const HEADER: usize = 5;
-/// In bytes: the hellos, and the chain that TLS 1.2 sends in the clear.
+/// The limit in bytes for the hellos, and for the chain that TLS 1.2 sends unencrypted.
 const MAX_CLEAR: usize = 64 << 10;
-/// Beyond this, records of one kind that follow each other are kept as one.
+/// Beyond this, consecutive records of one type are kept as one.
 const MAX_RECORDS: usize = 1 << 16;
 
 /// A record, by its place in the stream.
@@ -41,7 +41,7 @@ pub(crate) struct RecordFollower {
     /// The beginning of the stream, as far as it is without gaps.
     clear: Vec<u8>,
     has_gap: bool,
-    /// What follows is no TLS, or its records cannot be found any more.
+    /// What follows is not TLS, or its records cannot be found any longer.
     lost: bool,
 }
 
@@ -110,7 +110,7 @@ impl RecordFollower {
         let length = record.get(3..5).map_or(0, |two| {
             u64::from(two[0]) << 8 | u64::from(*two.get(1).unwrap_or(&0))
         });
-        // What kind it is, the reader of records says: an empty one of the same kind.
+        // The reader of records decides the type: it is given an empty record of the same type.
         record.truncate(3);
         record.extend([0, 0]);
         let Some(Ok(Record { kind, .. })) = Records::new(&record).next() else {
@@ -135,13 +135,13 @@ impl RecordFollower {
         &self.records
     }
 
-    /// The messages of the handshake that were sent in the clear.
+    /// The messages of the handshake that were sent unencrypted.
     pub(crate) fn messages<T>(&self, read: impl FnOnce(Handshakes<'_>) -> T) -> Option<T> {
         let handshake = clear_handshake(&self.clear).ok()?;
         Some(read(Handshakes::new(&handshake)))
     }
 
-    /// Whether the records are known to the end.
+    /// Whether the records are known up to the end.
     pub(crate) fn is_whole(&self) -> bool {
         !self.lost
     }

@@ -1,5 +1,5 @@
-//! What one connection has to do with others of the same client: addresses that were tried before
-//! in vain, and a connection that the server had closed.
+//! How one connection relates to others of the same client: addresses that were tried before
+//! without success, and a connection that the server had closed.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -8,13 +8,13 @@ use roundtrip_model::NotKept;
 
 use crate::names::is_same_host;
 
-/// In nanoseconds: an attempt that began earlier is of another story; so is a connection that ended
+/// In nanoseconds: an attempt that began earlier is unrelated, and so is a connection that ended
 /// earlier.
 const SAME_STORY: u64 = 10_000_000_000;
 const REMEMBERED: u64 = 120_000_000_000;
-/// In nanoseconds: a server that closes this long after its answer had nothing to say any more.
+/// In nanoseconds: a server that closes this long after its answer closes an idle connection.
 const IDLE: u64 = 100_000_000;
-/// Ends of connections that are remembered.
+/// The number of ends of connections that are remembered.
 const MAX_ENDS: usize = 65_536;
 
 /// An address that was tried before.
@@ -27,7 +27,7 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    /// Whether a connection that began at `at` followed from it.
+    /// Whether it led to a connection that began at `at`.
     pub(crate) fn leads_to(&self, from: (IpAddr, IpAddr), server: SocketAddr, at: u64) -> bool {
         is_same_host(from.0, from.1)
             && self.peer.port() == server.port()
@@ -45,7 +45,7 @@ pub(crate) struct End {
     pub(crate) announced: bool,
 }
 
-/// How the connections of clients to servers ended that the server closed.
+/// How the connections between clients and servers ended, if the server closed them.
 #[derive(Debug, Default)]
 pub(crate) struct Ends(HashMap<(IpAddr, SocketAddr), End>);
 
@@ -57,8 +57,8 @@ impl Ends {
         self.0.insert((client, server), end);
     }
 
-    /// Why a connection that began at `at` had to be opened, as far as an earlier one tells. Each
-    /// end explains one connection.
+    /// Why a connection that began at `at` had to be opened, if an earlier one shows that. Each end
+    /// explains one connection.
     pub(crate) fn take(&mut self, client: IpAddr, server: SocketAddr, at: u64) -> Option<NotKept> {
         let end = self.0.get(&(client, server))?;
         if end.at > at || at - end.at > REMEMBERED {

@@ -1,4 +1,4 @@
-//! The requests inside an opened connection, put together from what its HTTP says.
+//! The requests inside an opened connection, assembled from its HTTP.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use roundtrip_wire::passive::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
 use roundtrip_wire::quic::Side as Party;
 
-/// The number of requests on one connection that are kept.
+/// The most requests that are kept for one connection.
 const MAX_REQUESTS: usize = 100_000;
 
 #[derive(Default)]
@@ -15,16 +15,16 @@ pub(crate) struct Requests {
     by_stream: HashMap<u64, usize>,
 }
 
-/// A request and its answer. Places are those of the side that sent it: in its stream, or in QUIC
-/// the time of the datagram.
+/// A request and its answer. Places are those of the sender: in its stream, or in QUIC the time of
+/// the datagram.
 pub(crate) struct OpenedRequest {
     pub(crate) facts: RequestFacts,
     pub(crate) head: Range<u64>,
-    /// Where the last of it ends.
+    /// Where it ends.
     pub(crate) sent: u64,
     pub(crate) body_up: u64,
     pub(crate) interim: Vec<u16>,
-    /// Where the first record of the answer ends: it cannot be read before.
+    /// Where the first record of the answer ends: it cannot be read earlier.
     pub(crate) first: Option<u64>,
     pub(crate) response: Option<(ResponseFacts, Range<u64>)>,
     pub(crate) received: Option<u64>,
@@ -37,7 +37,7 @@ impl Requests {
         &self.all
     }
 
-    /// About what they hold, in bytes.
+    /// Roughly the bytes that they hold.
     pub(crate) fn held(&self) -> usize {
         self.all.len() * size_of::<OpenedRequest>()
     }

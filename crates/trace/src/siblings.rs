@@ -1,4 +1,4 @@
-//! A connection that several interfaces saw is told once: from the place nearest to its client.
+//! A connection that several interfaces saw is reported once: from the place nearest to its client.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::conversation::Conversation;
 use crate::join::{FAR, join};
 use crate::vantage::Place;
 
-/// Conversations that are over, and those that wait for what another interface saw of them.
+/// Conversations that are over, and conversations that wait for another interface's view of them.
 #[derive(Default)]
 pub(crate) struct Siblings {
     /// By their number, which siblings share.
@@ -18,7 +18,7 @@ pub(crate) struct Siblings {
 impl Siblings {
     /// Takes a conversation; `waits` if another interface still sees the same connection.
     ///
-    /// `far` says how a second capture belongs to the first, if there is one.
+    /// `far` relates a second capture to the first, if there is one.
     pub(crate) fn take(&mut self, conversation: Conversation, waits: bool, far: Option<&Relation>) {
         let number = conversation.number;
         let is_far = |conversation: &Conversation| conversation.interface >= FAR;
@@ -40,7 +40,7 @@ impl Siblings {
         }
     }
 
-    /// Those that are over, each once.
+    /// Returns those that are over, each once.
     pub(crate) fn drain(&mut self) -> Vec<Conversation> {
         std::mem::take(&mut self.done)
     }

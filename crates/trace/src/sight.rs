@@ -49,7 +49,7 @@ pub(crate) struct Sight {
     pub(crate) way: Option<Way>,
 }
 
-/// What only a SYN says.
+/// The options that only a SYN has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SynOptions {
     pub(crate) mss: Option<u16>,

@@ -1,18 +1,18 @@
-//! How long many exchanges took, in bounded memory: exactly, or in steps of half a percent once
-//! they are many.
+//! How long many exchanges took, in bounded memory: exactly or, if there are many, in steps of half
+//! a percent.
 
 use std::collections::BTreeMap;
 
-/// Times that are kept as they are.
+/// The number of times that are kept exactly.
 const EXACTLY: usize = 4096;
-/// Between two steps.
+/// The ratio of two consecutive steps.
 const RATIO: f64 = 1.005;
 
 /// Times in milliseconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spread {
     exact: Vec<f64>,
-    /// By step: how many.
+    /// The count for each step.
     steps: BTreeMap<i32, usize>,
     in_steps: usize,
 }
@@ -33,7 +33,7 @@ impl Spread {
         self.exact.len() + self.in_steps
     }
 
-    /// The time that this share of all does not exceed.
+    /// The time that this share of all exchanges does not exceed.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let exact = self.exact.iter().map(|ms| (*ms, 1));
         let steps = self.steps.iter();

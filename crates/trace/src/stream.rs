@@ -1,9 +1,9 @@
-//! One direction of a connection put back into order: bytes, or how many of them the capture did
-//! not keep.
+//! One direction of a connection, put back in order: bytes, or the number of bytes that the capture
+//! did not keep.
 
 use std::collections::BTreeMap;
 
-/// In bytes: what may be held behind a gap, and how far ahead it may be.
+/// In bytes: how much may be held after a gap, and how far ahead it may be.
 const MAX_HELD: usize = 1 << 20;
 const MAX_AHEAD: u64 = 64 << 20;
 
@@ -11,7 +11,7 @@ const MAX_AHEAD: u64 = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Bytes(&'a [u8]),
-    /// So many bytes were sent, and the capture does not have them.
+    /// This many bytes were sent, and the capture does not have them.
     Unknown(u64),
 }
 
@@ -19,14 +19,14 @@ pub(crate) enum Piece<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     next: u64,
-    /// Behind a gap: by offset, what was kept and how long it was.
+    /// After a gap: by offset, the kept bytes and the whole length.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
     held_bytes: usize,
 }
 
 impl Stream {
-    /// A segment with `length` bytes at `offset`, of which `kept` are there. Calls `take` for
-    /// everything that is in order now.
+    /// Adds a segment with `length` bytes at `offset`, of which `kept` were captured. Calls `take`
+    /// for everything that is now in order.
     pub(crate) fn push(
         &mut self,
         offset: u64,
@@ -62,25 +62,25 @@ impl Stream {
             self.held_bytes -= old.len();
         }
         self.held_bytes += kept.len();
-        // A gap that is never filled: the capture lost something. What it was is not known.
+        // The gap is never filled: the capture lost something unknown.
         if self.held_bytes > MAX_HELD {
             self.give_up(take);
         }
     }
 
-    /// In bytes: what waits behind a gap.
+    /// The bytes that wait after a gap.
     pub(crate) fn held(&self) -> usize {
         self.held_bytes
     }
 
-    /// The receiver has everything up to here: what the capture does not have, it will not get.
+    /// The receiver has everything up to here: the capture will never get what it still lacks.
     pub(crate) fn acknowledged(&mut self, end: u64, take: &mut dyn FnMut(Piece<'_>)) {
         if end > self.next && !self.held.is_empty() {
             self.give_up(take);
         }
     }
 
-    /// The gap at the front will not be filled any more.
+    /// The gap at the front will never be filled.
     fn give_up(&mut self, take: &mut dyn FnMut(Piece<'_>)) {
         while let Some((offset, (kept, length))) = self.held.pop_first() {
             self.held_bytes -= kept.len();

@@ -1,4 +1,4 @@
-//! One TCP connection as the capture shows it: its segments, and what its bytes say.
+//! One TCP connection as the capture shows it: its segments, and the content of its bytes.
 
 use std::net::SocketAddr;
 
@@ -13,15 +13,15 @@ use crate::relations::Tried;
 use crate::sight::{Side, Sight, SynOptions, is_before};
 use crate::stream::{Piece, Stream};
 
-/// Segments of one connection that are kept one by one. Beyond this, those that follow each other
-/// in the same direction are kept as one.
+/// The number of segments of one connection that are kept individually. Beyond this, consecutive
+/// ones in the same direction are kept as one.
 const MAX_SIGHTS: usize = 20_000;
 /// In nanoseconds: segments that are kept as one come this close to each other.
 const TOGETHER: u64 = 1_000_000;
-/// In bytes: what tells the protocol.
+/// In bytes: enough to recognise the protocol.
 const FRONT: usize = 64;
-/// In bytes, for the bound on memory: about what is kept of TLS in one direction, and of a request
-/// in the clear with its answer.
+/// In bytes, for the bound on memory: roughly what is kept of TLS in one direction, and of a
+/// request in clear text with its answer.
 const CLEAR: usize = 64 << 10;
 const PER_REQUEST: usize = 2 << 10;
 
@@ -54,10 +54,10 @@ pub(crate) struct TcpFlow {
     /// How much of each stream was read.
     taken: [u64; 2],
     pub(crate) content: Content,
-    /// What TLS holds, if its secrets may be known.
+    /// The content of TLS, if its secrets may be known.
     pub(crate) opened: Option<Box<OpenedTls>>,
     has_keys: bool,
-    /// What was said to a proxy before the rest: request and answer.
+    /// The exchange with a proxy before the rest: request and answer.
     pub(crate) tunnel: Option<(Message, Message)>,
     front: [Vec<u8>; 2],
     fins: [bool; 2],
@@ -67,7 +67,7 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// `client` is the end that asks, as far as the first segment tells.
+    /// `client` is the end that makes requests, as far as the first segment shows.
     pub(crate) fn new(client: SocketAddr, server: SocketAddr, interface: u32) -> Self {
         Self {
             client,
@@ -92,7 +92,7 @@ impl TcpFlow {
         }
     }
 
-    /// Which end is the client, when nothing but one segment is known.
+    /// Which end is the client, when only one segment is known.
     pub(crate) fn client_sent(tcp: &Tcp<'_>) -> bool {
         if tcp.flags().contains(Flags::SYN) {
             return !tcp.flags().contains(Flags::ACK);
@@ -104,7 +104,7 @@ impl TcpFlow {
         if Http1::recognises(payload) {
             return true;
         }
-        // Services have the lower port.
+        // Servers have the lower port.
         tcp.source_port() >= tcp.destination_port()
     }
 
@@ -161,16 +161,16 @@ impl TcpFlow {
         self.first[sight.from.index()].get_or_insert(first);
     }
 
-    /// The place in the stream of a sequence number: the one next to what was seen last.
+    /// The place of a sequence number in the stream: the one closest to what was last seen.
     fn offset(&self, from: Side, sequence: u32, first: u32) -> Option<u64> {
         let end = self.ends[from.index()];
         let expected = first.wrapping_add(end as u32);
         let distance = i64::from(sequence.wrapping_sub(expected).cast_signed());
-        // What lies before the first byte is a keep-alive probe, or older than the capture.
+        // Data before the first byte is a keep-alive probe, or older than the capture.
         u64::try_from(end.cast_signed() + distance).ok()
     }
 
-    /// The place of a sequence number in a stream that is known to its end.
+    /// The place of a sequence number in a stream whose end is known.
     pub(crate) fn place(&self, side: Side, sequence: u32) -> Option<u64> {
         self.offset(side, sequence, self.first[side.index()]?)
     }
@@ -213,7 +213,7 @@ impl TcpFlow {
         }
     }
 
-    /// Decides by the client's first bytes, or by the server's where the client's are missing.
+    /// Decides by the client's first bytes, or by the server's if the client's are missing.
     fn recognise(&mut self, from: Side, piece: Piece<'_>) {
         let Piece::Bytes(bytes) = piece else {
             self.content = Content::Opaque;
@@ -223,7 +223,7 @@ impl TcpFlow {
         let front: Vec<u8> = [&before, bytes].concat();
         let looked = front.get(..front.len().min(4096)).unwrap_or(&front);
         let content = if RecordFollower::recognises(looked) {
-            // What waits to be recognised was counted already.
+            // Data that waits to be recognised is already counted.
             let waiting = [0, 1].map(|side| self.front[side].len() as u64);
             let mut start = [0, 1].map(|side| self.taken[side] - waiting[side]);
             start[from.index()] -= before.len() as u64;
@@ -267,7 +267,7 @@ impl TcpFlow {
             self.merged += 1;
             return;
         }
-        // An acknowledgement alone between others of a large transfer says little.
+        // A lone acknowledgement among others of a large transfer says little.
         if full && sight.length == 0 && self.sights.len() >= 2 * MAX_SIGHTS {
             self.merged += 1;
             return;
@@ -275,7 +275,7 @@ impl TcpFlow {
         self.sights.push(sight);
     }
 
-    /// The attempt that it was, if it never came to a connection.
+    /// The attempt that it was, if it never became a connection.
     pub(crate) fn tried(&self) -> Option<Tried> {
         self.syn?;
         if self.syn_ack.is_some() {
@@ -292,7 +292,7 @@ impl TcpFlow {
         })
     }
 
-    /// Whether nothing more is to come, but for what the network may still hold.
+    /// Whether nothing more will come, except what the network may still hold.
     pub(crate) fn is_over(&self) -> bool {
         self.reset || self.fins == [true, true]
     }
@@ -302,7 +302,7 @@ impl TcpFlow {
         self.syn.is_some() && self.syn_ack.is_none()
     }
 
-    /// About what it holds, in bytes.
+    /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
         let streams: usize = self.streams.iter().map(Stream::held).sum();
         let content = match &self.content {
@@ -329,7 +329,7 @@ impl TcpFlow {
         self.sights.last().map_or(0, |sight| sight.at)
     }
 
-    /// What the peer of `side` says it has received, as a place in the stream of `side`.
+    /// What the peer of `side` reports as received, as a place in the stream of `side`.
     pub(crate) fn acknowledged(&self, sight: &Sight) -> Option<u64> {
         let side = sight.from.other();
         let first = self.first[side.index()]?;

@@ -1,5 +1,5 @@
-//! A TCP connection that is over, as a conversation: from where it was seen, what it carried, and
-//! what cannot be decided from there.
+//! Turns a TCP connection that is over into a conversation: where it was seen from, what it
+//! carried, and what cannot be decided from there.
 
 use crate::conversation::{Carrier, Conversation, Undecidable};
 use crate::exchanges::{self, Context};

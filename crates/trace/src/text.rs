@@ -1,5 +1,5 @@
-//! A capture for a terminal: what was read and from where, its exchanges, the ranking, and the
-//! ladder of one connection.
+//! A capture for a terminal: what was read and where it was seen from, its exchanges, the ranking,
+//! and the ladder of one connection.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::vantage::Place;
 
 /// In columns.
 const INDENT: usize = 2;
-/// Rows of the ranking.
+/// The most rows of the ranking.
 const MAX_ROWS: usize = 12;
 
 /// One line about what was read.
@@ -32,7 +32,7 @@ pub fn head(file: &str, counts: &Counts, ranking: &Ranking) -> String {
     format!("{}: {}\n", clean(file), parts.join(", "))
 }
 
-/// What was not read, a line each.
+/// What was not read, one line each.
 pub fn caveats(counts: &Counts, damaged: u64, left_over: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |count: u64, what: &str| {
@@ -50,7 +50,7 @@ pub fn caveats(counts: &Counts, damaged: u64, left_over: usize) -> Vec<String> {
     );
     say(
         counts.given_up,
-        "connections were told before their end, to keep within --memory",
+        "connections were reported before their end, to keep within --memory",
     );
     say(
         counts.misfits,
@@ -67,7 +67,7 @@ pub fn caveats(counts: &Counts, damaged: u64, left_over: usize) -> Vec<String> {
     lines
 }
 
-/// From where a connection was seen.
+/// Where a connection was seen from.
 pub fn vantage(conversation: &Conversation, style: &Style) -> String {
     lines(&seen_from(conversation), style)
 }
@@ -77,7 +77,7 @@ pub(crate) fn seen_from(conversation: &Conversation) -> String {
         Place::Client => "at the client's end",
         Place::Server => "at the server's end",
         Place::Middle => "between client and server",
-        Place::Unknown => "from a place that nothing tells; read as the client's end",
+        Place::Unknown => "from an unknown place; read as the client's end",
     };
     let mut line = format!("connection {}: seen {place}", conversation.number);
     if !conversation.vantage.evidence.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn seen_from(conversation: &Conversation) -> String {
     line
 }
 
-/// What the other capture adds, if there are two.
+/// What the other capture shows in addition, if there are two.
 pub fn located(conversation: &Conversation, style: &Style) -> String {
     found_by_two(conversation).map_or(String::new(), |line| lines(&line, style))
 }
@@ -128,7 +128,7 @@ pub fn clocks(relation: &Relation, near: &str, far: &str) -> String {
     )
 }
 
-/// What this capture cannot tell, and what would.
+/// What this capture cannot show, and what would.
 pub fn undecidable(conversation: &Conversation, style: &Style) -> String {
     let mut out = String::new();
     for unknown in &conversation.undecidable {
@@ -141,14 +141,14 @@ pub fn undecidable(conversation: &Conversation, style: &Style) -> String {
     out
 }
 
-/// Each exchange of a connection, whole.
+/// Each exchange of a connection, in full.
 pub fn exchanges(conversation: &Conversation, style: &Style) -> String {
     let all = conversation.exchanges.iter();
     all.map(|exchange| text::exchange(exchange, style))
         .collect()
 }
 
-/// Causes by what they cost altogether, and servers by their slowest exchanges.
+/// Causes by their total cost, and servers by their slowest exchanges.
 pub fn ranking(ranking: &Ranking, style: &Style) -> String {
     let mut out = String::new();
     let whole = ranking.total.max(f64::MIN_POSITIVE);
@@ -229,8 +229,8 @@ pub fn ranking(ranking: &Ranking, style: &Style) -> String {
     out
 }
 
-/// The packets of a connection, with whose turn it was before each; those that came together in one
-/// line, unless `each`.
+/// The packets of a connection, with the party that each one waited for; packets that came together
+/// share a line, unless `each`.
 pub fn ladder(conversation: &Conversation, each: bool, style: &Style) -> String {
     let rtt = conversation.vantage.rtt();
     let rtt = rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
@@ -326,7 +326,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// Where a cause can be looked at: connections, with their first frames.
+/// Where examples of a cause can be found: connections, with their first frames.
 pub(crate) fn examples(cause: &CauseTotal) -> String {
     let all = cause.examples.iter();
     let words: Vec<String> = all

@@ -1,4 +1,4 @@
-//! Logs in which programs wrote down their own requests: HAR, Chrome's NetLog, qlog, curl's trace.
+//! Logs in which programs recorded their own requests: HAR, Chrome's NetLog, qlog, curl's trace.
 //! They hold times, but no packets. So they are shown as they are, no party is blamed for a wait,
 //! and the report says what would decide it.
 
@@ -16,7 +16,7 @@ use roundtrip_wire::witness::{
     ToldPhase, ToldRequest, TransportEvent, Witness, curl_trace, har, netlog, qlog,
 };
 
-/// The order in which a request goes through them.
+/// The order in which a request passes through them.
 pub(crate) const PHASES: [ToldPhase; 8] = [
     ToldPhase::Queue,
     ToldPhase::Proxy,
@@ -60,7 +60,7 @@ pub struct Log {
     connects: HashMap<String, u64>,
 }
 
-/// The log's own words for what happened on a connection.
+/// The log's own account of what happened on a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TransportTotals {
     pub sent: u64,
@@ -108,7 +108,7 @@ impl Log {
     }
 
     /// The shortest time in which a connection to the same server was opened: a round trip, as far
-    /// as the log tells. In nanoseconds.
+    /// as the log shows. In nanoseconds.
     pub fn round_trip(&self, request: &ToldRequest) -> Option<u64> {
         self.connects.get(server(&request.url)).copied()
     }
@@ -159,7 +159,7 @@ impl Log {
         }
     }
 
-    /// A request for [`roundtrip_model::Limit`]. Nobody is to be blamed by it.
+    /// A request as [`roundtrip_model::Limit`] needs it. It blames nobody.
     pub fn exchange(&self, request: &ToldRequest) -> Exchange {
         let mut exchange = Exchange {
             url: request.url.clone(),

@@ -1,5 +1,5 @@
-//! Takes frames and gives conversations: connections are followed side by side, and leave when they
-//! are over.
+//! Takes frames and returns conversations: connections are followed concurrently, and leave when
+//! they are over.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -24,16 +24,17 @@ use crate::tcp::TcpFlow;
 use crate::telling::of_tcp;
 
 const DNS: u16 = 53;
-/// In nanoseconds: what a connection that was closed may still bring, and how long one may be
+/// In nanoseconds: how long a closed connection may still bring packets, and how long one may be
 /// silent before it counts as over.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
-/// Frames between two looks for connections that are over, at least; and one for each connection,
+/// The fewest frames between two looks for connections that are over; plus one for each connection,
 /// so that a look costs each frame the same.
 const LOOK_EVERY: u64 = 4096;
-/// In nanoseconds: or so much of the capture's time, where few connections make a look cheap.
+/// In nanoseconds: a look is also due after this much of the capture's time, if few connections
+/// make it cheap.
 const LOOK_WITHIN: u64 = 1_000_000_000;
-/// In bytes: about what one datagram and one connection take, with what the allocator adds.
+/// In bytes: roughly what one datagram and one connection take, including the allocator's overhead.
 const PER_SIGHT: usize = 96;
 const PER_FLOW: usize = 4 << 10;
 
@@ -42,11 +43,11 @@ const PER_FLOW: usize = 4 << 10;
 pub struct Options {
     /// In bytes.
     pub memory: usize,
-    /// Only frames of this interface.
+    /// Use only frames of this interface.
     pub interface: Option<u32>,
-    /// The packets of each connection are told one by one.
+    /// Report the packets of each connection individually.
     pub steps: bool,
-    /// A second capture is read as well, and how it belongs to the first.
+    /// A second capture is read as well, with this relation to the first.
     pub far: Option<Relation>,
 }
 
@@ -61,14 +62,14 @@ impl Default for Options {
     }
 }
 
-/// What was read.
+/// Counts of what was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub frames: u64,
     /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
     pub not_ip: u64,
     pub other: u64,
-    /// Packets of which the capture kept a part.
+    /// Packets that the capture kept only in part.
     pub cut: u64,
     pub connections: u64,
     /// Connections that secrets opened, and those whose secrets do not fit.
@@ -90,7 +91,7 @@ enum Carried {
 
 /// A connection that is followed.
 struct Flow {
-    /// In the order in which connections began; the same on all interfaces that see it.
+    /// Counted in the order in which connections began; the same on all interfaces that see it.
     number: u64,
     last: u64,
     /// In bytes: what it holds.
@@ -108,7 +109,7 @@ impl Flow {
         }
     }
 
-    /// Sets it apart from others between the same ports.
+    /// Distinguishes it from others between the same ports.
     fn mark(&self) -> Option<u32> {
         match &self.carried {
             Carried::Tcp(flow) => flow.first[0],
@@ -116,7 +117,7 @@ impl Flow {
         }
     }
 
-    /// It was seen again. Returns by how much it grew, in bytes.
+    /// Records that it was seen again. Returns by how much it grew, in bytes.
     fn note(&mut self, at: u64) -> usize {
         self.last = at;
         let before = self.weight;
@@ -137,14 +138,14 @@ impl Flow {
 pub struct Trace {
     options: Options,
     flows: HashMap<Key, Flow>,
-    /// All that carried a connection so far.
+    /// All interfaces that have carried a connection so far.
     interfaces: Vec<u32>,
     lookups: HashMap<u32, Lookups>,
     ends: HashMap<u32, Ends>,
     /// Connections whose SYN was not answered yet.
     opening: HashSet<Key>,
     counts: Counts,
-    /// The number of the frame that was taken last, in its capture.
+    /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
     /// In bytes.
@@ -198,8 +199,8 @@ impl Trace {
         self.frame(captured);
     }
 
-    /// Takes the next frame of two captures, which has this number in its own. Of that which is
-    /// farther from the clients the time is moved.
+    /// Takes the next frame of two captures, with its number in its own capture. The times of the
+    /// capture that is farther from the clients are converted.
     pub fn push_of_two(&mut self, is_far: bool, frame: u64, captured: &mut Captured<'_>) {
         if let Some(relation) = self.options.far.filter(|_| is_far) {
             captured.interface = captured.interface.saturating_add(FAR);
@@ -250,7 +251,7 @@ impl Trace {
         }
         let since = self.counts.frames - self.looked;
         let flows = self.flows.len() as u64;
-        // Where little comes, as in a pipe, time counts.
+        // If little comes, as through a pipe, time counts.
         let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
         let due = since >= LOOK_EVERY.max(flows) || long;
         if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {
@@ -309,8 +310,8 @@ impl Trace {
         self.begin(key, at, Carried::Tcp(Box::new(flow)));
     }
 
-    /// A connection of which a first packet was seen. If another interface saw that too, it is not
-    /// new.
+    /// Begins a connection whose first packet was seen. If another interface has seen it too, it is
+    /// not new.
     fn begin(&mut self, key: Key, at: u64, carried: Carried) {
         if !self.interfaces.contains(&key.interface) {
             self.interfaces.push(key.interface);
@@ -332,7 +333,7 @@ impl Trace {
         self.flows.insert(key, flow);
     }
 
-    /// What other interfaces see between the same ends.
+    /// The flows of other interfaces between the same ends.
     fn siblings(&self, key: Key) -> impl Iterator<Item = &Flow> {
         let others = self.interfaces.iter().filter(move |i| **i != key.interface);
         others.filter_map(move |interface| self.flows.get(&key.at(*interface)))
@@ -374,7 +375,7 @@ impl Trace {
         }
     }
 
-    /// Lets go of connections that are over, and of the oldest where there is too much.
+    /// Drops connections that are over, and the oldest if there are too many.
     fn look(&mut self, now: u64) {
         let over = |flow: &Flow| {
             let idle = now.saturating_sub(flow.last);
@@ -446,7 +447,8 @@ impl Trace {
             .take(conversation, waits, self.options.far.as_ref());
     }
 
-    /// The addresses that the client of this connection tried before in vain. They belong to it.
+    /// The addresses that the client of this connection tried before without success. They belong
+    /// to it.
     fn tried_before(&mut self, key: Key, flow: &TcpFlow) -> Vec<Tried> {
         let began = flow.sights.first().map_or(0, |sight| sight.at);
         let mut all = Vec::new();
@@ -470,14 +472,14 @@ impl Trace {
         all
     }
 
-    /// The conversations that are over by now, each once.
+    /// The conversations that are over, each once.
     pub fn finished(&mut self) -> Vec<Conversation> {
         self.done.drain()
     }
 
     /// The capture is over: everything else, in the order of their numbers.
     pub fn end(mut self) -> (Vec<Conversation>, Counts) {
-        // Attempts in vain come last: they may belong to a connection that followed.
+        // Failed attempts come last: they may belong to a connection that followed.
         let in_vain = |key: &Key| self.opening.contains(key);
         let flows = self.flows.iter();
         let mut keys: Vec<(bool, u64, Key)> =

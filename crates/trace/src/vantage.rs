@@ -1,8 +1,9 @@
-//! From where a connection was seen, and how long the path is on either side of there.
+//! Where a connection was seen from, and how long the path is on either side of that place.
 //!
-//! The handshake tells first: near the client, its acknowledgement follows the SYN-ACK at once;
-//! near the server, the SYN-ACK follows the SYN at once. What the capturing host says about
-//! directions, and hop limits that have not been worn, agree with it or decide where it cannot.
+//! The handshake decides first: near the client, its acknowledgement follows the SYN-ACK at once;
+//! near the server, the SYN-ACK follows the SYN at once. The capturing host's own record of
+//! directions, and hop limits that no router has reduced, confirm this, or decide if the handshake
+//! cannot.
 
 use std::time::Duration;
 
@@ -13,11 +14,12 @@ use crate::tcp::TcpFlow;
 
 /// In nanoseconds: what a host needs to acknowledge.
 const AT_ONCE: u64 = 300_000;
-/// One half of the path is this many times as long as the other, or it does not tell.
+/// One half of the path must be this many times as long as the other to decide anything.
 const CLEARLY: u64 = 5;
-/// How long half of the path may be, as a share of the other, where a host is slow: one in so many.
+/// If a host is slow, half of the path may be this long as a share of the other: one part in this
+/// many.
 const SLOW_HOST: u64 = 20;
-/// The hop limits with which systems send.
+/// The hop limits that systems use when they send.
 const FRESH: [u8; 4] = [64, 128, 255, 32];
 
 /// Where the capture was made.
@@ -26,7 +28,7 @@ pub enum Place {
     Client,
     Server,
     Middle,
-    /// Nothing tells: it is read as if it had been the client.
+    /// Unknown: it is read as if it had been the client.
     Unknown,
 }
 
@@ -41,11 +43,11 @@ impl Place {
     }
 }
 
-/// From where a connection was seen.
+/// The place that a connection was seen from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vantage {
     pub place: Place,
-    /// What shows it.
+    /// The evidence for it.
     pub evidence: Vec<String>,
     /// The shortest round trips from here to the client and to the server, if they could be
     /// measured.
@@ -121,7 +123,7 @@ impl Vantage {
         }
     }
 
-    /// How long a packet takes from the client to here, in nanoseconds.
+    /// How long a packet takes from the client to the capture, in nanoseconds.
     pub(crate) fn distance(&self) -> u64 {
         let half = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(0) / 2;
         match self.place {
@@ -156,7 +158,7 @@ fn span(nanoseconds: u64) -> String {
     }
 }
 
-/// What the capturing host says: whose packets it sent.
+/// The capturing host's record of whose packets it sent.
 fn hints(sights: &[Sight]) -> Option<Place> {
     let mut place = None;
     for sight in sights {
@@ -164,7 +166,7 @@ fn hints(sights: &[Sight]) -> Option<Place> {
             (Side::Client, Way::Outgoing) | (Side::Server, Way::Incoming) => Place::Client,
             (Side::Client, Way::Incoming) | (Side::Server, Way::Outgoing) => Place::Server,
         };
-        // A router sees each packet come and go.
+        // A router sees each packet arrive and leave.
         if place.is_some_and(|place| place != vote) {
             return None;
         }
@@ -173,7 +175,7 @@ fn hints(sights: &[Sight]) -> Option<Place> {
     place
 }
 
-/// The hop limits of the client's and the server's packets, where each has but one.
+/// The hop limits of the client's and the server's packets, if each has only one.
 fn hops(sights: &[Sight]) -> Option<(u8, u8)> {
     let one = |side: Side| {
         let mut limits = sights
@@ -190,8 +192,8 @@ fn hops(sights: &[Sight]) -> Option<(u8, u8)> {
 fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
     let mut shortest: [Option<u64>; 2] = [None, None];
     let mut handshake: [Option<u64>; 2] = [None, None];
-    // What each side sent and has not been acknowledged: the end of it, and when; `None` if it was
-    // sent again, so that an acknowledgement may be of either. Karn's rule.
+    // What each side sent and has not been acknowledged: its end, and when; `None` if it was sent
+    // again, so that an acknowledgement may be for either. Karn's rule.
     let mut waiting: [Vec<(u64, Option<u64>)>; 2] = [Vec::new(), Vec::new()];
     for sight in &flow.sights {
         let side = sight.from;
@@ -229,8 +231,7 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
             }
         }
     }
-    // A NAT or a proxy close by acknowledges data by itself, and only the handshake crosses the
-    // path.
+    // A nearby NAT or proxy acknowledges data itself, and only the handshake crosses the path.
     if flow.syn.is_some() {
         for (best, first) in shortest.iter_mut().zip(handshake) {
             let nearby = |best: u64| best <= AT_ONCE * CLEARLY;

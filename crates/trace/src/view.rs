@@ -1,8 +1,8 @@
 //! A connection as its client saw it: what left, what arrived and could be read, and what was
-//! missing meanwhile, with the client's times wherever the capture was made.
+//! missing in between, in the client's times wherever the capture was made.
 //!
-//! Seen from elsewhere, what the client sends left half a round trip earlier than it was seen, and
-//! what the server sends arrives half a round trip later.
+//! If it was seen elsewhere, the client's data left half a round trip before it was seen, and the
+//! server's data arrives half a round trip later.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::sight::{Side, Sight};
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::{Place, Vantage};
 
-/// In nanoseconds: shorter pauses are attributed to the scheduler, and what comes out of order by
-/// less comes together.
+/// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
+/// order by less count as coming together.
 const MIN_PAUSE: u64 = 1_000_000;
 const MIN_OVERTAKEN: u64 = 2_000_000;
-/// In bytes: of a TLS record.
+/// The header of a TLS record, in bytes.
 const HEADER: u64 = 5;
 
 /// Something that the client could notice, at a time in nanoseconds since 1970.
@@ -27,9 +27,9 @@ pub(crate) type Noticed = (u64, Event);
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub(crate) events: Vec<Noticed>,
-    /// Where in the stream what the client sent ended, and when it left for the first time.
+    /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
-    /// Where in the stream what the client could read ended, and when.
+    /// The ends of the data in the stream that the client could read, and when.
     pub(crate) read: Vec<(u64, u64)>,
     /// When the first SYN left, and when its answer arrived.
     pub(crate) syn: Option<u64>,
@@ -43,10 +43,10 @@ pub(crate) struct View {
     /// How much of the data in the SYN the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
     pub(crate) syn_data_acked: u64,
-    /// When the server, and the client, ended the connection in disorder or in order.
+    /// When the server or the client ended the connection with a reset or in order.
     pub(crate) reset: Option<(u64, Side)>,
     pub(crate) fin: Option<u64>,
-    /// When the server closed it, if the client had not done so before.
+    /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
     pub(crate) congested: bool,
@@ -75,8 +75,8 @@ impl View {
         watcher.view
     }
 
-    /// The bytes of the client's first flight, of which the SYN carried some: what left before the
-    /// SYN-ACK could change anything.
+    /// The bytes of the client's first flight, some of which the SYN carried: the data that left
+    /// before the SYN-ACK could change anything.
     pub(crate) fn first_flight(&self) -> u64 {
         let until = self
             .connected
@@ -94,7 +94,7 @@ impl View {
         place_at(&self.sent, at)
     }
 
-    /// When the byte before this place had left for the first time.
+    /// When the byte before this place first left.
     pub(crate) fn left(&self, end: u64) -> Option<u64> {
         at_of(&self.sent, end)
     }
@@ -105,8 +105,8 @@ impl View {
     }
 }
 
-/// The frames of the server's segments that were seen and did not reach the client: they were sent
-/// again before they were acknowledged. Near the client, whatever is seen arrives.
+/// The frames of the server's segments that were seen but did not reach the client: they were sent
+/// again before they were acknowledged. Near the client, everything that is seen arrives.
 fn lost_beyond(flow: &TcpFlow, vantage: &Vantage) -> HashSet<u64> {
     let mut lost = HashSet::new();
     if !matches!(vantage.place, Place::Server | Place::Middle) {
@@ -148,7 +148,7 @@ fn at_of(places: &[(u64, u64)], end: u64) -> Option<u64> {
     places.get(found).map(|(_, at)| *at)
 }
 
-/// What was sent and is not acknowledged yet.
+/// Data that was sent and is not acknowledged yet.
 struct Departure {
     start: u64,
     end: u64,
@@ -164,29 +164,29 @@ struct Watcher<'a> {
     sent: u64,
     read: u64,
     under_way: Vec<Departure>,
-    /// What arrived behind a gap: where it begins, where it ends, when it came, and as how many
+    /// Data that arrived after a gap: where it begins, where it ends, when it came, and in how many
     /// segments.
     ahead: BTreeMap<u64, (u64, u64, u32)>,
-    /// Segments that were sent again since something last arrived.
+    /// The number of segments that were sent again since something last arrived.
     resent: u32,
     needless: u32,
-    /// Since when something has been unacknowledged, since the last arrival.
+    /// Since when something has been unacknowledged, counted from the last arrival.
     busy: Option<u64>,
     last_arrival: Option<u64>,
     flight: Flight,
-    /// The window that the server was last told of.
+    /// The last window that the server was told.
     window: u64,
-    /// Where the record begins of which it was said that it began.
+    /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
 }
 
-/// What has arrived without a pause.
+/// Data that has arrived without a pause.
 #[derive(Clone, Copy, Default)]
 struct Flight {
     segments: u64,
     bytes: u64,
     acknowledged: bool,
-    /// The window that the server knew when it began.
+    /// The window that the server knew at its beginning.
     window: Option<u64>,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Watcher<'a> {
             if sight.acknowledges() && sight.length == 0 {
                 self.flight.acknowledged = true;
             }
-            // What the client acknowledges it has, though the capture does not.
+            // The client has what it acknowledges, even if the capture does not.
             if let Some(end) = self.flow.acknowledged(sight)
                 && end > self.read
                 && !self.ahead.is_empty()
@@ -257,7 +257,7 @@ impl<'a> Watcher<'a> {
             return;
         };
         let end = start + u64::from(sight.length);
-        // A SYN whose data was not taken has it sent again, which is no loss.
+        // If a SYN's data was not accepted, it is sent again, which is not a loss.
         if start < self.sent {
             let again = self
                 .under_way
@@ -389,7 +389,8 @@ impl<'a> Watcher<'a> {
         self.flight.acknowledged = false;
     }
 
-    /// Something arrived that answers: what was sent again since is the reason why it was late.
+    /// Something arrived that answers: segments that were sent again since the last arrival explain
+    /// the delay.
     fn answered(&mut self, at: u64) {
         let again = self.resent.saturating_sub(self.needless);
         if again > 0 {
@@ -422,7 +423,7 @@ impl<'a> Watcher<'a> {
         self.ahead.insert(start, (end, at, segments));
     }
 
-    /// A flight that ends in the middle of a TLS record has more behind it.
+    /// If a flight ends in the middle of a TLS record, more follows.
     fn broke_off(&mut self, last: u64) {
         let Content::Tls([_, server]) = &self.flow.content else {
             return;

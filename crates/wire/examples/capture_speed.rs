@@ -1,5 +1,5 @@
-//! How fast a capture is read, by one core: `capture_speed CAPTURE [KEYLOG]`. First the packets and
-//! their headers, then TLS over TCP as well, opened with the secrets of the key log.
+//! Measures how fast one core reads a capture: `capture_speed CAPTURE [KEYLOG]`. First the packets
+//! and their headers, then also TLS over TCP, opened with the secrets of the key log.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use roundtrip_wire::quic::Side;
 /// Passes over the capture; the fastest counts.
 const PASSES: usize = 5;
 
-/// The connection, and where each side's stream goes on.
+/// The connection, and the next position in each side's stream.
 type Flow = (TlsReader, [Option<u32>; 2]);
 
 fn main() {
@@ -77,7 +77,7 @@ fn pass(capture: &[u8], keys: &KeyLog, with_tls: bool) -> (u64, u64) {
             let next = &mut next[usize::from(is_client)];
             let sequence = tcp.sequence();
             let ahead = sequence.wrapping_sub(next.unwrap_or(sequence));
-            // What came before is passed over, and so is what the capture lacks.
+            // Earlier data is skipped, and so is data that the capture lacks.
             if ahead >= 1 << 30 {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! What a capture shows of QUIC without keys: a line of JSON for each UDP datagram that was sent to
-//! or from a port. The judge of the interop matrix reads it (`scripts/interop`).
+//! or from a port. The interop matrix reads it (`scripts/interop`).
 //!
-//! `quic_capture FILE PORT`. Initial packets are opened, for what the server's hello says.
+//! `quic_capture FILE PORT`. Initial packets are opened to read the server's hello.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ fn datagram(captured: &Captured<'_>, port: u16, hellos: &mut Hellos) -> Option<V
     };
     let mut packets = Vec::new();
     for packet in Packets::new(udp.payload()) {
-        // Padding and damage behind the last packet.
+        // Padding and damage after the last packet.
         let Ok(packet) = packet else { break };
         packets.push(describe(&packet, side, hellos));
     }
@@ -115,12 +115,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What Initial packets carry, by connection.
+/// The content of Initial packets, by connection.
 #[derive(Default)]
 struct Hellos {
-    /// The client's choice of a destination makes the keys. RFC 9001 §5.2.
+    /// The keys are derived from the destination that the client chose. RFC 9001 §5.2.
     keys: HashMap<(Version, ConnectionId), InitialKeys>,
-    /// By the server's own connection id.
+    /// By the server's connection id.
     streams: HashMap<ConnectionId, CryptoStream>,
 }
 

@@ -1,7 +1,7 @@
-//! Reads captures in pieces, as they come from a file or a pipe, whatever the format. Holds one
-//! block at a time.
+//! Reads captures in pieces, as they come from a file or a pipe, in either format. Holds one block
+//! at a time.
 //!
-//! Push bytes, then take items until there are none; the end of the file is the caller's to know.
+//! Push bytes, then take items until there are none; only the caller knows when the file ends.
 
 use crate::cursor::Cursor;
 use crate::pcap;
@@ -12,20 +12,20 @@ const WHAT: &str = "the capture";
 /// In bytes: no block is larger. The largest packets have 256 KiB.
 const LARGEST_BLOCK: usize = 16 << 20;
 
-/// Something that a capture holds.
+/// An item of a capture.
 #[derive(Debug)]
 pub enum Item<'a> {
-    /// The number of its interface counts those of all sections.
+    /// The number of its interface counts the interfaces of all sections.
     Packet(Captured<'a>),
     /// Lines of an SSLKEYLOGFILE, for the packets that follow.
     Secrets(&'a [u8]),
 }
 
-/// A capture of which some bytes have come.
+/// Reads a capture that comes in pieces.
 #[derive(Debug, Default)]
 pub struct CaptureReader {
     buffer: Vec<u8>,
-    /// How much of the buffer holds bytes of the capture, and how much of that was taken.
+    /// How much of the buffer holds bytes of the capture, and how much of that was used.
     filled: usize,
     taken: usize,
     format: Option<Format>,
@@ -58,8 +58,8 @@ impl CaptureReader {
         self.filled(bytes.len());
     }
 
-    /// Where the next bytes of the capture go, `length` at least. [`CaptureReader::filled`] says
-    /// how many came. Saves the copy of [`CaptureReader::push`].
+    /// The space for the next bytes of the capture, at least `length`. [`CaptureReader::filled`]
+    /// then says how many came. Avoids the copy of [`CaptureReader::push`].
     pub fn room(&mut self, length: usize) -> &mut [u8] {
         self.buffer.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;
@@ -71,12 +71,12 @@ impl CaptureReader {
         self.buffer.get_mut(self.filled..).unwrap_or_default()
     }
 
-    /// So many bytes were written to the front of the room.
+    /// Says that this many bytes were written to the front of the room.
     pub fn filled(&mut self, count: usize) {
         self.filled = self.filled.saturating_add(count).min(self.buffer.len());
     }
 
-    /// What comes next; `None` if more bytes are needed. After an error nothing more can be read.
+    /// The next item; `None` if more bytes are needed. After an error nothing more can be read.
     pub fn item(&mut self) -> Result<Option<Item<'_>>> {
         loop {
             let held = self.buffer.get(..self.filled).unwrap_or_default();
@@ -118,7 +118,7 @@ impl CaptureReader {
                         }
                     }
                     Ok(_) => {}
-                    // Its length is known, so the next block is.
+                    // The length of the block is known, so the position of the next one is, too.
                     Err(_) => self.damaged += 1,
                 },
             }
@@ -136,13 +136,13 @@ impl CaptureReader {
         self.damaged
     }
 
-    /// Bytes of a block or packet that is not there to its end.
+    /// Bytes of a block or packet that is incomplete.
     pub fn left_over(&self) -> usize {
         self.filled - self.taken
     }
 }
 
-/// The length of what comes next: the header of the capture, a block, or a packet.
+/// The length of the next part: the header of the capture, a block, or a packet.
 fn next_length(format: &mut Option<Format>, front: &[u8]) -> Result<Option<usize>> {
     if format.is_none() && front.len() >= 4 && pcapng::Reader::recognises(front) {
         *format = Some(Format::Pcapng(Parser::default()));
@@ -165,8 +165,8 @@ fn next_length(format: &mut Option<Format>, front: &[u8]) -> Result<Option<usize
     Ok(length)
 }
 
-/// The order of a section's bytes is not needed: the type and the length are the only numbers, and
-/// the type tells.
+/// The byte order of the section is not needed: the type and the length are the only numbers, and
+/// the type shows it.
 fn key_log(body: &[u8]) -> Option<&[u8]> {
     let kind: [u8; 4] = *body.first_chunk()?;
     let length: [u8; 4] = *body.get(4..)?.first_chunk()?;
@@ -235,7 +235,7 @@ mod tests {
     /// By interface; the second number is the original length.
     type Packets = Vec<(u32, Vec<u8>, u32)>;
 
-    /// Everything, when the bytes come in pieces of this length.
+    /// Everything that is read if the bytes come in pieces of this length.
     fn read(bytes: &[u8], piece: usize) -> (Packets, Vec<u8>, CaptureReader) {
         let mut reader = CaptureReader::new();
         let (mut packets, mut secrets) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
 //! Sealed credentials as text: `v1.<kid>.<nonce>.<ciphertext>`. Sealing and opening are left to
-//! those who have the keys.
+//! callers with keys.
 //!
 //! The nonce (12 bytes) and the ciphertext with its tag (the last 16 bytes) are base64url without
 //! padding, so that each value has one spelling. `kid` names the key: 1 to 64 of `A`–`Z`, `a`–`z`,
@@ -48,11 +48,11 @@ impl Envelope {
         let (Some(key_id), Some(nonce), Some(ciphertext), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(bad("it has not four parts"));
+            return Err(bad("it does not have four parts"));
         };
         let key_id = std::str::from_utf8(key_id).unwrap_or_default();
         if !is_key_id(key_id) {
-            return Err(bad("its key has no proper name"));
+            return Err(bad("its key has an invalid name"));
         }
         let nonce = URL_SAFE_NO_PAD.decode(nonce);
         let nonce = nonce.ok().and_then(|n| n.try_into().ok());

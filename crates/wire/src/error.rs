@@ -1,8 +1,8 @@
-//! What can be wrong with bytes. The caller adds which peer sent them and what to do about it.
+//! Errors in the bytes. The caller adds which peer sent them and what to do about it.
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("{what} is cut short: {needed} more bytes are announced, {left} are there")]
+    #[error("{what} is cut short: {needed} more bytes are announced, {left} are left")]
     CutShort {
         what: &'static str,
         needed: usize,

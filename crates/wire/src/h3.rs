@@ -1,9 +1,9 @@
-//! HTTP/3 without I/O: its frames, its streams, and the rules for what comes on them. A side that
+//! HTTP/3 without I/O: its frames, its streams, and the rules for their content. An endpoint that
 //! uses this has no dynamic table, permits no pushes and promises none. RFC 9114, RFC 9204.
 //!
-//! [`UniStreams`] judges the unidirectional streams of a peer, a [`MessageReader`] each stream that
-//! carries a request or a response, and a [`MessageWriter`] writes one. The rules for fields are in
-//! [`message`](crate::message), their encoding is in [`qpack`](crate::qpack).
+//! [`UniStreams`] checks the unidirectional streams of a peer, a [`MessageReader`] checks each
+//! stream that carries a request or a response, and a [`MessageWriter`] writes one. The rules for
+//! fields are in [`message`](crate::message), their encoding is in [`qpack`](crate::qpack).
 
 mod code;
 mod control;

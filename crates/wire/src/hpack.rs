@@ -1,6 +1,6 @@
-//! Header blocks of HTTP/2 with their dynamic table, for who reads along. RFC 7541.
+//! Header blocks of HTTP/2 with their dynamic table, for a passive reader. RFC 7541.
 //!
-//! Where the beginning of the connection was not seen, entries of the table are unknown; lines that
+//! If the beginning of the connection was not seen, entries of the table are unknown; lines that
 //! refer to them have an empty name, and all others are right.
 
 use crate::Result;
@@ -13,7 +13,7 @@ const DEFAULT_CAPACITY: usize = 4096;
 /// In bytes, of all lines of a block.
 const MAX_BLOCK: usize = 1 << 20;
 
-/// What one side's header blocks have built up.
+/// The state that one side's header blocks have built up.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     table: DynamicTable,
@@ -27,7 +27,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Something was not seen: what the table holds is unknown from now on.
+    /// Something was not seen: the content of the table is unknown from now on.
     pub(crate) fn forget(&mut self) {
         self.table.forget();
     }
@@ -207,7 +207,7 @@ mod tests {
             ("custom-key", "custom-value"),
         ];
         assert_eq!(third, owned(&lines));
-        // The second request alone: what the first one put into the table is unknown.
+        // The second request alone: the entries that the first one inserted are unknown.
         let second = read(&mut Decoder::default(), "8286 84be 5886 a8eb 1064 9cbf");
         assert_eq!(
             second[3..],

@@ -1,6 +1,6 @@
 //! HTTP/1.x on the wire: heads and the chunked coding, for clients, servers and proxies. RFC 9112.
 //!
-//! What a head means, where a body ends and which trailers may pass is decided by the callers, who
+//! Callers decide what a head means, where a body ends and which trailers may pass, because they
 //! differ there for good reasons. How strictly bytes are read is a value, [`Strictness`].
 
 mod chunked;
@@ -12,15 +12,15 @@ pub use head::{
     trailers,
 };
 
-/// How much of what RFC 9112 forbids is borne.
+/// How much of what RFC 9112 forbids is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// What two recipients could read in two ways is refused: for proxies. Every line ends in CRLF,
-    /// and sizes, extensions and trailers of chunks follow the grammar.
+    /// For proxies: refuses anything that two recipients could read in two ways. Every line ends in
+    /// CRLF, and sizes, extensions and trailers of chunks follow the grammar.
     Strict,
     /// A line may end in LF alone (RFC 9112 §2.2), blanks may surround a chunk's size, and
     /// extensions and trailers are skipped unread.
     Tolerant,
-    /// As `Tolerant`, and several spaces may separate the parts of a status line.
+    /// Like `Tolerant`, and several spaces may separate the parts of a status line.
     AsCurl,
 }

@@ -1,6 +1,6 @@
 //! Tokens: a JWS in compact form (RFC 7515) whose payload is a set of claims (RFC 7519), and the
-//! encoding that a cookie adds. Signatures and times are checked by those who have keys and a
-//! clock: a parsed [`Jws`] is not yet trusted.
+//! encoding that a cookie adds. Callers with keys and a clock check signatures and times: a parsed
+//! [`Jws`] is not yet trusted.
 //!
 //! Anything that two parsers could understand differently is refused: repeated names, padding, and
 //! bits after the end.
@@ -27,7 +27,7 @@ const LONGEST_KEY_ID: usize = 256;
 /// The parts of a token. There is no `Debug`, because anyone who has a token can use it.
 pub struct Jws<'a> {
     pub algorithm: Algorithm,
-    /// The key that is said to have signed it. RFC 7515 §4.1.4. Anyone can write anything here.
+    /// The key that supposedly signed it. RFC 7515 §4.1.4. Anyone can write anything here.
     pub key_id: Option<String>,
     /// The bytes that the signature covers. RFC 7515 §5.2.
     pub signed: &'a [u8],
@@ -44,12 +44,12 @@ impl<'a> Jws<'a> {
             });
         }
         // base64url has no dot, so a fourth part would not decode.
-        let last = memchr::memrchr(b'.', token).ok_or(bad("it has not three parts"))?;
+        let last = memchr::memrchr(b'.', token).ok_or(bad("it does not have three parts"))?;
         let (signed, signature) = (
             token.get(..last).unwrap_or_default(),
             token.get(last + 1..).unwrap_or_default(),
         );
-        let first = memchr::memchr(b'.', signed).ok_or(bad("it has not three parts"))?;
+        let first = memchr::memchr(b'.', signed).ok_or(bad("it does not have three parts"))?;
         let (header, payload) = (
             signed.get(..first).unwrap_or_default(),
             signed.get(first + 1..).unwrap_or_default(),
@@ -74,21 +74,21 @@ fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
     let header = Object::parse(json)?;
     // No critical header parameter is understood. RFC 7515 §4.1.11.
     if header.has("crit") {
-        return Err(bad("it needs what is not understood (crit)"));
+        return Err(bad("it requires extensions that are not understood (crit)"));
     }
     let named = header.text("alg")?.ok_or(bad("it names no algorithm"))?;
-    let algorithm = Algorithm::named(named).ok_or(bad("its algorithm is none that is allowed"))?;
+    let algorithm = Algorithm::named(named).ok_or(bad("its algorithm is not allowed"))?;
     // Tokens of other kinds from the same issuer are not meant for this use. RFC 8725 §3.11.
     if let Some(kind) = header.text("typ")? {
         let kind = kind.to_ascii_lowercase();
         let kind = kind.strip_prefix("application/").unwrap_or(&kind);
         if !matches!(kind, "jwt" | "at+jwt") {
-            return Err(bad("it is of another type"));
+            return Err(bad("it has another type"));
         }
     }
     let key_id = header.text("kid")?;
     if key_id.is_some_and(|id| id.len() > LONGEST_KEY_ID) {
-        return Err(bad("its key has too long a name"));
+        return Err(bad("the name of its key is too long"));
     }
     Ok((algorithm, key_id.map(str::to_owned)))
 }

@@ -1,14 +1,15 @@
-//! The secrets of connections as an SSLKEYLOGFILE or a capture's Decryption Secrets Block lists
+//! The secrets of connections, as an SSLKEYLOGFILE or a capture's Decryption Secrets Block lists
 //! them, by the random of the ClientHello. draft-ietf-tls-keylogfile §2.
 //!
-//! Push bytes as they come, then [`KeyLog::finish`]: a line may be in several pieces. Lines that
-//! cannot be read, and those with labels that nobody needs here, are counted and passed over.
+//! Push bytes as they come, then call [`KeyLog::finish`]: a line may be split into several pieces.
+//! Lines that cannot be read, and lines with labels that are not needed here, are counted and
+//! skipped.
 
 use std::collections::HashMap;
 
-/// Bytes of a line: two secrets in hexadecimal and the longest label are 250.
+/// The longest line in bytes: two secrets in hexadecimal and the longest label take 250.
 const LONGEST_LINE: usize = 1024;
-/// Connections: about 300 MB.
+/// The most connections: they take about 300 MB.
 const MAX_CONNECTIONS: usize = 1 << 20;
 
 /// The secret that a line holds.
@@ -27,7 +28,7 @@ pub enum KeyLabel {
 
 impl KeyLabel {
     fn from_name(name: &[u8]) -> Option<Self> {
-        // Drafts of QUIC had a prefix.
+        // Drafts of QUIC used a prefix.
         Some(match name.strip_prefix(b"QUIC_").unwrap_or(name) {
             b"CLIENT_RANDOM" => Self::Master,
             b"CLIENT_EARLY_TRAFFIC_SECRET" => Self::ClientEarly,
@@ -44,18 +45,18 @@ impl KeyLabel {
 #[derive(Default)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Vec<Labelled>>,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// That line is too long, and its rest is passed over.
+    /// That line is too long, and its rest is skipped.
     overlong: bool,
     unused: u64,
     damaged: u64,
 }
 
-/// A secret and what it is for.
+/// A secret and its purpose.
 type Labelled = (KeyLabel, Box<[u8]>);
 
-/// The lines of a log that are about these connections, which are known by the random of their
+/// The lines of a log that belong to these connections, which are identified by the random of their
 /// ClientHello.
 pub fn lines_of(log: &[u8], belongs: impl Fn(&[u8; 32]) -> bool) -> Vec<u8> {
     let mut lines = Vec::new();
@@ -72,7 +73,7 @@ pub fn lines_of(log: &[u8], belongs: impl Fn(&[u8; 32]) -> bool) -> Vec<u8> {
 }
 
 impl KeyLog {
-    /// Reads a log that is there as a whole.
+    /// Reads a complete log.
     pub fn parse(log: &[u8]) -> Self {
         let mut keys = Self::default();
         keys.push(log);
@@ -87,7 +88,7 @@ impl KeyLog {
         Some(secret)
     }
 
-    /// Is there any secret of the connection?
+    /// Whether there is any secret of the connection.
     pub fn has(&self, client_random: &[u8; 32]) -> bool {
         self.connections.contains_key(client_random)
     }
@@ -102,7 +103,7 @@ impl KeyLog {
         self.unused
     }
 
-    /// Lines that could not be read, and those of more connections than are kept.
+    /// Lines that could not be read, and lines of connections beyond the limit.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
@@ -117,7 +118,7 @@ impl KeyLog {
         self.extend_line(bytes);
     }
 
-    /// Takes what has come as the last line.
+    /// Takes the rest as the last line.
     pub fn finish(&mut self) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.overlong) {
@@ -153,7 +154,7 @@ impl KeyLog {
         let random = unhex(random).and_then(|random| <[u8; 32]>::try_from(random).ok());
         let secret = unhex(secret).filter(|secret| !secret.is_empty());
         let Some(label) = KeyLabel::from_name(name) else {
-            // The RSA lines of TLS 1.2 name eight bytes of a message instead of the random.
+            // The RSA lines of TLS 1.2 contain eight bytes of a message instead of the random.
             let is_name = name
                 .iter()
                 .all(|b| b.is_ascii_uppercase() || b"_0123456789".contains(b));

@@ -1,4 +1,4 @@
-//! Bytes to meaning and back: DNS, TLS hellos, QUIC, HTTP/3, certificates, IP packets, captures,
+//! Parses and writes bytes: DNS, TLS hellos, QUIC, HTTP/3, certificates, IP packets, captures,
 //! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol; connections of
 //! others, with their keys, and logs of other programs.
 //!

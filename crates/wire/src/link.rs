@@ -1,12 +1,12 @@
-//! From a captured frame to the IP packet in it: link layers by the numbers of tcpdump.org, tags,
-//! and common tunnels.
+//! Finds the IP packet in a captured frame: link layers by the numbers of tcpdump.org, tags, and
+//! common tunnels.
 
 use std::borrow::Cow;
 
 use crate::packet::{Packet, UDP};
 use crate::pcapng::LinkType;
 
-/// Layers inside each other; real captures have two or three.
+/// The most nested layers; real captures have two or three.
 const MAX_LAYERS: usize = 8;
 
 const IPV4: u16 = 0x0800;
@@ -23,7 +23,7 @@ const GRE: u8 = 47;
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
 
-/// Which way a frame went, as the capturing host tells.
+/// Which way a frame went, according to the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     Incoming,
@@ -33,7 +33,7 @@ pub enum Way {
 /// The packet in a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// From the IP header on.
+    /// Starts at the IP header.
     pub packet: &'a [u8],
     pub way: Option<Way>,
 }
@@ -81,7 +81,7 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
                 (protocol, bytes) = (ethertype(bytes, 2)?, bytes.get(4..)?);
             }
             label if MPLS.contains(&label) => {
-                // The lowest bit of the third byte says that it is the last label. RFC 3032 §2.1.
+                // The lowest bit of the third byte marks the last label. RFC 3032 §2.1.
                 let last = bytes.get(2)? & 1 == 1;
                 bytes = bytes.get(4..)?;
                 if last {
@@ -100,7 +100,7 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// What a packet carries if it is a tunnel: its protocol and its bytes.
+/// The content of a packet if it is a tunnel: its protocol and its bytes.
 fn inside(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let packet = Packet::parse(bytes).ok()?;
     if !packet.fragment().is_whole() {
@@ -114,7 +114,7 @@ fn inside(bytes: &[u8]) -> Option<(u16, &[u8])> {
         UDP => {
             let udp = packet.udp()?;
             match udp.destination_port() {
-                // RFC 7348 §5: the flag that an identifier is there.
+                // RFC 7348 §5: the flag for a valid identifier.
                 VXLAN_PORT if udp.payload().first()? & 0x08 != 0 => {
                     Some((TRANSPARENT_ETHERNET, udp.payload().get(8..)?))
                 }
@@ -126,8 +126,8 @@ fn inside(bytes: &[u8]) -> Option<(u16, &[u8])> {
     }
 }
 
-/// RFC 2784 §2 and RFC 2890 §2: checksum, key and sequence number are optional. Not version 1,
-/// which is PPTP's.
+/// RFC 2784 §2 and RFC 2890 §2: checksum, key and sequence number are optional. Version 1 is PPTP's
+/// and not supported.
 fn gre(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let flags = u16_at(bytes, 0)?;
     let optional = [0x8000, 0x2000, 0x1000];
@@ -144,7 +144,7 @@ fn geneve(bytes: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16_at(bytes, 2)?, bytes.get(8 + options..)?))
 }
 
-/// Of Linux's netfilter: attributes, whose numbers have the capturing host's byte order. One of
+/// For Linux's netfilter: attributes, whose numbers have the capturing host's byte order. One of
 /// them is the packet.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
     const PAYLOAD: u16 = 9;
@@ -180,8 +180,8 @@ fn ppp(bytes: &[u8]) -> Option<(u16, &[u8])> {
     }
 }
 
-/// The family in front of a frame of BSD's loopback, in either byte order: its numbers differ from
-/// system to system, so the packet itself tells.
+/// The family in front of a frame of BSD's loopback, in either byte order: its numbers differ
+/// between systems, so the packet itself decides.
 fn family(frame: &[u8]) -> Option<u16> {
     version(frame.get(4..)?)
 }
@@ -336,7 +336,7 @@ mod tests {
         ] {
             assert_eq!(found(101, outer), Some((ip.clone(), None)));
         }
-        // What only looks like one stays what it is.
+        // A packet that only looks like a tunnel is not unpacked.
         let plain = ipv4(UDP, &udp(VXLAN_PORT, &[0; 4]));
         assert_eq!(found(101, plain.clone()), Some((plain, None)));
     }

@@ -17,13 +17,13 @@ pub enum MalformedError {
     Name,
     #[error("a field value with characters that it may not have")]
     Value,
-    #[error("a field of one connection")]
+    #[error("a connection-specific field")]
     ConnectionField,
     #[error("a TE field with more than 'trailers'")]
     Te,
     #[error("a pseudo-header field that such a message does not have")]
     UnknownPseudo,
-    #[error("a pseudo-header field that comes twice")]
+    #[error("a pseudo-header field that occurs twice")]
     RepeatedPseudo,
     #[error("a pseudo-header field after a regular one")]
     LatePseudo,
@@ -33,7 +33,7 @@ pub enum MalformedError {
     Method,
     #[error("no scheme, or one that is neither http nor https")]
     Scheme,
-    #[error("no path, or one that is not of its method")]
+    #[error("no path, or one that does not fit the method")]
     Path,
     #[error("no authority, an empty one, one that names a user, or one that differs from Host")]
     Authority,
@@ -69,8 +69,8 @@ pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<()
     pseudo.check(host)
 }
 
-/// Checks the header section of a response, and returns its status. 101 is of HTTP/1.1 alone: RFC
-/// 9114 §4.5. White space around values is tolerated: nobody forwards what a client reads.
+/// Checks the header section of a response, and returns its status. 101 belongs to HTTP/1.1 only:
+/// RFC 9114 §4.5. White space around values is tolerated: nobody forwards what a client reads.
 pub fn check_response<'a>(
     lines: impl IntoIterator<Item = Pair<'a>>,
 ) -> Result<u16, MalformedError> {
@@ -98,8 +98,8 @@ pub fn check_response<'a>(
     status.ok_or(MalformedError::Status)
 }
 
-/// The length that a head announces. A field that is no number, or comes more than once, is left to
-/// whoever judges the head.
+/// The length that a head announces. A field that is not a number, or occurs more than once, is
+/// left to the caller that checks the head.
 pub fn content_length<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Option<u64> {
     let lines = lines.into_iter();
     let mut lengths = lines.filter(|(name, _)| *name == b"content-length");
@@ -107,7 +107,7 @@ pub fn content_length<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Option<u
     number(length).filter(|_| lengths.next().is_none())
 }
 
-/// May a field be sent whose name and value another protocol brought? The name may have upper case.
+/// Whether a field may be sent that came with another protocol. The name may have upper case.
 pub fn is_sendable((name, value): Pair<'_>) -> bool {
     is_token(name) && check_value(value).is_ok()
 }
@@ -164,7 +164,7 @@ impl<'a> Pseudo<'a> {
         }
     }
 
-    /// The authority must be given by `:authority` or `host`; if both are there, they must agree.
+    /// The authority must be given by `:authority` or `host`; if both exist, they must agree.
     fn check_authority(&self, host: Option<&[u8]>, connects: bool) -> Result<(), MalformedError> {
         let named = match (self.authority, host) {
             (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => None,
@@ -212,7 +212,7 @@ fn check_characters(value: &[u8]) -> Result<(), MalformedError> {
     are_sound.then_some(()).ok_or(MalformedError::Value)
 }
 
-/// A number of digits alone.
+/// A number that consists of digits only.
 fn number(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(text).ok().filter(|_| is_number)?;

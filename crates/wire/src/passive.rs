@@ -1,10 +1,11 @@
 //! Reads the connections of others as a capture shows them: what each side sent, with gaps, in the
-//! order of the capture. Nothing here answers anybody, and what is wrong is passed over, because
-//! those who spoke were content with it.
+//! order of the capture. Nothing here answers anybody. Violations are skipped, because the peers
+//! themselves accepted them.
 //!
-//! [`TlsReader`] and [`QuicReader`] open what a [`KeyLog`](crate::key_log::KeyLog) has the secrets
-//! of; [`Http1Reader`], [`Http2Reader`] and [`Http3Reader`] read requests and responses in what
-//! they open. Times are the caller's: each result says from which bytes of a side's stream it came.
+//! [`TlsReader`] and [`QuicReader`] open connections whose secrets a
+//! [`KeyLog`](crate::key_log::KeyLog) has; [`Http1Reader`], [`Http2Reader`] and [`Http3Reader`]
+//! read requests and responses in the opened bytes. The caller supplies times: each result says
+//! which bytes of a side's stream it came from.
 
 mod http;
 mod quic;
@@ -19,13 +20,13 @@ pub use tls::{TlsContent, TlsEpoch, TlsReader, TlsRecord};
 /// Why something stays sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SealedReason {
-    /// The beginning of the connection is not there, so nobody knows which keys are its own.
+    /// The beginning of the connection is missing, so its keys cannot be identified.
     NoHello,
     /// The key log does not have them.
     NoKeys,
     /// Bytes are missing.
     Cut,
-    /// The cipher is not read here: those with CBC, CCM and older ones.
+    /// The cipher is not supported here: those with CBC, CCM and older ones.
     Cipher,
     /// It does not open with the keys of the connection.
     WrongKeys,

@@ -27,16 +27,16 @@ pub struct Reader<'a> {
     pub header: Header,
 }
 
-/// What the capture says about all its packets.
+/// The properties that all its packets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     order: Order,
     /// The length of the unit of fractions, in nanoseconds.
     nanoseconds: u64,
-    /// In bytes: what precedes each packet.
+    /// The length of the header of each packet, in bytes.
     per_packet: usize,
     pub link: LinkType,
-    /// The largest number of bytes that were kept of a packet.
+    /// The most bytes that were kept of a packet.
     pub snap_length: u32,
 }
 
@@ -67,8 +67,8 @@ impl Header {
         Self::read(&mut Cursor::new(WHAT, bytes))
     }
 
-    /// The length in bytes of the packet at the front, with its header; `None` if that is not there
-    /// yet.
+    /// The length in bytes of the packet at the front, with its header; `None` if that is
+    /// incomplete.
     pub(crate) fn length(&self, front: &[u8]) -> Option<usize> {
         let mut cursor = Cursor::new(WHAT, front);
         cursor.take(8).ok()?;

@@ -1,5 +1,5 @@
-//! The ciphers of TLS and QUIC as one who only reads needs them: keys from a secret, and records or
-//! packets opened. RFC 8446 §5.2 and §7.3, RFC 9001 §5.
+//! The ciphers of TLS and QUIC for a passive reader: keys from a secret, and records or packets
+//! opened. RFC 8446 §5.2 and §7.3, RFC 9001 §5.
 
 use aws_lc_rs::aead::quic::{self, HeaderProtectionKey};
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -18,7 +18,7 @@ pub(crate) enum Cipher {
 }
 
 impl Cipher {
-    /// Those of TLS 1.3 whose secrets have this length: it is that of the hash.
+    /// The ciphers of TLS 1.3 whose secrets have this length, which is that of the hash.
     pub(crate) fn with_secret_length(length: usize) -> &'static [Self] {
         match length {
             32 => &[Self::Aes128, Self::ChaCha20],
@@ -34,7 +34,7 @@ impl Cipher {
         }
     }
 
-    /// As the key that others derive from.
+    /// As a key for further derivations.
     pub(crate) fn secret(self, bytes: &[u8]) -> Prk {
         let hash = match self {
             Self::Aes128 | Self::ChaCha20 => HKDF_SHA256,
@@ -87,7 +87,7 @@ impl PacketKey {
         Self::new(cipher, &key, iv.try_into().map_err(|_| Error::Protected)?)
     }
 
-    /// Opens what was sealed under this number; `sealed` is spoilt if that fails.
+    /// Opens what was sealed under this number; `sealed` is overwritten if that fails.
     pub(crate) fn open(&self, number: u64, header: &[u8], sealed: &mut Vec<u8>) -> Result<()> {
         let mut nonce = self.iv;
         let number = number.to_be_bytes();
@@ -97,7 +97,7 @@ impl PacketKey {
         self.open_with(nonce, header, sealed)
     }
 
-    /// As [`Self::open`], with the nonce as it is: the last eight bytes of TLS 1.2's are in the
+    /// Like [`Self::open`], with an explicit nonce: in TLS 1.2 its last eight bytes are in the
     /// record. RFC 5288 §3.
     pub(crate) fn open_explicit(
         &self,

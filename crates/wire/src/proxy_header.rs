@@ -93,7 +93,7 @@ fn address(family: &str, text: &str) -> Result<IpAddr> {
         "TCP6" => text.parse().map(IpAddr::V6).ok(),
         _ => return Err(malformed("its protocol is none of TCP4, TCP6 and UNKNOWN")),
     };
-    address.ok_or(malformed("an address in it is none of its protocol"))
+    address.ok_or(malformed("an address in it does not fit its protocol"))
 }
 
 /// A port in its only spelling, without a sign or leading zeros.

@@ -1,5 +1,5 @@
 //! Field sections of HTTP/3 without a dynamic table, in both directions: the reader must have told
-//! its peer that it has none. Who reads the sections of others has the tables of both. RFC 9204.
+//! its peer that it has none. `dynamic` has both sides' tables for a passive reader. RFC 9204.
 
 mod dynamic;
 mod encoder;
@@ -16,7 +16,7 @@ const WHAT: &str = "a field section";
 /// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
 const LINE_OVERHEAD: usize = 32;
 
-/// By how much most sections grow when they are decoded, for an estimate.
+/// How much most sections grow when they are decoded, for an estimate.
 const EXPANSION: usize = 4;
 /// Most requests have fewer lines.
 const USUAL_LINES: usize = 16;
@@ -43,9 +43,9 @@ pub enum SectionError {
     /// QPACK_DECOMPRESSION_FAILED. RFC 9204 §6.
     #[error(transparent)]
     Encoding(#[from] Error),
-    #[error("more field lines than may be")]
+    #[error("too many field lines")]
     TooManyLines,
-    #[error("a field section that is larger than may be")]
+    #[error("a field section that is too large")]
     TooLarge,
 }
 
@@ -97,7 +97,7 @@ pub fn read_section(bytes: &[u8], bounds: SectionBounds) -> Result<Section, Sect
 fn prefix(cursor: &mut Cursor<'_>) -> crate::Result<()> {
     let first = cursor.u8()?;
     if integer(cursor, first, 8)? != 0 {
-        return Err(cursor.malformed("it refers to a dynamic table that is not there"));
+        return Err(cursor.malformed("it refers to a dynamic table that does not exist"));
     }
     let first = cursor.u8()?;
     integer(cursor, first, 7)?;
@@ -128,7 +128,7 @@ fn line(cursor: &mut Cursor<'_>, text: &mut Vec<u8>) -> crate::Result<usize> {
             string(cursor, first, 3, text)?;
             append_value(cursor, text)
         }
-        _ => Err(cursor.malformed("it refers to a dynamic table that is not there")),
+        _ => Err(cursor.malformed("it refers to a dynamic table that does not exist")),
     }
 }
 
@@ -142,7 +142,7 @@ fn entry(
     let entry = table::ENTRIES.get(index);
     entry
         .copied()
-        .ok_or_else(|| cursor.malformed("the static table ends before"))
+        .ok_or_else(|| cursor.malformed("its index is beyond the static table"))
 }
 
 /// Appends a value, and returns where it begins.
@@ -167,7 +167,8 @@ pub(crate) fn string(
         text.extend_from_slice(bytes);
         return Ok(());
     }
-    huffman::decode(bytes, text).ok_or_else(|| cursor.malformed("a string is not Huffman's code"))
+    huffman::decode(bytes, text)
+        .ok_or_else(|| cursor.malformed("a string is not valid Huffman code"))
 }
 
 /// An integer that begins in the low bits of a byte. RFC 7541 §5.1.

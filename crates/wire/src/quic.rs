@@ -2,8 +2,8 @@
 //! written; Initial packets are opened.
 //!
 //! Initial keys derive from a connection id that travels in clear text, so anyone who sees the
-//! client's first datagram can read both hellos. Who has a key log can read more, by
-//! [`passive`](crate::passive). Connections belong to crate `quic`.
+//! client's first datagram can read both hellos. With a key log, [`passive`](crate::passive) can
+//! read more. Connections belong to crate `quic`.
 
 mod crypto_stream;
 mod frame;

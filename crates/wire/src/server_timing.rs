@@ -1,4 +1,4 @@
-//! The `Server-Timing` field: how long the server says that it took. W3C Server Timing.
+//! The `Server-Timing` field: how long the server says its work took. W3C Server Timing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Makes text from peers fit to be shown: valid UTF-8 without control characters.
+//! Makes text from peers safe to show: valid UTF-8 without control characters.
 
 /// Replaces invalid UTF-8, and every control character, by U+FFFD.
 pub(crate) fn printable(bytes: &[u8]) -> String {

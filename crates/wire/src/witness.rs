@@ -1,8 +1,8 @@
-//! What other programs told of their own requests: qlog, Chrome's NetLog, HAR, curl's trace. All of
-//! them become the same values, with times from the beginning of the log on.
+//! What other programs recorded about their own requests: qlog, Chrome's NetLog, HAR, curl's trace.
+//! All of them become the same values, with times counted from the beginning of the log.
 //!
 //! A log may be cut off anywhere, and parts of it may be damaged: what is readable is read, and the
-//! rest is counted. Who knows more than a log does not have to believe it: [`Known`].
+//! rest is counted. [`Known`] says how much a time can be trusted.
 
 pub mod curl_trace;
 pub mod har;
@@ -13,7 +13,7 @@ pub mod qlog;
 
 use serde_json::Value;
 
-/// Requests, connections and events of each that are kept; the rest of a log is counted.
+/// The most requests, connections and events of each that are kept; the rest of a log is counted.
 const MAX_KEPT: usize = 1 << 20;
 /// In bytes, of each text.
 const MAX_TEXT: usize = 4096;
@@ -21,20 +21,20 @@ const MAX_TEXT: usize = 4096;
 /// A log, as far as it could be read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
-    /// What moment 0 is, in nanoseconds since 1970. `None` if the log does not say.
+    /// The time of moment 0, in nanoseconds since 1970. `None` if the log does not say.
     pub started: Option<u64>,
     pub connections: Vec<ToldConnection>,
     pub requests: Vec<ToldRequest>,
     /// Entries that could not be read.
     pub damaged: u64,
-    /// The log has no end.
+    /// The log was cut off.
     pub is_cut: bool,
 }
 
-/// How a time came about.
+/// How a time was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Known {
-    /// The program wrote it down when it happened to it.
+    /// The program recorded it when it happened.
     Seen,
     /// The program, or another one, computed it afterwards.
     #[default]
@@ -46,7 +46,7 @@ pub type Moment = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ToldPhase {
-    /// Before anybody did something for the request: for a connection, or for permission to use
+    /// Before any work for the request began: it waits for a connection, or for permission to use
     /// one.
     Queue,
     Proxy,
@@ -72,7 +72,7 @@ pub struct ToldConnection {
     /// The log's name for it.
     pub id: String,
     pub peer: Option<String>,
-    /// What the connection took by itself.
+    /// The spans that the connection itself took.
     pub spans: Vec<ToldSpan>,
     /// Only in qlog.
     pub events: Vec<(Moment, TransportEvent)>,
@@ -92,15 +92,15 @@ pub struct ToldRequest {
     pub end: Option<Moment>,
     /// In order of their beginnings.
     pub spans: Vec<ToldSpan>,
-    /// The URL of what made the client ask, or its origin.
+    /// The URL of whatever caused the request, or its origin.
     pub initiator: Option<String>,
-    /// Why it was in the queue, in the log's words.
+    /// The reason for the queue, in the log's words.
     pub queued_for: Option<String>,
-    /// It failed, in the log's words.
+    /// The failure, in the log's words.
     pub error: Option<String>,
 }
 
-/// What happens to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransportEvent {
     PacketSent {
@@ -117,7 +117,7 @@ pub enum TransportEvent {
         number: Option<u64>,
         trigger: Option<String>,
     },
-    /// What is there, in milliseconds and bytes.
+    /// The current values, in milliseconds and bytes.
     Metrics {
         min_rtt: Option<f64>,
         smoothed_rtt: Option<f64>,
@@ -133,7 +133,7 @@ pub enum TransportEvent {
 }
 
 impl ToldRequest {
-    /// Adds a span if it is one.
+    /// Adds a span unless it ends before it begins.
     fn span(&mut self, phase: ToldPhase, begin: Moment, end: Moment, known: Known) {
         if end >= begin {
             self.spans.push(ToldSpan {
@@ -152,7 +152,7 @@ impl ToldRequest {
     }
 }
 
-/// A text of the log, fit to be shown.
+/// A text of the log, safe to show.
 fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -183,7 +183,7 @@ fn whole(value: &Value) -> Option<u64> {
 
 /// Milliseconds as nanoseconds; `None` if negative.
 fn nanoseconds(milliseconds: f64) -> Option<u64> {
-    // In two parts, because a float does not hold nanoseconds since 1970.
+    // In two parts, because a float cannot hold nanoseconds since 1970.
     let whole = (milliseconds.trunc() as u64).saturating_mul(1_000_000);
     let rest = (milliseconds.fract() * 1e6).round() as u64;
     (milliseconds >= 0.0).then_some(whole.saturating_add(rest))

@@ -1,4 +1,4 @@
-//! Never more than was allowed, and nothing that the user did not want asked.
+//! Never more than was allowed, and no request that the user did not want.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn no_total_is_exceeded() {
     knobs.tls.early_data = EarlyData::TooEarly;
     knobs.listen.fast_open = 64;
     let scene = Scene::new(RTT, knobs);
-    // `compare` holds what the origin saw against what was allowed.
+    // `compare` checks what the origin saw against what was allowed.
     for most in [2, 3, 7, 19, 31, 64] {
         let c = scene.compare(scene.wishes(most));
         assert_eq!(c.ended, Ended::Requests);

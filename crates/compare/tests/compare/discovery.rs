@@ -1,4 +1,4 @@
-//! What a server supports is found out, whatever it says of itself.
+//! What a server supports is found out, whatever it claims.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ fn the_other_family_of_addresses() {
         .filter(|remedy| families.contains(remedy))
         .collect();
     assert_eq!(other.len(), 1, "{other:?}");
-    // Who asks for one family is not shown the other.
+    // A user who asks for one family is not shown the other.
     wishes.options.family = Family::V4;
     let c = scene.compare(wishes);
     assert!(!measurable(&c).iter().any(|r| families.contains(r)));

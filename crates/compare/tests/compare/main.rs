@@ -1,4 +1,4 @@
-//! Comparisons over an emulated path: an origin with its knobs in various positions is found out,
+//! Comparisons over an emulated path: what an origin supports with various knobs is discovered,
 //! predicted and measured.
 
 #![allow(clippy::unwrap_used)]

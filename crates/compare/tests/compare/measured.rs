@@ -1,4 +1,4 @@
-//! What was predicted is what is measured, and what saves most comes first.
+//! Measurements agree with the predictions, and the largest saving comes first.
 
 use std::time::Duration;
 
@@ -42,12 +42,12 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
         assert_eq!(line.kind(), kind, "{line:?}");
         let trips = line.saving.unwrap().median / c.rtt_ms.unwrap();
         assert!((trips - saved).abs() < 0.4, "{word}: {trips} round trips");
-        // One in twenty on a machine with nothing else to do; tests share theirs.
+        // One in twenty on an idle machine; tests share theirs.
         let deviation = line.deviation().unwrap();
         assert!(deviation.abs() < 0.25, "{word}: {deviation}");
         assert!((line.predicted.unwrap().round_trips - line.round_trips().unwrap()).abs() < 1e-9);
     }
-    // What makes no difference looks like none: far less than the least that a remedy can save.
+    // What makes no difference looks like none: far less than the smallest saving of any remedy.
     let control = c.control.saving.unwrap();
     assert!(
         control.median.abs() < c.rtt_ms.unwrap() / 3.0,
@@ -104,7 +104,7 @@ fn another_client_beside_ours() {
     let scene = scene();
     let mut wishes = scene.wishes(60);
     wishes.strategies = vec!["h2+tls1.3+reuse".parse().unwrap()];
-    // It asks nobody, which is all that can be said of it here.
+    // It makes no request, which is all that can be checked here.
     wishes.against = vec!["true URL".into(), "echo no such luck >&2; exit 7;".into()];
     let c = scene.compare(wishes);
     let client = c.lines.iter().find(|l| l.way.remedy == Remedy::Client);

@@ -23,7 +23,7 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// The client may use fast open; the origin does as its knobs say.
+    /// The client may use fast open; the origin follows its knobs.
     pub(crate) fn new(rtt: Duration, mut knobs: Knobs) -> Self {
         let path = Path::builder().rtt(rtt).build().unwrap();
         let server = path.server();
@@ -41,7 +41,7 @@ impl Scene {
         }
     }
 
-    /// At most so many requests, as fast as answers come.
+    /// At most this many requests, as fast as answers come.
     pub(crate) fn wishes(&self, requests: u32) -> Wishes {
         self.wishes_for(
             &format!("https://{}/bytes/100", self.origin.https),
@@ -76,7 +76,8 @@ impl Scene {
         self.near(async move || compare(&wishes, std::future::pending(), |_| {}).await)
     }
 
-    /// Whatever is compared, no more is asked than was allowed, and what was asked is counted.
+    /// Whatever is compared, no more requests are made than were allowed, and the requests made are
+    /// counted.
     pub(crate) fn compare(&self, wishes: Wishes) -> Comparison {
         let before = self.origin.stats().requests;
         let most = wishes.limits.requests;
@@ -88,13 +89,13 @@ impl Scene {
         comparison
     }
 
-    /// What there is; of measuring, there is little.
+    /// Mostly discovers, and measures little.
     pub(crate) fn discover(&self, url: &str) -> Comparison {
         self.compare(self.wishes_for(url, 36))
     }
 }
 
-/// What became of each way.
+/// The remedies that were measured.
 pub(crate) fn measurable(c: &Comparison) -> Vec<Remedy> {
     let works = c.lines.iter().filter(|line| line.idle.is_none());
     works.map(|line| line.way.remedy).collect()

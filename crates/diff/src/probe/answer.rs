@@ -1,15 +1,15 @@
-//! The paragraph: by how much, by what, and by what not.
+//! The paragraph: how large the difference is, what caused it, and what did not.
 
 use super::attribution::{Part, PartKind};
 use super::words::{ms, same, trips};
 use super::{FindingDiff, ProbeDiff};
 
-/// A part that is less of the difference is not told in words, unless it is a change of round
-/// trips.
+/// A part that is a smaller share of the difference is not mentioned, unless it is a change of
+/// round trips.
 const LEAST_SHARE: f64 = 0.02;
 /// A person does not remember more parts.
 const MOST_TOLD: usize = 5;
-/// The network is acquitted when no more than this share of the difference is its.
+/// The network is acquitted if it caused no more than this share of the difference.
 const ACQUITTED: f64 = 0.1;
 pub(super) fn paragraph(diff: &ProbeDiff) -> String {
     let mut sentences = vec![verdict(diff)];
@@ -56,7 +56,7 @@ fn verdict(diff: &ProbeDiff) -> String {
     )
 }
 
-/// What made it so, then what worked against it, then the rest.
+/// First what made it so, then what worked against it, then the rest.
 fn told(diff: &ProbeDiff) -> Vec<String> {
     let by = diff.difference.ms;
     let worth = |part: &&Part| {
@@ -91,7 +91,7 @@ fn told(diff: &ProbeDiff) -> Vec<String> {
     sentences
 }
 
-/// Small parts together, and what is not explained.
+/// The sum of the small parts, and what is not explained.
 fn rest(diff: &ProbeDiff, told: &[&Part]) -> Vec<String> {
     let small: f64 = diff
         .parts
@@ -122,7 +122,7 @@ fn signed(by: f64) -> String {
     format!("{sign}{}", ms(by.abs()))
 }
 
-/// The evidence, in brackets.
+/// The evidence, in parentheses.
 fn shown(part: &Part) -> String {
     let sides = match (part.kind, part.sides) {
         (PartKind::RoundTrips | PartKind::Path | PartKind::Unexplained, _) | (_, None) => None,
@@ -136,7 +136,7 @@ fn shown(part: &Part) -> String {
     format!(" ({})", told.join("; "))
 }
 
-/// That it is not the network, where that is so.
+/// Says that it is not the network, if that is so.
 fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let network = diff.sum(PartKind::is_network);
@@ -159,7 +159,7 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
     ))
 }
 
-/// Findings that one side has and the other has not, or that differ by much of it.
+/// Findings that only one side has, or whose costs differ by a large part of the difference.
 fn findings(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let telling = |f: &&FindingDiff| {
@@ -180,7 +180,7 @@ fn findings(diff: &ProbeDiff) -> Option<String> {
     ))
 }
 
-/// How sure that is.
+/// How certain that is.
 fn certainty(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     match diff.difference.interval {

@@ -1,6 +1,6 @@
 //! The difference of the totals, split without overlap: round trips, the path, the server, the
-//! client, the resolver, losses. What the parts do not reach is a part of its own, so that they
-//! always sum to the whole.
+//! client, the resolver, losses. The remainder is a part of its own, so that the parts always sum
+//! to the whole.
 
 use super::figures::{CONNECT, SideFigures, StageDiff};
 use super::reasons::Reasons;
@@ -13,7 +13,7 @@ pub enum PartKind {
     RoundTrips,
     /// A round trip is longer or shorter, at the mean of both sides' count.
     Path,
-    /// The network's beyond whole round trips: bytes under way, queues, jitter.
+    /// The network's time beyond whole round trips: bytes under way, queues, jitter.
     Transit,
     Server,
     Client,
@@ -46,20 +46,20 @@ impl PartKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     pub kind: PartKind,
-    /// The phase, where it lies in one.
+    /// The phase, if it lies in one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
     /// What was measured on each side: milliseconds, round trips for [`PartKind::RoundTrips`], the
     /// length of one for [`PartKind::Path`].
     pub sides: Option<(f64, f64)>,
-    /// As «130 ms of it is …» goes on.
+    /// The continuation of «130 ms of it is …».
     pub what: String,
-    /// What shows it; may be empty.
+    /// The evidence for it; may be empty.
     pub why: String,
 }
 
-/// The parts, the largest first and what is unexplained last. Nothing that is zero is among them.
+/// The parts, the largest first and what is unexplained last. Parts of zero are left out.
 pub(super) fn parts(
     stages: &[StageDiff],
     sides: (&SideFigures, &SideFigures),
@@ -77,7 +77,7 @@ pub(super) fn parts(
     parts.sort_by(|a, b| b.ms.abs().total_cmp(&a.ms.abs()));
     let explained: f64 = parts.iter().map(|part| part.ms).sum();
     let rest = difference - explained;
-    // Reports have three decimals: less than one of each part's cannot be told from rounding.
+    // Reports have three decimals: a smaller rest may be rounding.
     if rest.abs() > 1e-9 {
         parts.push(Part {
             kind: PartKind::Unexplained,
@@ -91,8 +91,9 @@ pub(super) fn parts(
     parts
 }
 
-/// kB·RB − kA·RA is split evenly: what the counts differ by at the mean length, what the lengths
-/// differ by at the mean count. Without a round trip on both sides nothing can be counted in them.
+/// kB·RB − kA·RA is split evenly: the difference of the counts at the mean length, and the
+/// difference of the lengths at the mean count. Unless both sides have a round trip, nothing can be
+/// counted in them.
 fn network(
     parts: &mut Vec<Part>,
     stages: &[StageDiff],
@@ -152,7 +153,7 @@ fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Part {
     }
 }
 
-/// The client's time, in a handshake apart before and after it spoke.
+/// The client's time; in a handshake, split into before and after it first sent something.
 fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
     let (a, b) = (stage.a.waited.client, stage.b.waited.client);
     let at = words::stage(&stage.name);

@@ -10,12 +10,12 @@ use super::unlike::{FactDiff, FindingDiff, Values, facts, findings};
 use super::{Probe, answer};
 use crate::Provenance;
 
-/// The same comparison gives the same interval.
+/// A fixed seed, so that the same comparison gives the same interval.
 const SEED: u64 = 1;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeDiff {
-    /// The programs that made A and B.
+    /// The versions that made A and B.
     pub made: (Provenance, Provenance),
     pub urls: (String, String),
     pub failed: (usize, usize),
@@ -26,7 +26,7 @@ pub struct ProbeDiff {
     pub parts: Vec<Part>,
     pub facts: Vec<FactDiff>,
     pub findings: Vec<FindingDiff>,
-    /// What it comes to, in one paragraph.
+    /// The conclusion, in one paragraph.
     pub answer: String,
 }
 
@@ -63,7 +63,7 @@ impl ProbeDiff {
         self.sum(|kind| kind == PartKind::Unexplained)
     }
 
-    /// What these kinds of parts come to.
+    /// The sum of these kinds of parts.
     pub fn sum(&self, of: impl Fn(PartKind) -> bool) -> f64 {
         let mine = self.parts.iter().filter(|part| of(part.kind));
         // Adding zero turns the -0.0 of an empty sum into 0.0.

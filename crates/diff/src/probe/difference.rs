@@ -3,19 +3,19 @@
 
 use roundtrip_model::{CONFIDENCE, Random, Summary};
 
-/// How often both series are drawn anew.
+/// How often both series are drawn again.
 const DRAWS: usize = 2000;
 /// Draws are as long as the series, up to this: longer ones have intervals far narrower than
 /// anything that matters.
 const LONGEST_DRAW: usize = 1000;
-/// With fewer on either side a bootstrap of medians knows too few values to be believed.
+/// With fewer on either side, a bootstrap of medians has too few values to be trusted.
 const LEAST: usize = 5;
 
 /// B − A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub ms: f64,
-    /// As a share of A's median; `None` where that is zero.
+    /// As a share of A's median; `None` if that is zero.
     pub share: Option<f64>,
     /// The interval; `None` for too few results on either side.
     pub interval: Option<(f64, f64)>,
@@ -35,7 +35,7 @@ impl Difference {
         }
     }
 
-    /// The interval does not hold zero. `None` where there is no interval.
+    /// Whether the interval excludes zero. `None` if there is no interval.
     pub fn is_shown(&self) -> Option<bool> {
         self.interval.map(|(low, high)| low > 0.0 || high < 0.0)
     }
@@ -52,7 +52,7 @@ fn interval(a: &[f64], b: &[f64], random: &mut Random) -> Option<(f64, f64)> {
     Some((*at(tail)?, *at(1.0 - tail)?))
 }
 
-/// The median of values that were each drawn from all.
+/// The median of values that are each drawn from all values.
 fn redrawn(values: &[f64], random: &mut Random) -> Option<f64> {
     let draw = |_| values.get(random.below(values.len())).copied();
     let mut drawn: Vec<f64> = (0..values.len().min(LONGEST_DRAW))

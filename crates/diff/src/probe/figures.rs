@@ -1,14 +1,13 @@
-//! Each side in figures: medians of the whole, and stage by stage means over the middle half of the
-//! runs. The stages of both sides are laid beside each other.
+//! The figures of each side: medians of the whole, and for each stage means over the middle half of
+//! the runs. The stages of both sides are paired.
 
 use roundtrip_model::{PhaseName, Summary, Waited};
 
 use super::{Probe, Run, Stage, mean, median};
 
-/// More kinds of phases than there are; the rest of a hostile report stays unexplained.
+/// There are fewer kinds of phases; the rest of a hostile report stays unexplained.
 const MOST_STAGES: usize = 32;
-/// Where one side uses QUIC and the other TCP, there is no phase that both have between name and
-/// request.
+/// If one side uses QUIC and the other TCP, they share no phase between name and request.
 pub(super) const CONNECT: &str = "connect";
 
 /// One side as a whole.
@@ -21,13 +20,13 @@ pub struct SideFigures {
     pub hops: f64,
 }
 
-/// A phase on one side: means over the middle runs, zero where a run had no such phase.
+/// A phase on one side: means over the middle runs, counting zero for a run without the phase.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct StageFigures {
     pub(crate) ms: f64,
     pub(crate) round_trips: f64,
     pub(crate) waited: Waited,
-    /// The client's time before it sent anything; known if every run that has the phase tells.
+    /// The client's time before it sent anything; known if every run that has the phase reports it.
     pub(crate) before: Option<f64>,
     pub(crate) seen: bool,
 }
@@ -41,7 +40,7 @@ pub struct StageDiff {
 }
 
 impl StageDiff {
-    /// Its milliseconds on both sides; `None` where no run had it.
+    /// Its milliseconds on both sides; `None` if no run had it.
     pub fn ms(&self) -> (Option<f64>, Option<f64>) {
         (
             self.a.seen.then_some(self.a.ms),
@@ -77,8 +76,7 @@ impl SideFigures {
     }
 }
 
-/// All phases that either side has, in the order in which they come; what a later version may add
-/// stands behind them.
+/// All phases that either side has, in their order; phases that a later version may add come last.
 pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
     let merged = a.uses("quic") != b.uses("quic");
     let mut names: Vec<String> = PhaseName::ALL
@@ -132,7 +130,7 @@ fn figures(runs: &[&Run], name: &str) -> StageFigures {
     }
 }
 
-/// The client's time before it spoke.
+/// The client's time before it sent anything.
 fn silent(stage: &Stage) -> f64 {
     let before = stage.first_sent_ms.unwrap_or_default();
     before.min(stage.waited.client).max(0.0)

@@ -1,5 +1,5 @@
-//! What explains a part: the facts that differ where a count of round trips differs, the client's
-//! tasks where its time does. Only what both reports say is named.
+//! What explains a part: the facts that differ if a count of round trips differs, the client's
+//! tasks if its time does. Only facts that both reports state are named.
 
 use super::attribution::{Part, PartKind};
 use super::figures::{CONNECT, StageDiff};
@@ -29,7 +29,7 @@ impl<'a> Reasons<'a> {
         }
     }
 
-    /// A fact that has one value on each side, and another on the other.
+    /// A fact that has one value on each side, and the two differ.
     fn unlike(&self, label: &str) -> Option<(&'a str, &'a str)> {
         let (a, b) = (self.values.0.only(label), self.values.1.only(label));
         let (a, b) = (a?, b?);
@@ -130,7 +130,7 @@ impl<'a> Reasons<'a> {
         told.collect::<Vec<String>>().join(", ")
     }
 
-    /// Gives the largest part of the client's the task that explains it, where one explains half of
+    /// Names in the largest part of the client the task that explains it, if one explains half of
     /// it.
     pub(super) fn name_tasks(&self, parts: &mut [Part]) {
         let clients = parts

@@ -1,11 +1,11 @@
-//! Facts and findings of both sides: what only one has, and what differs.
+//! Facts and findings that only one side has, or that differ.
 
 use super::{Finding, Probe, Weight, median, words};
 
-/// Values of one fact that are listed; it seldom has more than two.
+/// How many values of one fact are listed; it seldom has more than two.
 const MOST_VALUES: usize = 4;
 
-/// Facts of a layer that only one side has say no more than these.
+/// If only one side has a layer, its other facts say no more than these.
 const PRESENCE: [&str; 8] = [
     "TLS version",
     "ALPN",
@@ -26,7 +26,7 @@ pub struct FactDiff {
     pub b: Option<String>,
 }
 
-/// What all runs of a side say, by fact, in the order of the facts.
+/// What all runs of a side say, for each fact, in the order of the facts.
 pub(super) struct Values(Vec<(&'static str, Weight, Vec<String>)>);
 
 impl Values {
@@ -54,7 +54,7 @@ impl Values {
         found.map(|(_, _, values)| values.as_slice())
     }
 
-    /// The value, where all runs that have it agree.
+    /// The value, if all runs that have it agree.
     pub(super) fn only(&self, label: &str) -> Option<&str> {
         match self.get(label) {
             Some([one]) => Some(one),
@@ -120,7 +120,7 @@ pub struct FindingDiff {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Priced {
-    /// The median over all runs: nothing for what fewer than half of them have.
+    /// The median over all runs: zero if fewer than half of them have it.
     pub typical_ms: f64,
     /// Medians over the runs that have it.
     pub ms: f64,
@@ -132,20 +132,20 @@ pub struct Priced {
 }
 
 impl FindingDiff {
-    /// What it typically costs in B beyond A.
+    /// What it typically costs B more than A.
     pub fn ms(&self) -> f64 {
         let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
         price(&self.b) - price(&self.a)
     }
 
-    /// It stands for round trips that only one side pays.
+    /// Whether it represents round trips that only one side pays.
     pub(super) fn changes_trips(&self) -> bool {
         let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
         !words::same(trips(&self.a), trips(&self.b))
     }
 }
 
-/// Those with the largest difference first.
+/// The findings, those with the largest difference first.
 pub(super) fn findings(a: &Probe, b: &Probe) -> Vec<FindingDiff> {
     let mut ids: Vec<&str> = Vec::new();
     for finding in [a, b]

@@ -1,8 +1,8 @@
-//! How phases, numbers and counts are called in sentences.
+//! How sentences write phases, numbers and counts.
 
 use super::figures::CONNECT;
 
-/// A phase, as «in …» goes on.
+/// A phase, as it follows «in».
 pub(super) fn stage(name: &str) -> String {
     match name {
         "setup" => "client set-up".into(),

@@ -1,14 +1,14 @@
-//! Facts of a result that can be held against another's, in words, and which of them matter for
+//! Facts of a result that can be compared with another's, in words, and which of them matter for
 //! latency.
 
 use crate::ReadError;
 use crate::node::Node;
 use crate::probe::{Fact, Weight};
 
-/// Longer chains than this are cut by every verifier.
+/// Every verifier cuts longer chains.
 const MOST_CERTIFICATES: usize = 100;
 
-/// Label and key, for what may make a difference in time.
+/// Label and key of facts that may make a difference in time.
 const TELLING: [(&str, &str); 33] = [
     ("strategy", "strategy"),
     ("connection kept from before", "reused"),
@@ -48,7 +48,7 @@ const TELLING: [(&str, &str); 33] = [
     ("proxy status", "http.proxy_status"),
 ];
 
-/// What seldom matters, or differs each time.
+/// Facts that seldom matter, or differ each time.
 const FINE: [(&str, &str); 24] = [
     ("asked for", "asked"),
     ("expected round trips", "expected_round_trips"),

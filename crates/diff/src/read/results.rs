@@ -7,9 +7,9 @@ use crate::node::Node;
 use crate::probe::{Finding, Probe, Run, Stage};
 use crate::{Provenance, ReadError};
 
-/// More phases than one exchange has, and more findings and tasks.
+/// One exchange has fewer phases, findings and tasks than this.
 const MOST_ENTRIES: usize = 256;
-/// URLs that a message lists.
+/// The number of URLs that a message lists.
 const MOST_CITED: usize = 4;
 
 pub(super) fn probe(
@@ -62,14 +62,14 @@ fn failure(hops: &[Hop]) -> Option<String> {
     failure_of(hops).map(str::to_owned)
 }
 
-/// The URL that is compared: the one there is, or the one that was asked for.
+/// The URL that is compared: the only one, or the one that was asked for.
 fn chosen(runs: &[&[Hop]], wanted: Option<&str>) -> Result<String, ReadError> {
     let mut urls: Vec<&str> = Vec::new();
     for hops in runs {
         if !urls.contains(&asked(hops)) {
             urls.push(asked(hops));
         }
-        // More than are cited need not be told apart.
+        // Beyond what a message lists, URLs need not be distinguished.
         if urls.len() > MOST_CITED && wanted.is_none() {
             break;
         }
@@ -85,7 +85,7 @@ fn chosen(runs: &[&[Hop]], wanted: Option<&str>) -> Result<String, ReadError> {
     }
 }
 
-/// Hops end to end.
+/// Joins hops end to end.
 fn together(hops: &[Hop]) -> Run {
     let mut whole = Run::default();
     for hop in hops {

@@ -1,4 +1,4 @@
-//! Paragraphs, and labels with their text beside them.
+//! Paragraphs, and labels with their text next to them.
 
 use roundtrip_report::terminal::{Tone, clean, wrap};
 
@@ -11,7 +11,7 @@ impl Page<'_> {
         spelled.collect()
     }
 
-    /// A label and its text, wrapped beside it. Numbers stand to the right of their column.
+    /// A label and its text, wrapped next to it. Numbers are right-aligned in their column.
     pub(super) fn labelled(
         &self,
         tone: Tone,

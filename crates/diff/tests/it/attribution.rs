@@ -1,4 +1,4 @@
-//! The parts: each finds its own, they sum to the whole, and the answer names them.
+//! Each part has the right cause, the parts sum to the whole, and the answer names them.
 
 use proptest::prelude::*;
 use roundtrip_diff::{PartKind, ProbeDiff};
@@ -204,7 +204,7 @@ const NAMES: [&str; 10] = [
     "unheard-of",
 ];
 
-/// A result whose total is not what its phases sum to.
+/// A result whose total is not the sum of its phases.
 fn any_result() -> impl Strategy<Value = serde_json::Value> {
     let phase = (
         0..NAMES.len(),
@@ -228,7 +228,7 @@ proptest! {
     ) {
         let diff = diff(a, b);
         prop_assert!((sum(&diff) - diff.difference.ms).abs() < 1e-6, "{:#?}", diff);
-        // What the other way round is gained is lost.
+        // What one direction gains, the other loses.
         prop_assert!(diff.parts.iter().all(|part| part.ms.is_finite()));
     }
 

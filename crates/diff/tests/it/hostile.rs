@@ -1,4 +1,4 @@
-//! Files may be anybody's: what is no report is refused in one line that says where.
+//! Files may come from anybody: one that is not a report is refused in one line that says where.
 
 use proptest::prelude::*;
 use roundtrip_diff::{LARGEST, ProbeDiff, ReadError, Report, read};
@@ -171,7 +171,7 @@ fn lines_are_results() {
     assert!(refusal(broken.as_bytes()).starts_with("result 1.ok: true or false"));
 }
 
-/// A value of any shape, with keys that mean something now and then.
+/// A value of any shape, some of whose keys mean something.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,5 +1,5 @@
-//! Two images asked over an emulated path: their difference is attributed, as on a short path so on
-//! a long one.
+//! Two images asked over an emulated path: their difference is attributed, on a long path as on a
+//! short one.
 
 mod scene;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_diff::{PartKind, ProbeDiff, Report, read};
 use scene::{Image, NEW, OLD, Scene};
 
-/// The whole difference but this share of it must find its cause.
+/// All but this share of the difference must be attributed.
 const LEFT: f64 = 0.05;
 
 fn measured(rtt: Duration, images: [Image; 2], runs: u32) -> ProbeDiff {
@@ -28,7 +28,7 @@ fn part(diff: &ProbeDiff, what: &str) -> f64 {
     part.ms
 }
 
-/// What every comparison of the two images shows, however long the path.
+/// What every comparison of the two images shows, whatever the length of the path.
 fn attributed(rtt: Duration) -> ProbeDiff {
     let diff = measured(rtt, [OLD, NEW], 7);
     let whole = diff.difference.ms;
@@ -36,7 +36,7 @@ fn attributed(rtt: Duration) -> ProbeDiff {
     assert!((told - whole).abs() < 1e-6, "{diff:#?}");
     let left = diff.unexplained_ms().abs();
     assert!(left <= LEFT * whole.abs(), "{left} of {whole}: {diff:#?}");
-    // The library's own time is the client's, and its own part.
+    // The library's own time is a separate part of the client's.
     let hello = part(&diff, "client work before the ClientHello");
     let delay = OLD.hello_delay.as_secs_f64() * 1e3;
     assert!(hello < -0.9 * delay, "{hello}: {diff:#?}");
@@ -72,8 +72,7 @@ fn on_a_long_path_it_is_both() {
     let rtt = Duration::from_millis(50);
     let diff = attributed(rtt);
     let trip = part(&diff, "1 round trip less in the TLS handshake");
-    // One round trip of the path that was measured, which is the one that was set, or a little
-    // more.
+    // One round trip of the measured path, which is the configured one or a little more.
     let ratio = -trip / 50.0;
     assert!((0.95..1.3).contains(&ratio), "{ratio}: {diff:#?}");
     assert!(

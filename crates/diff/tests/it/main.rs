@@ -1,4 +1,4 @@
-//! Two reports: what is read of them, how the difference is split, and what is said of it.
+//! Two reports: what is read from them, how the difference is split, and how it is described.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

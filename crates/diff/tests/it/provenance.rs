@@ -1,4 +1,4 @@
-//! When, where and by which version each side was measured stands in every form of a comparison.
+//! Every form of a comparison states when, where and by which version each side was measured.
 
 use roundtrip_diff::{Diff, html, json, read, text};
 use roundtrip_report::html::Head;

@@ -27,7 +27,7 @@ fn phase((name, trips, waited): &Phase<'_>) -> Value {
     })
 }
 
-/// The document of these results, each a run of its own.
+/// The document of these results, each a separate run.
 pub(crate) fn document(results: impl IntoIterator<Item = Value>) -> Vec<u8> {
     let number = |(run, mut result): (usize, Value)| {
         result["run"] = json!(run);
@@ -53,7 +53,7 @@ pub(crate) fn diff(
     ProbeDiff::of(&probe(&document(a)), &probe(&document(b))).unwrap()
 }
 
-/// The only part whose words begin so.
+/// The only part whose description begins like this.
 pub(crate) fn part<'a>(diff: &'a ProbeDiff, what: &str) -> &'a Part {
     let mut found = diff.parts.iter().filter(|p| p.what.starts_with(what));
     let part = found

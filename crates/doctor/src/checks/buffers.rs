@@ -21,7 +21,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 fn receive(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_rmem") {
         Ok(numbers) => numbers,
-        Err(lack) => return RECEIVE.unknown(lack, "How fast a long path can be read is open."),
+        Err(lack) => return RECEIVE.unknown(lack, "How fast a long path can be read is unknown."),
     };
     let value = format!(
         "tcp_rmem {least} {first} {most}{}",
@@ -63,7 +63,7 @@ fn receive(scene: &ExaminedSystem) -> Check {
 fn send(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_wmem") {
         Ok(numbers) => numbers,
-        Err(lack) => return SEND.unknown(lack, "How fast a long path can be filled is open."),
+        Err(lack) => return SEND.unknown(lack, "How fast a long path can be filled is unknown."),
     };
     // Unacknowledged data stays in the buffer, bookkeeping included.
     let window = most / 2;
@@ -88,7 +88,7 @@ fn send(scene: &ExaminedSystem) -> Check {
 
 fn unsent(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.ipv4.tcp_notsent_lowat") {
-        Err(lack) => UNSENT.unknown(lack, "How much data queues before it is sent is open."),
+        Err(lack) => UNSENT.unknown(lack, "How much data queues before it is sent is unknown."),
         Ok(bytes) if bytes >= i32::MAX.cast_unsigned() => UNSENT
             .notice(
                 "unlimited",

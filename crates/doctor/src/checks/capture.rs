@@ -22,7 +22,7 @@ fn packets(probe: &io::Result<()>) -> Check {
         Err(error) => PACKETS
             .notice(
                 format!("refused: {error}"),
-                "Only traffic in a namespace of one's own, and saved captures, can be traced.",
+                "Only traffic in the user's own namespace, and saved captures, can be traced.",
             )
             .change("setcap cap_net_raw+ep on the binary, or run as root"),
     }

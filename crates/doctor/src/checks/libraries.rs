@@ -1,6 +1,6 @@
 //! TLS libraries: which ones are installed, what they support, and what that costs in round trips.
 //!
-//! A library's version is read from its own bytes; the package manager's version is shown beside
+//! A library's version is read from its own bytes; the package manager's version is shown next to
 //! it. `makes` knows which version supports what.
 
 mod makes;
@@ -80,7 +80,7 @@ fn library(
     let captures = match scanned {
         Ok(captures) => captures,
         Err(lack) => {
-            let meaning = "Which TLS versions programs with this library speak is open.";
+            let meaning = "Which TLS versions programs with this library speak is unknown.";
             return Some(make.subject.unknown(format!("{path} {lack}"), meaning));
         }
     };
@@ -139,7 +139,7 @@ fn judge(make: &LibraryKind, path: &str, library: &Library, packages: &Packages)
         ),
         TlsSupport::Unknown => (
             CheckStatus::Unknown,
-            "How many round trips a handshake costs is open.".to_owned(),
+            "How many round trips a handshake costs is unknown.".to_owned(),
         ),
     };
     subject

@@ -15,7 +15,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 
 fn backlog(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.core.somaxconn") {
-        Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener bears is open."),
+        Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener bears is unknown."),
         Ok(length) if length <= SHORT_BACKLOG => BACKLOG
             .notice(
                 format!("at most {length}"),

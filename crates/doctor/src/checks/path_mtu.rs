@@ -17,7 +17,7 @@ pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
 
 fn probing(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_mtu_probing") {
-        Err(lack) => PROBING.unknown(lack, "What an MTU black hole would cost here is open."),
+        Err(lack) => PROBING.unknown(lack, "What an MTU black hole would cost here is unknown."),
         Ok(0) => PROBING
             .notice(
                 "off",
@@ -41,7 +41,7 @@ fn links(probes: &Probes) -> Check {
         Ok(links) => links,
         Err(error) => {
             let why = format!("the kernel does not say ({error})");
-            return LINKS.unknown(why, "How much a packet carries is open.");
+            return LINKS.unknown(why, "How much a packet carries is unknown.");
         }
     };
     let list = links

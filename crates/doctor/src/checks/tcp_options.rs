@@ -34,7 +34,7 @@ fn options(scene: &ExaminedSystem) -> Check {
     let (mut on, mut off, mut costs, mut change) = (vec![], vec![], vec![], vec![]);
     for (setting, name, cost) in NEEDED {
         match scene.number::<u8>(setting) {
-            Err(lack) => return OPTIONS.unknown(lack, "What connections negotiate is open."),
+            Err(lack) => return OPTIONS.unknown(lack, "What connections negotiate is unknown."),
             Ok(0) => {
                 off.push(name);
                 costs.push(cost);
@@ -54,7 +54,7 @@ fn options(scene: &ExaminedSystem) -> Check {
 
 fn ecn(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_ecn") {
-        Err(lack) => ECN.unknown(lack, "Whether routers can signal congestion is open."),
+        Err(lack) => ECN.unknown(lack, "Whether routers can signal congestion is unknown."),
         Ok(0) => ECN
             .notice(
                 "off",

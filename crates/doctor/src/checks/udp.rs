@@ -59,7 +59,7 @@ fn buffers(scene: &ExaminedSystem) -> Check {
         [Err(lack), _] | [_, Err(lack)] => {
             return BUFFERS.unknown(
                 lack,
-                "How large a burst a QUIC socket bears is open; in a container these settings may \
+                "How large a burst a QUIC socket bears is unknown; in a container these settings may \
                  be hidden.",
             );
         }

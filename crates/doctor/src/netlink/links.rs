@@ -14,7 +14,7 @@ const IFLA_QDISC: u16 = 6;
 /// A host of containers has thousands; a report needs a few.
 const MOST_LINKS: usize = 64;
 
-/// An interface that is up and no loopback.
+/// An interface that is up and is not the loopback.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NetworkInterface {
     pub(crate) name: String,

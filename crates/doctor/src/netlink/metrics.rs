@@ -1,6 +1,6 @@
-//! What the kernel remembers of destinations: round trips, windows and fast-open cookies
-//! (generic netlink family `tcp_metrics`). Only counts are taken: whom this machine spoke to is
-//! nobody's business in a report.
+//! What the kernel remembers of destinations: round trips, windows and fast-open cookies (generic
+//! netlink family `tcp_metrics`). Only counts are taken: a report must not reveal whom this machine
+//! talked to.
 
 use std::io;
 

@@ -22,11 +22,11 @@ const MOST_SPECIAL: usize = 64;
 pub(crate) struct RouteSummary {
     /// How many unicast routes there are.
     pub(crate) count: usize,
-    /// Those that set one of the metrics asked for.
+    /// Those that set one of the requested metrics.
     pub(crate) special: Vec<SpecialRoute>,
 }
 
-/// A route with a metric of its own; zero or false is the system's default.
+/// A route that sets a metric; zero or false is the system's default.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SpecialRoute {
     /// `default` or a prefix.

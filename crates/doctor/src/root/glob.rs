@@ -1,6 +1,6 @@
 //! Listing what matches a pattern such as `usr/lib/*/libcrypto.so*` inside the root.
 //!
-//! `*` stands for any characters within one component. Names that are not UTF-8 are passed over.
+//! `*` stands for any characters within one component. Names that are not UTF-8 are skipped.
 
 use rustix::fs::Dir;
 

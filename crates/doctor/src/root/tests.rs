@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A tree beside a secret that must never be read.
+/// A tree next to a secret that must never be read.
 fn tree() -> (tempfile::TempDir, Root) {
     let outer = tempfile::tempdir().unwrap();
     fs::write(outer.path().join("secret"), "outside").unwrap();

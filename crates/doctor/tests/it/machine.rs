@@ -1,4 +1,4 @@
-//! The examination of whatever machine runs the tests, through the public face: it answers,
+//! The examination of whatever machine runs the tests, through the public API: it completes,
 //! whatever it is allowed to see.
 
 use roundtrip_doctor::{Area, CheckStatus, DoctorReport, SCHEMA, examine, render};

@@ -1,3 +1,3 @@
-//! The examination through the public face of the crate.
+//! The examination through the public API of the crate.
 
 mod machine;

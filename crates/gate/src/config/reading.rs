@@ -200,9 +200,14 @@ mod tests {
                 "[listen]\nh3 = \"yes\"",
                 "2:6: this has to be true or false",
             ),
-            ("[limits]\nhead_time = \"10\"", "2:13: `10` is no time"),
             (
-                "[limits]\nbody = \"10 MB\"",
+                "[limits]
+head_time = \"10\"",
+                "2:13: `10` is not a valid time",
+            ),
+            (
+                "[limits]
+body = \"10 MB\"",
                 "2:8: `10 MB` is not a valid size",
             ),
             (

@@ -1,4 +1,4 @@
-//! Why a QUIC connection ended, told apart as far as a person would act on it.
+//! Why a QUIC connection ended, with the distinctions that a user would act on.
 
 use std::io::ErrorKind;
 
@@ -14,7 +14,7 @@ pub enum QuicError {
     Alert(u8),
     #[error("nobody answered")]
     TimedOut,
-    /// ICMP said so before anything had come from the server, or there is no route.
+    /// Reported by ICMP before anything had come from the server, or there is no route.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("stateless reset")]

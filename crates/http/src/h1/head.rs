@@ -8,7 +8,7 @@ use roundtrip_wire::http1::{self, Field, HeadError, ResponseHead, Strictness};
 use crate::HttpError;
 use crate::error::shown;
 
-/// More headers than this no server sends in good faith.
+/// No server sends more headers than this in good faith.
 const MOST_HEADERS: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,8 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Reads a head from the front of `bytes`: with its length, or `None` while more is needed.
+/// Reads a head from the front of `bytes` and returns it with its length, or `None` while more is
+/// needed.
 pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
     let told = bytes.get(..5.min(bytes.len())).unwrap_or_default();
     if !b"HTTP/".starts_with(told) {
@@ -68,7 +69,7 @@ impl Head {
         &self.reason
     }
 
-    /// All values of a header, its lists taken apart.
+    /// All values of a header, with its lists split.
     fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
         self.headers
             .iter()
@@ -91,8 +92,8 @@ impl Head {
         }
         let codings: Vec<String> = self.list("transfer-encoding").collect();
         if let Some(last) = codings.last() {
-            // What is chunked inside something else cannot be told apart without the something. RFC
-            // 9112 §6.1.
+            // Without `chunked` as the last coding, only the close of the connection ends the body.
+            // RFC 9112 §6.1.
             return Ok(if last == "chunked" {
                 Framing::Chunked
             } else {

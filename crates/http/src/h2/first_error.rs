@@ -1,5 +1,5 @@
-//! Remembers how the stream under HTTP/2 broke. The `h2` crate keeps no more of an error than its
-//! text; alerts, resets and ends must be told apart, so they are recorded on their way to it.
+//! Remembers how the stream under HTTP/2 broke. The `h2` crate keeps only the text of an error;
+//! alerts, resets and ends must be distinguished, so they are recorded on their way to it.
 
 use std::io;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::{HttpError, Stream};
 pub(super) struct FirstError(Arc<Mutex<Option<HttpError>>>);
 
 impl FirstError {
-    /// Takes the error, and leaves a copy where it can be copied.
+    /// Takes the error, and leaves a copy if it can be copied.
     pub(super) fn get(&self) -> Option<HttpError> {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = match first.as_ref()? {

@@ -1,6 +1,6 @@
-//! A stream below the `h2` crate that sees frames pass. It notes when each response begins to
-//! arrive, for the crate reads on before it tells; and what the crate does not tell: that SETTINGS
-//! or GOAWAY were received.
+//! A stream below the `h2` crate that observes frames. It notes when each response begins to
+//! arrive, because the crate reads further before it reports that. It also notes what the crate
+//! does not report: that SETTINGS or GOAWAY were received.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::RequestRecorder;
 
-/// What was seen of the frames of one connection.
+/// The frames that were seen on one connection.
 #[derive(Clone)]
 pub(super) struct HeadersObserver(Arc<Inner>);
 
@@ -76,8 +76,8 @@ impl Default for HeadersObserver {
 }
 
 impl HeadersObserver {
-    /// Turns true once the peer has said how many streams it allows. The crate knows how many as
-    /// soon as it has read on.
+    /// Turns true once the peer has said how many streams it allows. The crate knows the number
+    /// once it has read further.
     pub(super) fn settings_received(&self) -> watch::Receiver<bool> {
         self.0.settings_received.subscribe()
     }
@@ -109,7 +109,7 @@ impl HeadersObserver {
     }
 
     /// Records that the final response has come, after this many interim ones. The crate may have
-    /// read on before it told.
+    /// read further before it reported that.
     pub(super) fn answered(&self, stream: u32, interim: usize) {
         if let Some(awaited) = self.waiting().remove(&stream) {
             let came = awaited.came.get(interim).copied().flatten();
@@ -117,7 +117,7 @@ impl HeadersObserver {
         }
     }
 
-    /// Notes HEADERS that came with what arrived last. The first are the first byte of the
+    /// Notes HEADERS in the bytes that arrived last. The first HEADERS are the first byte of the
     /// response.
     fn head_arrived(&self, stream: u32) {
         if let Some(awaited) = self.waiting().get_mut(&stream) {

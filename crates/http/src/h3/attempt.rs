@@ -1,5 +1,5 @@
-//! A QUIC connection that is being opened. Dropped before it is open, it is closed at once, and
-//! what still arrives is not recorded: it would be counted with what came after it.
+//! A QUIC connection that is being opened. If it is dropped before it is open, it is closed at
+//! once, and packets that still arrive are not recorded: they would be counted with what follows.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl QuicAttempt {
         }
     }
 
-    /// The connection's gauge, which stays of use if opening fails.
+    /// The connection's gauge, which stays useful if opening fails.
     pub fn gauge(&self) -> Arc<QuicGauge> {
         self.gauge.clone()
     }

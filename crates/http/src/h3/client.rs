@@ -47,7 +47,7 @@ impl H3Client {
         self.requests.clone()
     }
 
-    /// What the server has violated beside its responses, if that is why the connection is over.
+    /// The rule that the server violated outside its responses, if that ended the connection.
     pub(super) fn violation(&self) -> Option<&H3Error> {
         self.violation.get()
     }

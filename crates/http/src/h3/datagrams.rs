@@ -1,5 +1,5 @@
-//! Records each datagram of a connection and what it shows, and lets `handshake` see what passes in
-//! clear.
+//! Records each datagram of a connection and what it shows, and passes its unencrypted part to
+//! `handshake`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ pub(super) struct DatagramRecorder {
     recorder: Recorder,
     seen: Mutex<ClearHandshake>,
     evidence: Mutex<Evidence>,
-    /// The number of responses that are awaited: until they begin, it has to be known which
-    /// datagram brought one.
+    /// The number of responses that are awaited: until they begin, the datagram that brings each
+    /// must be known.
     awaited: AtomicUsize,
-    /// Nothing is recorded any more.
+    /// Nothing more is recorded.
     stopped: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl DatagramRecorder {
         (seen.retry, seen.version_negotiation)
     }
 
-    /// How often something came before what it follows.
+    /// How often data came ahead of data that precedes it.
     pub(super) fn gaps(&self) -> u32 {
         self.evidence().gaps()
     }
@@ -64,7 +64,7 @@ impl DatagramRecorder {
         self.lock().describe(facts);
     }
 
-    /// Makes the driver take in datagrams one by one while this is held: until a response begins.
+    /// Makes the driver take in datagrams one by one while this is held, until a response begins.
     pub(super) fn one_by_one(&self) -> OneByOne<'_> {
         self.awaited.fetch_add(1, Ordering::Relaxed);
         OneByOne(&self.awaited)

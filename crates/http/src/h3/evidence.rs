@@ -1,5 +1,5 @@
-//! What the numbers of packets and the offsets of their data tell: what was lost or late, in either
-//! direction, and when the peer had what was sent.
+//! Deduces from packet numbers and data offsets what was lost or late in either direction, and when
+//! the peer had received what was sent.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ const SMALLEST_FULL: usize = 1200;
 #[derive(Default)]
 pub(super) struct Evidence {
     last: Stats,
-    /// When data came of which what precedes it is still missing.
+    /// When data came while data before it was still missing.
     gap: Option<Moment>,
     gaps: u32,
-    /// When the first packet had left that was lost and has not been acknowledged since.
+    /// When the first packet left that was lost and has not been acknowledged since.
     lost: Option<Moment>,
 }
 
@@ -25,8 +25,8 @@ impl Evidence {
         self.gaps
     }
 
-    /// What `bytes` bytes show that came at this time, and were read at `now`. A gap that was
-    /// opened and filled by the same bytes is none.
+    /// Returns what `bytes` bytes show that came at this time and were read at `now`. A gap that
+    /// the same bytes opened and filled does not count.
     pub(super) fn on_read(
         &mut self,
         at: Moment,

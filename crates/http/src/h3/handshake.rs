@@ -1,5 +1,5 @@
-//! What the QUIC handshake shows in clear: Retry, version negotiation, and both hellos inside the
-//! Initials.
+//! The unencrypted content of the QUIC handshake: Retry, version negotiation, and both hellos
+//! inside the Initials.
 
 use roundtrip_model::TlsFacts;
 use roundtrip_wire::quic::{
@@ -70,7 +70,7 @@ impl ClearHandshake {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         };
-        // What a peer sends out of bounds is judged elsewhere.
+        // Data out of bounds is refused elsewhere.
         let _ = stream.push_payload(&opened.payload);
     }
 

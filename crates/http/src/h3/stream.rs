@@ -1,4 +1,4 @@
-//! One request and its response on a stream of their own.
+//! One request and its response on a stream.
 
 use roundtrip_quic_tokio::{
     H3Error, H3Requests, MessagePart, MessageSender, MessageStream, RecvStream, SendStream,
@@ -28,7 +28,7 @@ pub(super) async fn carry(
     run.recorder.started();
     let (mut sender, mut response) = requests.open().await.map_err(|error| failed(&error))?;
     let id = sender.id();
-    // The server did nothing with a request behind its GOAWAY, however the stream ended.
+    // The server did not act on a request above its GOAWAY's id, however the stream ended.
     let failed = |error: H3Error| {
         if requests.is_rejected(id) {
             HttpError::H3Rejected(error.to_string())
@@ -43,7 +43,7 @@ pub(super) async fn carry(
         Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
         sent => sent.map_err(failed)?,
     }
-    // The driver writes. It is given the time, so that the request has left when that is recorded.
+    // Yielding lets the driver write, so that the request has left before that is recorded.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
     run.recorder.departed_since(queued, request);
@@ -147,7 +147,7 @@ async fn receive(
 }
 
 fn failed(error: &H3Error) -> HttpError {
-    // The server acted on neither. RFC 9114 §4.1.1, §5.2.
+    // In both cases the server did not act on the request. RFC 9114 §4.1.1, §5.2.
     let rejected =
         *error == H3Error::GoingAway || error.reset_code() == Some(Code::H3_REQUEST_REJECTED);
     if rejected {

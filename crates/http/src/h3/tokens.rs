@@ -1,6 +1,6 @@
 //! Tokens that servers give for a client's next connection, so that it need not prove its address
-//! again. RFC 9000 §8.1.3. Without one a server that is asked in early data may answer with three
-//! times what it received, and must then wait a round trip for the rest.
+//! again. RFC 9000 §8.1.3. Without one, a server that is asked in early data may answer with three
+//! times what it received, and must then wait a round trip to send the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use bytes::Bytes;
 
 /// A token shares the first datagram with the hello. Real ones are sixty to a hundred bytes long.
 const MAX_TOKEN_SIZE: usize = 512;
-/// The newest tokens of each server are kept, and the servers that gave some last.
+/// The newest tokens of each server are kept, for the servers that gave some most recently.
 const MAX_TOKENS_EACH: usize = 4;
 const MAX_SERVERS: usize = 256;
 
-/// What a client remembers from one connection to the next.
+/// The tokens that a client remembers from one connection to the next.
 #[derive(Debug, Clone, Default)]
 pub struct Tokens(Arc<Mutex<VecDeque<Server>>>);
 
@@ -25,7 +25,7 @@ struct Server {
 }
 
 impl Tokens {
-    /// Takes out a server's tokens, for a later process: each is shown once, here or elsewhere.
+    /// Takes out a server's tokens, for a later process: each is used once, here or elsewhere.
     pub fn take(&self, host: &str) -> Vec<Bytes> {
         let server = remove(&mut self.lock(), host);
         server.map_or_else(Vec::new, |server| server.tokens.into())
@@ -75,7 +75,7 @@ fn remove(servers: &mut VecDeque<Server>, host: &str) -> Option<Server> {
     servers.remove(place)
 }
 
-/// The name as it is when the connection is opened.
+/// The name without the root's dot, as connections use it.
 fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }

@@ -1,4 +1,4 @@
-//! Why no connection came to be.
+//! Why no connection was opened.
 
 use roundtrip_net::NetError;
 use roundtrip_tls::TlsError;

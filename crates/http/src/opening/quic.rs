@@ -71,7 +71,7 @@ impl Opening<'_> {
     }
 }
 
-/// An attempt that is told of, however it ends: dropped, it was given up.
+/// An attempt whose end is always reported: if it is dropped, it was given up.
 struct Trying<'a> {
     peer: SocketAddr,
     began: Moment,

@@ -1,11 +1,11 @@
-//! HTTP/3 and TCP side by side, where a target announces both.
+//! HTTP/3 and TCP side by side, if a target announces both.
 
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// Browsers give QUIC about this long before they try TCP beside it.
+/// Browsers give QUIC about this long before they also try TCP.
 const QUIC_HEAD_START: Duration = Duration::from_millis(300);
 
 /// How a race ended.

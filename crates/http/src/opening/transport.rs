@@ -25,7 +25,7 @@ impl Transport {
         }
     }
 
-    /// What the transport has carried before, as far as the kernel tells.
+    /// What the transport has carried before, as far as the kernel reports it.
     pub fn past(&self) -> Option<KeptFacts> {
         match self {
             Self::Tcp { gauge, .. } => gauge.past(),

@@ -20,7 +20,7 @@ struct Count {
     owed: usize,
 }
 
-/// A slot in use. Dropped, it is free again.
+/// A slot in use. Dropping it frees the slot.
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     permit: Option<SemaphorePermit<'a>>,
@@ -42,7 +42,7 @@ impl Slots {
         self.free.available_permits()
     }
 
-    /// Waits for a slot of an HTTP/2 connection, whose server may allow more meanwhile.
+    /// Waits for a slot of an HTTP/2 connection, whose server may allow more in the meantime.
     pub(super) async fn take_of(&self, session: &Session) -> Slot<'_> {
         self.refresh(session);
         let mut received = session.settings_received();
@@ -58,7 +58,7 @@ impl Slots {
         slot.await
     }
 
-    /// Adopts the number that the peer allows by now.
+    /// Adopts the number that the peer now allows.
     pub(super) fn refresh(&self, session: &Session) {
         session.allowed().into_iter().for_each(|n| self.allow(n));
     }

@@ -1,5 +1,5 @@
-//! Servers of HTTP/3 that send what nobody asked for: it is given up, however much of it comes. And
-//! servers that violate rules: the client says so, with the code of the RFC.
+//! HTTP/3 servers that send unrequested data: the client stops reading it, however much comes. And
+//! servers that violate rules: the client closes with the error code of the RFC.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn server() -> Endpoint {
     Endpoint::new(socket, engine).unwrap()
 }
 
-/// Answers with these bytes and, behind them, a flood; says how much of it was taken.
+/// Answers with these bytes and then a flood; returns how much of it was taken.
 async fn flood(connection: QuicConnection, answer: Vec<u8>) -> usize {
     let (mut sending, _receiving) = connection.accept_bi().await.unwrap();
     sending.write_chunk(answer.into()).await.unwrap();
@@ -98,8 +98,8 @@ async fn a_frame_that_never_ends_is_not_gathered() {
     }
 }
 
-/// What a server sends, and with what a client has to close the connection. `None`: the response
-/// alone is malformed.
+/// What a server sends, and the code with which a client has to close the connection. `None`: the
+/// response alone is malformed.
 struct Violation {
     name: &'static str,
     /// On streams of one direction.

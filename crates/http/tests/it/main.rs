@@ -1,4 +1,4 @@
-//! The client's side of HTTP against servers in memory, on loopback and of other makers.
+//! Tests of the HTTP client against servers in memory, on loopback and by other makers.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -9,7 +9,7 @@ use roundtrip_tls::{Client, Roots};
 
 use crate::requests::{h3_offer, recorder};
 
-/// The address that was tried first answers after it was given up: that belongs to nobody.
+/// The address that was tried first answers after it was given up: nobody uses that answer.
 #[tokio::test]
 async fn an_address_that_was_given_up_is_heard_no_more() {
     let (late, never) = (
@@ -47,7 +47,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
     assert!(opening_facts.attempts.iter().all(given_up));
     let heard = |e: &Event| matches!(e, Event::Received { .. });
     assert_eq!(recorder.snapshot().last(heard), None);
-    // It was told that nobody waits for it.
+    // It was notified that nobody waits for it.
     late.set_nonblocking(true).unwrap();
     let mut told = 0;
     while late.recv_from(&mut buffer).is_ok() {

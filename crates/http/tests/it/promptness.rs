@@ -1,5 +1,5 @@
-//! HTTP/2 where the answer is here before the task that asked runs again: what left and what came
-//! keep their order.
+//! HTTP/2 when the answer arrives before the task that asked runs again: the order of what left and
+//! what came is kept.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! How the tests make a request, and a clock that stands still.
+//! Helpers of the tests: requests, and a clock that stands still.
 
 use std::sync::Arc;
 

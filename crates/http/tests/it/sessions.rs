@@ -30,7 +30,7 @@ fn ders(facts: &TlsFacts) -> Vec<&[u8]> {
     certificates.iter().map(|c| c.der.as_slice()).collect()
 }
 
-/// What a process has for itself.
+/// The state that one process has.
 struct Process {
     client: Client,
     tokens: Tokens,
@@ -48,13 +48,12 @@ impl Process {
         }
     }
 
-    /// One request on a connection of its own, which ends when the server's tickets and tokens have
-    /// come.
+    /// One request on a new connection, which ends when the server's tickets and tokens have come.
     async fn visit(&self, origin: &Running) -> (u16, TlsFacts) {
         self.visit_at(origin.h3.unwrap(), Some(2)).await
     }
 
-    /// As one who may be recognised, by that many tickets, or as one who may not.
+    /// Visits as a client that may be recognised by that many tickets, or as one that may not.
     async fn visit_at(&self, peer: SocketAddr, tickets: Option<u32>) -> (u16, TlsFacts) {
         let offer = Offer {
             post_quantum: true,
@@ -140,7 +139,7 @@ async fn early_data_that_is_refused_is_sent_again() {
     }
 }
 
-/// What a hostile file says of the server's limits ends the attempt at worst, and says so.
+/// A hostile file's claims about the server's limits end the attempt with an error at worst.
 #[tokio::test]
 async fn transport_parameters_that_are_none_do_no_harm() {
     for engine in ENGINES {
@@ -159,8 +158,8 @@ async fn transport_parameters_that_are_none_do_no_harm() {
     }
 }
 
-/// The same session, whose transport parameters are of this byte alone. They stand behind the
-/// secret (whose length is at 50), the name and the ticket.
+/// The same session, whose transport parameters consist of this byte only. They follow the secret
+/// (whose length is at 50), the name and the ticket.
 fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 32].to_vec();
     let mut at = 51 + usize::from(content[50]);
@@ -195,7 +194,7 @@ async fn a_session_without_early_data_resumes() {
     }
 }
 
-/// What a server gave is kept, and shown by those alone who may be recognised.
+/// What a server gave is kept, and sent only by clients that may be recognised.
 #[tokio::test]
 async fn a_token_is_no_sign_of_who_is_not_to_be_recognised() {
     for engine in ENGINES {

@@ -14,7 +14,7 @@ use crate::request::OriginRequest;
 use crate::site::OriginState;
 
 const LIST: &str = "\
-roundtrip origin: a server with every knob on the other side
+roundtrip origin: a server with a knob for every behaviour
 
 /bytes/N                N bytes
 /chunked/N              N bytes, their number not announced

@@ -10,8 +10,8 @@ use roundtrip_net::cpu::ThreadCpu;
 
 use super::{Core, Usage};
 
-/// The unit of `/proc/stat`: `USER_HZ` is 100 on every Linux of today, whatever the kernel uses
-/// inside.
+/// The unit of `/proc/stat`: `USER_HZ` is 100 on every current Linux, whatever the kernel uses
+/// internally.
 const TICK: Duration = Duration::from_millis(10);
 /// The duration of the trial: long enough to include time slices.
 const TRIAL: Duration = Duration::from_millis(60);
@@ -116,7 +116,7 @@ impl CoreTimes {
     }
 }
 
-/// The processor time of a core's `ksoftirqd`, from its `schedstat`. Its process is searched once.
+/// The processor time of a core's `ksoftirqd`, from its `schedstat`. The process is looked up once.
 fn ksoftirqd(core: usize) -> Option<Duration> {
     static KNOWN: OnceLock<Vec<(usize, u32)>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {

@@ -36,7 +36,7 @@ struct LaneListener<E> {
 struct LaneDeadline {
     deadline: Option<Instant>,
     share: Option<u64>,
-    /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
+    /// The number of bulk lanes that are not done: concurrent requests continue until it is 0.
     bulk: AtomicUsize,
 }
 

@@ -12,7 +12,7 @@ use crate::plan::ArmKnobs;
 
 pub(super) struct TcpEngine;
 
-/// The line itself.
+/// The socket itself.
 pub(super) struct TcpChannel(BufferedSocket);
 
 impl Engine for TcpEngine {

@@ -40,7 +40,7 @@ trait Guest<M: Machine> {
         heard: MachineEvent<<M::Connection as MachineConnection>::Id>,
     ) -> Result<(), PerfError>;
 
-    /// Called between turns, for what depends on time alone.
+    /// Called between turns, for work that depends only on time.
     fn act(&mut self, of: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError>;
 
     /// When `act` has something to do.
@@ -85,7 +85,7 @@ impl<M: Machine> EventLoop<M> {
     fn connect(&mut self, to: SocketAddr) -> Result<(), PerfError> {
         self.socket
             .connect(to)
-            .map_err(PerfError::io("there is no way to the server"))
+            .map_err(PerfError::io("cannot reach the server"))
     }
 
     /// Runs until the guest is done; fails after waiting for longer than `patience`.
@@ -245,7 +245,7 @@ impl<M: Machine> EventLoop<M> {
         Ok(went)
     }
 
-    /// Sends what waits in the buffer; `false` if there is no room.
+    /// Sends the waiting burst; `false` if there is no room.
     fn send(&mut self, burst: DatagramBurst) -> io::Result<bool> {
         match send(&self.socket, &burst, &self.buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

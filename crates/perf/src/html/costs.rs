@@ -23,7 +23,7 @@ const REACH: f64 = 1.55;
 const PARTS: [(&str, &str); 3] = [
     ("the program", "url(#network)"),
     ("the kernel", "url(#server)"),
-    ("interrupts beside the threads", "url(#loss)"),
+    ("interrupts outside the threads", "url(#loss)"),
 ];
 
 pub(super) fn section(outcome: &PerfOutcome) -> Markup {
@@ -74,12 +74,12 @@ fn legend() -> Markup {
 fn interrupts(outcome: &PerfOutcome) -> &'static str {
     let pin = outcome.plan.pin;
     match pin.sender.or(pin.receiver) {
-        None => "No side was kept on a core, so interrupts beside its threads were not counted.",
+        None => "No side was pinned to a core, so interrupts outside its threads were not counted.",
         Some(_) if readings::counts_apart() => {
             "This kernel counts interrupts apart from the threads that they interrupt."
         }
         Some(_) => {
-            "This kernel counts an interrupt as the time of the thread that it interrupts; beside the threads is what it left to ksoftirqd. Interrupts that strike an idle core are not counted: the table says how much they can be."
+            "This kernel counts an interrupt as the time of the thread that it interrupts; outside the threads is what it left to ksoftirqd. Interrupts that strike an idle core are not counted: the table says how much they can be."
         }
     }
 }

@@ -40,7 +40,7 @@ fn sentence(arm: &PerfArmOutcome, work: &Work) -> String {
             "A window set the pace: the receiver, or its own buffer, did not allow the sender more."
         }
         Bottleneck::Neither => {
-            "Nothing that is looked at set the pace: no core was full, nothing was lost."
+            "Nothing that is measured set the pace: no core was full, nothing was lost."
         }
     };
     let speed = arm

@@ -54,7 +54,7 @@ pub(super) fn section(outcome: &PerfOutcome) -> Markup {
                 text.tls x=(one) y="13" { "TLS" }
             }
             figcaption {
-                "What TLS cost the sender in this run, divided by what the arm cost it. Right of the dashed line it is cheaper than with TLS. It is a bound of the sender alone: who really set the pace is told below."
+                "What TLS cost the sender in this run, divided by what the arm cost it. Right of the dashed line it is cheaper than with TLS. It is a bound of the sender alone: what really limited the rate is shown below."
             }
         }
     }

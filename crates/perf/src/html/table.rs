@@ -158,14 +158,14 @@ fn wires(outcome: &PerfOutcome) -> Vec<Row> {
             of(|w| number(w.largest), true, 0),
         ),
         (
-            "Acknowledgements heard",
+            "Acknowledgements received",
             of(|w| number(w.acks_received), true, 0),
         ),
         (
             "Packets for each of them",
             of(|w| ratio(w.packets_sent, w.acks_received), true, 1),
         ),
-        ("Packets taken for lost", of(|w| number(w.lost), true, 0)),
+        ("Packets considered lost", of(|w| number(w.lost), true, 0)),
         (
             "Packets sent again",
             of(|w| number(w.retransmitted), true, 0),

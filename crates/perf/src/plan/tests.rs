@@ -40,16 +40,16 @@ fn an_arm_parses_and_prints_as_one_word() {
 fn what_cannot_be_is_refused_with_its_reason() {
     for (text, reason) in [
         ("udp", "not a way to carry bytes"),
-        ("quic+fast", "no knob"),
-        ("quic/moon", "no engine"),
+        ("quic+fast", "not a valid knob"),
+        ("quic/moon", "not a valid engine"),
         ("tls/quinn", "chosen for quic"),
-        ("tcp+gso10", "says nothing to tcp; it concerns quic"),
-        ("tcp+aes256", "it concerns tls and quic"),
+        ("tcp+gso10", "does not apply to tcp, only to quic"),
+        ("tcp+aes256", "only to tls and quic"),
         ("quic/quinn+gso44", "quinn cannot"),
         ("quic/quinn+packetaead", "write quic/own"),
         ("quic/proto+packetaead", "write quic/own"),
         ("quic/own+packetaead+chacha", "it is AES-GCM"),
-        ("tls+packetaead", "it concerns quic"),
+        ("tls+packetaead", "only to quic"),
         ("quic/quinn+mirror", "quinn cannot"),
         ("quic/quinn+ackauto", "quinn cannot"),
         ("quic+ack0", "1 to 10000"),
@@ -121,7 +121,7 @@ fn what_is_said_for_all_reaches_whom_it_concerns() {
     let names: Vec<String> = arms.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["tcp", "tls+aes256", "quic+gso1+aes256"]);
     let idle = Arm::read_all(["tls"], &general, None).unwrap_err();
-    assert!(idle.to_string().contains("--gso concerns none"), "{idle}");
+    assert!(idle.to_string().contains("--gso applies to none"), "{idle}");
     let idle = Arm::read_all(["tls"], &Tuning::default(), Some(EngineName::Quinn)).unwrap_err();
     assert!(
         idle.to_string().contains("--engine concerns none"),

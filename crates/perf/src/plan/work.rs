@@ -24,9 +24,9 @@ pub struct Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// The server sends without end.
+    /// The server sends continuously.
     Down,
-    /// The client sends without end.
+    /// The client sends continuously.
     Up,
     /// Each stream is two: one in each direction.
     Both,
@@ -44,7 +44,7 @@ pub enum Amount {
     Bytes(u64),
 }
 
-/// A stream's task that goes on until the work is done.
+/// The task of a stream, which continues until the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkLane {
     Down,
@@ -107,7 +107,7 @@ impl Work {
             return Err(PlanError::Contradiction {
                 one: "--pattern requests",
                 other: "--bytes",
-                why: "requests are made for a time; say --seconds",
+                why: "requests are made for a time; give --seconds",
             });
         }
         Ok(())
@@ -139,7 +139,7 @@ impl fmt::Display for Pattern {
             }
             Self::Mixed { request, response } => write!(
                 f,
-                "bulk down beside requests of {request} bytes, answers of {response}"
+                "bulk down with requests of {request} bytes, answers of {response}"
             ),
         }
     }

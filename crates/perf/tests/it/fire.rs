@@ -1,5 +1,5 @@
-//! Our own engine over paths that lose, reorder, shorten and stop: all of it comes, and no burst
-//! costs more than it should. How fast, beside TCP, is `bench/under-fire`'s to say.
+//! Our own engine over paths that lose, reorder, shorten and stop: everything arrives, and no burst
+//! costs more than it should. `bench/under-fire` compares its speed with TCP.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use roundtrip_perf::{PerfOutcome, Visit, WireCounters};
 
 use super::{measured, plan};
 
-/// Each arm carries so many bytes over a path that is so described.
+/// Each arm carries this many bytes over a path with this description.
 pub(crate) fn over(words: &[(&str, &str)], arms: &[&str], bytes: u64) -> PerfOutcome {
     let mut plan = plan(arms, Pattern::Down);
     plan.pin = Pin::default();

@@ -1,4 +1,4 @@
-//! Measurements in two namespaces, as root or as an ordinary user: figures are there, and agree
+//! Measurements in two namespaces, as root or as an ordinary user: the figures exist, and agree
 //! with each other.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -172,12 +172,12 @@ fn knobs_are_turned() {
     // Packets of the handshake may share a datagram.
     assert!(per_call(1) < 1.1, "no bursts: {:?}", wire(1));
     assert_eq!(wire(3).largest, Some(1200));
-    // The server was not told, but shown. What discovery finds depends on when its probes are heard
-    // of.
+    // The server was not told the size, but shown it. What discovery finds depends on when the
+    // results of its probes arrive.
     assert_eq!(wire(4).largest, Some(1300));
 }
 
-/// On a processor that can.
+/// Needs a processor that supports it.
 #[cfg(feature = "packet-aead")]
 #[test]
 fn packets_sealed_by_ourselves_arrive() {
@@ -221,7 +221,7 @@ fn the_knobs_of_quinn_proto_are_turned() {
     assert!(per_call(1) < 1.1, "no bursts: {:?}", wire(1));
     assert!(per_call(2) < 4.1, "short bursts: {:?}", wire(2));
     assert_eq!(wire(3).largest, Some(1200));
-    // The server was not told, but shown.
+    // The server was not told the size, but shown it.
     assert_eq!(wire(4).largest, Some(1300));
     let heard = |place: usize| wire(place).acks_received.unwrap();
     assert!(heard(5) < heard(1), "fewer: {:?}, {:?}", wire(5), wire(1));

@@ -1,4 +1,4 @@
-//! The two halves, by their conversation over loopback.
+//! The two halves of a remote measurement, over loopback.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,7 +21,7 @@ fn server() -> (SocketAddr, JoinHandle<Result<(), PerfError>>) {
 fn both_halves_come_together_at_the_client() {
     let (at, serving) = server();
     let host = at.to_string();
-    // The one that every user may use.
+    // The congestion control that every user may use.
     let mut plan = plan(&["tcp+reno", "tls+reno", "quic+reno"], Pattern::Down);
     (plan.pin, plan.terrain) = (Pin::default(), Terrain::Remote(host.clone()));
     plan.rounds = 2;
@@ -56,7 +56,7 @@ fn what_a_stranger_says_is_checked() {
     }
 }
 
-/// What a client says that would hand over so many bytes at once.
+/// A client's request to send so many bytes at once.
 fn asking_for(write_size: u64) -> String {
     let plan = plan(&["tls"], Pattern::Down);
     let mut arm = serde_json::to_value(&plan.arms[0]).unwrap();

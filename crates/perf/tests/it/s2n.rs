@@ -1,5 +1,5 @@
-//! s2n-quic beside the others: it does every work, its knobs turn, and what it says of itself
-//! agrees with what arrived.
+//! s2n-quic among the others: it does all kinds of work, its knobs take effect, and its own
+//! counters agree with what arrived.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -49,7 +49,7 @@ fn the_client_may_send_or_both() {
 #[test]
 fn lanes_share_the_bytes() {
     let mut plan = plan(ARM, Pattern::Down);
-    // More streams than it would let a peer open of itself.
+    // More streams than it would by default let a peer open.
     (plan.work.connections, plan.work.streams) = (2, 120);
     let received = measured(plan).arms[0].visits[0].client.received;
     assert!((BYTES..BYTES + 240).contains(&received), "{received}");
@@ -107,7 +107,7 @@ fn its_knobs_are_turned() {
     let outcome = measured(plan(&arms, Pattern::Down));
     let wire = |place: usize| outcome.arms[place].visits[0].server.wire;
     let largest = |place| wire(place).largest.unwrap();
-    // What it finds depends on when its probes are heard of.
+    // What it finds depends on when the results of its probes arrive.
     assert!((1200..=MTU - 28).contains(&largest(0)), "{}", largest(0));
     assert_eq!((largest(1), largest(2)), (1200, 1400));
     for arm in &outcome.arms {
@@ -132,7 +132,7 @@ fn an_emulated_path_may_lie_between() {
 
 #[test]
 fn two_halves_talk_over_any_family() {
-    // Not every kernel has the second.
+    // Not every kernel has IPv6.
     let has_it = |local: &&str| UdpSocket::bind(local).is_ok();
     for local in ["127.0.0.1:0", "[::1]:0"].into_iter().filter(has_it) {
         let server = PerfServer::listen(local.parse().unwrap(), None).unwrap();

@@ -1,6 +1,7 @@
-//! Chromium lays the page out as wide as a phone: nothing may stand out of it.
+//! Chromium lays the page out as wide as a phone: nothing may overflow it.
 //!
-//! This is a binary beside `it`, because Chromium would take the processor from its measurements.
+//! This is a separate binary from `it`, because Chromium would take the processor from its
+//! measurements.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -16,8 +17,8 @@ use roundtrip_report::html::Head;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 
-/// In a frame of the width of a phone, since a window cannot be that narrow. What scrolls within
-/// itself may be wider. Texts of the pictures must not lie upon each other, either.
+/// In a frame of the width of a phone, since a window cannot be that narrow. An element that
+/// scrolls may be wider inside. Texts of the pictures must not overlap, either.
 const MEASURE: &str = r#"
 const frame = document.querySelector("iframe");
 frame.addEventListener("load", () => {
@@ -35,7 +36,7 @@ frame.addEventListener("load", () => {
 frame.srcdoc = document.querySelector("template").innerHTML;
 "#;
 
-/// A gigabyte in a second, which cost both so many milliseconds.
+/// A gigabyte in a second, which cost both sides so many milliseconds.
 fn visit(milliseconds: u64) -> Visit {
     let side = |sent, received| SideReport {
         sent,
@@ -93,7 +94,7 @@ fn nothing_is_wider_than_a_phone() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("frame.html");
     let frame = r#"<!DOCTYPE html><iframe width="390" height="2000" style="border:0"></iframe>"#;
-    // Attributes of `html` and `body` play no part; the parser of a template leaves both away.
+    // Attributes of `html` and `body` do not matter; the parser of a template drops both elements.
     let wrapped = format!("{frame}<template>{page}</template><script>{MEASURE}</script>");
     fs::write(&file, wrapped).unwrap();
     let profile = folder.path().join("profile");

@@ -1,10 +1,10 @@
-//! Which of several words somebody may have meant. How it is said belongs to whoever asks.
+//! Which of several words the user may have meant. The caller chooses how to say it.
 
-/// As many mistakes as a word of this length may have.
+/// One mistake is accepted for this many letters.
 const LETTERS_A_MISTAKE: usize = 4;
 const MOST: usize = 3;
 
-/// The nearest first: those with few mistakes, then those of which `typed` is a part.
+/// The nearest first: those with few mistakes, then those that contain `typed`.
 pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
     let typed = typed.to_ascii_lowercase();
     let allowed = typed.chars().count() / LETTERS_A_MISTAKE;
@@ -25,7 +25,7 @@ pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
     found.into_iter().take(MOST).map(|(_, word)| word).collect()
 }
 
-/// How many letters have to be put in, left out or changed (Levenshtein's distance), one row at a
+/// How many letters have to be inserted, removed or changed (Levenshtein's distance), one row at a
 /// time.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -20,7 +20,7 @@ Examples:
   curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/
   roundtrip gate init -o gate.toml                 a file with every setting, explained
   roundtrip gate check --config gate.toml          what is wrong with it, before it matters
-  roundtrip gate run --config gate.toml            SIGHUP reads it anew; SIGTERM ends gracefully
+  roundtrip gate run --config gate.toml            SIGHUP reloads it; SIGTERM ends gracefully
 
 Exit codes: 0 done, 1 failed or something is wrong, 2 wrong usage.")]
 pub(crate) struct GateArgs {

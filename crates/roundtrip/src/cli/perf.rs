@@ -50,7 +50,7 @@ pub(crate) struct PerfArgs {
     pub path: Said,
 }
 
-/// The two halves, where they are two machines.
+/// The two halves, on two machines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PerfCommand {
     /// The server's half, for `perf client` on another machine; serves one client after the other
@@ -80,7 +80,7 @@ pub(crate) enum PerfCommand {
 
 const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
 
-/// What is measured, and what comes out.
+/// What is measured, and the output.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
     /// Ways to carry bytes: tcp, tls or quic, with knobs as in quic+gso1+ack64; default: tcp, tls,
@@ -147,7 +147,7 @@ pub(crate) struct WorkArgs {
     pub rounds: u32,
 }
 
-/// For all arms that they concern; what an arm says itself comes first.
+/// Apply to all arms that they concern; an arm's own knobs come first.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Knobs, for all arms that they concern")]
 pub(crate) struct KnobArgs {
@@ -176,16 +176,16 @@ pub(crate) struct KnobArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Shape {
-    /// The server sends without end
+    /// The server sends continuously
     #[default]
     Down,
-    /// The client sends without end
+    /// The client sends continuously
     Up,
-    /// Both send without end
+    /// Both send continuously
     Both,
     /// One request after the other on each stream
     Requests,
-    /// Down, and requests beside it
+    /// Down, with concurrent requests
     Mixed,
 }
 
@@ -202,7 +202,7 @@ impl WorkArgs {
             return Err(PlanError::Contradiction {
                 one: "--request or --response",
                 other: "a pattern without requests",
-                why: "say --pattern requests or mixed",
+                why: "give --pattern requests or mixed",
             });
         }
         let request = self.request.unwrap_or(100);
@@ -248,7 +248,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         text.to_owned()
     })?;
     if time.is_zero() {
-        return Err("nothing is measured in no time".into());
+        return Err("the time has to be longer than 0".into());
     }
     Ok(time)
 }

@@ -190,7 +190,7 @@ pub(crate) struct ConnectionArgs {
     pub max_time: Duration,
 }
 
-/// curl's flags that come with a pasted command and that change nothing here.
+/// curl's flags that come with a pasted command and change nothing here.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Accepted from curl, without effect")]
 pub(crate) struct IgnoredArgs {
@@ -313,7 +313,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn bind(text: &str) -> Result<Bind, String> {
-    // curl's prefixes tell which of the two is meant.
+    // curl's prefixes choose between the two.
     if let Some(name) = text.strip_prefix("if!") {
         return Ok(Bind::Interface(name.to_owned()));
     }

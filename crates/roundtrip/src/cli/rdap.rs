@@ -53,7 +53,7 @@ pub(crate) struct RdapArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is asked, and whom")]
 pub(crate) struct AskingArgs {
-    /// The kind of the queries, if their form does not tell: nameserver, entity, domains, …
+    /// The kind of the queries, if their form does not show it: nameserver, entity, domains, …
     #[arg(short = 't', long = "type", value_name = "KIND")]
     pub kind: Option<roundtrip_rdap::query::Kind>,
     /// Ask this server, whatever IANA's registries say
@@ -66,15 +66,15 @@ pub(crate) struct AskingArgs {
     /// Also ask servers of country codes that IANA does not list
     #[arg(long)]
     pub overlay: bool,
-    /// Where IANA's registries are renewed from, beside the lookups and once a day at most: the URL
-    /// of a directory with dns.json and its kin; off for never
+    /// Where IANA's registries are renewed from, during lookups and at most once a day: the URL of
+    /// a directory with dns.json and its kin; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
     /// Ask a registry in clear text if its https URL fails, but never after a certificate that does
     /// not verify
     #[arg(long)]
     pub insecure_http: bool,
-    /// Do not go on to the registrar that the registry names
+    /// Do not also ask the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,
     /// At most this many pages of a search

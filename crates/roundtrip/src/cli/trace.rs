@@ -79,7 +79,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, requires = "watch",
           conflicts_with = "command")]
     pub duration: Option<Duration>,
-    /// Hold at most about this much, in MiB; the oldest connections are told early beyond it
+    /// Hold at most about this much, in MiB; beyond it, the oldest connections are reported early
     #[arg(long, value_name = "MIB", default_value_t = 256,
           value_parser = clap::value_parser!(u64).range(16..=65_536))]
     pub memory: u64,

@@ -1,8 +1,7 @@
-//! The table while it fills: drawn over itself on a terminal, row by row elsewhere.
+//! The table while it fills: redrawn in place on a terminal, row by row elsewhere.
 //!
-//! Nothing about the terminal is changed that would have to be set right again: between two frames
-//! the cursor stands below the table, so that whatever ends the process leaves the terminal in
-//! order.
+//! Nothing about the terminal is changed that would have to be restored: between two frames the
+//! cursor is below the table, so that whatever ends the process leaves the terminal in order.
 
 use roundtrip_report::terminal::Style;
 use roundtrip_report::text;
@@ -18,9 +17,9 @@ pub(super) struct Live {
 }
 
 enum Manner {
-    /// The last frame, as it stands on the terminal.
+    /// The last frame, as the terminal shows it.
     Frames(String),
-    /// How many rows were written; none before the head was.
+    /// How many rows were written; `None` before the head was.
     Rows(Option<usize>),
     /// The whole table when it is finished.
     Whole,
@@ -48,7 +47,7 @@ impl Live {
         match &mut self.manner {
             Manner::Frames(last) => {
                 let frame = text::ways(ways, &self.style);
-                // A table that would not fit is not drawn over itself: what scrolled away cannot be
+                // A table that does not fit is not redrawn in place: what scrolled away cannot be
                 // reached.
                 if self.stream.rows() <= frame.lines().count() {
                     self.manner = Manner::Rows(None);

@@ -42,7 +42,7 @@ fn examine(args: &GateCheckArgs) -> std::io::Result<Report> {
     }
     if args.connect {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        // What a store hears by itself it hears beside what is asked.
+        // A store receives its own notifications concurrently with requests.
         LocalSet::new().block_on(&runtime, reach(&config, &mut report));
     }
     Ok(report)

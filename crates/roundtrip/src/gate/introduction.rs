@@ -1,12 +1,12 @@
-//! What `gate run` says when it serves: where it listens, who answers, where sessions are, and how
-//! to try it; five lines.
+//! The five lines that `gate run` prints when it serves: its addresses, its backends, where
+//! sessions are, and how to try it.
 
 use std::net::SocketAddr;
 use std::path::Path;
 
 use roundtrip_gate::config::Config;
 
-/// With the addresses that it has; `file` is what it was given.
+/// With the gate's actual addresses; `file` is its configuration.
 pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
     let with = file.map_or(String::new(), |file| format!(" --config {}", quoted(file)));
     let ask = match example(config) {
@@ -45,7 +45,7 @@ fn doors(config: &Config) -> String {
             "h1, h2"
         };
         let own = if config.tls.certificate.is_empty() {
-            "; a certificate of its own, which nobody trusts"
+            "; a self-signed certificate, which nobody trusts"
         } else {
             ""
         };
@@ -74,7 +74,7 @@ fn answerers(config: &Config) -> String {
     }
 }
 
-/// Where a request can be tried, and whether curl has to be told to trust.
+/// Where a request can be tried, and whether curl needs to be told to trust the certificate.
 fn example(config: &Config) -> Option<(String, bool)> {
     let clear = config.listen.http.first();
     let clear = clear.map(|address| (format!("http://{}/", reachable(*address)), false));
@@ -83,7 +83,7 @@ fn example(config: &Config) -> Option<(String, bool)> {
     clear.or_else(|| secure.map(|address| (format!("https://{}/", reachable(*address)), own)))
 }
 
-/// Nobody connects to «all addresses».
+/// Clients cannot connect to «all addresses».
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),
@@ -105,14 +105,14 @@ fn tail(config: &Config, file: Option<&Path>) -> String {
     };
     match file {
         Some(file) => format!(
-            "{admin}SIGHUP reads {} anew; SIGTERM or Ctrl-C ends",
+            "{admin}SIGHUP reloads {}; SIGTERM or Ctrl-C ends",
             file.display()
         ),
         None => format!("{admin}Ctrl-C ends; your own settings: roundtrip gate init -o gate.toml"),
     }
 }
 
-/// For a shell.
+/// Quoted for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
@@ -134,7 +134,7 @@ mod tests {
         let told = lines(&Home::at("/s").config(), None);
         assert_eq!(
             told,
-            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a certificate of its own, which nobody trusts)\n\
+            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a self-signed certificate, which nobody trusts)\n\
              to:   http://127.0.0.1:8000\n\
              sessions: redb:/s/sessions.redb; put one in: roundtrip gate session put alice\n\
              then: curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/\n\
@@ -149,11 +149,11 @@ mod tests {
         let config = Config::parse(text, "f").unwrap();
         assert_eq!(
             lines(&config, Some(Path::new("/my files/f"))),
-            "gate: https://[::]:443 (h1, h2; a certificate of its own, which nobody trusts)\n\
+            "gate: https://[::]:443 (h1, h2; a self-signed certificate, which nobody trusts)\n\
              to:   a.example/ → http://h:1, http://h:2\n\
              sessions: memory:; put one in: roundtrip gate session put alice --config '/my files/f'\n\
              then: curl -k -H \"$(roundtrip gate token --sub alice --sid alice --bearer --config '/my files/f')\" https://[::1]:443/\n\
-             SIGHUP reads /my files/f anew; SIGTERM or Ctrl-C ends\n"
+             SIGHUP reloads /my files/f; SIGTERM or Ctrl-C ends\n"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! `user:password`, from a file, the environment or standard input; typed, it is not shown. It is
-//! never an argument.
+//! `user:password`, from a file, the environment or standard input; if it is typed, it is not
+//! shown. It is never an argument.
 
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::os::fd::AsFd;
@@ -25,7 +25,7 @@ pub(super) enum LoginError {
     Unreadable(#[from] io::Error),
     #[error("standard input holds no user:password; give one line, or --credentials-file FILE")]
     Nothing,
-    #[error("standard input holds more than {LONGEST} bytes: that is no user:password")]
+    #[error("standard input holds more than {LONGEST} bytes: that is not a user:password")]
     TooLong,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read(args: &SessionPutArgs) -> Result<Secret, LoginError> {
     }
 }
 
-/// With all its room from the start: what grows leaves copies behind.
+/// All capacity is allocated at the start: a buffer that grows leaves copies behind.
 fn all(from: impl Read) -> Result<Secret, LoginError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));
     from.take(LONGEST + 1).read_to_end(&mut bytes)?;
@@ -64,12 +64,12 @@ fn ask(sid: &str) -> Result<Secret, LoginError> {
             .read_until(b'\n', &mut line)?;
         line
     };
-    // The terminal did not show the end of the line either.
+    // The terminal did not echo the end of the line either.
     Stream::Err.print("\n");
     all(typed.as_slice())
 }
 
-/// As long as it lives, the terminal does not show what is typed.
+/// While this exists, the terminal does not show what is typed.
 struct Silence<T: AsFd> {
     terminal: T,
     before: Termios,
@@ -87,7 +87,7 @@ impl<T: AsFd> Silence<T> {
 
 impl<T: AsFd> Drop for Silence<T> {
     fn drop(&mut self) {
-        // Nothing is left to be done about a terminal that went away.
+        // Nothing can be done about a terminal that is gone.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! `gate run`: the configuration, what is said of it, and what is told while it serves.
+//! `gate run`: the configuration, the findings about it, and the messages while it serves.
 
 use std::io;
 use std::time::SystemTime;
@@ -28,10 +28,10 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
         file(path, &mut report);
     }
     if !report.passes() {
-        // All that is wrong, each with its key.
+        // All errors, each with its key.
         tell_all(&report);
         let name = source::name(&args.from);
-        return failed(&format!("{name}: it cannot start like that"));
+        return failed(&format!("{name}: it cannot start with this configuration"));
     }
     let started = |gate: &Gate| {
         tell_all(&report);
@@ -47,7 +47,7 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
     }
 }
 
-/// The file; or what there is without one, changed by flags.
+/// The file or, without one, the default changed by flags.
 fn read(args: &GateRunArgs) -> Result<Config, GateError> {
     let mut config = source::read(&args.from)?;
     if let Some(place) = args.http {
@@ -66,7 +66,7 @@ fn read(args: &GateRunArgs) -> Result<Config, GateError> {
     Ok(config)
 }
 
-/// With the ports that were found, where any was good.
+/// With the ports that the system chose, if any port was allowed.
 fn found(config: &Config, gate: &Gate) -> Config {
     let mut found = config.clone();
     let addresses = gate.addresses();
@@ -76,7 +76,7 @@ fn found(config: &Config, gate: &Gate) -> Config {
     found
 }
 
-/// Where somebody else listens, what to do is known.
+/// If the address is in use, the advice is known.
 fn advised(error: &GateError, args: &GateRunArgs) -> String {
     match error {
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -88,7 +88,7 @@ fn advised(error: &GateError, args: &GateRunArgs) -> String {
         }
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             format!(
-                "{error}; ports under 1024 want CAP_NET_BIND_SERVICE, or a service manager that gives it"
+                "{error}; ports under 1024 need CAP_NET_BIND_SERVICE, or a service manager that gives it"
             )
         }
         _ => error.to_string(),
@@ -97,13 +97,13 @@ fn advised(error: &GateError, args: &GateRunArgs) -> String {
 
 fn told(news: News) {
     let what: String = match news {
-        News::Reloaded => "the configuration was read anew".into(),
-        News::NotReloaded(error) => format!("{error}; the configuration from before goes on"),
+        News::Reloaded => "the configuration was reloaded".into(),
+        News::NotReloaded(error) => format!("{error}; the previous configuration stays in use"),
         News::Certificate(path) => format!("the certificate in {} was replaced", path.display()),
-        News::BadCertificate(error) => format!("{error}; the certificate from before goes on"),
-        News::BadKeys(error) => format!("{error}; the keys from before go on"),
+        News::BadCertificate(error) => format!("{error}; the previous certificate stays in use"),
+        News::BadKeys(error) => format!("{error}; the previous keys stay in use"),
         News::Condition(line) => line,
-        News::Draining(within) => format!("ending; those inside have {} s", within.as_secs()),
+        News::Draining(within) => format!("ending; open exchanges have {} s", within.as_secs()),
         News::Ended { cut: 0 } => "ended".into(),
         News::Ended { cut } => format!("ended; {cut} connections were cut"),
     };

@@ -1,5 +1,5 @@
-//! `gate session`: what the manager of sessions is asked, and how its answers are told. A password
-//! is in none of them.
+//! `gate session`: passes requests to the manager of sessions and prints its answers, which never
+//! contain a password.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,7 +20,7 @@ use super::source;
 use crate::cli::{GateConfigArgs, GateSessionArgs, SessionCommand, SessionPutArgs};
 use crate::output::{Outcome, Stream, failed, say};
 
-/// Names that the store is asked for at once.
+/// The number of names that are requested from the store at once.
 const PAGE: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ enum Trouble {
     Unreadable { path: String, source: io::Error },
     #[error("cannot start: {0}")]
     Runtime(io::Error),
-    #[error("no clock reaches so far: name a nearer end")]
+    #[error("the session would expire too far in the future")]
     End,
 }
 
@@ -75,10 +75,10 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
     let put = async |manager: &SessionManager| Ok(manager.put(&args.sid, &login, expires).await?);
     let form = keep(&args.from, put)?;
     let told = format!(
-        "the session {} is there, {}, {}",
+        "the session {} is stored, {}, {}",
         clean(&args.sid),
         described(&form),
-        expires.map_or("without an end".into(), |end| format!(
+        expires.map_or("never expires".into(), |end| format!(
             "until {}",
             stamp(end)
         )),
@@ -117,7 +117,7 @@ fn text(shown: &SessionInfo, reveal: bool) -> String {
     let whose = match &shown.user {
         Ok(user) if reveal => format!("user     {}\n", clean(user)),
         Ok(_) => String::new(),
-        Err(why) => format!("of no use: {}\n", clean(&why.to_string())),
+        Err(why) => format!("unusable: {}\n", clean(&why.to_string())),
     };
     format!(
         "session  {}\n{whose}stored   {}\nends     {}\n",
@@ -128,7 +128,7 @@ fn text(shown: &SessionInfo, reveal: bool) -> String {
 }
 
 fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
-    // Redis may say a name twice, and in no order.
+    // Redis may return a name twice, and in any order.
     let sids = keep(from, async |manager| {
         let (mut sids, mut after) = (BTreeSet::new(), None::<String>);
         loop {
@@ -180,7 +180,7 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
         ""
     };
     say(&format!(
-        "{} stored, {} past their end, {} failed{rest}",
+        "{} stored, {} already expired, {} failed{rest}",
         imported.stored, imported.expired, imported.failed
     ));
     Ok(done_unless(imported.failed))
@@ -197,7 +197,7 @@ fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
         ""
     };
     say(&format!(
-        "{} sealed, {} were already, {} went in between, {} failed{rest}",
+        "{} sealed, {} sealed before, {} gone meanwhile, {} failed{rest}",
         sealed.sealed, sealed.kept, sealed.gone, sealed.failed
     ));
     Ok(done_unless(sealed.failed))
@@ -219,7 +219,7 @@ fn described(form: &Form) -> String {
     match form {
         Form::Sealed(key) => format!("sealed with the key '{}'", clean(key)),
         Form::Plain => "not sealed".into(),
-        Form::Cbc => "in AES-256-CBC, of old".into(),
+        Form::Cbc => "in the old AES-256-CBC form".into(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the configuration comes from: a file, or what there is without one.
+//! Where the configuration comes from: a file, or the default without one.
 
 use roundtrip_gate::GateError;
 use roundtrip_gate::config::Config;
@@ -12,7 +12,7 @@ pub(super) fn read(from: &GateConfigArgs) -> Result<Config, GateError> {
     }
 }
 
-/// What errors are about.
+/// The name that errors use for it.
 pub(super) fn name(from: &GateConfigArgs) -> String {
     match &from.config {
         Some(path) => path.display().to_string(),

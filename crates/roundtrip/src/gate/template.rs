@@ -1,4 +1,4 @@
-//! `gate init`: the configuration to begin with, and the key that it names.
+//! `gate init`: the initial configuration, and the key that it names.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use roundtrip_gate::config::template::TEMPLATE;
 use super::introduction::quoted;
 use crate::output::{Outcome, Stream, failed, say};
 
-/// As the template has it.
+/// The path in the template.
 const KEY: &str = "/etc/roundtrip/token.key";
 
 pub(super) fn write(output: Option<&Path>) -> Outcome {
@@ -37,30 +37,30 @@ pub(super) fn write(output: Option<&Path>) -> Outcome {
             Outcome::Done
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => failed(&format!(
-            "{shown} is there already, and is left as it is; name another file"
+            "{shown} exists already, and is left as it is; name another file"
         )),
         Err(error) => failed(&format!("cannot write {shown}: {error}")),
     }
 }
 
-/// Where the key of tokens is, as a service finds it from wherever it is started.
+/// The absolute path of the token key, so that a service finds it from any directory.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
     Ok(parent.join("token.key"))
 }
 
-/// The template, but for where its key is.
+/// The template with the path of its key.
 fn text(key: &Path) -> String {
     let key = key.display().to_string();
     let key = key.replace('\\', "\\\\").replace('"', "\\\"");
     TEMPLATE.replacen(KEY, &key, 1)
 }
 
-/// What is there is never written over.
+/// An existing file is never overwritten.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    // Whoever may write it chooses whom it serves.
+    // Anyone who may write it chooses whom it serves.
     options.write(true).create_new(true).mode(0o644);
     let mut file = options.open(path)?;
     file.write_all(text.as_bytes())?;

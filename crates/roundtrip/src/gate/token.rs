@@ -1,4 +1,4 @@
-//! `gate token`: a token on standard output, for the quotes of a shell.
+//! `gate token`: prints a token on standard output, for a shell's command substitution.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ pub(super) fn run(args: &GateTokenArgs) -> Outcome {
     let order = TokenRequest {
         subject: &args.sub,
         sid: &args.sid,
-        // What is past the manager refuses.
+        // The manager refuses an end in the past.
         lifetime: lifetime.unwrap_or_default(),
         transport: if args.cookie {
             TokenTransport::Cookie

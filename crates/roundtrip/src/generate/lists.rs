@@ -1,5 +1,5 @@
-//! The words that completions offer where the parser takes more than a list: presets, strategies,
-//! causes, experiments, arms.
+//! The words that completions offer if the parser accepts more than a fixed list: presets,
+//! strategies, causes, experiments, arms.
 
 use std::fmt::Write as _;
 
@@ -72,8 +72,8 @@ fn lists() -> Vec<List> {
     ]
 }
 
-/// The command with a list of words wherever there is one. It is not for parsing: the parser takes
-/// further words.
+/// The command, with a list of words for each such argument. It is not for parsing: the parser
+/// accepts further words.
 pub(super) fn with_values(command: Command) -> Command {
     lists().into_iter().fold(command, |command, list| {
         let words = list.words;
@@ -97,7 +97,7 @@ fn within(
     }
 }
 
-/// What the generator for fish leaves out: the words of arguments that have no flag.
+/// The words that the generator for fish leaves out: those of arguments without a flag.
 pub(super) fn for_fish() -> String {
     let shells = clap_complete::Shell::value_variants();
     let shells = shells.iter().filter_map(ValueEnum::to_possible_value);

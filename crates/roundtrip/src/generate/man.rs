@@ -1,4 +1,4 @@
-//! Man pages whose examples stay as they are: what is indented in a help text is not filled.
+//! Man pages whose examples stay as they are: indented lines of a help text are not filled.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
-/// What the generator calls the text after the flags.
+/// The generator's heading for the text after the flags.
 const AFTER_HELP: &str = ".SH EXTRA\n";
 
 /// Writes a page for each command.
@@ -29,7 +29,7 @@ fn each(command: &Command, directory: &Path) -> io::Result<()> {
     fs::write(directory.join(page.get_filename()), as_typed(&text))
 }
 
-/// Gives the text after the flags its sections, and leaves indented lines as they were typed.
+/// Gives the text after the flags its sections, and keeps indented lines as they were typed.
 fn as_typed(page: &str) -> String {
     let Some((before, after)) = page.split_once(AFTER_HELP) else {
         return page.to_owned();

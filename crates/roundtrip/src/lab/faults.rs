@@ -1,4 +1,4 @@
-//! `roundtrip lab run faults`: the gauntlet that `explain` has to run.
+//! `roundtrip lab run faults`: tests `explain` with injected faults.
 
 use roundtrip_lab::Stop;
 use roundtrip_lab::faults::{self, FaultsError, Gauntlet, GauntletPlan};
@@ -9,8 +9,8 @@ use crate::cli::LabRunArgs;
 use crate::output::{Outcome, deliver, failed};
 use crate::status::{PATIENCE, Status};
 
-/// What is asked of the catalogue: this share named first, and one alarm at most in so many healthy
-/// exchanges.
+/// The goals for the catalogue: this share is named first, and at most one false alarm occurs in so
+/// many healthy exchanges.
 const GOAL: f64 = 0.95;
 const HEALTHY_FOR_AN_ALARM: usize = 500;
 

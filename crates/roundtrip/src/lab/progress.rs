@@ -1,4 +1,5 @@
-//! How far an experiment is, in a line: which arm is measured, and how long all may take.
+//! The progress of an experiment in a line: which arm is measured, and how long everything may
+//! take.
 
 use std::time::Duration;
 

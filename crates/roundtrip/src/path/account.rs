@@ -1,4 +1,4 @@
-//! What crossed, in the end and while it does: for people on standard error, which is shared with
+//! The traffic of a path, live and at the end: for people on standard error, which is shared with
 //! the command, or as one document.
 
 use std::io::Write;
@@ -112,7 +112,7 @@ fn document(counters: &PathCounters, args: &PathArgs, status: u8) -> Value {
 }
 
 fn way(tally: &DirectionCounters) -> Value {
-    // As everywhere: milliseconds with three decimals.
+    // Milliseconds with three decimals, as everywhere.
     let ms = |time: Duration| time.as_micros() as f64 / 1e3;
     json!({
         "packets": tally.packets,
@@ -128,7 +128,7 @@ fn way(tally: &DirectionCounters) -> Value {
     })
 }
 
-/// A line each second, for who asked for it: on a terminal always the same one.
+/// A line each second, if requested: on a terminal always the same line.
 pub(super) struct Live<'a> {
     path: &'a Path,
     began: Instant,
@@ -149,7 +149,7 @@ impl<'a> Live<'a> {
     pub(super) fn show(&mut self) {
         let counters = self.path.counters();
         let (now, sums) = (Instant::now(), [counters.up.bytes, counters.down.bytes]);
-        // The first call comes at once, and only begins.
+        // The first call comes at once, and only starts the count.
         if let Some((then, before)) = self.last.replace((now, sums)) {
             let span = now.duration_since(then).as_secs_f64().max(1e-3);
             let rate = |now: u64, before: u64| {

@@ -1,4 +1,4 @@
-//! What is at the far end: a command of the user's, the built-in origin, or nothing.
+//! The far end: the user's command, the built-in origin, or nothing.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,9 +21,9 @@ pub(super) enum FarEnd {
 
 pub(super) struct Serving {
     running: Running,
-    /// The authority's certificate, in memory: a file that nobody has to remove.
+    /// The authority's certificate, in memory, so that no file has to be removed.
     authority: OwnedFd,
-    /// There are other authorities to be trusted, then.
+    /// Then other authorities have to be trusted as well.
     others_are_reached: bool,
 }
 
@@ -47,7 +47,7 @@ impl FarEnd {
         Ok(Self::Command(child))
     }
 
-    /// What the command finds in its environment.
+    /// The variables that the command gets in its environment.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Origin(serving) => serving.environment(),
@@ -66,7 +66,7 @@ impl FarEnd {
         }
     }
 
-    /// Says so when the server did not live as long as it was needed.
+    /// Reports a server that ended before the command did.
     pub(super) fn check(&mut self) {
         if let Self::Command(child) = self
             && let Ok(Some(status)) = child.try_wait()
@@ -82,8 +82,8 @@ impl FarEnd {
 fn start_command(path: &Path, line: &str) -> io::Result<Child> {
     let mut command = path.server().command("sh");
     near_end::name_ends(&mut command, path);
-    // Standard output and the terminal are the command's: what the server says goes beside, and
-    // Ctrl-C passes it by.
+    // Standard output and the terminal belong to the command: the server's output goes to standard
+    // error, and Ctrl-C does not reach it.
     let beside = io::stderr().as_fd().try_clone_to_owned()?;
     command
         .args(["-c", line])
@@ -140,8 +140,8 @@ impl Serving {
     }
 }
 
-/// By which of these clients are told whom to trust: OpenSSL, Go and us; curl; Python's requests;
-/// Node.js.
+/// The variables that tell clients which authority to trust: OpenSSL, Go and roundtrip; curl;
+/// Python's requests; Node.js.
 const TRUST: [&str; 4] = [
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -149,7 +149,7 @@ const TRUST: [&str; 4] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// The knobs of the origin, in the manner of the path's words: `early-data=on quic-retry`.
+/// The knobs of the origin, in the style of the path's words: `early-data=on quic-retry`.
 pub(super) fn knobs(args: &PathArgs) -> Result<Option<Knobs>, Ending> {
     let Some(text) = &args.origin else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What a path can be made of: networks by name with their sources, boxes with what they do.
+//! What a path can be made of: networks by name with their sources, and boxes with their effects.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Whether somebody listens at the far end, from that side's own table of sockets: no packet
-//! crosses for it.
+//! Whether something listens at the far end, according to its own table of sockets: this sends no
+//! packet.
 
 use std::fs;
 use std::process::ExitStatus;
@@ -10,11 +10,12 @@ use roundtrip_path::Namespace;
 use crate::cli::Wait;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A server that ended well has become a daemon, which listens soon, or has never been one.
+/// A server that exited successfully has become a daemon, which listens soon, or is not a daemon at
+/// all.
 const DAEMON_PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Waits until it listens; `ended` tells how the server ended, if it has.
+/// Waits until it listens; `ended` returns how the server ended, if it has.
 pub(super) fn wait_for(
     side: &Namespace,
     what: Option<Wait>,

@@ -1,6 +1,6 @@
-//! A small name server at the far end (RFC 1035), so that a lookup crosses the path as in life. It
-//! knows the names inside and, as an experiment may want more of them, everything under `test` (RFC
-//! 6761 §6.2): all that is the server.
+//! A small name server at the far end (RFC 1035), so that a lookup crosses the path as it does in
+//! reality. It knows the names inside and, because an experiment may need more of them, everything
+//! under `test` (RFC 6761 §6.2): all of them resolve to the server.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 const PORT: u16 = 53;
-/// Seconds that an answer may be kept.
+/// How many seconds an answer may be cached.
 const TIME_TO_LIVE: u32 = 60;
 /// A datagram without EDNS. RFC 1035 §4.2.1.
 const SMALLEST_LIMIT: u16 = 512;
@@ -27,7 +27,8 @@ struct Zone {
     delay: Duration,
 }
 
-/// Starts it, on a thread inside that ends with the process. What it returns holds nothing else.
+/// Starts it, on a thread inside the network that ends with the process. The returned value holds
+/// nothing else.
 pub(super) fn start(path: &Path, more: &[String], delay: Duration) -> Result<(), String> {
     let names = |all: &[&str]| all.iter().flat_map(|name| name.parse()).collect();
     let mut server: Vec<Name> = names(SERVER_NAMES);
@@ -78,7 +79,7 @@ async fn answer_datagrams(socket: Arc<UdpSocket>, zone: Arc<Zone>) {
     let mut buffer = [0; LARGEST_DATAGRAM];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
-            // What an earlier datagram met on its way back.
+            // An error that an earlier datagram caused on its way back.
             continue;
         };
         let Some(query) = buffer.get(..length).and_then(|q| Message::parse(q).ok()) else {
@@ -102,14 +103,14 @@ async fn answer_streams(listener: TcpListener, zone: Arc<Zone>) {
         if let Ok((stream, _)) = listener.accept().await {
             let zone = Arc::clone(&zone);
             tokio::spawn(async move {
-                // A client that goes away is no concern of ours.
+                // A client that goes away does not matter.
                 let _ = converse(stream, &zone).await;
             });
         }
     }
 }
 
-/// Each message behind its length. RFC 7766 §8.
+/// A length precedes each message. RFC 7766 §8.
 async fn converse(mut stream: TcpStream, zone: &Zone) -> io::Result<()> {
     loop {
         let length = usize::from(stream.read_u16().await?);
@@ -129,7 +130,7 @@ async fn converse(mut stream: TcpStream, zone: &Zone) -> io::Result<()> {
 }
 
 impl Zone {
-    /// None for what is no question.
+    /// `None` if it is not a question.
     fn answer(&self, query: &Message) -> Option<Message> {
         let [question] = query.questions.as_slice() else {
             return (!query.response).then(|| query.reply(Rcode::FORMAT_ERROR));

@@ -1,4 +1,4 @@
-//! The command at the near end: its environment, and what it may count on there.
+//! The command at the near end and its environment.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ const PROXIES: [&str; 6] = [
     "ALL_PROXY",
 ];
 
-/// Runs it to its end and returns its exit code, as a shell tells it.
+/// Runs it to its end and returns its exit code, as a shell reports it.
 pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, Ending> {
     let (program, arguments) = args
         .command
@@ -31,7 +31,7 @@ pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, 
     name_ends(&mut command, path);
     command.envs(far_end.environment());
     if !args.uplink {
-        // What the host reaches the world through is not there.
+        // The host's proxies cannot be reached from there.
         for name in PROXIES {
             command.env_remove(name);
         }
@@ -45,7 +45,7 @@ pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, 
     })
 }
 
-/// Tells a command, on either side, who is where.
+/// Tells a command, on either side, the addresses of both ends.
 pub(super) fn name_ends(command: &mut Command, path: &Path) {
     for (prefix, side) in [("CLIENT", path.client()), ("SERVER", path.server())] {
         command.env(format!("{prefix}_V4"), side.address_v4().to_string());

@@ -1,4 +1,4 @@
-//! What only the process knows of the page that `--html` asks for.
+//! What only the process knows about the page that `--html` asks for.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ pub(super) fn head() -> Head {
     provenance::head(&on_processor(&provenance::machine()), provenance::command())
 }
 
-/// A cost is the cost on a processor, where the kernel names it.
+/// A cost depends on the processor, so its model is named if the kernel reports it.
 fn on_processor(machine: &str) -> String {
     let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     match model(&told) {

@@ -1,5 +1,4 @@
-//! From what was typed to what is meant. Whatever is wrong with it is said here, before anything is
-//! sent.
+//! Interprets the arguments. All errors in them are reported here, before anything is sent.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -18,11 +17,11 @@ use roundtrip_tls::{Client, Identity, Roots, TlsError};
 use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
 use crate::output::can_be_written;
 
-/// A body, a header file or a format larger than this was not meant.
+/// A larger body, header file or format is a mistake.
 const LARGEST_FILE: u64 = 1 << 30;
 
 pub(crate) struct Meaning {
-    /// Each URL as typed, and as understood.
+    /// Each URL as typed, and as parsed.
     pub(crate) targets: Vec<(String, Target)>,
     pub(crate) options: Options,
     pub(crate) pace: Pace,
@@ -39,7 +38,7 @@ pub(crate) enum UsageError {
     WriteOut(#[from] WriteOutError),
     #[error("cannot read {path}: {source}")]
     Unreadable { path: String, source: io::Error },
-    #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave one of ours away")]
+    #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave out one of ours")]
     Header(String),
     #[error("cannot write {path}: {source}")]
     Unwritable { path: String, source: io::Error },
@@ -118,7 +117,7 @@ pub(crate) fn target(url: &str, request: &RequestArgs) -> Result<Target, UsageEr
     Ok(Target::parse(&format!("{url}{between}{query}#{fragment}"))?)
 }
 
-/// What is asked for and over what; by which strategy and family is left open.
+/// The request and its version; strategy and family are still open.
 pub(crate) fn asked(
     request: &RequestArgs,
     connection: &ConnectionArgs,
@@ -185,7 +184,7 @@ pub(crate) fn asked(
     Ok(options)
 }
 
-/// Nothing is read of it where it would not be heeded.
+/// The environment is not read if it would not be used.
 fn environment(connection: &ConnectionArgs) -> Result<Environment, OptionsError> {
     if connection.proxy.is_some() || connection.noproxy.as_deref() == Some("*") {
         return Ok(Environment::default());
@@ -297,7 +296,7 @@ fn headers(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {
 
 fn header(line: &str) -> Result<(String, String), UsageError> {
     // `Name;` sends an empty header, as with curl; a space keeps it from being taken for "leave
-    // away".
+    // out".
     if let Some(name) = line.strip_suffix(';').filter(|n| !n.contains(':')) {
         return Ok((name.to_owned(), " ".to_owned()));
     }
@@ -318,8 +317,8 @@ fn template(given: &str) -> Result<Template, UsageError> {
     }
 }
 
-/// Files with certificates and keys are read once more where time is measured; here it is only seen
-/// that they can be.
+/// Files with certificates and keys are read again when time is measured; this only checks that
+/// they can be read.
 fn check_trust(options: &Options) -> Result<(), TlsError> {
     if options.roots == Roots::System && options.identity.is_none() {
         return Ok(());
@@ -327,7 +326,7 @@ fn check_trust(options: &Options) -> Result<(), TlsError> {
     Client::new(options.roots.clone(), options.identity.as_ref()).map(drop)
 }
 
-/// Something that is there and no file (a pipe, a device) is opened only once.
+/// An existing path that is not a file (a pipe, a device) is opened only once.
 pub(crate) fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
     let Some(path) = path else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How much of a body has come, while one request takes its time.
+//! The progress of a body during one request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ impl Progress {
         self.received.clone()
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn stop(&self) {
         if let Some(task) = &self.task {
             task.abort();

@@ -1,5 +1,5 @@
-//! Reports as they come and at the end: waterfalls, live lines, write-out, JSON, the page, and the
-//! limits.
+//! Reports, as results come and at the end: waterfalls, live lines, write-out, JSON, the page, and
+//! the limits.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,17 +22,17 @@ pub(crate) struct Show<'a> {
     template: Option<Template>,
     stream: Stream,
     style: Style,
-    /// The slowest so far: live lines measure their bars by it.
+    /// The slowest so far: live lines scale their bars by it.
     slowest: f64,
     transfers: u64,
     broken: Vec<String>,
-    /// The URL that is being asked is asked through a proxy.
+    /// The current URL is requested through a proxy.
     pub(crate) proxied: bool,
 }
 
 impl<'a> Show<'a> {
     pub(crate) fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
-        // A body on standard output leaves standard error for the report, in whatever form.
+        // If the body goes to standard output, the report goes to standard error, in whatever form.
         let stream = if args.output.output.as_deref() == Some("-") {
             Stream::Err
         } else {
@@ -129,8 +129,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Of an answer to HEAD, the head is what was asked for: with -o it goes where a body would go,
-    /// as with curl.
+    /// The head is the result of HEAD: with -o it goes where a body would go, as with curl.
     fn write_heads(&self, hops: &[Exchange]) {
         let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
         let Some(path) = asked.and_then(Option::as_deref) else {
@@ -230,7 +229,7 @@ pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result
     })
 }
 
-/// Tells the progress line how far the body is.
+/// Reports the progress of the body to the progress line.
 pub(crate) struct Counting {
     to: Box<dyn Write + Send>,
     count: Arc<AtomicU64>,

@@ -1,5 +1,5 @@
 //! Secrets in a command line: passwords, cookies, bodies and the headers that carry credentials
-//! become `***`. A word too many is masked rather than one too few.
+//! become `***`. In doubt, a word is masked.
 
 const HIDDEN: &str = "***";
 
@@ -9,7 +9,7 @@ const ASKING: [&str; 6] = ["probe", "compare", "curl", "wget", "http", "httping"
 const SHORT_SECRETS: &str = "uUbdF";
 const SHORT_VALUES: &str = "XHAeExmciowryzCDKPQTYt";
 const LONG_SECRETS: [&str; 4] = ["--data", "--cookie", "--form", "--url-query"];
-/// What secrets are called, in the names of headers and of long flags.
+/// Words that denote secrets in the names of headers and of long flags.
 const SECRET_WORDS: [&str; 9] = [
     "auth", "cookie", "token", "secret", "password", "passwd", "api-key", "apikey", "session",
 ];
@@ -45,7 +45,7 @@ pub(crate) fn masked(words: &[String]) -> Vec<String> {
 enum Flag {
     None,
     Next,
-    /// In the same word, from here on.
+    /// In the same word, from this index on.
     Inside(usize),
 }
 
@@ -84,7 +84,7 @@ fn flag(word: &str) -> Flag {
     Flag::None
 }
 
-/// The value of a flag that has a secret. A file's name is none.
+/// The value of a flag that has a secret. A file's name is not one.
 fn value(secret: &str) -> String {
     if secret.starts_with('@') {
         secret.to_owned()
@@ -93,7 +93,8 @@ fn value(secret: &str) -> String {
     }
 }
 
-/// A word that is a secret only by its form: a header, a URL with a password, a line for a shell.
+/// A word that only its form shows to be a secret: a header, a URL with a password, a line for a
+/// shell.
 fn plain(word: &str) -> String {
     if let Some(name) = header(word) {
         return format!("{name}: {HIDDEN}");
@@ -109,7 +110,7 @@ fn plain(word: &str) -> String {
     without_user(word)
 }
 
-/// All before the value of a header that carries credentials.
+/// Everything before the value of a header that carries credentials.
 fn header(word: &str) -> Option<&str> {
     let (before, _) = word.split_once(':')?;
     let name = before.rsplit(['=', ' ']).next().unwrap_or(before);
@@ -121,7 +122,7 @@ fn header(word: &str) -> Option<&str> {
     (is_name && SECRET_WORDS.iter().any(|secret| name.contains(secret))).then_some(before)
 }
 
-/// Each URL in it without user and password, and a proxy that is written without a scheme.
+/// The word with user and password removed from each URL, and from a proxy without a scheme.
 fn without_user(word: &str) -> String {
     let mut out = String::new();
     let mut rest = word;
@@ -147,7 +148,7 @@ fn without_user(word: &str) -> String {
     }
 }
 
-/// The words of a line for a shell, without its quotes.
+/// The words of a shell's line, without its quotes.
 fn split(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

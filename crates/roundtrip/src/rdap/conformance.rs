@@ -5,7 +5,7 @@ use roundtrip_rdap::client::{Outcome, Source};
 use roundtrip_rdap::text::{self, Style};
 use serde_json::{Value, json};
 
-/// The violations in each answer, with who gave it.
+/// The violations in each answer, with the server that gave it.
 pub(super) struct Findings(Vec<(String, Vec<Violation>)>);
 
 impl Findings {
@@ -42,7 +42,7 @@ impl Findings {
     }
 }
 
-/// None for what is no answer at all.
+/// `None` if there is no answer.
 fn violations(source: &Source, is_registrar: bool) -> Option<Vec<Violation>> {
     let answer = source.answer.as_ref().ok()?;
     let header = |name: &str| std::str::from_utf8(source.header(name)?).ok();

@@ -1,16 +1,16 @@
-//! Why lookups failed, counted, for standard error: a table or a file shows it only to those who
+//! Why lookups failed, counted, for standard error: a table or a file shows it only to readers who
 //! look there.
 
 use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::State;
 
-/// The largest number of reasons that are told apart.
+/// The largest number of reasons that are listed separately.
 const MOST: usize = 12;
 
 #[derive(Default)]
 pub(super) struct Failures {
     reasons: Vec<Reason>,
-    /// Failures with further reasons.
+    /// Failures for other reasons.
     others: u64,
 }
 

@@ -1,4 +1,4 @@
-//! From what was typed to what is meant.
+//! Interprets the arguments.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -26,13 +26,13 @@ use crate::probe::roots;
 
 pub(super) const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_VERSION"));
 
-/// As many streams as servers allow on a connection, mostly. RFC 9113 §6.5.2.
+/// The number of streams that most servers allow on a connection. RFC 9113 §6.5.2.
 const AT_ONCE: u32 = 100;
 
 pub(super) struct Meaning {
     pub(super) client: Client,
     pub(super) list: Vec<Part>,
-    /// How many queries there are, where that is known.
+    /// How many queries there are, if that is known.
     pub(super) length: Option<u64>,
     pub(super) order: ListOptions,
     pub(super) form: Form,
@@ -107,7 +107,7 @@ impl Meaning {
     }
 }
 
-/// The parts of the list, and its length where nothing but arguments is asked.
+/// The parts of the list, and its length if there are only arguments.
 fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
     let mut parts = Vec::new();
     if let Some(empty) = args.queries.iter().find(|query| !holds_query(query)) {
@@ -117,7 +117,7 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
         parts.push(Part::Words(args.queries.clone()));
     }
     for file in &args.bulk.file {
-        // A pipe is opened once, or whoever writes to it sees it end.
+        // A pipe is opened only once, or its writer would see it end.
         if let Part::File(path) = Part::file(file)
             && !is_pipe(&path)
         {
@@ -145,7 +145,7 @@ pub(super) fn base(
     given: &str,
     wrong: impl Fn(TargetError) -> UsageError,
 ) -> Result<Target, UsageError> {
-    // A base URL ends with a slash, or what is joined to it takes its last part away.
+    // A base URL ends with a slash; otherwise joining would replace its last part.
     let text = if given.ends_with('/') {
         given.to_owned()
     } else {
@@ -167,7 +167,7 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
         (None, Some(server)) => Credentials::from_url(server)?,
         _ => None,
     };
-    // Its password stands in the credentials now, and nowhere else.
+    // From here on, only the credentials hold the password.
     let server = server.map(|server| Target::parse(&server.redacted()));
     let server = server.transpose().map_err(UsageError::Server)?;
     let certified = args.connection.cert.as_ref().and(server.clone());
@@ -187,7 +187,7 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
         early: !args.way.no_early_data,
         credentials,
         certified,
-        // Who asks one question wants to know at once that there is no answer.
+        // A user with one query wants to know at once that there is no answer.
         persistent: !args.bulk.file.is_empty() || args.queries.len() > 1,
         shares: !args.way.no_reuse,
         registries: registries(args)?,
@@ -195,7 +195,7 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
     })
 }
 
-/// Whence IANA's registries are renewed. Who names the server needs none of them.
+/// Where IANA's registries are renewed from. A user who names the server needs none of them.
 fn registries(args: &RdapArgs) -> Result<Option<Target>, UsageError> {
     if args.asking.server.is_some() || args.memory.offline {
         return Ok(None);
@@ -213,7 +213,7 @@ pub(super) fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
     }
 }
 
-/// Where things are remembered, if they are to be.
+/// The directory of the memory, if it is to be used.
 pub(super) fn directory(args: &RdapArgs) -> Option<PathBuf> {
     if args.memory.no_memory || args.way.no_reuse {
         return None;
@@ -236,7 +236,7 @@ pub(super) fn settings(
     });
     let roots = roots(connection.insecure, connection.cacert.clone());
     let tls = Arc::new(Tls::new(roots.clone(), None)?);
-    // Registrars and whoever a redirect leads to are not shown who asks.
+    // Registrars, and servers that a redirect leads to, do not see the user's identity.
     let own = match (&identity, server) {
         (Some(_), Some(server)) => Some((
             server.origin(),
@@ -281,7 +281,7 @@ pub(super) fn settings(
     Ok((settings, tls))
 }
 
-/// Nobody is to be spared: more than one connection carries more than a server allows on one.
+/// No limits are to be kept: several connections carry more than a server allows on one.
 fn is_unlimited(args: &RdapArgs) -> bool {
     args.bulk.rate.iter().any(|rate| rate == "off")
 }

@@ -1,5 +1,5 @@
-//! A pager between text and a terminal, as git has it: what fits on a screen is shown as it is, and
-//! of the rest nothing scrolls away.
+//! A pager between text and a terminal, as in git: text that fits the screen is shown as it is, and
+//! longer text does not scroll away.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -7,19 +7,19 @@ use std::process::{Child, Command, Stdio};
 
 use crate::output::Stream;
 
-/// What `less` does unless the user says otherwise: end if everything fits on the screen, let
-/// colours through, leave the text on the screen.
+/// The options for `less` unless the user sets others: end if everything fits on the screen, pass
+/// colours on, leave the text on the screen.
 const LESS: &str = "FRX";
 
-/// Runs the pager, or `cat` where there is none, so that no text is lost.
+/// Runs the pager, or `cat` if there is none, so that no text is lost.
 const SHELL: &str =
     r#"if command -v "${1%% *}" >/dev/null; then eval "exec $1"; else exec cat; fi"#;
 
 pub(super) struct Pager(Child);
 
 impl Pager {
-    /// Starts `$PAGER`, or else `less`. None if text does not go to a terminal, or if nobody wants
-    /// a pager or there is none.
+    /// Starts `$PAGER`, or else `less`. `None` if text does not go to a terminal, or if no pager is
+    /// wanted or installed.
     pub(super) fn start() -> Option<Self> {
         if !Stream::Out.is_terminal() || std::env::var_os("TERM").is_some_and(|t| t == "dumb") {
             return None;
@@ -54,7 +54,7 @@ impl Pager {
     /// Waits until the reader has finished.
     pub(super) fn wait(mut self) {
         self.0.stdin = None;
-        // There is nothing to do for a pager that failed.
+        // Nothing can be done about a pager that failed.
         let _ = self.0.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! How far a list is, in a line: how fast it goes, and how long it may take.
+//! The progress of a list in a line: how fast it goes, and how long it may take.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_rdap::bulk::scheduler::ListProgress;
 use roundtrip_rdap::client::Client;
 
-/// `length` is that of the list, where it is known before all of it is read.
+/// `length` is the length of the list, if it is known before all of it is read.
 pub(super) fn line(
     tally: ListProgress,
     length: Option<u64>,
@@ -17,7 +17,7 @@ pub(super) fn line(
     let all = length.or(tally.whole.then_some(tally.read));
     let mut line = match all {
         Some(all) => format!("{} of {all}", tally.told),
-        None => format!("{} told, {} read", tally.told, tally.read),
+        None => format!("{} done, {} read", tally.told, tally.read),
     };
     // Writing to a string cannot fail.
     let _ = write!(line, " · {rate:.0}/s · {} servers", tally.lanes);

@@ -1,4 +1,4 @@
-//! `--check-server`: asks a server, and tells what violates the standards.
+//! `--check-server`: queries a server, and reports what violates the standards.
 
 use std::time::SystemTime;
 
@@ -69,7 +69,7 @@ pub(super) async fn check(args: &RdapArgs, given: &str) -> Outcome {
     }
 }
 
-/// What the server is said to know, as paths or URLs.
+/// The objects that the server should know, as paths or URLs.
 fn objects(args: &RdapArgs) -> Result<Vec<String>, String> {
     let queries = args.queries.iter().map(|text| {
         let query = Query::parse(text, args.asking.kind).map_err(|e| e.to_string())?;
@@ -79,7 +79,7 @@ fn objects(args: &RdapArgs) -> Result<Vec<String>, String> {
     queries.collect()
 }
 
-/// How to connect: nothing is resumed and nothing remembered, as for any client that comes new.
+/// How to connect: nothing is resumed and nothing remembered, as for any new client.
 fn settings(args: &RdapArgs) -> Result<Settings, UsageError> {
     let (settings, _) = meaning::settings(args, &Tokens::default(), None)?;
     let mut settings = settings.without_reuse();

@@ -1,5 +1,5 @@
-//! Where results go: standard output, a file, or a file with a journal, with which an interrupted
-//! run goes on.
+//! Where results go: standard output, a file, or a file with a journal that lets an interrupted run
+//! continue.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(super) struct Sink {
     /// An answer violates a requirement.
     violated: bool,
     out: Out,
-    /// What stands before the first result.
+    /// The text before the first result.
     header: String,
     told: u64,
     /// Between the text and a terminal.
@@ -48,7 +48,7 @@ enum Out {
 struct Paths {
     output: PathBuf,
     journal: PathBuf,
-    /// The journal of a list that was worked off, except where servers failed.
+    /// The journal of a list that was completed except where servers failed.
     failed: PathBuf,
 }
 
@@ -72,7 +72,9 @@ pub(super) enum SinkError {
     NoList,
     #[error("--resume: an output that can be cut back is needed, as -o FILE")]
     NoOutput,
-    #[error("{0} was left unfinished by an earlier run\ngo on with --resume, or remove it and {1}")]
+    #[error(
+        "{0} was left unfinished by an earlier run\ncontinue with --resume, or remove it and {1}"
+    )]
     Unfinished(PathBuf, PathBuf),
 }
 
@@ -100,14 +102,14 @@ impl Sink {
             },
             told: u64::from(begun),
             pager: None,
-            // A list tells its progress meanwhile.
+            // A list shows its progress instead.
             pages: shown && form.is_text() && args.bulk.file.is_empty() && !args.output.no_pager,
             failed: Vec::new(),
             count_failed: 0,
         })
     }
 
-    /// Has an earlier run told it already?
+    /// Whether an earlier run has already printed it.
     pub(super) fn was_told(&self, place: u64) -> bool {
         matches!(&self.out, Out::Journalled(journal, _) if journal.is_finished(place))
     }
@@ -157,15 +159,14 @@ impl Sink {
             }
             Out::Journalled(journal, _) => {
                 journal.finish(place, &result)?;
-                // Whoever is killed now has told what it asked.
+                // If the process is killed now, everything that was asked has been printed.
                 journal.flush()?;
             }
         }
         Ok(())
     }
 
-    /// What is held back is written; the journal of a list that was told to its end is not needed
-    /// any more.
+    /// Writes the results that were held back; the journal of a completed list is no longer needed.
     pub(super) fn finish(&mut self, whole: bool) -> Result<(), SinkError> {
         if let Out::Journalled(journal, paths) = &mut self.out {
             journal.flush()?;
@@ -182,7 +183,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Text behind the results.
+    /// Text after the results.
     pub(super) fn print(&mut self, text: &[u8]) {
         if self.pages && self.pager.is_none() {
             self.pager = Pager::start();
@@ -194,18 +195,18 @@ impl Sink {
         }
     }
 
-    /// The pager, whose reader is to be waited for.
+    /// The pager, whose reader must be waited for.
     pub(super) fn pager(&mut self) -> Option<Pager> {
         self.pager.take()
     }
 
-    /// Whether the result is told after all others: a server failed, and no order is asked for.
+    /// Whether the result is printed after all others: a server failed, and no order is requested.
     fn puts_off(&self, found: &Outcome) -> bool {
         let is_journalled = matches!(self.out, Out::Journalled(..));
         is_journalled && !self.ordered && found.failed_at_a_server()
     }
 
-    /// Was a violation of a requirement told?
+    /// Whether a violation of a requirement was printed.
     pub(super) fn has_violations(&self) -> bool {
         self.violated
     }
@@ -229,7 +230,7 @@ impl Sink {
         };
         let (done, output) = (journal.finished(), paths.output.display());
         Some(format!(
-            "{done} results are in {output}; the same command with --resume goes on from there"
+            "{done} results are in {output}; the same command with --resume continues there"
         ))
     }
 }
@@ -266,7 +267,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         if paths.journal.exists() {
             return Err(SinkError::Unfinished(paths.output, paths.journal));
         }
-        // As without a journal: what was there before is not of this run.
+        // As without a journal: the previous content does not belong to this run.
         File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         remove_if_there(&paths.failed)?;
     } else if !paths.journal.exists() && paths.failed.exists() {
@@ -277,7 +278,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     Ok(Out::Journalled(Box::new(journal), paths))
 }
 
-/// With its cause, which says more than the rest.
+/// With its cause, which is the most informative part.
 fn whole(error: &JournalError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -285,7 +286,7 @@ fn whole(error: &JournalError) -> String {
     }
 }
 
-/// A form in words that are the same in every run.
+/// A form, described in words that are the same in every run.
 fn shape(form: &Form) -> String {
     let names = |columns: &[Column]| {
         let names: Vec<String> = columns.iter().map(Column::name).collect();
@@ -316,7 +317,7 @@ fn remove_if_there(path: &Path) -> Result<(), SinkError> {
     }
 }
 
-/// The list, and whatever decides what is asked of whom and how it is told.
+/// The list, and all settings that affect the queries and the output.
 fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
     let mut list: Box<dyn io::Read> = Box::new(io::empty());
     let mut file_read = PathBuf::new();

@@ -86,8 +86,8 @@ pub(super) fn line(source: &Source) -> String {
     line
 }
 
-/// From the start of the program, its flags read, to the last answer told: what all of them took
-/// together.
+/// From the start of the program, after parsing its flags, to the last printed answer: the time of
+/// all lookups together.
 pub(super) fn total(lookups: u64, took: Duration) -> String {
     let unit = if lookups == 1 { "lookup" } else { "lookups" };
     format!("{lookups} {unit} in {:.1} ms", ms(took))

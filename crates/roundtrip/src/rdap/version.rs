@@ -1,4 +1,4 @@
-//! `roundtrip rdap --version`: ours, and how old what we know of the registries is.
+//! `roundtrip rdap --version`: our version, and the age of the known registries.
 
 use roundtrip_fetch::memory::Memory;
 use roundtrip_rdap::bootstrap::{Bootstrap, Registry};
@@ -10,7 +10,7 @@ use crate::output::{Outcome, Stream};
 
 pub(super) fn show(args: &RdapArgs) -> Outcome {
     let directory = meaning::directory(args);
-    // Who only looks makes nothing.
+    // `--version` only looks, so it creates nothing.
     let there = directory.as_ref().is_some_and(|path| path.is_dir());
     let memory = if there {
         meaning::memory(args)

@@ -19,7 +19,7 @@ pub(super) enum Captures {
 }
 
 impl Captures {
-    /// Reads on, and gives the trace what was read. Returns whether there may be more.
+    /// Reads the next piece into the trace. Returns whether there may be more.
     pub(super) fn read(&mut self, trace: &mut Trace) -> io::Result<bool> {
         match self {
             Self::One(source) => source.read(&mut |item| trace.take(item)),
@@ -99,12 +99,12 @@ impl Pair {
     }
 }
 
-/// A capture of which the next packets wait for their turn.
+/// A capture whose next packets wait for their turn.
 struct Queue {
     source: Source,
     items: VecDeque<Owned>,
     is_over: bool,
-    /// Packets that were taken out.
+    /// The number of packets that were taken out.
     frame: u64,
 }
 
@@ -139,7 +139,7 @@ impl Queue {
         more.map(drop)
     }
 
-    /// The time of what comes next; 0 for secrets, and for packets without a time.
+    /// The time of the next item; 0 for secrets, and for packets without a time.
     fn front(&self) -> Option<u64> {
         self.items.front().map(|item| match item {
             Owned::Packet(packet) => packet.time.unwrap_or(0),
@@ -151,13 +151,13 @@ impl Queue {
 fn owned(packet: Captured<'_>) -> Captured<'static> {
     Captured {
         data: Cow::Owned(packet.data.into_owned()),
-        // They say nothing that is read.
+        // The comments are not used.
         comments: Vec::new(),
         ..packet
     }
 }
 
-/// How two captures belong together; `None` if they have too few packets in common.
+/// How two captures relate; `None` if they have too few packets in common.
 pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Option<Relation>> {
     for (n, file) in files.into_iter().enumerate() {
         let mut source = Source::open(file)?;
@@ -166,7 +166,7 @@ pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Optio
                 clocks.note(n, &packet);
             }
         };
-        // Where it breaks off is said when it is read again.
+        // If it breaks off, the second reading reports it.
         while matches!(source.read(&mut note), Ok(true)) {}
     }
     Ok(clocks.relation())

@@ -1,4 +1,4 @@
-//! `--write`: the frames of what is shown, in a capture of their own, with comments.
+//! `--write`: the frames of what is shown, in a separate capture, with comments.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -12,8 +12,8 @@ use roundtrip_wire::pcapng::{Captured, Interface, Section, Writer};
 use super::source::Source;
 
 /// Reads the capture again, and writes what belongs to the cut. Returns how many frames that were.
-/// Of the secrets in these key logs, and in the capture itself, those of its connections are
-/// written.
+/// Of the secrets in these key logs and in the capture itself, only those of the cut's connections
+/// are written.
 pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> io::Result<u64> {
     if same(from, to) {
         let error = "it is the capture that is read";
@@ -44,7 +44,7 @@ pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> i
         if let Some(error) = trouble.take() {
             return Err(error);
         }
-        // Where it breaks off was said when it was read for the first time.
+        // If it breaks off, the first reading has reported it.
         if !matches!(more, Ok(true)) {
             into.file.flush()?;
             return Ok(count);

@@ -1,4 +1,4 @@
-//! The conversations of a capture that may be shown, within a bound: the slowest stay.
+//! The conversations of a capture that may be shown, within a bound: the slowest are kept.
 
 use std::mem::size_of;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::Exchange;
 use roundtrip_trace::{Conversation, Step};
 
-/// In bytes: about what an exchange holds with its events and texts, and the text of a step.
+/// In bytes: roughly what an exchange holds with its events and texts, and the text of a step.
 const PER_EXCHANGE: usize = size_of::<Exchange>() + (4 << 10);
 const PER_STEP: usize = size_of::<Step>() + 48;
 
@@ -18,7 +18,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Within so many bytes, about.
+    /// `room` is the approximate limit in bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -48,7 +48,7 @@ impl Kept {
         }
     }
 
-    /// In the order in which they began, and how many exchanges are missing among them.
+    /// Returns them in the order in which they began, and how many of their exchanges are missing.
     pub(super) fn end(mut self) -> (Vec<Conversation>, u64) {
         self.all.sort_by_key(|conversation| conversation.number);
         (self.all, self.left_out)

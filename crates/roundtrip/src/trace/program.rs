@@ -1,5 +1,5 @@
-//! `roundtrip trace -- COMMAND`: a program runs as it always does, and its exchanges are explained
-//! when it is over.
+//! `roundtrip trace -- COMMAND`: runs a program as usual, and explains its exchanges when it is
+//! over.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use crate::output::{Outcome, Stream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 
-/// Exchanges that a page shows.
+/// How many exchanges a page shows.
 const ON_PAGE: usize = 200;
 /// Exchanges beyond these are counted in the ranking and not kept.
 const MAX_KEPT: usize = 10_000;
 
-/// What the tap hands over while the program runs.
+/// What the tap passes on while the program runs.
 #[derive(Default)]
 struct Collected {
     kept: Vec<Exchange>,
@@ -50,7 +50,7 @@ pub(super) fn run(args: &TraceArgs) -> Outcome {
     let sight = tap.finish();
     let (code, sight) = match (ended, sight) {
         (Ok(code), Ok(sight)) => (code, sight),
-        // A program that gave up because of the tap says why with the tap's words.
+        // If the tap made the program fail, the tap's error gives the reason.
         (_, Err(error)) => return failed(&error),
         (Err(Trouble::NotRun { code, why }), _) => {
             say(&why);
@@ -102,12 +102,12 @@ impl Collects {
     }
 }
 
-/// One result a line, as soon as it is known.
+/// One result a line, as soon as it is complete.
 struct Lines(Option<Mutex<std::fs::File>>);
 
 impl Lines {
     fn new(args: &TraceArgs) -> Self {
-        // Whether it can be written was asked before.
+        // Whether it can be written was checked before.
         let file = args.output.as_ref();
         let file = file.and_then(|file| std::fs::File::create(file).ok());
         Self(file.map(Mutex::new))
@@ -128,7 +128,7 @@ impl Lines {
     }
 }
 
-/// What the program did, as far as it was seen.
+/// What was seen of the program.
 struct Seen<'a> {
     args: &'a TraceArgs,
     code: u8,
@@ -163,7 +163,7 @@ impl Seen<'_> {
         Ok(())
     }
 
-    /// Like `trace` of a file; `tap` stands where `capture` stands there.
+    /// Like the document of a file's `trace`, with `tap` in place of `capture`.
     fn document(&self, all: &[Exchange]) -> Value {
         let command = self.args.command.iter();
         let command: Vec<_> = command.map(|word| word.to_string_lossy()).collect();

@@ -1,4 +1,4 @@
-//! Where a capture comes from: a file or a pipe, as it is or compressed.
+//! Where a capture comes from: a file or a pipe, plain or compressed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -10,9 +10,9 @@ use std::time::Duration;
 use flate2::bufread::MultiGzDecoder;
 use roundtrip_wire::capture::{CaptureReader, Item};
 
-/// In bytes: what is read at once.
+/// In bytes: how much is read at once.
 const PIECE: usize = 1 << 20;
-/// In bytes: what tells a capture from a log.
+/// In bytes: enough to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -46,7 +46,7 @@ impl Source {
             Box::new(front)
         };
         Ok(Self {
-            // What is read in large pieces passes by.
+            // Large reads bypass this buffer.
             from: BufReader::with_capacity(FRONT, from),
             reader: CaptureReader::new(),
             read,
@@ -54,13 +54,13 @@ impl Source {
         })
     }
 
-    /// Whether it begins like a capture, or like nothing that is known: not like a log.
+    /// Whether it begins like a capture, or like no known format: in any case not like a log.
     pub(super) fn is_capture(&mut self) -> io::Result<bool> {
         let front = self.from.fill_buf()?;
         Ok(CaptureReader::recognises(front) || !begins_like_text(front))
     }
 
-    /// All of it, up to a limit.
+    /// The whole content, up to a limit.
     pub(super) fn whole(mut self, limit: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.from.by_ref().take(limit + 1).read_to_end(&mut bytes)?;
@@ -71,8 +71,8 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Reads one piece, and hands on its packets and secrets in their order. Returns whether there
-    /// may be more.
+    /// Reads one piece, and passes its packets and secrets on in order. Returns whether there may
+    /// be more.
     pub(super) fn read(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
         let count = match self.from.read(self.reader.room(PIECE)) {
             Ok(count) => count,
@@ -97,7 +97,7 @@ impl Source {
         self.reader.left_over()
     }
 
-    /// How far it is, and how long the rest may take.
+    /// How far the reading is, and how long the rest may take.
     pub(super) fn progress(&self, packets: u64, took: Duration) -> String {
         let read = self.read.load(Ordering::Relaxed);
         let Some(length) = self.length.filter(|length| *length > 0) else {
@@ -112,7 +112,7 @@ impl Source {
     }
 }
 
-/// RFC 7464: the records of a sequence of JSON begin with this.
+/// RFC 7464: each record of a JSON text sequence begins with this.
 const RECORD: u8 = 0x1e;
 
 fn begins_like_text(front: &[u8]) -> bool {
@@ -121,7 +121,7 @@ fn begins_like_text(front: &[u8]) -> bool {
     !front.is_empty() && front.iter().all(is_text)
 }
 
-/// Counts what was read of the file itself.
+/// Counts the bytes that were read from the file itself.
 struct Counting {
     from: Box<dyn Read>,
     read: Arc<AtomicU64>,

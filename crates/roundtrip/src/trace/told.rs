@@ -1,4 +1,4 @@
-//! Logs that programs wrote of their own requests, in the place of a capture.
+//! Logs that programs wrote about their own requests, given instead of a capture.
 
 use roundtrip_trace::told::{Log, json, page, text};
 

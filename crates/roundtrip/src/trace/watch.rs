@@ -1,5 +1,5 @@
-//! `roundtrip trace --watch`: connections of processes that run already, as a table that is drawn
-//! over itself on a terminal, and as one JSON object a line elsewhere.
+//! `roundtrip trace --watch`: connections of processes that are already running, as a table that is
+//! redrawn in place on a terminal, and as one JSON object a line elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cli::TraceArgs;
 use crate::output::{Outcome, Stream, failed, over};
 
-/// A wait is cut into pieces of this length, so that Ctrl-C ends it at once.
+/// A wait is split into pieces of this length, so that Ctrl-C ends it at once.
 const PIECE: Duration = Duration::from_millis(20);
 const INDENT: usize = 0;
 
@@ -63,7 +63,7 @@ fn named(watched: Watched) -> String {
 
 struct Screen<'a> {
     args: &'a TraceArgs,
-    /// The last table, where it can be drawn over.
+    /// The last table, if it can be redrawn in place.
     last: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The backend of these tests: a page that tries things out, an echo that says what gate made of a
-//! request, an event stream whose next event waits until somebody has seen the last one.
+//! The backend of these tests: a page that tries things out, an echo that shows what gate made of a
+//! request, and an event stream that sends the next event once the last one was seen.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::scene::PATIENCE;
 
-/// Its picture is there once the script is through: until then the page is not loaded.
+/// Its picture arrives once the script is done: until then the page is not loaded.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>gate</title><link rel="icon" href="data:,"></head>
 <body><pre></pre><img src="/hold"><script>
 const post = (path, body) => fetch(path, { method: "POST", body });
@@ -35,10 +35,10 @@ run().catch(error => "failed: " + error).then(said => {
 });
 </script></body></html>"#;
 
-/// What requests of different connections tell each other.
+/// The state that requests of different connections share.
 #[derive(Default)]
 struct Stage {
-    /// Events that were seen, and whether the script is through.
+    /// The number of events that were seen, and whether the script is done.
     said: Mutex<(u32, bool)>,
     changed: Condvar,
 }
@@ -65,7 +65,7 @@ struct Request {
     body: String,
 }
 
-/// With the page comes this cookie.
+/// The page sets this cookie.
 pub(crate) fn serve(listener: TcpListener, cookie: &str) {
     let stage = Arc::new(Stage::default());
     let page =

@@ -1,5 +1,5 @@
-//! Chromium: it loads a page that posts, and reads an event stream, with the session that came with
-//! the page.
+//! Chromium: it loads a page that posts, and reads an event stream, with the session of the page's
+//! cookie.
 
 use crate::scene::{LOGIN, Scene, words};
 use crate::skip;

@@ -1,5 +1,5 @@
-//! gate before clients of others: a browser, curl, h2load, and a QUIC of other makers. What is
-//! asserted is what they say and what gate counts. gate's own tests have clients of ours.
+//! gate with other people's clients: a browser, curl, h2load, and QUIC of other makers. The tests
+//! assert what they report and what gate counts. gate's own tests use our clients.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ mod scene;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 
-/// Said where a client is missing that `scripts/install-test-tools` does not install.
+/// Printed if a client is missing that `scripts/install-test-tools` does not install.
 fn not_run(test: &str, why: &str) {
     eprintln!("NOT RUN: {test}: {}", why.trim());
 }

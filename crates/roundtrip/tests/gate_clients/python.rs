@@ -1,5 +1,5 @@
-//! aioquic, an HTTP/3 of another family than ours: a plain connection, and one whose requests come
-//! as early data.
+//! aioquic, an HTTP/3 that shares nothing with ours: a plain connection, and one whose requests
+//! come as early data.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::not_run;
 use crate::scene::{LOGIN, Scene, eventually, words};
 
-/// What the script says where its peer is not installed.
+/// The exit code of the script if its peer is not installed.
 const MISSING: i32 = 77;
 
 #[test]
 fn aioquic_gets_and_posts_early_and_late() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // No test fetches anything.
+    // Tests never download anything.
     let installed = Command::new(root.join("../../scripts/install-aioquic"))
         .env("NO_INSTALL", "1")
         .output()
@@ -42,24 +42,24 @@ fn aioquic_gets_and_posts_early_and_late() {
     let expected = json!({
         "get": answer("late", ""),
         "post": answer("late", &"x".repeat(50_000)),
-        // Before the handshake was over, which the other had to wait for.
+        // Before the handshake was over, which the other request had to wait for.
         "early_get": answer("early", ""),
         "post_waited": true,
         "early_post": answer("late", "hi"),
-        // The same session once more is not taken, nor is anything that comes with it.
+        // Neither the same session again nor the data with it is accepted.
         "replay": null,
     });
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(said.get(name), Some(value), "{name}");
     }
-    // Sessions that did not get into the store in time take another first connection.
+    // Sessions that did not get into the store in time need another first connection.
     let connections = said["connections"].as_u64().unwrap();
     scene.has_served("h3", connections * 2 + 2);
     assert_eq!(scene.counted("early_requests", &["fate=\"passed\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"held\""]), 1);
     assert_eq!(scene.counted("early_requests", &["fate=\"again\""]), 0);
     assert_eq!(scene.counted("tls_handshakes", &["kind=\"early\""]), 1);
-    // Once a second.
+    // The counter changes once a second.
     let taken = || scene.counted("single_use_sessions", &["fate=\"taken\""]);
     assert!(eventually(|| taken() > 0) && taken() == 1, "{}", taken());
 }

@@ -1,5 +1,5 @@
-//! A gate with a certificate and a session, before the backend of these tests; what it counts; and
-//! how clients are started.
+//! A gate with a certificate and a session, in front of the backend of these tests; its counters;
+//! and how clients are started.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -92,8 +92,8 @@ impl Scene {
         path
     }
 
-    /// A client, which may write here and nowhere else, and which ends in any case. `None` where it
-    /// is not installed.
+    /// A client, which may write here and nowhere else, and which is always ended. `None` if it is
+    /// not installed.
     pub(crate) fn client(&self, program: &str, tune: impl FnOnce(&mut Command)) -> Option<Output> {
         let mut command = Command::new("timeout");
         command
@@ -104,8 +104,7 @@ impl Scene {
             .stdin(Stdio::null());
         tune(&mut command);
         let output = command.output().unwrap();
-        // Not there, or, where folders of the path are closed to us, perhaps in one of them.
-        // timeout(1).
+        // It is not there, or it may be in a folder of the path that is closed to us. timeout(1).
         let is_absent = matches!(output.status.code(), Some(126 | 127));
         (!is_absent).then_some(output)
     }
@@ -121,8 +120,8 @@ impl Scene {
             .sum()
     }
 
-    /// So many exchanges in all, each by this protocol and with a 2xx, and none that a client
-    /// cannot be content with. An exchange is entered once its answer has left.
+    /// Asserts that there were this many exchanges in all, each by this protocol and with a 2xx,
+    /// and none that failed. An exchange is counted once its answer has left.
     #[track_caller]
     pub(crate) fn has_served(&self, protocol: &str, requests: u64) {
         let protocol = format!("protocol=\"{protocol}\"");
@@ -164,14 +163,14 @@ pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// All that a client said, for whoever has to find out why.
+/// All output of a client, to explain a failure.
 pub(crate) fn words(output: &Output) -> String {
     let said = [output.stdout.as_slice(), &output.stderr].concat();
     format!("{}\n{}", output.status, String::from_utf8_lossy(&said))
 }
 
-/// Only below `/mine` is a session wanted. The page's picture is late by intent, on a slow machine
-/// by minutes.
+/// Only paths below `/mine` need a session. The page's picture is late on purpose, on a slow
+/// machine by minutes.
 fn config(folder: &TempDir, backend: &str, tls: &str) -> String {
     let at = |name: &str| folder.path().join(name).display().to_string();
     format!(
@@ -190,7 +189,7 @@ fn config(folder: &TempDir, backend: &str, tls: &str) -> String {
     )
 }
 
-/// Vouches for itself; the hash of its key.
+/// Creates a self-signed certificate and returns the hash of its key.
 fn certificate(folder: &TempDir) -> String {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();

@@ -1,4 +1,4 @@
-//! The secrets of a gate and of its users, and how they are found in whatever disguise.
+//! The secrets of a gate and of its users, and how they are found in every encoding.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ impl Canaries {
         let canary = |what: &str| format!("canary-{what}-nobody-may-say-this");
         Self {
             signing: canary("signing-key").repeat(2),
-            // As long as a key of AES-256 is.
+            // As long as a key of AES-256.
             seal: "canary-seal-0123456789-abcdefghi".into(),
             redis: canary("redis"),
             password: canary("password"),
@@ -34,7 +34,7 @@ impl Canaries {
     pub(crate) fn and(mut self, fields: &[&str]) -> Self {
         for field in fields {
             let (_, value) = field.trim().split_once(": ").unwrap();
-            // How tokens begin is no secret.
+            // The beginning of a token is not a secret.
             self.more.push(value[value.len() - 60..].into());
         }
         self
@@ -75,10 +75,10 @@ impl Canaries {
     }
 }
 
-/// Enough of a secret to know it by: its beginning as it is and in hex, and in base64 wherever it
-/// begins.
+/// Enough of a secret to recognise it: its beginning, as it is, in hex, and in base64 at any
+/// alignment.
 fn disguises(secret: &str) -> Vec<String> {
-    // A part of a secret is one, too; but all canaries begin alike.
+    // A part of a secret is also secret; but all canaries begin alike.
     let part = &secret.as_bytes()[..secret.len().min(24)];
     let mut all = vec![String::from_utf8(part.to_vec()).unwrap(), hex(part)];
     for skipped in 0..3 {

@@ -1,6 +1,6 @@
-//! No secret is in anything that a gate says: the real binary with every output on, and a canary in
-//! every place that holds a secret. What is said is looked through for the canaries as they are, in
-//! base64 and in hex.
+//! No output of a gate contains a secret: the real binary runs with every output on, and with a
+//! canary in every place that holds a secret. The output is searched for the canaries as they are,
+//! in base64 and in hex.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -30,7 +30,7 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     let spoilt = place.token(&file, "spoilt", "--bearer");
     let canaries = canaries.and(&[&token, &cookie]);
 
-    // Of what was put in its owner may ask; and hears the names, for that is what is asked for.
+    // The owner may ask for what was stored; and sees the names, because those were asked for.
     let names = canaries.without_sid();
     place.put(&file, &canaries).free_of(&canaries);
     for arguments in [
@@ -54,7 +54,8 @@ fn no_secret_is_in_anything_that_a_gate_says() {
         canaries.are_not_in(what, said.as_bytes());
     }
     place.stop_redis();
-    // A session that nobody has asked for yet: 503, and what is said of the store meanwhile.
+    // A session that nobody has asked for yet: 503, and what is reported about the store at that
+    // time.
     let unknown = place.token(&file, "unknown", "--bearer");
     let down = ask(
         &gate.http,
@@ -73,7 +74,7 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     canaries.are_not_in("the command line", &gate.command_line());
     gate.signal("TERM");
     let (out, err) = gate.end();
-    // Else there was nothing to look through.
+    // Otherwise there was nothing to search.
     assert!(out.matches("\"path\":\"/told\"").count() >= 4, "{out}");
     assert!(err.contains("gate.toml"), "{err}");
     assert!(err.contains(" DEBUG gate::accept::thread: an exchange ended client=127.0.0.1 id="));
@@ -86,7 +87,7 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     canaries.are_not_in("standard error", err.as_bytes());
 }
 
-/// All kinds of answers, and what the admin says after them.
+/// All kinds of answers, and what the admin page says after them.
 fn requests(
     gate: &Running,
     canaries: &Canaries,
@@ -160,7 +161,7 @@ fn requests(
     told
 }
 
-/// Files in which a secret stands where it has no business, or where it is no good.
+/// Files with a secret in a wrong place, or with an unusable one.
 fn faulty(place: &Place, canaries: &Canaries) -> Vec<String> {
     let Canaries {
         password,

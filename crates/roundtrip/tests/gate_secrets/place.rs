@@ -1,4 +1,4 @@
-//! Where a gate with canaries runs: its files, its Redis, its backend, and all that it says.
+//! Where a gate with canaries runs: its files, its Redis, its backend, and all its output.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,7 +37,7 @@ impl Said {
 }
 
 impl Place {
-    /// `None` where there is no redis-server.
+    /// `None` if there is no redis-server.
     pub(crate) fn new(canaries: &Canaries) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let settings = format!(
@@ -126,7 +126,7 @@ impl Place {
         let login = format!("user:{}", canaries.password);
         let put = put.env("LOGIN", &login).output().unwrap();
         assert!(put.status.success(), "{put:?}");
-        // The name that is a secret came from elsewhere.
+        // The secret name is imported.
         let mut import = self.command(&["session", "import", "-"], file);
         let mut import = import
             .stdin(Stdio::piped())
@@ -153,7 +153,7 @@ impl Place {
         Said(import)
     }
 
-    /// The field that carries it.
+    /// The header field that carries it.
     pub(crate) fn token(&self, file: &str, sid: &str, worn: &str) -> String {
         let written = self
             .gate(&["token", "--sub", "u", "--sid", sid, worn], file)
@@ -188,7 +188,7 @@ impl Drop for Place {
     }
 }
 
-/// A gate that writes all that it says into files.
+/// A gate that writes all its output into files.
 pub(crate) struct Running {
     child: Child,
     out: PathBuf,
@@ -241,7 +241,7 @@ impl Running {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for so many lines that begin like this.
+    /// Waits for this many lines that begin like this.
     pub(crate) fn says(&self, times: usize, beginning: &str) {
         let began = Instant::now();
         while self
@@ -260,7 +260,7 @@ impl Running {
         fs::read(format!("/proc/{}/cmdline", self.child.id())).unwrap()
     }
 
-    /// Waits for its end: all that it wrote.
+    /// Waits for its end and returns all that it wrote.
     pub(crate) fn end(mut self) -> (String, String) {
         assert!(self.child.wait().unwrap().success());
         (fs::read_to_string(&self.out).unwrap(), self.read())
@@ -274,7 +274,7 @@ impl Drop for Running {
     }
 }
 
-/// It answers each request without saying what it was.
+/// It answers each request without repeating any of it.
 pub(crate) fn backend() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -299,7 +299,7 @@ pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {
     let request = format!("{head}Connection: close\r\n\r\n{body}");
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
-    // A reset is an end, too.
+    // A reset also ends it.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }

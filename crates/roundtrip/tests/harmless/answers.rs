@@ -1,4 +1,4 @@
-//! What servers say: probe, compare and rdap.
+//! What servers send: probe, compare and rdap.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{User, assert_harmless, assert_inert, sent, text, typed};
 
-/// A server that says the same on each connection, and closes it. Its thread ends with the test's
+/// A server that sends the same on each connection, and closes it. Its thread ends with the test's
 /// process.
 fn server(answer: impl AsRef<[u8]>) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -27,7 +27,7 @@ fn serve(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     let _ = stream.read(&mut request)?;
     stream.write_all(answer)?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    // Not closed before the client has: a reset would overtake the answer.
+    // It waits for the client to close: a reset would overtake the answer.
     while stream.read(&mut request)? > 0 {}
     Ok(())
 }
@@ -118,7 +118,7 @@ fn what_compare_was_told() {
     assert_inert(&std::fs::read_to_string(page).unwrap());
 }
 
-/// A text of JSON that holds all of it, and halves of surrogate pairs.
+/// A JSON text that holds all of it, and halves of surrogate pairs.
 fn in_json() -> String {
     let text = serde_json::to_string(&typed()).unwrap();
     text.replacen('<', "<\\ud83d\\udc00 \\u202e", 1)

@@ -1,4 +1,4 @@
-//! What files say, that others wrote: reports for diff, images for doctor, experiments for lab.
+//! The content of other people's files: reports for diff, images for doctor, experiments for lab.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn reports_that_are_compared() {
     }
 }
 
-/// Doctor puts a question mark for what acts.
+/// Doctor replaces characters that act with a question mark.
 #[test]
 fn images_that_are_examined() {
     let user = User::new();

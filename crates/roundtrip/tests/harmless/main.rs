@@ -1,6 +1,6 @@
-//! Text from outside does nothing to the terminal that it is shown on, whichever verb shows it:
-//! controls, direction marks, invisible characters and tags are escaped, in text, on pages and in
-//! what is said of errors.
+//! Text from outside does nothing to the terminal that shows it, whichever verb shows it: controls,
+//! direction marks, invisible characters and tags are escaped, in text, on pages and in error
+//! messages.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -54,7 +54,7 @@ impl User {
         self.command(arguments).output().unwrap()
     }
 
-    /// The same on a terminal; none where there is no script(1).
+    /// The same on a terminal; `None` if there is no script(1).
     fn on_a_terminal(&self, test: &str, arguments: &[&str]) -> Option<String> {
         let quoted = |word: &&str| format!("'{}'", word.replace('\'', r"'\''"));
         let words: Vec<String> = arguments.iter().map(quoted).collect();
@@ -84,8 +84,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Each character that acts on a terminal, and one that does not at either end. `without` leaves
-/// out what cannot be there: a byte of zero in an argument, controls in a field of HTTP.
+/// Each character that acts on a terminal, between two that do not. `without` leaves out what
+/// cannot occur: a zero byte in an argument, controls in an HTTP field.
 fn hostile(without: impl Fn(char) -> bool) -> String {
     let every = (0..=0xe_007f).filter_map(char::from_u32);
     let acting = every.filter(|c| acts(*c) && !without(*c));
@@ -96,12 +96,12 @@ fn typed() -> String {
     hostile(|c| c == '\0')
 }
 
-/// What HTTP lets a server send in a field: no control of ASCII's.
+/// What HTTP lets a server send in a field: no ASCII control.
 fn sent() -> String {
     hostile(|c| c.is_ascii())
 }
 
-/// Nothing of it acts, and something of it is there.
+/// Asserts that none of it acts, and that some of it is present.
 #[track_caller]
 fn assert_harmless(said: &str) {
     assert_inert(said);

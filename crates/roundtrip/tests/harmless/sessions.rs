@@ -1,11 +1,11 @@
-//! Gate: names of sessions and users, and what is told of configurations.
+//! Gate: names of sessions and users, and messages about configurations.
 
 use std::io::Write;
 use std::process::Stdio;
 
 use crate::{User, assert_harmless, assert_inert, hostile, text};
 
-/// Names of sessions have no controls; all else they may have.
+/// Names of sessions have no controls; anything else is allowed.
 fn session_name() -> String {
     // A name has at most 256 bytes.
     hostile(|c| c.is_control() || ('\u{e0002}'..'\u{e0020}').contains(&c) || c > '\u{e0024}')

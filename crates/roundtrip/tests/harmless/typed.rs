@@ -1,4 +1,4 @@
-//! What was typed, and is cited where it is wrong: scripts type what others chose.
+//! Arguments that error messages quote: scripts pass text that others chose.
 
 use crate::{User, assert_inert, text, typed};
 
@@ -7,7 +7,7 @@ fn wrong_usage_is_cited_without_harm() {
     let user = User::new();
     let word = typed();
     let word = word.as_str();
-    // Below what is no directory nobody can make anything.
+    // Nothing can be created below a path that is not a directory.
     let (nowhere, url) = (format!("/dev/null/{word}"), format!("http://{word}/"));
     let (nowhere, url) = (nowhere.as_str(), url.as_str());
     let unclosed = format!("%{{{word}");
@@ -91,6 +91,6 @@ fn wrong_usage_is_cited_without_harm() {
         assert!(!said.status.success(), "{words:?}: {out}{err}");
         cited += usize::from(err.contains("\\u{202e}"));
     }
-    // Not all cite it, and clap leaves out what follows an escape.
+    // Not all messages quote it, and clap leaves out what follows an escape.
     assert!(cited > 20, "{cited}");
 }

@@ -1,10 +1,10 @@
-//! However it ends, nothing is left: no process at either end, no keeper, hence no namespace and no
-//! interface.
+//! However it ends, nothing is left: no process at either end, no keeper, and so no namespace and
+//! no interface.
 
 use crate::run::{Running, inhabitants, is_keeper, keepers_of, path, said, wait_until};
 
-/// A command that leaves a daemon behind, at both ends, tells both networks and then does this,
-/// having done that first.
+/// A command that leaves a daemon behind at both ends, prints both networks, and then runs `then`,
+/// after it ran `first`.
 fn with_daemons(first: &str, then: &str) -> Running {
     let serve = "setsid sleep 1000 & readlink /proc/self/ns/net > \"$FAR\"; exec sleep 1000";
     let near =
@@ -21,7 +21,7 @@ fn with_daemons(first: &str, then: &str) -> Running {
     );
     command.env("FAR", file.path());
     let running = Running::start(command);
-    // It is read by then.
+    // It has been read by then.
     file.keep().unwrap();
     running
 }
@@ -82,7 +82,7 @@ fn sigkill_ends_it_all() {
     wait_until("the keeper is gone", || !is_keeper(&keepers[0]));
 }
 
-/// What the host asks through is not there.
+/// The host's proxies cannot be reached.
 #[test]
 fn the_host_s_proxies_are_left_behind() {
     let mut command = path(&[], &["sh", "-c", "echo \"[$https_proxy$ALL_PROXY]\""]);

@@ -1,4 +1,4 @@
-//! Exit codes, and what is said when something is wrong: one or two lines, on standard error.
+//! Exit codes, and error messages: one or two lines on standard error.
 
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ fn standard_output_is_the_command_s_alone() {
         said.out.starts_with("near\n") && !said.out.contains("far\n"),
         "{said:?}"
     );
-    // A SYN and its answer crossed.
+    // A SYN and its answer crossed the path.
     assert!(said.err.contains("roundtrip: up 1 packet, "), "{said:?}");
 }
 

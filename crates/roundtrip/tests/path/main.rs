@@ -1,5 +1,5 @@
-//! `roundtrip path` as a person meets it: what it prints, how it ends, and that nothing of it is
-//! left.
+//! `roundtrip path` as a user sees it: what it prints, how it ends, and that it leaves nothing
+//! behind.
 
 // In a test, a helper that panics is a test that fails.
 #![allow(clippy::unwrap_used, clippy::panic)]

@@ -1,4 +1,4 @@
-//! Names inside, and that the host's stay what they are.
+//! Names inside the path, and that the host's names are unchanged.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn names_stand_in_a_hosts_file_that_nobody_else_sees() {
         "{seen}"
     );
     assert!(seen.contains("198.18.0.1 client"), "{seen}");
-    // The host's own names are there still.
+    // The host's own names are still there.
     let (first, _) = before.split_once('\n').unwrap();
     assert!(seen.contains(first), "{seen}");
     assert_eq!(fs::read_to_string("/etc/hosts").unwrap(), before);
@@ -35,7 +35,7 @@ fn a_lookup_of_the_server_costs_a_round_trip_and_its_delay() {
     let report = probe(&["--dns", "10ms"]);
     assert_eq!(report["results"][0]["ok"], true, "{report:#}");
     assert_eq!(report["results"][0]["name"]["server"], "198.18.0.2:53");
-    // The path holds a question and its answer so long, and the server thinks.
+    // The path delays a question and its answer by this much, and the server waits.
     assert!(lookup_ms(&report) >= 30.0, "{report:#}");
 }
 

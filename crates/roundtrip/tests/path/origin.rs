@@ -1,4 +1,4 @@
-//! The built-in server at the far end, and who is asked for trust.
+//! The built-in server at the far end, and which authority its clients trust.
 
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn a_recording_is_whole_when_the_command_has_ended() {
     ];
     inside(&flags, &format!("{ROUNDTRIP} probe -q http://server/"));
     let bytes = std::fs::read(file.path()).unwrap();
-    // A section header block, and packets.
+    // A section header block is followed by packets.
     assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     assert!(bytes.len() > 1000, "{}", bytes.len());
 }

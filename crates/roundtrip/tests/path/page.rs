@@ -1,4 +1,4 @@
-//! The tables of `docs/path.md` are those that the crate makes, and so is what `--list` shows.
+//! The crate makes the tables of `docs/path.md`, and the output of `--list`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn made() -> String {
     page
 }
 
-/// A bar would end it.
+/// A bar would end the cell.
 fn cell(code: &str) -> String {
     format!("`{}`", code.replace('|', "\\|"))
 }

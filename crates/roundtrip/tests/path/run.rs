@@ -1,4 +1,4 @@
-//! Running the binary under test, and looking at what lives in a network.
+//! Runs the binary under test, and lists the processes in a network.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// What a program that ended has said.
+/// The output of a program that ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The exit code; -1 for a program that a signal ended.
@@ -38,14 +38,14 @@ pub(crate) fn said(mut command: Command) -> Said {
     }
 }
 
-/// What a shell at the near end prints; it must succeed.
+/// The output of a shell at the near end; it must succeed.
 pub(crate) fn inside(flags: &[&str], line: &str) -> String {
     let said = said(path(flags, &["sh", "-c", line]));
     assert_eq!(said.code, 0, "{flags:?} {line}: {said:?}");
     said.out
 }
 
-/// One that runs in a process group of its own; it is killed when this is dropped.
+/// A program in a separate process group; it is killed when this is dropped.
 pub(crate) struct Running {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -70,7 +70,7 @@ impl Running {
         self.lines.next().unwrap().unwrap()
     }
 
-    /// Sends a signal to it alone, or as a terminal does to its whole group.
+    /// Sends a signal to it alone or, as a terminal does, to its whole group.
     pub(crate) fn signal(&self, signal: &str, group: bool) {
         let whom = format!("{}{}", if group { "-" } else { "" }, self.id());
         let script = "kill -s \"$1\" -- \"$2\"";

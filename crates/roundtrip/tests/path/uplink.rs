@@ -1,4 +1,4 @@
-//! The way out, tried in a network of our own that plays the host's: nothing leaves this machine.
+//! The uplink, tried in a separate network that stands for the host's: nothing leaves this machine.
 
 use std::process::Command;
 
@@ -6,8 +6,8 @@ use crate::run::{ROUNDTRIP, said};
 use crate::skip;
 use crate::user::is_root;
 
-/// A host whose only addresses lie on its loopback interface, where the origin serves. What is
-/// printed after `left` is what the run left in it.
+/// A host whose only addresses are on its loopback interface, where the origin serves. The lines
+/// after `left` show what the run left behind.
 const HOST: &str = r#"
 set -e
 ip link set lo up
@@ -32,7 +32,7 @@ echo clean
 #[test]
 fn the_host_is_reached_and_nothing_is_left_there() {
     if !is_root() {
-        // Nothing to install would change that; the tests are run as root as well.
+        // Installing something would not change that; the tests are run as root as well.
         return eprintln!("SKIPPED the_host_is_reached_and_nothing_is_left_there: not root");
     }
     if Command::new("ip").arg("-V").output().is_err() {
@@ -55,7 +55,7 @@ fn the_host_is_reached_and_nothing_is_left_there() {
 fn who_is_not_root_is_told_so() {
     let mut command = Command::new("unshare");
     let inner = [ROUNDTRIP, "path", "--uplink", "--", "true"];
-    // Root of its own user namespace, in a network that is not its own.
+    // Root of a separate user namespace, in a network that does not belong to it.
     command.args(["--user", "--map-root-user"]).args(inner);
     let said = said(command);
     assert_eq!(said.code, 1, "{said:?}");

@@ -1,4 +1,4 @@
-//! All of it is for an ordinary user, too.
+//! An ordinary user can do all of it, too.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,7 +9,7 @@ use crate::run::{ROUNDTRIP, path, said};
 
 const NOBODY: u32 = 65534;
 
-/// Whether this process is a root that can become somebody else.
+/// Whether this process is a root that can become another user.
 pub(crate) fn is_root() -> bool {
     let is_zero = fs::metadata("/proc/self").unwrap().uid() == 0;
     let map = fs::read_to_string("/proc/self/uid_map").unwrap();
@@ -25,8 +25,8 @@ fn an_ordinary_user_needs_no_help() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("roundtrip");
-    // By another process: a child forked meanwhile would hold our copy open for writing, and so
-    // keep it from running.
+    // By another process: a child forked in the meantime would hold our copy open for writing, so
+    // that it could not run.
     let install = Command::new("install")
         .args(["-m755", ROUNDTRIP])
         .arg(&program)

@@ -1,4 +1,5 @@
-//! curl's language: Debian's curl and `probe` print the same template about the same server.
+//! Compatibility with curl: Debian's curl and `probe` print the same template about the same
+//! server.
 
 mod failing;
 mod succeeding;
@@ -15,7 +16,7 @@ const ARTICLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../report/tests/data/curl-format.txt"
 );
-/// A user agent's length is part of the size of a request.
+/// The length of the user agent is part of the size of a request.
 const AGENT: [&str; 2] = ["-A", "somebody/1.0"];
 
 type Values = BTreeMap<String, String>;
@@ -31,7 +32,7 @@ struct Pair {
 impl Pair {
     fn run(template: &str, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        // The same name for both: it is one of the variables.
+        // The same name for both, because it is one of the variables.
         let one = |mut command: std::process::Command, place: &str| {
             let place = directory.path().join(place);
             std::fs::create_dir(&place).unwrap();
@@ -94,8 +95,8 @@ fn number(values: &Values, name: &str) -> f64 {
     values[name].parse().unwrap()
 }
 
-/// Steps that come out of order. Over several hops curl adds each step up, so that only the total
-/// is comparable.
+/// Steps that are out of order. Over several hops curl adds each step up, so that only the total is
+/// comparable.
 fn disorder(values: &Values) -> impl Iterator<Item = String> {
     let order = [
         "time_namelookup",

@@ -1,5 +1,5 @@
-//! What goes wrong: each failure has its kind, names the phase, says what was tried and what to do,
-//! and never panics.
+//! Errors: each failure has its kind, names the phase, says what was tried and what to do, and
+//! never panics.
 
 mod answers;
 mod certificates;
@@ -10,7 +10,7 @@ mod usage;
 
 use crate::report::Report;
 
-/// The failure is this one, in this phase, said in words with an advice, with exit code 1.
+/// Asserts that this failure, in this phase, is explained in words with advice, with exit code 1.
 fn assert_failure(report: &Report, kind: &str, phase: &str) {
     let failure = report.at("/failure");
     assert_eq!(failure["kind"], kind, "{failure}");
@@ -18,7 +18,7 @@ fn assert_failure(report: &Report, kind: &str, phase: &str) {
     for words in ["message", "advice"] {
         let text = failure[words].as_str().unwrap();
         assert!(text.len() > 10, "{words}: {text}");
-        // What Rust prints of its own types is no language for people.
+        // Rust's debug output is not a language for people.
         for symbol in ["{ ", "Some(", "Err(", "Error("] {
             assert!(!text.contains(symbol), "{words}: {text}");
         }

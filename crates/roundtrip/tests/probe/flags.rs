@@ -1,4 +1,4 @@
-//! curl's flags: each changes what arrives at the other side, and that is where it is looked at.
+//! curl's flags: each changes what arrives at the server, and the tests check it there.
 
 mod connection;
 mod doh;

@@ -1,4 +1,4 @@
-//! The other side: servers that a test starts, and what they know of it.
+//! The peers: servers that a test starts, and what it knows about them.
 
 mod apache;
 mod authority;

@@ -1,5 +1,4 @@
-//! Asking again and again, and what comes out: live lines, summaries, JSON, pages, limits,
-//! interruptions.
+//! Repeated requests and their output: live lines, summaries, JSON, pages, limits, interruptions.
 
 mod count;
 mod limits;

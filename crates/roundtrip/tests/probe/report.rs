@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::run::{self, Said};
 
-/// A report with the exit code that came with it.
+/// A report with its exit code.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) code: i32,

@@ -1,4 +1,5 @@
-//! Programs that are run: with a deadline, with a clean environment, and gone when their handle is.
+//! Runs programs with a deadline and a clean environment, and ends them when their handle is
+//! dropped.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_millis(5);
 
-/// What a program that ended has said.
+/// The output of a program that ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The exit code; -1 for a program that a signal ended.
@@ -18,14 +19,14 @@ pub(crate) struct Said {
     pub(crate) err: String,
 }
 
-/// A program that runs; it is killed when this is dropped.
+/// A running program; it is killed when this is dropped.
 pub(crate) struct Job {
     child: Child,
     out: Option<JoinHandle<Vec<u8>>>,
     err: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// A command that inherits nothing but the way to find programs.
+/// A command that inherits only the search path for programs.
 pub(crate) fn command(program: &str) -> Command {
     cleaned(Command::new(program))
 }
@@ -33,7 +34,7 @@ pub(crate) fn command(program: &str) -> Command {
 pub(crate) fn cleaned(mut command: Command) -> Command {
     command.env_clear().stdin(Stdio::null());
     if let Some(path) = std::env::var_os("PATH") {
-        // Servers live in sbin, which ordinary users may lack.
+        // Servers are in sbin, which an ordinary user's path may lack.
         let mut path = path;
         path.push(":/usr/sbin:/sbin");
         command.env("PATH", path);
@@ -99,7 +100,7 @@ impl Job {
         }
     }
 
-    /// Asks it to end by a signal.
+    /// Sends it a signal to end it.
     pub(crate) fn signal(&self, signal: i32) {
         let kill = Command::new("kill")
             .args([format!("-{signal}"), self.id().to_string()])
@@ -123,7 +124,7 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Polls until `what` gives something.
+/// Polls until `what` returns something.
 pub(crate) fn await_some<T>(why: &str, mut what: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

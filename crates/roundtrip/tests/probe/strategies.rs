@@ -1,5 +1,4 @@
-//! Strategies against servers that people run, across an emulated path, with tshark as the judge of
-//! each fact.
+//! Strategies against widely used servers, across an emulated path; tshark checks each fact.
 
 mod apache;
 mod capture;

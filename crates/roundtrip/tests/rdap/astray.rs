@@ -1,4 +1,4 @@
-//! Servers that answer something else than was asked, or in bytes that are no text.
+//! Servers that answer something other than what was asked, or with bytes that are not text.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -34,7 +34,7 @@ fn ask(url: &str, arguments: &[&str]) -> (Said, Vec<u8>) {
     let bytes = command.output().unwrap().stdout;
     let mut command = scene.plain(&["--no-memory", "--server", url]);
     command.args(arguments);
-    // The bytes are looked at separately, because they may be no text.
+    // The bytes are checked separately, because they may not be text.
     if std::str::from_utf8(&bytes).is_ok() {
         return (said(command), bytes);
     }

@@ -1,4 +1,4 @@
-//! Clear text is told: on standard error, in JSON and with `--timing`.
+//! Clear text is reported: on standard error, in JSON and with `--timing`.
 
 use crate::renewal::mirror;
 use crate::scene::{Said, Scene, documents, said};

@@ -1,4 +1,4 @@
-//! What comes out, in each form.
+//! The output in each form.
 
 use crate::scene::{Scene, documents};
 

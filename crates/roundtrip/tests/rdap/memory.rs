@@ -1,5 +1,5 @@
 //! What one run leaves for the next: tickets, each used once, and a directory that may be damaged,
-//! closed or somebody else's.
+//! closed or owned by another user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,8 +34,8 @@ fn the_second_run_asks_in_early_data_over_tcp() {
         (&first["resumed"], &first["early_data"]),
         (&false.into(), &false.into())
     );
-    // A new ticket comes after an answer to early data, and without a terminal nobody waits for it:
-    // one more run is sure.
+    // A new ticket comes after an answer to early data, and without a terminal nothing waits for
+    // it: one more run is certain to have one.
     let next = run(&scene, "two.example");
     assert_eq!(
         (&next["resumed"], &next["early_data"]),
@@ -83,7 +83,7 @@ fn two_processes_at_once_use_two_tickets() {
         let said = finish(child);
         assert_eq!(said.code, 0, "{said:?}");
     }
-    // The server takes each ticket once: that both were resumed says that they differed.
+    // The server accepts each ticket once: as both were resumed, they differed.
     let stats = scene.stats();
     assert_eq!((stats.tls_resumed, stats.tcp_connections), (2, 3));
 }
@@ -178,7 +178,7 @@ fn a_directory_that_others_write_to_is_refused() {
     let said = run_in(&scene, open.to_str().unwrap());
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("open"), "{said:?}");
-    // Root gives it away; for others there is one of root's.
+    // Root gives it away; other users find one that belongs to root.
     let own = std::os::unix::fs::MetadataExt::uid(&fs::metadata(scene.path("open")).unwrap());
     let foreign = if own == 0 {
         std::os::unix::fs::chown(&open, Some(65534), None).unwrap();

@@ -1,5 +1,5 @@
-//! Servers that are out for a while, in the middle of a list: no row is lost, reasons are told, and
-//! what failed can be asked again.
+//! Servers that fail for a while, in the middle of a list: no row is lost, reasons are reported,
+//! and failed queries can be asked again.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::scene::{Said, Scene, said};
 
-/// A server of HTTP/1.1 that is out after some answers, until it has refused some connections.
+/// An HTTP/1.1 server that fails after some answers, until it has refused some connections.
 struct Fickle {
     url: String,
     state: Arc<State>,
@@ -16,11 +16,11 @@ struct Fickle {
 
 #[derive(Default)]
 struct State {
-    /// Answers that are left before it is out.
+    /// How many answers are left before it fails.
     answers: AtomicUsize,
-    /// Connections that it refuses while it is out.
+    /// How many connections it refuses while it is down.
     refuses: AtomicUsize,
-    /// Requests that it answers with 500 before.
+    /// How many requests it answers with 500 before that.
     errors: AtomicUsize,
 }
 
@@ -125,7 +125,7 @@ fn who_stays_out_is_told_and_asked_again_by_the_next_run() {
     let failed = count(&table, ",failed,");
     assert_eq!(count(&table, ",found,") + failed, COUNT);
     assert!(failed > 0, "{table}");
-    // The reason is in each row and, counted, on standard error.
+    // The reason is in each row and, with its count, on standard error.
     assert_eq!(count(&table, ",failed,,,,,,,\r"), 0);
     assert_eq!(count(&table, "127.0.0.1"), failed, "{table}");
     assert!(

@@ -1,4 +1,4 @@
-//! Text on a terminal goes through a pager, and nothing else does.
+//! Text on a terminal goes through a pager; other output does not.
 
 use std::process::Command;
 
@@ -36,7 +36,7 @@ fn a_terminal_gets_its_text_through_the_pager() {
         (mark, "--no-pager one.example"),
         ("cat", "one.example"),
         ("", "one.example"),
-        // A pager that does not exist swallows nothing.
+        // A pager that does not exist loses no text.
         ("/nonexistent/pager -x", "one.example"),
         (mark, "--json one.example"),
         (mark, "one.example | cat"),

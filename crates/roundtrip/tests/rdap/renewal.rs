@@ -1,4 +1,4 @@
-//! IANA's registries, renewed after the answer from a server of the test's own.
+//! IANA's registries, renewed after the answer from a test server.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::scene::{Scene, said};
 
-/// Serves one registry of names, in which `example` has these servers; counts who asks.
+/// Serves one registry of names, in which `example` has these servers; records the requests.
 pub(crate) fn mirror(servers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
     let json = serde_json::json!({
         "version": "1.0", "publication": "2126-01-01T00:00:00Z",
@@ -58,7 +58,7 @@ fn a_name_that_only_the_newer_copy_knows_is_found_at_once_and_later() {
     assert_eq!(*asked.lock().unwrap(), ["GET /rdap/dns.json HTTP/1.1"]);
     let version = run(&["--version"]);
     assert!(version.out.contains("2126-01-01"), "{version:?}");
-    // Nobody else asked anybody.
+    // There were no other requests.
     let named = scene.run(&["one.example"]);
     assert_eq!(named.code, 0);
     assert_eq!(asked.lock().unwrap().len(), 1);

@@ -1,5 +1,5 @@
-//! Killed in the middle and gone on with: nothing lost, nothing told twice, nothing asked again
-//! that was told.
+//! Killed in the middle and resumed: nothing is lost, nothing is printed twice, and nothing that
+//! was printed is asked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;
@@ -9,7 +9,7 @@ use crate::scene::{Said, Scene, await_some, finish, said, start};
 
 const COUNT: usize = 240;
 
-/// A registry that takes its time, and a list for it.
+/// A slow registry, and a list for it.
 fn scene() -> Scene {
     let scene = Scene::with(|knobs| knobs.http.think = Duration::from_millis(40));
     let list: String = (0..COUNT).map(|n| format!("n{n}.example\n")).collect();
@@ -17,7 +17,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Nothing is remembered: a second question would be seen.
+/// Nothing is remembered, so that a second query would be seen.
 const ASK: [&str; 12] = [
     "--no-memory",
     "--rate",
@@ -45,18 +45,18 @@ fn told(scene: &Scene) -> Vec<String> {
     whole.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// A run that has told so many.
+/// A run that has printed this many results.
 fn begun(scene: &Scene, more: &[&str], lines: usize) -> Child {
     let child = start(command(scene, more));
     await_some("results", || (told(scene).len() >= lines).then_some(()));
     child
 }
 
-/// How often each name was asked whose answer was certainly written.
+/// How often each name was queried whose answer was certainly written.
 fn settled(scene: &Scene) -> BTreeMap<String, u32> {
     let asked = scene.asked();
     let mut told = told(scene);
-    // The last may have been written and not yet noted.
+    // The last may have been written but not yet recorded.
     told.pop();
     let names = told.into_iter().map(|line| {
         let (name, _) = line.split_once(',').unwrap();
@@ -103,7 +103,7 @@ fn killed_again_and_again_and_gone_on_with() {
     for (name, count) in before {
         assert_eq!(after[&name], count, "{name}");
     }
-    // What was on its way when it was killed, and nothing else, was asked twice.
+    // Only queries that were in flight when it was killed were sent twice.
     let asked: u32 = scene.asked().values().sum();
     assert!(asked as usize <= COUNT + 5 * 9, "{asked}");
 }
@@ -192,6 +192,6 @@ fn what_cannot_be_resumed_says_why() {
         assert!(refused.err.contains(words), "{refused:?}");
     }
     assert_eq!(scene.stats().requests, 0);
-    // To resume what has not begun is to begin.
+    // Resuming a list that has not begun starts it.
     assert_whole(&scene, &said(command(&scene, &["--resume"])));
 }

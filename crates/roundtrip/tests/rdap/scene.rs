@@ -1,4 +1,4 @@
-//! An origin, a directory, and the binary between them.
+//! An origin, a directory, and the binary that uses them.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ pub(crate) struct Scene {
     pub(crate) directory: TempDir,
 }
 
-/// What a run has said.
+/// The output of a run.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// -1 if a signal ended it.
@@ -62,7 +62,7 @@ impl Scene {
         format!("https://{}/rdap/", self.origin.https)
     }
 
-    /// Asks the registry, as fast as it can, and remembers in the scene's directory.
+    /// Queries the registry, as fast as it can, and remembers in the scene's directory.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.plain(&["--rate", "off", "--server", &self.server()]);
         command.arg("--memory").arg(self.path("memory"));
@@ -70,7 +70,7 @@ impl Scene {
         command
     }
 
-    /// Only trust is arranged.
+    /// Only sets which certificates to trust.
     pub(crate) fn plain(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(ROUNDTRIP);
         command.env_clear().stdin(Stdio::null());
@@ -88,7 +88,7 @@ impl Scene {
         self.origin.stats()
     }
 
-    /// How often each path of the registry and the registrar was asked.
+    /// How often each path of the registry and the registrar was requested.
     pub(crate) fn asked(&self) -> BTreeMap<String, u32> {
         let mut stream = TcpStream::connect(self.origin.http).unwrap();
         let request = "GET /rdap-asked HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -134,7 +134,7 @@ pub(crate) fn finish(child: Child) -> Said {
     }
 }
 
-/// Polls until `what` gives something.
+/// Polls until `what` returns something.
 pub(crate) fn await_some<T>(why: &str, mut what: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -146,7 +146,7 @@ pub(crate) fn await_some<T>(why: &str, mut what: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// Each line parses and bears the schema.
+/// Asserts that each line parses and has the schema.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| {
         let value: Value = serde_json::from_str(line).unwrap();

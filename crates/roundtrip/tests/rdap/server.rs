@@ -16,7 +16,7 @@ const DOMAIN: &str =
 /// Status, header lines and body of the answer to a request line and its head.
 type Answers = fn(&str, &str) -> (u16, String, String);
 
-/// What conforms.
+/// The answers of a server that conforms.
 fn good(line: &str, _: &str) -> (u16, String, String) {
     let path = line.split([' ', '?']).nth(1).unwrap_or_default();
     let (status, body) = match path {
@@ -77,7 +77,7 @@ fn checked(answers: Answers, flags: &[&str]) -> Said {
     said(scene.plain(&arguments))
 }
 
-/// The rules that do not hold.
+/// The rules that are violated.
 fn broken(said: &Said) -> Vec<String> {
     let document: Value =
         serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {said:?}"));
@@ -99,7 +99,7 @@ fn a_good_server_breaks_only_what_clear_text_breaks() {
     let said = checked(good, &["--json"]);
     assert_eq!(broken(&said), ["server-https"], "{said:?}");
     assert_eq!(said.code, 1);
-    // Lines are wrapped wherever the address is that long.
+    // Lines are wrapped if the address is that long.
     let text = checked(good, &[]).out;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["ok", "server-head", "(RFC 7480, section 5.3"] {
@@ -179,7 +179,7 @@ fn tls_and_both_families_are_looked_at() {
         said(scene.plain(&arguments))
     };
     let said = run(&["one.example"]);
-    // The tests' own registry is asked over IPv4 alone.
+    // The tests' own registry is queried over IPv4 only.
     let ids = broken(&said);
     assert!(ids.contains(&"server-family".to_owned()), "{said:?}");
     assert!(!ids.contains(&"server-certificate".to_owned()), "{said:?}");

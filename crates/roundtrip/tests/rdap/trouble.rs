@@ -1,4 +1,4 @@
-//! Servers that end connections as they like: lists are told whole.
+//! Servers that close connections at any time: lists are printed completely.
 
 use roundtrip_origin::Quic;
 

@@ -1,4 +1,4 @@
-//! Flags that make no sense: told in a line or two, with what would.
+//! Flags that make no sense: rejected in a line or two that suggest an alternative.
 
 use crate::scene::{Scene, said};
 

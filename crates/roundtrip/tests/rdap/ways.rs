@@ -1,4 +1,4 @@
-//! How many connections there are, and who waits for whom: counted by the server.
+//! How many connections there are, and which requests wait for others: counted by the server.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn without_reuse_each_has_a_connection_of_its_own_and_nothing_is_resumed() {
         let stats = scene.stats();
         assert_eq!((stats.tcp_connections, stats.tls_resumed), (6, 0), "{word}");
         assert!(timings(&told, "reused").all(|reused| !reused));
-        // A second run does not know of the first.
+        // A second run knows nothing of the first.
         run(&scene, &["--no-reuse", "--strategy", word]);
         assert_eq!(scene.stats().tls_resumed, 0);
         assert!(!scene.path("memory").exists());

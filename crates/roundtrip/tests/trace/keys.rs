@@ -1,4 +1,4 @@
-//! Requests inside TLS and QUIC, with the secrets of a key log.
+//! Requests inside TLS and QUIC, opened with the secrets of a key log.
 
 use std::collections::HashSet;
 use std::fs;
@@ -110,7 +110,7 @@ fn keys_of_others_open_nothing_and_that_is_said() {
     let url = "https://server.test/";
     let (file, keys) = recorded_with_keys(folder.path(), &[probe, "probe", "-q", url]);
     let right = fs::read_to_string(&keys).unwrap();
-    // The same sessions with other secrets, and a line that cannot be read.
+    // The same sessions with other secrets, and a line that cannot be parsed.
     let wrong: String = right
         .lines()
         .map(|line| {

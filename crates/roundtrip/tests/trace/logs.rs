@@ -1,4 +1,4 @@
-//! Logs that programs wrote of their own requests.
+//! Logs that programs wrote about their own requests.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn document(file: &Path) -> Value {
 #[test]
 fn a_har_is_shown_in_every_form() {
     let folder = tempfile::tempdir().unwrap();
-    // Its content tells, not its name.
+    // The content decides, not the name.
     let file = folder.path().join("slow.pcap");
     fs::write(&file, HAR).unwrap();
     let page = folder.path().join("slow.html");
@@ -39,7 +39,7 @@ fn a_har_is_shown_in_every_form() {
         page.to_str().unwrap(),
     ];
     let output = roundtrip(&[&arguments[..], &["--fail-if", "ttfb > 300ms"]].concat());
-    // The wait of one request misses the limit.
+    // The wait of one request exceeds the limit.
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let shown = text(&output.stdout);
     for part in [
@@ -55,7 +55,7 @@ fn a_har_is_shown_in_every_form() {
     let told = document(&file);
     assert_eq!(told["schema"], "roundtrip/trace/1");
     assert_eq!(told["told"]["requests"][1]["waited_beyond_ms"], 340.0);
-    // A log alone accuses nobody.
+    // A log alone blames nobody.
     assert_eq!(told["results"].as_array().unwrap().len(), 0);
     let output = roundtrip(&["trace", file.to_str().unwrap(), "--flow", "1"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

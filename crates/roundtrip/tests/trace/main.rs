@@ -1,5 +1,5 @@
-//! `roundtrip trace` as it is typed: a recording of curl, or of probe, is read from a file,
-//! compressed, and from a pipe; what is no capture is refused.
+//! `roundtrip trace` on the command line: a recording of curl, or of probe, is read from a file,
+//! compressed, and from a pipe; a file that is not a capture is refused.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a capture tells, as JSON.
+/// The results of a capture, as JSON.
 fn results(file: &Path, keys: Option<&Path>) -> Vec<Value> {
     let mut arguments = vec!["trace", "--json", file.to_str().unwrap()];
     if let Some(keys) = keys {
@@ -250,14 +250,14 @@ fn the_evidence_is_written_with_comments_and_tells_the_same() {
             "{tshark:?}"
         );
     }
-    // The capture itself is not written over, and a pipe cannot be read twice.
+    // The capture itself is not overwritten, and a pipe cannot be read twice.
     let output = roundtrip(&["trace", file, "-q", "--write", file]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let output = roundtrip(&["trace", "-", "-q", "--write", written]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
-/// A capture in the older format: a SYN that nobody answers, from so many ports, a second apart.
+/// A capture in the older format: unanswered SYNs from this many ports, a second apart.
 fn in_vain(count: u16) -> Vec<u8> {
     let mut bytes = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0];
     bytes.extend([0; 8]);
@@ -293,7 +293,7 @@ fn connections_that_end_leave_at_once_and_ctrl_c_tells_the_rest() {
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(&in_vain(20)).unwrap();
     stdin.flush().unwrap();
-    // The pipe stays open: what is over is told nevertheless.
+    // The pipe stays open: finished exchanges are printed nevertheless.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(first["connection"]["number"], 1);

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::{recorded, results, roundtrip, text};
 
-/// The packets of each end of a recording in a file of its own; the clock of the server's is 3.7 s
-/// behind. Returns also which frames, in their own file, were lost on the way.
+/// The packets of each end of a recording in a separate file; the server's clock is 3.7 s behind.
+/// Also returns which frames, in their own file, were lost on the way.
 fn torn(file: &Path, folder: &Path) -> ([PathBuf; 2], [Vec<u64>; 2]) {
     let paths = ["client", "server"].map(|name| folder.join(name).with_extension("pcapng"));
     let mut lost: [Vec<u64>; 2] = Default::default();
@@ -72,7 +72,7 @@ fn two_captures_tell_where_packets_were_lost() {
     assert_eq!(lost[0].len(), 1);
     assert_eq!(lost[1].len(), 2);
     let one = results(&client, None);
-    // In either order: which is nearer to the client is found out.
+    // In either order: the program finds out which is nearer to the client.
     for files in [[&client, &server], [&server, &client]] {
         let files = files.map(|file| file.to_str().unwrap());
         let output = roundtrip(&["trace", "--json", files[0], files[1]]);
@@ -104,10 +104,10 @@ fn two_captures_tell_where_packets_were_lost() {
     let ladder = ["trace", client, server.to_str().unwrap(), "--flow", "1"];
     let shown = text(&roundtrip(&ladder).stdout);
     assert!(shown.contains("SYN  lost on the way"), "{shown}");
-    // Of the same end twice, there is no path between them.
+    // Two captures of the same end: there is no path between them.
     let output = roundtrip(&["trace", client, client]);
     assert!(output.status.success(), "{output:?}");
-    // Nothing in common.
+    // Two captures with nothing in common.
     let other = recorded(folder.path());
     let output = roundtrip(&["trace", client, other.to_str().unwrap()]);
     assert!(!output.status.success());

@@ -1,4 +1,4 @@
-//! From a turn of a connection to an exchange: its timeline, its facts, and how it failed.
+//! Turns a turn of a connection into an exchange: its timeline, its facts, and how it failed.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -15,16 +15,15 @@ use crate::lookup::{Found, Lookups};
 use crate::spoken::Protocol;
 use crate::turn::{Answered, Expected};
 
-/// An attempt that began longer before a connection belongs to another exchange.
+/// An attempt that began longer before a connection than this belongs to another exchange.
 const MAX_RACE: Duration = Duration::from_secs(10);
-/// A peer that refuses answers at once; what takes longer was given up.
+/// A peer that refuses does so at once; an attempt that took longer was given up.
 const LONGEST_REFUSAL: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
 const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
 
-/// What lies around a connection: the time, the process's lookups, and attempts that came to
-/// nothing.
+/// The surroundings of a connection: the time, the process's lookups, and failed attempts.
 pub(crate) struct Surroundings<'a> {
     pub(crate) now: Moment,
     /// The wall clock when the tap's time began.
@@ -37,7 +36,7 @@ impl Flow {
     /// Ends the turn that is under way. `None` if the connection carried no request.
     pub(crate) fn conclude(&mut self, surroundings: &mut Surroundings<'_>) -> Option<Exchange> {
         if let Some(pending) = self.pending.take() {
-            // Nothing tells how much of it was accepted.
+            // Nothing shows how much of it was accepted.
             let written = self.spoken.read(&pending.bytes, pending.length);
             if !self.begins_another(&written, pending.at) {
                 self.record(pending.at, pending.length, written);
@@ -134,7 +133,7 @@ impl Flow {
         Some(exchange)
     }
 
-    /// Leaves an attempt that came to nothing to the connection that won.
+    /// Assigns a failed attempt to the connection that won.
     fn give_up(&self, surroundings: &mut Surroundings<'_>) {
         let (ended, outcome) = match self.stage {
             Stage::Failed(at) if at.since(self.began) < LONGEST_REFUSAL => {
@@ -155,7 +154,7 @@ impl Flow {
         }
     }
 
-    /// The attempts that this connection has won against.
+    /// The attempts that this connection won against.
     fn add_attempts(
         &self,
         exchange: &mut Exchange,
@@ -180,7 +179,7 @@ impl Flow {
         let relative = |at: Moment| Moment::ZERO + at.since(zero);
         for attempt in lost {
             let peer = attempt.peer;
-            // Without a lookup, time begins with the first attempt.
+            // Without a lookup, the exchange begins with the first attempt.
             let began = attempt.began.max(zero);
             events.push((began, Event::AttemptStarted { peer }));
             if matches!(attempt.outcome, AttemptOutcome::Failed(_)) {
@@ -221,7 +220,7 @@ impl Flow {
         events.push((proven, Event::HandshakeFinished));
     }
 
-    /// The name that the program asked for, as far as it told, or the address.
+    /// The name that the program asked for, as far as it is visible, or the address.
     fn host(&self, host_field: Option<&str>) -> String {
         let named = self
             .spoken

@@ -41,7 +41,7 @@ fn a_request_in_the_clear_is_read() {
         ("GET", "/a")
     );
     assert_eq!(asked.host.as_deref(), Some("b"));
-    // The body of an upload is no further request.
+    // The body of an upload is not another request.
     let told = read(&mut spoken, &[b"a=b&c=d".to_vec()]);
     assert_eq!(told, Written::default());
 }

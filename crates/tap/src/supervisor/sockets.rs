@@ -16,12 +16,12 @@ use crate::sys::{self, Call};
 
 /// A long header of QUIC, by its first two bits. RFC 9000 §17.2.
 const LONG_HEADER: u8 = 0xc0;
-/// A client's first datagrams are at least so long, in bytes. RFC 9000 §14.1.
+/// A client's first datagrams are at least this long, in bytes. RFC 9000 §14.1.
 const MIN_INITIAL: u64 = 1200;
 
 impl<S: FnMut(Exchange)> Supervisor<S> {
-    /// The socket that a call is about, and its cookie, which no other socket ever has. `None` if
-    /// it is no socket.
+    /// The socket of a call, and its cookie, which no other socket ever has. `None` if it is not a
+    /// socket.
     fn socket_of(&mut self, call: &Call) -> io::Result<Option<(Holder, Socket, u64)>> {
         let process = self.process_of(call.thread)?;
         let descriptor = call.arguments.first().map_or(-1, |fd| *fd as i32);
@@ -45,7 +45,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             return Ok(());
         };
         self.sight.socket_calls += 1;
-        // A second `connect` asks how the first one is doing.
+        // A second `connect` asks for the progress of the first one.
         if self.flows.contains_key(&cookie) || !is_tcp(&socket) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         let Some(flow) = self.flows.get_mut(&cookie) else {
             return;
         };
-        // After a fork, whoever writes has the socket.
+        // After a fork, the process that writes has the socket.
         flow.holder = holder;
         let Some(sent) = memory::outgoing(call, flow.appetite()).into_iter().next() else {
             return;
@@ -160,7 +160,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
     /// Something happened to a socket.
     pub(super) fn stirs(&mut self, cookie: u64, flags: EventFlags, now: Moment) {
         if let Some(holder) = self.askers.get(&cookie).copied() {
-            // Whoever reads takes a pending error away: that is left to the program.
+            // Reading clears a pending error, so that is left to the program.
             if flags.contains(EventFlags::IN) && !flags.contains(EventFlags::ERR) {
                 let socket = self.reach(holder, cookie);
                 let bytes = socket.and_then(|socket| look_at(&socket));
@@ -189,7 +189,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             Some(_) => TcpInfo::of(&socket).unwrap_or(before),
             None => before,
         };
-        // Where the bytes lie in the stream is known only if nothing arrived meanwhile.
+        // The position of the bytes in the stream is known only if nothing arrived in the meantime.
         let looked = looked.filter(|_| info.bytes_received() == before.bytes_received());
         let Some(flow) = self.flows.get_mut(&cookie) else {
             return;
@@ -211,15 +211,15 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         self.deliver(ended);
     }
 
-    /// A process is about to close a descriptor, or all of them: the last look, because the kernel
-    /// tells nothing of a socket that is closed.
+    /// A process is about to close a descriptor, or all of them: this is the last look, because the
+    /// kernel reports nothing about a closed socket.
     pub(super) fn closes(
         &mut self,
         thread: i32,
         descriptor: Option<i32>,
         now: Moment,
     ) -> io::Result<()> {
-        // Most of what is closed are files: that must cost as little as possible.
+        // Most closed descriptors are files, so this must cost as little as possible.
         let flows = self.flows.values().map(|flow| flow.holder);
         let mut known = flows.chain(self.askers.values().copied());
         let mut is_known = |number: i32| known.any(|holder| holder.descriptor == number);
@@ -253,7 +253,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         };
         let gone: Vec<u64> = self.flows.iter().filter_map(gone).collect();
         let mut over: Vec<Flow> = gone.iter().filter_map(|c| self.flows.remove(c)).collect();
-        // Attempts that came to nothing belong to the connection that won.
+        // Failed attempts belong to the connection that won.
         over.sort_by_key(|flow| (flow.opened.is_some(), flow.began));
         for flow in over {
             self.conclude(flow, now);

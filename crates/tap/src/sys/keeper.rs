@@ -1,5 +1,5 @@
 //! A forked process that holds a second copy of the listener, so that a program never depends on
-//! its supervisor: whoever listens last lets every call go on.
+//! its supervisor: the last holder of the listener lets every call continue.
 //!
 //! Without a listener, the kernel fails each noticed call with ENOSYS. The keeper takes over when
 //! the supervisor ends first, because it was killed or because the program left a process behind.
@@ -52,12 +52,12 @@ impl Keeper {
         })
     }
 
-    /// Notes which call the supervisor has taken and not let go on yet; 0 for none.
+    /// Notes which call the supervisor has taken and not resumed yet; 0 for none.
     pub(crate) fn note(&self, id: u64) {
         self.current.get().store(id, Ordering::SeqCst);
     }
 
-    /// Ends the keeper: nothing has the filter any more.
+    /// Ends the keeper: no process has the filter any longer.
     pub(crate) fn dismiss(self) {
         use std::io::Write;
         // It reads a byte, or the end of the file.
@@ -108,13 +108,14 @@ fn keep(listener: RawFd, line: RawFd, parents_end: RawFd, current: &SharedId) {
     }
 }
 
-/// Keeps nothing of the parent: no pipe, no terminal, no directory.
+/// Drops what it inherited from the parent: pipes, terminal, directory.
 fn detach(listener: RawFd, line: RawFd, parents_end: RawFd) {
     let (listener, line) = (listener.unsigned_abs(), line.unsigned_abs());
     let (low, high) = (listener.min(line), listener.max(line));
-    // SAFETY: these calls take integers and zero-ended strings. The descriptors belong to objects
-    // in the copied memory of the parent, which the child never touches again. Each is best effort:
-    // failing costs tidiness only, except that of the parent's end, which is closed by itself.
+    // SAFETY: these calls take integers and zero-terminated strings. The descriptors belong to
+    // objects in the copied memory of the parent, which the child never touches again. Each call is
+    // best effort: a failure costs tidiness only, except for the parent's end, which is closed
+    // separately.
     unsafe {
         libc::close(parents_end);
         libc::setsid();
@@ -180,7 +181,7 @@ impl SharedId {
 
 impl Drop for SharedId {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, with its length, which nobody refers to any more.
+        // SAFETY: the mapping of `new`, with its length, which nothing refers to any longer.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicU64>()) };
     }
 }

@@ -9,8 +9,8 @@ use roundtrip_wire::netlink::{Request, attributes, u32_at};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
-/// The states that connections have while they can carry something: all but LISTEN, TIME_WAIT,
-/// CLOSE and NEW_SYN_RECV, which have no counters.
+/// The states in which connections can carry data: all but LISTEN, TIME_WAIT, CLOSE and
+/// NEW_SYN_RECV, which have no counters.
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// The length of the message before its attributes, in bytes.
 const HEAD: usize = 72;
@@ -22,7 +22,7 @@ pub(super) struct DiagnosedSocket {
     pub(super) state: &'static str,
     pub(super) cookie: u64,
     pub(super) inode: u32,
-    /// What arrived and was not read; what was written and not acknowledged. In bytes.
+    /// Data that arrived and was not read; data that was written and not acknowledged. In bytes.
     pub(super) unread: u32,
     pub(super) unsent: u32,
     pub(super) info: Option<TcpInfo>,
@@ -44,8 +44,8 @@ pub(super) fn sockets() -> io::Result<Vec<DiagnosedSocket>> {
     Ok(all)
 }
 
-/// `inet_diag_req_v2`: family, protocol, extensions, padding, states (4), then a socket that is not
-/// given.
+/// `inet_diag_req_v2`: family, protocol, extensions, padding, states (4), then a socket, which is
+/// left empty.
 fn request(family: u8) -> Request {
     let extensions = 1 << (INET_DIAG_INFO - 1);
     let mut head = vec![family, libc::IPPROTO_TCP as u8, extensions, 0];

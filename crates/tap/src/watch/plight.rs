@@ -11,9 +11,9 @@ const QUEUED: f64 = 2.0;
 const MIN_QUEUE: Duration = Duration::from_millis(5);
 /// The share of the time between two samples.
 const MIN_SHARE: f64 = 0.25;
-/// Nothing was sent or received for so long.
+/// Nothing was sent or received for this long.
 const IDLE: Duration = Duration::from_secs(1);
-/// The peer is waited for.
+/// How long the peer must have been awaited.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// One thing that a connection suffers from.
@@ -40,7 +40,7 @@ pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Plight> {
         if again > 0 {
             say(
                 "syn",
-                format!("the SYN was sent {again} times more, without an answer"),
+                format!("the SYN was sent {again} more times, without an answer"),
             );
         }
         return found;
@@ -89,7 +89,7 @@ pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Plight> {
     found
 }
 
-/// What held back data that was there to be sent.
+/// What held back data that was ready to be sent.
 fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String)) {
     let span = now.at.since(before.at).as_secs_f64();
     let (ours, then) = (now.info.busy(), before.info.busy());
@@ -122,13 +122,13 @@ fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String
 fn waits(info: &TcpInfo, say: &mut impl FnMut(&'static str, String)) {
     let (sent, received) = info.idle();
     let never = info.bytes_accepted() == 0 && info.bytes_received() == 0;
-    // The last word was ours, and the peer has it.
+    // We sent last, and the peer has received it.
     let asked = info.bytes_accepted() > 0 && received > sent && info.unacknowledged() == 0;
     if asked && sent >= MIN_WAIT {
         let since = millis(sent);
         say(
             "waiting",
-            format!("the peer has had the last word sent to it for {since} ms"),
+            format!("the peer has received everything and not answered for {since} ms"),
         );
     } else if !never && sent.min(received) >= IDLE {
         let idle = sent.min(received).as_secs_f64();

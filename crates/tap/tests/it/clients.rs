@@ -1,4 +1,4 @@
-//! Clients in several languages: each is explained by the same means.
+//! Clients in several languages: the same method explains each.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn curl_in_the_clear() {
     let tcp = exchange.tcp.as_ref().unwrap();
     assert_eq!(tcp.peer, Some(server.http));
     assert!(tcp.handshake_rtt.is_some() && exchange.rtt.is_some());
-    // The answer was there to be looked at, unless curl was faster.
+    // The answer could be looked at, unless curl was faster.
     assert!(exchange.http.as_ref().is_none_or(|http| http.status == 200));
 }
 
@@ -187,7 +187,7 @@ fn the_second_address_wins_and_the_first_is_told() {
     }
     let server = serve(Knobs::default());
     let port = server.http.port();
-    // Nobody listens at the first.
+    // Nothing listens at the first.
     let to = format!("a.example:{port}:127.0.0.9,127.0.0.1");
     let url = format!("http://a.example:{port}/bytes/10");
     let followed = follow(command(&["curl", "-sS", "--resolve", &to, &url]));

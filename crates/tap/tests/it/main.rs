@@ -1,5 +1,5 @@
-//! Programs that nobody prepared, followed by their system calls: what is told of their exchanges,
-//! and that nothing of their behaviour changes.
+//! Unmodified programs, followed by their system calls: what is reported of their exchanges, and
+//! that their behaviour does not change.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -11,7 +11,7 @@ pub(crate) fn serve(knobs: Knobs) -> Running {
     Origin::spawn_thread(knobs).unwrap()
 }
 
-/// A server that thinks for so long, in milliseconds, before each answer.
+/// A server that waits this long, in milliseconds, before each answer.
 pub(crate) fn thinking(ms: u64) -> Running {
     serve(Knobs {
         http: HttpKnobs {

@@ -63,7 +63,7 @@ fn a_server_sees_the_end_of_a_connection_when_the_program_closes_it() {
     if !has("python3") {
         return skip::lacking(TEST, "Python");
     }
-    // The program goes on living after it has closed: only its own end may matter.
+    // The program continues after it has closed: only its own end may matter.
     let script = "
 import socket
 listener = socket.create_server(('127.0.0.1', 0))
@@ -92,7 +92,7 @@ fn what_the_program_leaves_behind_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("answer");
     let ready = directory.path().join("ready");
-    // It asks when the tap has gone.
+    // It asks after the tap has gone.
     let script = format!(
         "(while [ ! -e {ready} ]; do sleep 0.05; done; curl -sS http://{}/bytes/50 > {file}.part; mv {file}.part {file}) > /dev/null 2>&1 &",
         server.http,

@@ -1,4 +1,4 @@
-//! Connections of processes that run already.
+//! Connections of processes that are already running.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -24,7 +24,7 @@ fn a_process_s_connections_are_sampled_until_it_ends() {
     let then = sample(100.0).unwrap();
     assert_eq!((then.bytes_received, then.unread), (500, 500));
     assert!(then.rtt.is_some() && then.state == "ESTABLISHED");
-    // Still unread in the next one: the program is what is slow.
+    // Still unread in the next sample: the program is the slow side.
     let then = sample(200.0).unwrap();
     let ids: Vec<_> = then.plights.iter().map(|plight| plight.id).collect();
     assert_eq!((then.bytes_received, ids.contains(&"unread")), (0, true));

@@ -1,4 +1,4 @@
-//! How an exchange ended, where it did not end well.
+//! How an exchange ended, if it failed.
 
 use roundtrip_model::{Failure, FailureKind, PhaseName};
 
@@ -8,7 +8,7 @@ use crate::sight::Side;
 use crate::tcp::Content;
 
 impl Builder<'_> {
-    /// Why nothing was asked, and since when that was clear; `None` if nothing failed.
+    /// Why no request was made, and since when that was clear; `None` if nothing failed.
     pub(super) fn failure_before_request(&self) -> Option<(u64, Failure)> {
         let view = self.view;
         let server = self.flow.server;
@@ -55,7 +55,7 @@ impl Builder<'_> {
             .then(|| self.broken_off(PhaseName::FirstByte, last))
     }
 
-    /// Why a request was not answered, or not to its end.
+    /// Why a request was not answered, or not completely.
     pub(super) fn failure_of(&self, asked: &Asked) -> Option<(u64, Failure)> {
         if asked.is_whole && asked.finished.is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! What a request and its answer say in the clear, and the URL.
+//! What a request and its answer show in clear text, and the URL.
 
 use roundtrip_model::{Exchange, HttpFacts};
 use roundtrip_wire::server_timing;
@@ -45,7 +45,7 @@ impl Builder<'_> {
 
     pub(super) fn http(&self, exchange: &mut Exchange, asked: &Asked) {
         let Some(request) = &asked.request else {
-            // Encrypted: the sizes are known.
+            // Encrypted: only the sizes are known.
             if asked.first_byte.is_some() && self.tls.is_some() {
                 exchange.http = Some(HttpFacts {
                     request_bytes: asked.request_bytes,
@@ -74,7 +74,7 @@ impl Builder<'_> {
     }
 }
 
-/// What a request that could be read says, and its answer, if there is one.
+/// The facts of a request that could be read, and of its answer, if there is one.
 pub(crate) fn http_facts(asked: &Asked, request: &Message) -> HttpFacts {
     let head = request.head_bytes;
     let mut facts = HttpFacts {

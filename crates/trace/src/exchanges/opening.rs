@@ -177,8 +177,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a request left before the handshake was over, and was accepted: the client says
-    /// where its early data ends only then. RFC 8446 §4.5.
+    /// Whether a request left before the handshake was over, and was accepted: only then does the
+    /// client mark the end of its early data. RFC 8446 §4.5.
     fn sent_early(&self, seen: &TlsSeen) -> bool {
         self.early_records(seen) && seen.ended_early_data
     }
@@ -273,7 +273,7 @@ fn is_resumed(seen: &TlsSeen) -> bool {
 
 fn alpn(seen: &TlsSeen) -> Option<String> {
     let told = seen.server.as_ref().and_then(|server| server.alpn.clone());
-    // TLS 1.3 hides the answer; where but one was offered, there was no choice.
+    // TLS 1.3 hides the answer; if only one was offered, there was no choice.
     told.or_else(|| match seen.client.as_ref()?.alpn.as_slice() {
         [only] => Some(only.clone()),
         _ => None,

@@ -1,4 +1,4 @@
-//! A QUIC connection whose secrets are known: its requests, by the times of the datagrams that
+//! A QUIC connection whose secrets are known: its requests, with the times of the datagrams that
 //! brought them.
 
 use roundtrip_wire::key_log::KeyLog;

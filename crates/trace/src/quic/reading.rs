@@ -16,8 +16,8 @@ use crate::names::Lookup;
 use crate::sight::Side;
 use crate::vantage::Vantage;
 
-/// In bytes: datagrams of the client that only acknowledge, and of the server that bring no answer:
-/// HANDSHAKE_DONE, tokens and tickets.
+/// In bytes: datagrams of the client that only acknowledge, and datagrams of the server without an
+/// answer: HANDSHAKE_DONE, tokens and tickets.
 const MAX_ACK: u64 = 60;
 const MAX_CONTROL: u64 = 700;
 /// As a share of a round trip: no answer comes sooner.
@@ -40,7 +40,7 @@ struct Burst {
     sent: u64,
     first_byte: Option<u64>,
     finished: u64,
-    /// What it was, if that could be read.
+    /// The request, if it could be read.
     asked: Option<Asked>,
 }
 
@@ -137,8 +137,8 @@ impl<'a> Reading<'a> {
                 open.finished = *at;
             }
         }
-        // Without keys, what was not answered cannot be told from a probe of the path's MTU, or
-        // from the connection's end.
+        // Without keys, an unanswered burst cannot be distinguished from a probe of the path's MTU,
+        // or from the end of the connection.
         while bursts.len() > 1 && bursts.last().is_some_and(|last| last.first_byte.is_none()) {
             bursts.pop();
         }
@@ -247,7 +247,7 @@ impl<'a> Reading<'a> {
                     Event::Sent { bytes }
                 }
                 Side::Client => Event::Sent { bytes },
-                // What is so small brings nothing but an acknowledgement.
+                // Such a small datagram holds only an acknowledgement.
                 Side::Server if datagram.kinds.short && bytes <= MAX_ACK => {
                     let Some(sent) = left.take().filter(|_| *at >= zero && *at <= end) else {
                         continue;
@@ -379,7 +379,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What a request said that could be read.
+/// The details of a request that could be read.
 fn describe(exchange: &mut Exchange, asked: &Asked, request: &Message) {
     if let Some(host) = request.field("host") {
         let host = String::from_utf8_lossy(host);

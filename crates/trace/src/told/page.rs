@@ -10,12 +10,12 @@ use roundtrip_wire::witness::{ToldPhase, ToldRequest};
 use super::{Log, PHASES, REMEDIES, length, millis, name, text};
 
 const STYLE: &str = include_str!("page.css");
-/// Rows of the waterfall, and of tables.
+/// The most rows of the waterfall, and of tables.
 const MAX_BARS: usize = 200;
 const MAX_ROWS: usize = 40;
 /// In pixels.
 const ROW: usize = 18;
-/// What the labels take, in percent.
+/// The width of the labels, in percent.
 const LABELS: f64 = 34.0;
 
 pub fn page(file: &str, log: &Log, head: &Head) -> String {
@@ -43,7 +43,7 @@ pub fn page(file: &str, log: &Log, head: &Head) -> String {
     frame(file, STYLE, &body, &head.made_by)
 }
 
-/// Each request as a bar, from top to bottom as they began.
+/// Each request as a bar, from top to bottom in the order in which they began.
 fn waterfall(log: &Log) -> Markup {
     let mut requests: Vec<(usize, &ToldRequest)> =
         log.witness.requests.iter().enumerate().collect();
@@ -86,7 +86,7 @@ fn waterfall(log: &Log) -> Markup {
     }
 }
 
-/// The end of the path: what tells requests of one site apart.
+/// The end of the path, which distinguishes requests of one site.
 fn label(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -151,7 +151,7 @@ fn remedies(log: &Log) -> Markup {
                     } }
                 }
             } } }
-            p.quiet { "Everything beside the critical path stays as it was." }
+            p.quiet { "Everything outside the critical path stays as it was." }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A log of a browser: what is told of it, and what is not.
+//! A browser's log: what is reported from it, and what is not.
 
 use super::*;
 

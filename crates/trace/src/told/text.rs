@@ -1,4 +1,4 @@
-//! A log for a terminal: the critical path, the slowest requests, and what the log does not tell.
+//! A log for a terminal: the critical path, the slowest requests, and what the log does not show.
 
 use std::fmt::Write as _;
 
@@ -39,7 +39,7 @@ pub fn head(file: &str, log: &Log) -> String {
     )
 }
 
-/// What was not read, a line each.
+/// What was not read, one line each.
 pub fn caveats(log: &Log) -> Vec<String> {
     let mut lines = Vec::new();
     if log.witness.damaged > 0 {
@@ -121,7 +121,7 @@ fn took_of(step: &Step) -> f64 {
     millis(step.end.saturating_sub(step.begin))
 }
 
-/// The request of a step, and who held what it waited for.
+/// The request of a step, and which party held what it waited for.
 pub(super) fn about(log: &Log, step: &Step) -> String {
     let url = |index: usize| {
         let request = log.witness.requests.get(index);
@@ -140,7 +140,7 @@ pub(super) fn about(log: &Log, step: &Step) -> String {
     words
 }
 
-/// What the load would have taken otherwise.
+/// How long the load would have taken otherwise.
 fn remedies(log: &Log, style: &Style) -> String {
     let Some(page) = &log.page else {
         return String::new();
@@ -229,7 +229,7 @@ pub(super) fn mostly(request: &ToldRequest) -> String {
     words.join(", ")
 }
 
-/// What a qlog tells of its connections.
+/// What a qlog shows about its connections.
 fn transport(log: &Log, style: &Style) -> String {
     let mut table = Table::new(INDENT);
     let titles = [

@@ -1,4 +1,4 @@
-//! Bytes of any kind: nothing panics, and what is held stays bounded.
+//! Bytes of any kind: nothing panics, and the held data stays bounded.
 
 use proptest::prelude::*;
 use roundtrip_trace::{Options, Trace};

@@ -1,5 +1,5 @@
-//! Real exchanges over an emulated path, recorded at both ends and read blind: the comments of the
-//! recording say what happened, and `trace` does not look at them.
+//! Real exchanges over an emulated path, recorded at both ends and read without hints: the comments
+//! of the recording say what happened, and `trace` does not look at them.
 
 use std::path::Path as File;
 use std::time::Duration;
@@ -194,7 +194,7 @@ fn a_lost_syn_is_the_paths_seen_from_the_client() {
     let recorded = Recorded::new(lossy, |_| (), "h1+tls1.3", "/bytes/3000");
     let (_, exchange) = recorded.exchange(0);
     assert_eq!(ids(&exchange).first(), Some(&"syn-lost"));
-    // The server's end never saw the first one, so nothing is said of it.
+    // The server's end never saw the first one, so nothing is reported about it.
     let (_, exchange) = recorded.exchange(1);
     assert!(!ids(&exchange).contains(&"syn-lost"));
     assert!(of(&exchange, PhaseName::Tcp).loss < 1.0);

@@ -63,7 +63,7 @@ impl Name {
     /// Parses a name in a message, following compression pointers. RFC 1035 §4.1.4.
     pub(super) fn read<'a>(cursor: &mut Cursor<'a>, message: &'a [u8]) -> Result<Self> {
         let mut name = Self::root();
-        // A pointer must lead to before the labels that it continues, so the loop ends.
+        // A pointer must point before the labels that it continues, so the loop ends.
         let mut floor = cursor.position();
         let mut jumped: Option<Cursor<'a>> = None;
         let mut jumps = 0;
@@ -80,12 +80,12 @@ impl Name {
                     let target = usize::from(length & 0x3f) << 8 | usize::from(reader.u8()?);
                     jumps += 1;
                     if target >= floor || jumps > MOST_JUMPS {
-                        return Err(reader.malformed("a compression pointer leads astray"));
+                        return Err(reader.malformed("a pointer does not point backwards"));
                     }
                     floor = target;
                     jumped = Some(Cursor::starting_at("DNS name", message, target)?);
                 }
-                _ => return Err(reader.malformed("a label is of an unknown type")),
+                _ => return Err(reader.malformed("a label has an unknown type")),
             }
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct ControlStream {
     peer: Side,
     /// The beginning of a frame, whose rest is still to come.
     held: Vec<u8>,
-    /// The bytes still to come of a frame that is ignored.
+    /// The remaining bytes of a frame that is ignored.
     ignored: u64,
     settings: Option<Settings>,
     goaway: Option<u64>,
@@ -62,7 +62,7 @@ impl ControlStream {
         Ok(())
     }
 
-    /// Handles a frame that is whole, or one whose content does not matter.
+    /// Handles a complete frame, or one whose content does not matter.
     fn step(&mut self) -> Result<(), ProtocolError> {
         let Some((head, size)) = FrameHead::read(&self.held) else {
             return Ok(());
@@ -102,8 +102,8 @@ impl ControlStream {
                 Err(unexpected("a server's MAX_PUSH_ID frame"))
             }
             GOAWAY | CANCEL_PUSH | MAX_PUSH_ID => Ok(Some(MAX_VARINT)),
-            DATA | HEADERS | PUSH_PROMISE => Err(unexpected("a frame of requests")),
-            _ if head.is_reserved() => Err(unexpected("a frame of HTTP/2")),
+            DATA | HEADERS | PUSH_PROMISE => Err(unexpected("a frame for request streams")),
+            _ if head.is_reserved() => Err(unexpected("a frame type of HTTP/2")),
             _ => Ok(None),
         }
     }
@@ -121,7 +121,7 @@ impl ControlStream {
                     return Err(wrong_id("a GOAWAY that names no request"));
                 }
                 if self.goaway.is_some_and(|before| before < id) {
-                    return Err(wrong_id("a GOAWAY that takes more than the one before"));
+                    return Err(wrong_id("a GOAWAY with a larger id than the one before"));
                 }
                 self.goaway = Some(id);
             }
@@ -132,7 +132,7 @@ impl ControlStream {
                 self.max_push = Some(id);
             }
             // Nothing was promised, and no promise was permitted. RFC 9114 §7.2.3.
-            _ => return Err(wrong_id("a CANCEL_PUSH of a push that is not there")),
+            _ => return Err(wrong_id("a CANCEL_PUSH of a push that does not exist")),
         }
         Ok(())
     }

@@ -21,14 +21,14 @@ impl FrameHead {
     /// The largest one, in bytes.
     pub(super) const MAX_SIZE: usize = 16;
 
-    /// With the number of bytes that it takes. `None` until more has come.
+    /// Returned with the number of bytes that it takes. `None` until more has come.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (kind, first) = read_varint(bytes)?;
         let (length, second) = read_varint(bytes.get(first..)?)?;
         Some((Self { kind, length }, first + second))
     }
 
-    /// Is the type one that HTTP/2 has and HTTP/3 does not? RFC 9114 §7.2.8.
+    /// Whether the type exists in HTTP/2 but not in HTTP/3. RFC 9114 §7.2.8.
     pub(super) fn is_reserved(self) -> bool {
         matches!(self.kind, 2 | 6 | 8 | 9)
     }
@@ -44,13 +44,13 @@ pub(super) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((value, length))
 }
 
-/// An integer that is all of a frame's content.
+/// An integer that is the whole content of a frame.
 pub(super) fn read_only_varint(content: &[u8]) -> Result<u64, ProtocolError> {
     match read_varint(content) {
         Some((value, length)) if length == content.len() => Ok(value),
         _ => Err(ProtocolError {
             code: Code::H3_FRAME_ERROR,
-            why: "a frame that is not as long as its content",
+            why: "a frame whose length differs from its content",
         }),
     }
 }

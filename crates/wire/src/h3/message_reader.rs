@@ -12,7 +12,7 @@ use crate::message::{
 use crate::qpack::{Section, SectionBounds, SectionError, read_section};
 use crate::quic::Side;
 
-/// The most field lines that cookies may come in. RFC 9114 §4.2.1.
+/// The most field lines that cookies may be split into. RFC 9114 §4.2.1.
 const MAX_COOKIE_PIECES: usize = 1024;
 /// The most bytes of frames of unknown types in one message.
 const MAX_IGNORED: u64 = 64 << 10;
@@ -20,13 +20,13 @@ const MAX_IGNORED: u64 = 64 << 10;
 /// The largest field section that a message may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionLimits {
-    /// The number of fields. All cookies together are one. RFC 9114 §4.2.1.
+    /// The number of fields. All cookies together count as one. RFC 9114 §4.2.1.
     pub fields: usize,
     /// The size as RFC 9114 §4.2.2 counts it.
     pub size: usize,
 }
 
-/// Why a message cannot be read on.
+/// Why the rest of a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
     #[error("a malformed message: {0}")]
@@ -48,28 +48,28 @@ pub enum MessageError {
 pub enum Part {
     /// The head of a request, or of an interim or the final response.
     Head(Section),
-    /// Content, by its place in the bytes that were given.
+    /// Content, as its position in the bytes that were given.
     Data(Range<usize>),
     Trailers(Section),
 }
 
-/// Follows the frames on the stream of one message. Field sections are returned once they are whole
-/// and were checked, content as it comes.
+/// Follows the frames on the stream of one message. Field sections are returned once they are
+/// complete and checked, content as it comes.
 #[derive(Debug)]
 pub struct MessageReader {
     limits: SectionLimits,
     sender: Side,
-    /// The beginning of a frame's head, or of a section, whose rest is still to come.
+    /// The incomplete beginning of a frame's head, or of a section.
     held: Vec<u8>,
     frame: Frame,
     stage: Stage,
-    /// What is still to come of the content, if the head announces its length.
+    /// The rest of the content, if the head announces its length.
     announced: Option<u64>,
     /// Bytes of frames that were ignored.
     ignored: u64,
 }
 
-/// The frame that is being read, with the length of what is still to come, or of a whole section.
+/// The frame that is being read, with the length of its rest, or of a whole section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
     Head,
@@ -86,7 +86,8 @@ enum Stage {
 }
 
 impl MessageError {
-    /// Is the message well-formed, but beyond a limit of ours? Then a request can be answered.
+    /// Whether the message is well-formed, but beyond one of our limits. Then a request can be
+    /// answered.
     pub fn is_limit(self) -> bool {
         matches!(self, Self::TooManyFields | Self::TooLarge)
     }
@@ -115,8 +116,8 @@ impl MessageReader {
         }
     }
 
-    /// Takes bytes up to the end of the next part, and returns how many it took. Without a part, it
-    /// took them all.
+    /// Takes bytes up to the end of the next part, and returns how many it took. If there is no
+    /// part, it took them all.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(usize, Option<Part>), MessageError> {
         let mut seen = 0;
         loop {
@@ -157,14 +158,14 @@ impl MessageReader {
     /// The stream has ended in order.
     pub fn end(&self) -> Result<(), MessageError> {
         if self.frame != Frame::Head || !self.held.is_empty() {
-            let why = "a frame that the end of its stream cuts off";
+            let why = "a frame that is cut off by the end of its stream";
             let code = Code::H3_FRAME_ERROR;
             return Err(ProtocolError { code, why }.into());
         }
         match (self.stage, self.sender, self.announced) {
             (Stage::Head, Side::Client, _) => Err(MessageError::Incomplete),
             (Stage::Head, Side::Server, _) => Err(MalformedError::Status.into()),
-            // Of a response it depends on the request how long it is: RFC 9114 §4.1.2.
+            // The length of a response depends on the request: RFC 9114 §4.1.2.
             (_, Side::Client, Some(1..)) => Err(MalformedError::Length.into()),
             _ => Ok(()),
         }
@@ -191,7 +192,7 @@ impl MessageReader {
     fn begin(&mut self, head: FrameHead) -> Result<(), MessageError> {
         self.frame = match (head.kind, self.stage) {
             (HEADERS | DATA, Stage::Over) => {
-                return Err(unexpected("a frame behind the trailers").into());
+                return Err(unexpected("a frame after the trailers").into());
             }
             (DATA, Stage::Head) => return Err(unexpected("content before a head").into()),
             (DATA, Stage::Body) => {
@@ -216,17 +217,17 @@ impl MessageReader {
                 Frame::Section(length)
             }
             (PUSH_PROMISE, _) if self.sender == Side::Server => {
-                // None was permitted. RFC 9114 §7.2.5.
+                // No push was permitted. RFC 9114 §7.2.5.
                 let why = "a push that was not permitted";
                 let code = Code::H3_ID_ERROR;
                 return Err(ProtocolError { code, why }.into());
             }
             (PUSH_PROMISE | SETTINGS | GOAWAY | MAX_PUSH_ID | CANCEL_PUSH, _) => {
-                return Err(unexpected("a frame of other streams").into());
+                return Err(unexpected("a frame for other streams").into());
             }
-            _ if head.is_reserved() => return Err(unexpected("a frame of HTTP/2").into()),
+            _ if head.is_reserved() => return Err(unexpected("a frame type of HTTP/2").into()),
             _ => {
-                // Two bytes for the head: an empty frame is work as well.
+                // Two bytes are added for the head, because an empty frame costs work as well.
                 self.ignored = self.ignored.saturating_add(head.length).saturating_add(2);
                 if self.ignored > MAX_IGNORED {
                     return Err(MessageError::TooMuchIgnored);
@@ -240,7 +241,7 @@ impl MessageReader {
         Ok(())
     }
 
-    /// Returns how much it took, and the section once it is whole.
+    /// Returns how much it took, and the section once it is complete.
     fn read_section(
         &mut self,
         rest: &[u8],

@@ -6,7 +6,7 @@ use crate::qpack::{begin_section, write_line};
 
 /// The longest content whose length takes two bytes. RFC 9000 §16.
 const MAX_SHORT: usize = 0x3fff;
-/// A frame's head with a length of two bytes.
+/// The length of a frame's head whose length field takes two bytes.
 const SHORT_HEAD: usize = 3;
 /// Room for most heads.
 const HEAD_ROOM: usize = 512;
@@ -15,7 +15,7 @@ const HEAD_ROOM: usize = 512;
 #[derive(Debug, Default)]
 pub struct MessageWriter {
     out: Vec<u8>,
-    /// Where the head of a DATA frame begins whose content may still grow.
+    /// The position of the head of a DATA frame that may still grow.
     open: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl MessageWriter {
         self.out.splice(head + 1..head + SHORT_HEAD, long);
     }
 
-    /// Appends content. What is appended in several pieces leaves in one frame if it is short.
+    /// Appends content. Several short pieces leave in one frame.
     pub fn data(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let head = match self.open {
@@ -67,13 +67,13 @@ impl MessageWriter {
         self.out.is_empty()
     }
 
-    /// All that was appended since the last time.
+    /// Everything that was appended since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         self.close();
         std::mem::take(&mut self.out)
     }
 
-    /// Begins a frame whose length is set later, and returns where.
+    /// Begins a frame whose length is set later, and returns its position.
     fn begin(&mut self, kind: u64) -> usize {
         let head = self.out.len();
         self.out.extend_from_slice(&[kind as u8, 0, 0]);
@@ -86,7 +86,7 @@ impl MessageWriter {
         }
     }
 
-    /// Integers need not be as short as they could be. RFC 9000 §16.
+    /// Integers need not be in their shortest form. RFC 9000 §16.
     fn set_length(&mut self, head: usize, length: usize) {
         let length = 0x4000 | length as u16;
         if let Some(place) = self.out.get_mut(head + 1..head + SHORT_HEAD) {

@@ -3,10 +3,10 @@
 
 use super::{Code, ProtocolError};
 
-/// An integer of 62 bits ends before that many bytes. RFC 9204 §4.1.1.
+/// An integer of 62 bits has fewer bytes than this. RFC 9204 §4.1.1.
 const MAX_INTEGER: u8 = 10;
 
-/// Checks instructions of a peer's encoder. Only one is permitted: to set the capacity to 0.
+/// Checks instructions of a peer's encoder. The only permitted one sets the capacity to 0.
 pub(super) fn read_encoder_stream(bytes: &[u8]) -> Result<(), ProtocolError> {
     const NO_CAPACITY: u8 = 0x20;
     if bytes.iter().all(|byte| *byte == NO_CAPACITY) {
@@ -14,14 +14,15 @@ pub(super) fn read_encoder_stream(bytes: &[u8]) -> Result<(), ProtocolError> {
     }
     Err(ProtocolError {
         code: Code::QPACK_ENCODER_STREAM_ERROR,
-        why: "an instruction for a dynamic table that is not there",
+        why: "an instruction for a dynamic table that does not exist",
     })
 }
 
-/// Reads instructions of a peer's decoder. Only one is permitted: that it has given up a stream.
+/// Reads instructions of a peer's decoder. The only permitted one reports that it has given up a
+/// stream.
 #[derive(Debug, Default)]
 pub(super) struct DecoderStream {
-    /// The bytes of an integer so far, whose end is still to come.
+    /// The number of bytes of an incomplete integer so far.
     open: u8,
 }
 

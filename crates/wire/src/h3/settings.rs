@@ -9,10 +9,11 @@ const ENABLE_CONNECT_PROTOCOL: u64 = 8;
 /// RFC 9297 §2.1.1.
 const H3_DATAGRAM: u64 = 0x33;
 
-/// The settings that matter here. The tables of QPACK stay at their default, which is none.
+/// The settings that matter here. The tables of QPACK stay at their default, which is no table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest field section that its sender takes, as RFC 9114 §4.2.2 counts it.
+    /// The largest field section that the sender of the settings accepts, as RFC 9114 §4.2.2 counts
+    /// it.
     pub max_field_section_size: Option<u64>,
 }
 
@@ -29,7 +30,7 @@ impl Settings {
             }
             seen.push(name);
             match name {
-                // Those of HTTP/2. RFC 9114 §7.2.4.1.
+                // Settings of HTTP/2. RFC 9114 §7.2.4.1.
                 0 | 2..=5 => return Err(wrong("a setting of HTTP/2")),
                 MAX_FIELD_SECTION_SIZE => settings.max_field_section_size = Some(value),
                 ENABLE_CONNECT_PROTOCOL | H3_DATAGRAM if value > 1 => {

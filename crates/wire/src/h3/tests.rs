@@ -1,5 +1,5 @@
-//! What each rule of RFC 9114 and RFC 9204 says of bytes on a stream, by the code that it names;
-//! and that it makes no difference in which pieces they come.
+//! What each rule of RFC 9114 and RFC 9204 says about the bytes on a stream, by its error code; and
+//! that the result does not depend on how the bytes are split.
 
 use std::fmt::Write as _;
 
@@ -165,7 +165,7 @@ fn limits_are_told_from_errors() {
     let twice = read(Side::Client, &[1, 4, 0, 0, 0xd1, 0xd1], 1).unwrap_err();
     assert_eq!(twice, MalformedError::RepeatedPseudo.into());
     assert!(!twice.is_limit());
-    // Pieces of cookies are one field, and bounded.
+    // Pieces of cookies count as one field, and their number is bounded.
     let cookies = |count: usize| {
         let limits = SectionLimits {
             fields: 1,
@@ -183,7 +183,7 @@ fn limits_are_told_from_errors() {
     assert_eq!(cookies(1026), Err(MessageError::TooManyFields));
 }
 
-/// What the streams of one peer come to, one after the other, in pieces of one length. Each may
+/// The outcome of the streams of one peer, one after the other, in pieces of one length. Each may
 /// end.
 fn streams(peer: Side, all: &[(&[u8], bool)], piece: usize) -> Result<UniStreams, Code> {
     let mut streams = UniStreams::new(peer);

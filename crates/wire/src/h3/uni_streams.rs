@@ -13,13 +13,13 @@ const QPACK_DECODER: u64 = 3;
 /// The most bytes that one of these streams may carry while the connection lasts.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What the streams of one peer have said together.
+/// The combined state of the streams of one peer.
 #[derive(Debug)]
 pub struct UniStreams {
     peer: Side,
     control: ControlStream,
     decoder: DecoderStream,
-    /// The types of the streams that may be there only once, as bits.
+    /// The types of the streams that may occur only once, as bits.
     seen: u8,
 }
 
@@ -47,13 +47,13 @@ impl UniStreams {
         self.control.settings()
     }
 
-    /// The id in the peer's last GOAWAY: of the first request that it will not process, or, if the
-    /// peer is a client, of a push.
+    /// The id in the peer's last GOAWAY: the first request that it will not process or, if the peer
+    /// is a client, a push.
     pub fn goaway(&self) -> Option<u64> {
         self.control.goaway()
     }
 
-    /// Takes the next bytes of a stream. False if nobody needs to read on: its type is unknown.
+    /// Takes the next bytes of a stream. False if the rest need not be read: its type is unknown.
     pub fn read(&mut self, stream: &mut UniStream, bytes: &[u8]) -> Result<bool, ProtocolError> {
         stream.bytes += bytes.len() as u64;
         if stream.bytes > MAX_BYTES {
@@ -88,7 +88,7 @@ impl UniStreams {
         if matches!(stream.kind, Some(CONTROL | QPACK_ENCODER | QPACK_DECODER)) {
             return Err(ProtocolError {
                 code: Code::H3_CLOSED_CRITICAL_STREAM,
-                why: "the end of a stream that has to last",
+                why: "the end of a stream that must stay open",
             });
         }
         Ok(())
@@ -96,7 +96,7 @@ impl UniStreams {
 
     fn begin(&mut self, kind: u64) -> Result<(), ProtocolError> {
         if kind == PUSH {
-            // A server may push what was permitted, and nothing was. RFC 9114 §4.6, §6.2.2.
+            // A server may push only what was permitted, and nothing was. RFC 9114 §4.6, §6.2.2.
             let code = match self.peer {
                 Side::Client => Code::H3_STREAM_CREATION_ERROR,
                 Side::Server => Code::H3_ID_ERROR,
@@ -109,7 +109,7 @@ impl UniStreams {
             if self.seen & bit != 0 {
                 return Err(ProtocolError {
                     code: Code::H3_STREAM_CREATION_ERROR,
-                    why: "a second stream of a type that comes once",
+                    why: "a second stream of a type that may occur only once",
                 });
             }
             self.seen |= bit;

@@ -1,4 +1,4 @@
-//! The chunked coding, taken apart in place and put together. RFC 9112 §7.1.
+//! The chunked coding, decoded in place and encoded. RFC 9112 §7.1.
 
 #[cfg(test)]
 mod tests;
@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use super::Strictness;
 
-/// How much a body may hold beside its data.
+/// How much a body may hold besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Hexadecimal digits of a size; more than 16 do not fit.
+    /// Hexadecimal digits of a size; more than 16 would overflow.
     pub size_digits: u8,
-    /// Bytes of one line, beside the digits of its size.
+    /// Bytes of one line, without the digits of its size.
     pub line: usize,
     /// Lines of trailers that are skipped.
     pub trailers: u32,
@@ -27,15 +27,15 @@ pub struct Chunked {
     strictness: Strictness,
     limits: Limits,
     state: State,
-    /// The size of this chunk as far as it is read, then what is left of its data.
+    /// The size of this chunk so far, then the rest of its data.
     size: u64,
     /// Digits of the size so far.
     digits: u8,
-    /// Bytes of the line so far, beside the digits of its size.
+    /// Bytes of the line so far, without the digits of its size.
     line: usize,
     /// Lines of trailers so far.
     skipped: u32,
-    /// Trailers that are read strictly, with the empty line behind them.
+    /// Trailers that are read strictly, with the empty line after them.
     section: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkError {
-    #[error("a chunk's size is none")]
+    #[error("a chunk's size is not a number")]
     Size,
     #[error("a chunk's extension holds a control character")]
     Extension,
@@ -91,8 +91,8 @@ impl Chunked {
         self.state == State::Done
     }
 
-    /// The trailers, with the empty line that ends them; nothing where there were none, before the
-    /// end, or where they are not read strictly.
+    /// The trailers, with the empty line that ends them; empty if there are none, before the end,
+    /// or if they are not read strictly.
     pub fn take_section(&mut self) -> Vec<u8> {
         if self.is_done() {
             std::mem::take(&mut self.section)
@@ -101,7 +101,7 @@ impl Chunked {
         }
     }
 
-    /// Takes notice of data that nobody has, and returns whether all of it was of one chunk.
+    /// Counts data that was consumed elsewhere, and returns whether all of it was within one chunk.
     pub fn skip_data(&mut self, length: u64) -> bool {
         if self.state != State::Data || length > self.size {
             return false;
@@ -113,7 +113,7 @@ impl Chunked {
         true
     }
 
-    /// Hands each piece of data in `bytes` to `take`, and returns how many bytes belong to the
+    /// Passes each piece of data in `bytes` to `take`, and returns how many bytes belong to the
     /// body.
     pub fn feed<E: From<ChunkError>>(
         &mut self,
@@ -132,8 +132,8 @@ impl Chunked {
         Ok(used)
     }
 
-    /// Goes on to the next piece of data, and returns where in `bytes` it is. All bytes up to its
-    /// end are consumed. It is empty where the body, or `bytes`, ended first.
+    /// Continues to the next piece of data, and returns its position in `bytes`. All bytes up to
+    /// its end are consumed. It is empty if the body, or `bytes`, ended first.
     pub fn next(&mut self, bytes: &[u8]) -> Result<Range<usize>, ChunkError> {
         match self.strictness {
             Strictness::Strict => self.walk(bytes, Self::strict),
@@ -198,7 +198,7 @@ impl Chunked {
         }
     }
 
-    /// Trailers are kept, with the empty line behind them.
+    /// Trailers are kept, with the empty line after them.
     fn strict_trailer(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
         let next = match (state, byte) {
             (State::TrailerStart, b'\r') => State::LastLf,
@@ -209,7 +209,7 @@ impl Chunked {
             (State::LastLf, b'\n') => State::Done,
             _ => return Err(ChunkError::Trailers),
         };
-        // An empty line alone is no section.
+        // An empty line alone is not a section.
         let is_last = matches!(next, State::LastLf | State::Done);
         if !is_last || !self.section.is_empty() {
             if self.section.len() >= self.limits.section {
@@ -220,8 +220,7 @@ impl Chunked {
         Ok(next)
     }
 
-    /// As [`strict`](Self::strict): a line is what ends in LF, without the CR that may stand before
-    /// it.
+    /// Like [`strict`](Self::strict), but a line ends in LF, with an optional CR before it.
     fn tolerant(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
         let is_blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\x0c');
         match state {
@@ -254,7 +253,7 @@ impl Chunked {
         self.lengthen(State::Trailer)
     }
 
-    /// What follows the line of a size.
+    /// The state after the line of a size.
     fn data(&mut self) -> State {
         self.line = 0;
         match self.size {
@@ -287,7 +286,7 @@ impl Chunked {
     }
 }
 
-/// Appends one chunk. Nothing for no data: that would be the last chunk.
+/// Appends one chunk. Empty data is skipped, because it would be the last chunk.
 pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if data.is_empty() {
         return;
@@ -298,7 +297,7 @@ pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// CR ends a line and is looked at before; a tab is allowed in one.
+/// CR ends a line and is checked before; a tab is allowed in one.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != b'\t'
 }

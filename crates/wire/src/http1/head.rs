@@ -13,7 +13,7 @@ use super::Strictness;
 /// A field's name and value.
 pub type Field<'a> = httparse::Header<'a>;
 
-/// To fill an array with.
+/// Fills the array of `room`.
 pub const EMPTY_FIELD: Field<'static> = httparse::EMPTY_HEADER;
 
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ pub fn request<'r, 'b>(
     }))
 }
 
-/// As [`request`], for a response.
+/// Like [`request`], for a response.
 pub fn response<'r, 'b>(
     bytes: &'b [u8],
     room: &'r mut [MaybeUninit<Field<'b>>],
@@ -98,7 +98,7 @@ pub fn response<'r, 'b>(
     }))
 }
 
-/// Reads a section of trailers, with the empty line that ends it; `None` where that is missing.
+/// Reads a section of trailers, with the empty line that ends it; `None` if that line is missing.
 pub fn trailers<'r, 'b>(
     section: &'b [u8],
     room: &'r mut [Field<'b>],
@@ -109,8 +109,8 @@ pub fn trailers<'r, 'b>(
     }
 }
 
-/// Where a head ends: behind the first empty line whose predecessor ends at or after `from`. That
-/// line is empty whether a line is held to end in LF or in CRLF.
+/// The end of a head: after the first empty line whose predecessor ends at or after `from`. That
+/// line is empty whether lines end in LF or in CRLF.
 pub fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     let tail = bytes.get(from..)?;
     memchr::memchr_iter(b'\n', tail).find_map(|at| match tail.get(at + 1..)? {

@@ -34,7 +34,7 @@ impl<'a> Object<'a> {
         match self.member(name) {
             None => Ok(None),
             Some(Member::Text(text)) => Ok(Some(text)),
-            Some(_) => Err(bad("what should be a text is not")),
+            Some(_) => Err(bad("a member that should be a text is not")),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Object<'a> {
             None => Ok(Vec::new()),
             Some(Member::Text(text)) => Ok(vec![text]),
             Some(Member::Texts(texts)) => Ok(texts.iter().map(|text| &**text).collect()),
-            Some(_) => Err(bad("what should be texts is something else")),
+            Some(_) => Err(bad("a member that should be texts is not")),
         }
     }
 
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
         match self.member(name) {
             None => Ok(None),
             Some(Member::Whole(number)) => Ok(Some(*number)),
-            Some(_) => Err(bad("what should be a whole number is not")),
+            Some(_) => Err(bad("a member that should be a whole number is not")),
         }
     }
 

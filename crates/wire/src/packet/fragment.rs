@@ -24,9 +24,9 @@ pub fn fragments<'a>(packet: &Packet<'a>, mtu: usize) -> Result<Fragments<'a>> {
     } else if packet.dont_fragment() {
         Some("it must not be cut")
     } else if usize::from(packet.fragment().offset) + packet.payload().len() > FURTHEST_END {
-        Some("its end would lie beyond what offsets can tell")
+        Some("its end would lie beyond the largest offset")
     } else if packet.header_length() + 8 > mtu {
-        Some("the link takes no more than its header")
+        Some("the link has no room beyond its header")
     } else {
         None
     };

@@ -12,7 +12,7 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const MPTCP: u8 = 30;
 const FAST_OPEN: u8 = 34;
-/// Experiments share two kinds and are told apart by the next two bytes. RFC 6994.
+/// Experiments share two kinds; the next two bytes distinguish them. RFC 6994.
 const EXPERIMENT: u8 = 254;
 /// RFC 7413 §4.1.1.
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];

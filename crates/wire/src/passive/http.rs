@@ -1,4 +1,4 @@
-//! What HTTP says on a connection of others, whichever version: one vocabulary of events, each with
+//! The events of HTTP on a connection of others, whichever version: one vocabulary, each event with
 //! the bytes of its side's stream that it came from.
 
 mod head;
@@ -16,16 +16,16 @@ pub use http1::Http1Reader;
 pub use http2::Http2Reader;
 pub use http3::Http3Reader;
 
-/// Something that one side said.
+/// An event that one side caused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpEvent {
     /// The side that sent it.
     pub side: Side,
-    /// The request that it is about: its number on the connection, from 0 on, in HTTP/1; the id of
-    /// the stream otherwise. `None` for what is about the connection.
+    /// The request that it belongs to: in HTTP/1, its number on the connection, from 0 on;
+    /// otherwise the id of the stream. `None` for events of the connection.
     pub stream: Option<u64>,
-    /// Where its first byte came from, and its last. If the pushed bytes had as long a range as
-    /// they are, this is exact; otherwise it begins and ends with the ranges of the pushes.
+    /// Where its first byte came from, and its last. If the pushed bytes had ranges of their own
+    /// length, this is exact; otherwise it begins and ends with the ranges of the pushes.
     pub at: Range<u64>,
     pub what: HttpFact,
 }
@@ -33,22 +33,22 @@ pub struct HttpEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub enum HttpFact {
     Request(Box<RequestFacts>),
-    /// A response before the response: 100, 103.
+    /// An interim response: 100, 103.
     Interim(u16),
     Response(Box<ResponseFacts>),
     /// This many bytes of content, as they were sent.
     Body(u64),
-    /// The side has said everything.
+    /// The side has sent everything.
     End,
-    /// The connection carries something else from here on: after CONNECT, or another protocol.
+    /// The connection carries another protocol from here on: after CONNECT, or an upgrade.
     Switched,
     Reset {
         code: u64,
     },
-    /// The side can send no more, on this stream or on all, before the other side allows it: in
-    /// HTTP/2 the window is used up, in HTTP/3 the side says so.
+    /// The side can send no more, on this stream or on all, before the peer allows it: in HTTP/2
+    /// the window is used up, in HTTP/3 the side says so.
     Blocked,
-    /// The side allows this many bytes more; in HTTP/3, this many altogether.
+    /// The side allows this many more bytes; in HTTP/3, this many in total.
     Window(u64),
     GoAway {
         last: u64,
@@ -57,15 +57,15 @@ pub enum HttpFact {
     Ping {
         ack: bool,
     },
-    /// Requests that the side permits: at once in HTTP/2, altogether in HTTP/3.
+    /// The number of requests that the side permits: at once in HTTP/2, in total in HTTP/3.
     MaxStreams(u64),
-    /// The client would begin another request, if the server permitted more.
+    /// The client would begin another request if the server permitted more.
     StreamsBlocked,
-    /// What follows cannot be read, or not yet: bytes are missing, or it is not this protocol.
+    /// What follows cannot be read, or not yet: bytes are missing, or it is another protocol.
     Lost,
 }
 
-/// The bytes that a push brings, and where they came from.
+/// The bytes of a push, and where they came from.
 #[derive(Debug, Clone)]
 struct Source {
     at: Range<u64>,

@@ -1,9 +1,9 @@
 //! QUIC, versions 1 and 2: Initial packets open with public keys, all others with the secrets of a
-//! key log. Packet numbers are restored, key updates and a change of the version are followed.
+//! key log. Packet numbers are restored, and key updates and a change of the version are followed.
 //!
-//! Give the whole datagrams of one pair of addresses, in the order of the capture. A new connection
-//! of the same pair replaces the one before; [`QuicReader::is_addressed`] finds the one that goes
-//! on from another address.
+//! Give it the whole datagrams of one pair of addresses, in the order of the capture. A new
+//! connection of the same pair replaces the previous one; [`QuicReader::is_addressed`] finds a
+//! connection that continues from another address.
 
 mod space;
 
@@ -18,10 +18,10 @@ use crate::quic::{
 };
 use crate::tls::HandshakeKind;
 
-/// Ids of one side that are remembered; a few are in use at a time.
+/// The number of ids of one side that are remembered; a few are in use at a time.
 const MAX_IDS: usize = 32;
 
-/// A connection, as it is seen from outside.
+/// A connection, seen from outside.
 #[derive(Default)]
 pub struct QuicReader {
     initial: Option<Initial>,
@@ -59,7 +59,7 @@ pub enum QuicPayload<'a> {
 }
 
 struct Initial {
-    /// The id that the keys derive from.
+    /// The id from which the keys are derived.
     destination: ConnectionId,
     keys: InitialKeys,
     version: Version,
@@ -80,7 +80,7 @@ impl QuicReader {
         Self::default()
     }
 
-    /// By which a key log names the connection, once the ClientHello has come.
+    /// The name of the connection in a key log, once the ClientHello has come.
     pub fn client_random(&self) -> Option<&[u8; 32]> {
         self.client_random.as_ref()
     }
@@ -89,7 +89,7 @@ impl QuicReader {
         self.version
     }
 
-    /// Takes a datagram of a side, and hands out its packets. Version Negotiation, Retry and
+    /// Takes a datagram of a side, and passes its packets on. Version Negotiation, Retry and
     /// packets of other versions are left out: [`Packets`] has them.
     pub fn push(
         &mut self,
@@ -134,8 +134,8 @@ impl QuicReader {
         }
     }
 
-    /// Is a datagram of this side, which begins with a short header, for this connection? A client
-    /// may go on from another address. RFC 9000 §9.
+    /// Whether a datagram of this side, which begins with a short header, is for this connection. A
+    /// client may continue from another address. RFC 9000 §9.
     pub fn is_addressed(&self, side: Side, datagram: &[u8]) -> bool {
         let ids = match side {
             Side::Client => &self.server_ids,
@@ -181,11 +181,11 @@ impl QuicReader {
             let opened = initial.open(side, packet)?;
             Some((initial, opened))
         };
-        // Another version may go on with the same id. RFC 9368 §2.3.
+        // Another version may continue with the same id. RFC 9368 §2.3.
         let known = self.initial.as_ref().map(|initial| initial.destination);
         let (initial, opened) = match (known.and_then(derive), side) {
             (Some(found), _) => found,
-            // A client has another id after a Retry, or in a new connection.
+            // A client uses another id after a Retry, or in a new connection.
             (None, Side::Client) => {
                 let found = derive(packet.destination).ok_or(SealedReason::WrongKeys)?;
                 self.forget();
@@ -215,7 +215,7 @@ impl QuicReader {
         }
         for frame in Frames::new(frames).flatten() {
             if let Frame::Crypto { offset, data } = frame {
-                // What does not fit is not the beginning.
+                // Data that does not fit is not the beginning.
                 let _ = self.hello.push(offset, data);
             }
         }
@@ -247,7 +247,7 @@ impl QuicReader {
         let opened = spaces.open(packet.version, secret, packet.bytes, packet.number_at);
         let (number, frames) = opened.ok_or(SealedReason::WrongKeys)?;
         if packet.kind == LongKind::ZeroRtt {
-            // Both have the same numbers. RFC 9000 §12.3.
+            // Both share the same numbers. RFC 9000 §12.3.
             self.client.one_rtt.note(number);
         }
         Ok((number, frames, 0))
@@ -261,7 +261,7 @@ impl QuicReader {
     ) -> Result<Bare, SealedReason> {
         let random = self.client_random.as_ref().ok_or(SealedReason::NoHello)?;
         let version = self.version.ok_or(SealedReason::NoHello)?;
-        // The id is that of the side that receives.
+        // The id belongs to the side that receives.
         let (space, id, label) = match side {
             Side::Client => (
                 &mut self.client.one_rtt,

@@ -1,8 +1,8 @@
 //! TLS over TCP, opened with the secrets of a key log: 1.3 with AES-GCM and ChaCha20, with early
 //! data and key updates; 1.2 with the same ciphers, but not a renegotiation.
 //!
-//! Push what each side sent, in the order of its TCP stream; tell of bytes that the capture does
-//! not have. One record of each side is held.
+//! Push what each side sent, in the order of its TCP stream; report bytes that the capture does not
+//! have. One record of each side is held.
 
 mod epoch;
 mod framing;
@@ -17,14 +17,14 @@ use crate::protection::TAG;
 use crate::quic::Side;
 use crate::tls::{CipherSuite, ContentKind, HandshakeKind, Handshakes, ServerHello, Version};
 
-/// In bytes, of one side's first messages: the largest hellos are a tenth of this.
+/// In bytes, for one side's first messages: the largest hellos are a tenth of this.
 const MAX_HELLO: usize = 1 << 16;
-/// Records in a row that do not open, after which nobody tries further.
+/// After this many consecutive records that do not open, no more are tried.
 const MAX_FAILURES: u32 = 32;
 /// In bytes: no sealed record is smaller. Type, version, length, tag and one byte.
 const SMALLEST_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
 
-/// A connection, as it is seen from outside.
+/// A connection, seen from outside.
 #[derive(Default)]
 pub struct TlsReader {
     client: Half,
@@ -36,9 +36,9 @@ pub struct TlsReader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsRecord<'a> {
     pub side: Side,
-    /// If it was opened, what it said inside.
+    /// The inner type if it was opened.
     pub kind: ContentKind,
-    /// The whole record, in bytes of that side's TCP stream, the first of which is 0.
+    /// The whole record, as a range of that side's TCP stream, which starts at 0.
     pub at: Range<u64>,
     pub content: TlsContent<'a>,
 }
@@ -50,19 +50,19 @@ pub enum TlsContent<'a> {
         epoch: TlsEpoch,
         bytes: &'a [u8],
     },
-    /// `length` is that of the content if it was not padded.
+    /// `length` is that of the content if there is no padding.
     Sealed {
         reason: SealedReason,
         length: usize,
     },
-    /// Bytes between records that nobody could find the limits of.
+    /// Bytes between records whose limits could not be found.
     Lost,
 }
 
 /// Which keys opened a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TlsEpoch {
-    /// Data of the client that came before the handshake was over.
+    /// Data that the client sent before the handshake was over.
     Early,
     Handshake,
     /// After this many key updates.
@@ -72,7 +72,7 @@ pub enum TlsEpoch {
 #[derive(Default)]
 struct Half {
     framing: Framing,
-    /// Handshake messages in clear, until the hello is known.
+    /// Unencrypted handshake messages, until the hello is known.
     hello: Vec<u8>,
     secrets: Secrets,
     older: Option<Older>,
@@ -83,13 +83,13 @@ struct Half {
     opened: Vec<u8>,
 }
 
-/// What the hellos say.
+/// The content of the hellos.
 #[derive(Default)]
 struct Parties {
     client_random: Option<[u8; 32]>,
     server_random: Option<[u8; 32]>,
     suite: Option<CipherSuite>,
-    /// The server chose 1.2 or an earlier one.
+    /// The server chose 1.2 or an earlier version.
     is_older: bool,
 }
 
@@ -98,12 +98,12 @@ impl TlsReader {
         Self::default()
     }
 
-    /// By which a key log names the connection, once the ClientHello has come.
+    /// The name of the connection in a key log, once the ClientHello has come.
     pub fn client_random(&self) -> Option<&[u8; 32]> {
         self.parties.client_random.as_ref()
     }
 
-    /// Takes the next bytes of a side, and hands out the records that they complete.
+    /// Takes the next bytes of a side, and passes on the records that they complete.
     pub fn push(
         &mut self,
         side: Side,
@@ -116,7 +116,7 @@ impl TlsReader {
         });
     }
 
-    /// Takes notice that the next `length` bytes of a side are not there.
+    /// Notes that the next `length` bytes of a side are missing.
     pub fn skip(
         &mut self,
         side: Side,
@@ -141,7 +141,7 @@ impl TlsReader {
             Side::Server => &mut self.server,
         };
         let parties = &mut self.parties;
-        // The framing is taken out, because what it finds changes the rest.
+        // The framing is taken out, because its results change other fields.
         let mut framing = std::mem::take(&mut half.framing);
         advance(&mut framing, &mut |found| {
             each(half.read(side, found, parties, keys));
@@ -202,7 +202,7 @@ impl Half {
         }
     }
 
-    /// TLS 1.3 seals nothing but records of this type, and TLS 1.2 everything behind the change.
+    /// TLS 1.3 encrypts only records of this type, and TLS 1.2 everything after the change.
     fn is_clear(&self, kind: ContentKind, parties: &Parties) -> bool {
         if parties.is_older {
             return !self.sealed;
@@ -280,7 +280,7 @@ impl Half {
 }
 
 impl Parties {
-    /// Whether this is the hello of its side, and not one that another follows.
+    /// Whether this is the hello of its side, and no other hello follows it.
     fn read_hello(&mut self, kind: HandshakeKind, body: &[u8]) -> bool {
         let random = body.get(2..).and_then(|rest| rest.first_chunk::<32>());
         let Some(random) = random else {
@@ -311,7 +311,7 @@ impl Parties {
         Older::derive(side, suite, client, server, keys)
     }
 
-    /// What a sealed body of this length holds without padding.
+    /// The length of a sealed body's content without padding.
     fn content_length(&self, sealed: usize) -> usize {
         let overhead = if self.is_older {
             self.suite.map_or(TAG, epoch::older_overhead)

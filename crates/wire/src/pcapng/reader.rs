@@ -24,7 +24,7 @@ pub struct Reader<'a> {
     parser: Parser,
 }
 
-/// What earlier blocks say about later ones. Each block is given to it once, in order.
+/// What earlier blocks define for later ones. It is given each block once, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
     /// `None` before the first section.
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Parser {
-    /// The length in bytes of the block at the front; `None` if its header is not there yet.
+    /// The length in bytes of the block at the front; `None` if its header is incomplete.
     pub(crate) fn length(&self, front: &[u8]) -> Result<Option<usize>> {
         let mut cursor = Cursor::new(WHAT, front);
         let (Ok(kind), Ok(length), Ok(magic)) = (
@@ -79,7 +79,7 @@ impl Parser {
         Ok(Some(length))
     }
 
-    /// Reads the block at the front, and says where the next one begins.
+    /// Reads the block at the front, and returns the position of the next one.
     pub(crate) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(Block<'a>, &'a [u8])> {
         let mut cursor = Cursor::new(WHAT, bytes);
         let kind: [u8; 4] = cursor.array()?;
@@ -232,7 +232,7 @@ impl Parser {
             .copied()
             .ok_or(Error::malformed(
                 WHAT,
-                "a block is of an interface that was not described",
+                "a block belongs to an interface that was not described",
             ))
     }
 }

@@ -1,5 +1,5 @@
-//! The dynamic tables of HPACK and QPACK, for who reads along: entries that came before anybody
-//! listened are unknown, and stay so. RFC 7541 §2.3.2 and §4, RFC 9204 §3.2.
+//! The dynamic tables of HPACK and QPACK, for a passive reader: entries from before the capture
+//! began are unknown, and stay so. RFC 7541 §2.3.2 and §4, RFC 9204 §3.2.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ const MAX_CAPACITY: usize = 1 << 20;
 /// In bytes, of all lines of a section.
 const MAX_SECTION: usize = 1 << 20;
 
-/// A name and a value. An empty name is one that nobody knows.
+/// A name and a value. An empty name means unknown.
 pub(crate) type Line = (Vec<u8>, Vec<u8>);
 
-/// Entries, the newest first.
+/// The entries, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct DynamicTable {
     entries: VecDeque<Line>,
     size: usize,
     capacity: usize,
-    /// How many there have been.
+    /// How many entries there have been.
     inserted: u64,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct DynamicTable {
 #[derive(Debug, Default)]
 pub(crate) struct QpackTable {
     table: DynamicTable,
-    /// An instruction that is not there to its end.
+    /// An incomplete instruction.
     held: Vec<u8>,
 }
 
 /// Why a section cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SectionProblem {
-    /// It needs entries that have not come.
+    /// It needs entries that have not come yet.
     Early,
     Damaged,
 }
@@ -49,12 +49,12 @@ impl DynamicTable {
         }
     }
 
-    /// The entry that so many others are newer than.
+    /// The entry with this many newer ones.
     pub(crate) fn newest(&self, age: usize) -> Option<&Line> {
         self.entries.get(age)
     }
 
-    /// The entry that so many were inserted before.
+    /// The entry with this many inserted before it.
     fn absolute(&self, index: u64) -> Option<&Line> {
         let age = self.inserted.checked_sub(index)?.checked_sub(1)?;
         self.entries.get(usize::try_from(age).ok()?)
@@ -72,7 +72,7 @@ impl DynamicTable {
         self.evict();
     }
 
-    /// From now on, what was inserted so far is unknown.
+    /// Everything that was inserted so far is unknown from now on.
     pub(crate) fn forget(&mut self) {
         self.entries.clear();
         self.size = 0;
@@ -93,7 +93,7 @@ fn size((name, value): &Line) -> usize {
 }
 
 impl QpackTable {
-    /// Takes the next bytes of the encoder's stream, behind its type. False if they make no sense.
+    /// Takes the next bytes of the encoder's stream, after its type. False if they are invalid.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         self.held.extend_from_slice(bytes);
         let held = std::mem::take(&mut self.held);
@@ -149,8 +149,8 @@ impl QpackTable {
         Ok(())
     }
 
-    /// Decodes a section. `max_capacity` is what its reader allowed in its settings. What has not
-    /// come is unknown if it is not `awaited`.
+    /// Decodes a section. `max_capacity` is what its reader allowed in its settings. Entries that
+    /// have not come are unknown unless they are `awaited`.
     pub(crate) fn read(
         &self,
         section: &[u8],
@@ -247,7 +247,7 @@ impl QpackTable {
 fn static_line(cursor: &Cursor<'_>, index: usize) -> Result<Line> {
     let (name, value) = table::ENTRIES
         .get(index)
-        .ok_or_else(|| cursor.malformed("the static table ends before"))?;
+        .ok_or_else(|| cursor.malformed("its index is beyond the static table"))?;
     Ok((name.as_bytes().to_vec(), value.as_bytes().to_vec()))
 }
 
@@ -283,7 +283,7 @@ mod tests {
             read(&table, section),
             Ok(vec![line(":path", "/index.html")])
         );
-        // B.2, of which a part comes later.
+        // B.2, part of which comes later.
         let stream =
             hex("3fbd01 c00f 7777772e6578616d706c652e636f6d c10c 2f73616d706c652f70617468");
         let section = "0381 10 11";

@@ -1,5 +1,5 @@
-//! Writes field sections without a dynamic table: by the static table where it has the line or the
-//! name, and with Huffman's code where that is shorter.
+//! Writes field sections without a dynamic table: with the static table if it has the line or the
+//! name, and with Huffman's code if that is shorter.
 
 use super::huffman;
 use super::table::{Found, find};
@@ -34,8 +34,8 @@ pub fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     }
 }
 
-/// An integer in the low `bits` of a byte whose other bits are `flags`, and in those behind it. RFC
-/// 7541 §5.1.
+/// An integer in the low `bits` of a byte whose other bits are `flags`, and in the bytes after it.
+/// RFC 7541 §5.1.
 fn integer(out: &mut Vec<u8>, flags: u8, bits: u32, value: usize) {
     let most = (1 << bits) - 1;
     let Some(mut rest) = value.checked_sub(most) else {

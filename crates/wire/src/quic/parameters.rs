@@ -5,15 +5,16 @@ mod write;
 
 use super::{ConnectionId, Version};
 
-/// Which version a connection has, and which others its sender would take. RFC 9368 §3.
+/// The version of a connection, and which others its sender accepts. RFC 9368 §3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionInformation {
     pub chosen: Version,
-    /// Of a client: those that the server may change to, the chosen one included. Of a server: all.
+    /// From a client: those that the server may change to, including the chosen one. From a server:
+    /// all.
     pub available: Vec<Version>,
 }
 
-/// The parameters of one side; those that it left out have the defaults of the RFC. RFC 9000 §18.2.
+/// The parameters of one side; omitted ones have the defaults of the RFC. RFC 9000 §18.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
     /// Server only, like all ids except `initial_source_connection_id`.

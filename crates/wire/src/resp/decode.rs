@@ -309,9 +309,9 @@ fn length(text: &[u8]) -> Result<Option<usize>> {
             let length = integer(text)?;
             usize::try_from(length)
                 .map(Some)
-                .map_err(|_| malformed("a length that is none"))
+                .map_err(|_| malformed("an invalid length"))
         }
-        _ => Err(malformed("a length that is none")),
+        _ => Err(malformed("an invalid length")),
     }
 }
 
@@ -319,7 +319,7 @@ fn integer(text: &[u8]) -> Result<i64> {
     str::from_utf8(text)
         .ok()
         .and_then(|t| t.parse().ok())
-        .ok_or(malformed("an integer that is none"))
+        .ok_or(malformed("an invalid integer"))
 }
 
 fn double(text: &[u8]) -> Result<f64> {
@@ -334,7 +334,7 @@ fn double(text: &[u8]) -> Result<f64> {
         .ok()
         .filter(|_| text.iter().all(plain))
         .and_then(|t| t.parse().ok())
-        .ok_or(malformed("a number that is none"))
+        .ok_or(malformed("an invalid number"))
 }
 
 fn big_number(text: &[u8]) -> Result<String> {
@@ -347,7 +347,7 @@ fn big_number(text: &[u8]) -> Result<String> {
         .ok()
         .filter(|_| good)
         .map(str::to_owned)
-        .ok_or(malformed("a big number that is none"))
+        .ok_or(malformed("an invalid big number"))
 }
 
 fn verbatim(bytes: &[u8]) -> Result<Value> {
@@ -371,7 +371,7 @@ fn pairs(items: Vec<Value>) -> Vec<(Value, Value)> {
 
 fn attributed(attributes: Vec<(Value, Value)>, items: Vec<Value>) -> Result<Value> {
     match items.into_iter().next() {
-        Some(Value::Push(_)) | None => Err(malformed("attributes of no value")),
+        Some(Value::Push(_)) | None => Err(malformed("attributes without a value")),
         Some(value) => Ok(Value::Attributed {
             attributes,
             value: Box::new(value),

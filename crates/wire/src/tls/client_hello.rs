@@ -197,7 +197,7 @@ fn read_identities(mut value: Cursor<'_>) -> Result<Vec<&[u8]>> {
     })?;
     let binders = value.vector16()?.collect(Cursor::vector8)?;
     if binders.len() != identities.len() {
-        return Err(value.malformed("it has not one binder for each identity"));
+        return Err(value.malformed("it does not have one binder for each identity"));
     }
     value.finish()?;
     Ok(identities)

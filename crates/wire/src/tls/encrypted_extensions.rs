@@ -1,4 +1,4 @@
-//! What a server agrees to behind its hello in TLS 1.3, as far as others need it. RFC 8446 §4.3.1.
+//! What a TLS 1.3 server agrees to after its hello, as far as it is needed here. RFC 8446 §4.3.1.
 
 use super::extension::{self, read_extensions};
 use crate::Result;

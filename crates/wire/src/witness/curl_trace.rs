@@ -1,7 +1,8 @@
-//! What curl writes with `--trace-time` beside `-v`, `--trace` or `--trace-ascii`, with and without
-//! `--trace-ids`. The lines have times of day, to which midnight adds a day.
+//! The output of curl with `--trace-time` besides `-v`, `--trace` or `--trace-ascii`, with and
+//! without `--trace-ids`. The lines have times of day, to which midnight adds a day.
 //!
-//! The words of curl's lines differ between its versions; those that mark a phase have stayed.
+//! The wording of curl's lines differs between its versions; the lines that mark a phase have
+//! stayed the same.
 
 use std::collections::BTreeMap;
 
@@ -30,20 +31,20 @@ struct Trace {
     first: Option<u64>,
     last: u64,
     days: u64,
-    /// By curl's number, what goes on.
+    /// The current transfers, by curl's number.
     transfers: BTreeMap<String, Transfer>,
-    /// The transfer and the kind of the lines that follow without a time.
+    /// The transfer and the kind of the following lines that have no time.
     dump: Option<(String, Way)>,
 }
 
 #[derive(Default)]
 struct Transfer {
     request: ToldRequest,
-    /// When the step that goes on began.
+    /// When the current step began.
     since: Moment,
     step: Step,
     latest: Moment,
-    /// A status of 1xx: another one follows.
+    /// A 1xx status: another one follows.
     is_interim: bool,
 }
 
@@ -78,7 +79,7 @@ impl Trace {
             return;
         };
         let mut at = time + self.days * DAY;
-        // Clocks are set back by less.
+        // Clocks are set back by less than this.
         if at + DAY / 2 < self.last {
             self.days += 1;
             at += DAY;
@@ -91,7 +92,7 @@ impl Trace {
         self.take(&transfer, connection, way, text, at);
     }
 
-    /// The content of what the line before announced: the first line of a head is wanted.
+    /// The content that the previous line announced: only the first line of a head matters.
     fn dumped(&mut self, line: &[u8]) {
         let Some((transfer, way @ (Way::SendHead | Way::ReceiveHead))) = self.dump.take() else {
             return;
@@ -271,7 +272,7 @@ impl Transfer {
         (self.since, self.step) = (at, next);
     }
 
-    /// Lets a span end later, or begins it.
+    /// Extends a span, or begins it.
     fn grow(&mut self, phase: ToldPhase, begin: Moment, end: Moment) {
         match self
             .request
@@ -284,7 +285,7 @@ impl Transfer {
         }
     }
 
-    /// The first line of a request or a response; other lines say nothing here.
+    /// The first line of a request or a response; other lines are ignored here.
     fn head(&mut self, way: Way, text: &[u8]) {
         let line = text.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let mut words = line.split(|byte| *byte == b' ');
@@ -335,7 +336,7 @@ fn split_time(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((seconds * 1_000_000_000 + digits(9..15)? * 1000, rest))
 }
 
-/// `[TRANSFER-CONNECTION]`, of which either may be an `x`.
+/// `[TRANSFER-CONNECTION]`, either of which may be an `x`.
 fn split_ids(line: &[u8]) -> (String, Option<String>, &[u8]) {
     let split = || {
         let end = memchr::memchr(b']', line).filter(|_| line.starts_with(b"["))?;
@@ -400,7 +401,7 @@ fn number_behind(text: &[u8], words: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// By curl 7.88, shortened.
+    /// Output of curl 7.88, shortened.
     const FOLLOWED: &str = "\
 23:59:59.900000 == Info:   Trying 127.0.0.1:18191...
 23:59:59.950000 == Info: Connected to 127.0.0.1 (127.0.0.1) port 18191 (#0)

@@ -1,5 +1,6 @@
-//! HAR 1.2, with the fields that Chrome, Firefox and WebPageTest add. Its times are computed by the
-//! browser from others, and known to be wrong at times: all of them are told.
+//! HAR 1.2, with the fields that Chrome, Firefox and WebPageTest add. The browser computes its
+//! times from others, and they are known to be wrong at times, so all of them are marked as
+//! computed.
 
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::{Known, MAX_KEPT, Moment, ToldConnection, ToldPhase, ToldRequest, Wit
 use super::{nanoseconds, number, text, whole};
 use crate::calendar::CivilDate;
 
-/// `None` if it is no HAR.
+/// `None` if it is not a HAR.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let log = Items::member(bytes, "log")?;
     let mut witness = Witness::default();
@@ -53,7 +54,7 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldReques
     let id = [&entry["connection"], &entry["_connectionId"]]
         .into_iter()
         .find_map(text);
-    // Browsers write "0" or nothing where they do not know.
+    // Browsers write "0" or nothing if they do not know it.
     if let Some(id) = id.filter(|id| !id.is_empty() && id != "0") {
         let peer = text(&entry["serverIPAddress"]).filter(|peer| !peer.is_empty());
         request.connection = Some(connection(witness, id, peer));
@@ -68,7 +69,7 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldReques
             at = end;
         }
     };
-    // What blocked holds: Chrome tells how much of it was the queue, and the proxy.
+    // The parts of `blocked`: Chrome says how much of it was the queue, and the proxy.
     let blocked = length("blocked");
     let proxy = length("_blocked_proxy").filter(|proxy| Some(*proxy) <= blocked);
     let queue = blocked.map(|blocked| blocked - proxy.unwrap_or(0));
@@ -89,7 +90,7 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldReques
     request
 }
 
-/// The script whose call it was, or the document.
+/// The script that made the call, or the document.
 fn initiator(initiator: &Value) -> Option<String> {
     let frames = initiator["stack"]["callFrames"].as_array();
     let of_script = frames
@@ -111,8 +112,7 @@ fn connection(witness: &mut Witness, id: String, peer: Option<String>) -> usize 
     })
 }
 
-/// Nanoseconds since 1970, from a date and time of RFC 3339, or without an offset, which is UTC
-/// then.
+/// Nanoseconds since 1970, from a date and time of RFC 3339; without an offset it is UTC.
 pub(super) fn time(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', ' '])?;
     let mut date = date.splitn(3, '-').map(str::parse::<i64>);

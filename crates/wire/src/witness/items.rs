@@ -1,9 +1,9 @@
-//! The items of a JSON object or array one by one, without the whole in memory as values, and as
-//! far as they go: a log may be cut off in any of them.
+//! The items of a JSON object or array one by one, without holding the whole as values, as far as
+//! they are complete: a log may be cut off in any of them.
 
 use serde_json::Value;
 
-/// Nothing deeper is passed over: its reader would refuse it as well.
+/// Deeper values are not skipped: the parser would refuse them as well.
 const MAX_DEPTH: u32 = 128;
 
 /// The bytes of the members of an object, or of the elements of an array.
@@ -36,7 +36,7 @@ impl<'a> Items<'a> {
         })
     }
 
-    /// The value of a member; what is behind it has not been looked at.
+    /// The value of a member; the rest after it has not been looked at.
     pub(super) fn member(json: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
         let mut members = Self::of_object(json)?;
         members
@@ -46,7 +46,7 @@ impl<'a> Items<'a> {
 }
 
 impl<'a> Iterator for Items<'a> {
-    /// The name, empty in an array, and the value, which may be cut off at the end of all.
+    /// The name, empty in an array, and the value, which may be cut off at the end of the input.
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -83,12 +83,12 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// A value that is whole.
+/// A complete value.
 pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// How long the value is that begins here; `None` if it does not end.
+/// The length of the value that begins here; `None` if it does not end.
 fn value_length(bytes: &[u8]) -> Option<usize> {
     let mut depth = 0_u32;
     let mut at = 0;
@@ -122,7 +122,7 @@ fn value_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Behind the quote that ends the string.
+/// The position after the quote that ends the string.
 fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     loop {

@@ -1,6 +1,6 @@
-//! Chrome's NetLog, as `--log-net-log` or chrome://net-export write it, whole or cut off. Its
-//! events belong to sources (a request, a job, a socket) that name each other; here they become
-//! requests with what their jobs and sockets did for them.
+//! Chrome's NetLog, as `--log-net-log` or chrome://net-export write it, complete or cut off. Its
+//! events belong to sources (a request, a job, a socket) that refer to each other; here they become
+//! requests, each with the work of its jobs and sockets.
 
 mod sources;
 
@@ -13,7 +13,7 @@ use super::items::{Items, parse};
 use super::{Known, MAX_KEPT, ToldConnection, ToldPhase, ToldRequest, Witness};
 use super::{nanoseconds, number, text, whole};
 
-/// `None` if it is no NetLog.
+/// `None` if it is not a NetLog.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut members = Items::of_object(bytes)?;
     let mut names = None;
@@ -52,13 +52,13 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     Some(witness)
 }
 
-/// What the numbers of a log mean: they differ from version to version.
+/// The meaning of the numbers of a log, which differ from version to version.
 struct Names {
     events: HashMap<u64, String>,
     sources: HashMap<u64, String>,
     begin: u64,
     end: u64,
-    /// From ticks to milliseconds since 1970.
+    /// Converts ticks to milliseconds since 1970.
     tick_offset: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl Names {
     }
 }
 
-/// Which source's span is which phase of a request. What the socket did comes behind the queue.
+/// Which source's span is which phase of a request. The socket's work follows the queue.
 const OF_REQUEST: [(&str, ToldPhase); 5] = [
     ("HTTP_TRANSACTION_SEND_REQUEST", ToldPhase::Send),
     ("HTTP_TRANSACTION_TUNNEL_SEND_REQUEST", ToldPhase::Proxy),
@@ -120,7 +120,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
             begin: source.begin,
             end: source.end,
             error: source.text("error").map(str::to_owned),
-            // Of what asked, Chrome writes the origin.
+            // Chrome writes only the origin of the initiator.
             initiator: source
                 .text("initiator")
                 .filter(|origin| origin.contains("://"))
@@ -174,7 +174,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
     witness.requests.sort_by_key(|request| request.begin);
 }
 
-/// While a request waits for a stream, what nobody did anything for is the queue.
+/// While a request waits for a stream, the time in which nothing works for it is the queue.
 fn queue(request: &mut ToldRequest, source: &Source) {
     let Some((begin, end)) = source.span("HTTP_STREAM_REQUEST") else {
         return;
@@ -219,7 +219,7 @@ fn connection(id: u64, source: &Source) -> ToldConnection {
     connection
 }
 
-/// A parameter that is kept, by the name under which it is kept.
+/// A parameter that is kept, with its name here.
 fn parameter(event: &str, parameters: &Value) -> Option<(&'static str, String)> {
     if event.starts_with("SOCKET_POOL_STALLED") {
         return Some(("stalled", event.to_owned()));

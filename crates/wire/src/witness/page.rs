@@ -1,29 +1,30 @@
-//! A page load as a chain: which requests the last one waited for, on what, and what the load would
-//! have taken without one of these waits.
+//! A page load as a chain: which requests the last one waited for, what for, and how long the load
+//! would have taken without one of these waits.
 //!
-//! A request begins because something before it was there: the answer that named it, or the one
-//! that ended last before it. It needs its connection, and waits in the queue for one that another
-//! request holds: both are part of its own spans. The critical path is the chain that ends last;
-//! its steps cover the load from the beginning to the end without overlap. Requests of other
-//! chains, such as those that browsers make for themselves, are not part of the load.
+//! A request begins because something before it was ready: the answer that named it, or the last
+//! one that ended before it. It needs its connection, and waits in the queue for one that another
+//! request holds: both are part of its spans. The critical path is the chain that ends last; its
+//! steps cover the load from the beginning to the end without overlap. Requests of other chains,
+//! such as those that browsers make for themselves, are not part of the load.
 
 use std::collections::HashMap;
 
 use super::{Moment, ToldPhase, ToldRequest, Witness};
 
-/// Requests of one load; a page has a few hundred.
+/// The most requests of one load; a page has a few hundred.
 const MAX_REQUESTS: usize = 20_000;
-/// In nanoseconds: who begins so soon after an answer of another server has waited for it.
+/// In nanoseconds: a request that begins this soon after an answer of another server has waited for
+/// it.
 const SOON: u64 = 50_000_000;
 
-/// Why a request did not begin before.
+/// Why a request did not begin earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// It is the first of its chain.
     First,
-    /// The log names what asked for it.
+    /// The log names its initiator.
     Named,
-    /// Nothing is named; this one, of the same server if there is any, ended last before.
+    /// No initiator is named; this one ended last before it, on the same server if possible.
     After,
 }
 
@@ -32,17 +33,17 @@ pub enum Reason {
 pub struct Step {
     /// The index of the request.
     pub request: usize,
-    /// What the time went into; `None` if no span of the log has it.
+    /// What the time was spent on; `None` if no span of the log covers it.
     pub phase: Option<ToldPhase>,
     pub begin: Moment,
     pub end: Moment,
-    /// In the queue: the request whose connection, or whose place, it got.
+    /// In the queue: the request whose connection, or whose turn, it got.
     pub holder: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// For each request, the one that it came after, and why.
+    /// For each request, the one that it followed, and why.
     pub parents: Vec<Option<(usize, Reason)>>,
     /// From the first moment to the last.
     pub critical: Vec<Step>,
@@ -92,7 +93,7 @@ impl Page {
     }
 
     /// Round trips on the path: each connection and handshake costs one, each wait for an answer
-    /// one. `handshake` is what a handshake costs: 1 for TLS 1.3, 2 for 1.2.
+    /// one. `handshake` is the cost of a handshake: 1 for TLS 1.3, 2 for 1.2.
     pub fn round_trips(&self, handshake: u32) -> u32 {
         let cost = |step: &Step| match step.phase {
             Some(ToldPhase::Connect | ToldPhase::Wait) => 1,
@@ -102,8 +103,8 @@ impl Page {
         self.critical.iter().map(cost).sum()
     }
 
-    /// How long the load would have taken if these steps took no time: no less than any other chain
-    /// takes, because what was beside the path stays.
+    /// How long the load would have taken if these steps took no time: at least as long as any
+    /// other chain, because the steps outside the path stay.
     pub fn without(&self, witness: &Witness, removed: impl Fn(&Step) -> bool) -> u64 {
         let requests = witness
             .requests
@@ -125,7 +126,7 @@ impl Page {
             let Some(request) = requests.get(index) else {
                 continue;
             };
-            // What its parent saved before this one began, it saves as well.
+            // It also saves what its parent saved before this one began.
             let parent = self.parents.get(index).copied().flatten();
             let before = parent.map_or(0, |(parent, _)| {
                 let mut own = Vec::new();
@@ -152,7 +153,7 @@ impl Page {
 }
 
 impl Page {
-    /// Where the chain of a request begins.
+    /// The start of the chain of a request.
     fn root(&self, mut index: usize) -> usize {
         while let Some((parent, _)) = self.parents.get(index).copied().flatten() {
             index = parent;
@@ -165,9 +166,9 @@ fn length(step: &Step) -> u64 {
     step.end.saturating_sub(step.begin)
 }
 
-/// What each request came after.
+/// The request that each one followed, and why.
 fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
-    // By their ends, those that have one: all, and those of each server.
+    // The requests that have an end, ordered by it: all, and those of each server.
     let mut ended: Vec<(Moment, usize)> = requests
         .iter()
         .enumerate()
@@ -217,7 +218,7 @@ fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
         if request.begin == first {
             return None;
         }
-        // Some logs name no more than the server of what asked.
+        // Some logs name only the server of the initiator.
         let asker = request.initiator.as_deref().unwrap_or(&request.url);
         let of_server = by_server.get(server(asker));
         if let Some((_, last)) = of_server.and_then(|all| last_before(all, request.begin)) {
@@ -274,8 +275,8 @@ fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mu
     }
 }
 
-/// Who had what this request got when its wait ended: the one before it on its connection, or else
-/// the one of its server that ended last by then.
+/// The request that held what this one got when its wait ended: the previous one on its connection,
+/// or else the last one of its server that had ended by then.
 fn holder(requests: &[ToldRequest], index: usize, end: Moment) -> Option<usize> {
     let request = requests.get(index)?;
     let mut best = None;
@@ -312,7 +313,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Spans follow each other from `begin` on, in milliseconds.
+    /// The spans follow each other, starting at `begin`, in milliseconds.
     fn request(url: &str, begin: u64, spans: &[(ToldPhase, u64)]) -> ToldRequest {
         let mut request = ToldRequest {
             url: url.to_owned(),
@@ -328,8 +329,8 @@ mod tests {
         request
     }
 
-    /// A document, a style beside it that is slow but not waited for, a script, what the script
-    /// asks for, which waits until the style has left the only connection.
+    /// A document; a slow style next to it that nothing waits for; a script; and a request of the
+    /// script, which waits until the style has released the only connection.
     fn load() -> Witness {
         use ToldPhase::{Body, Connect, Handshake, Queue, Send, Wait};
         let document = [
@@ -432,7 +433,7 @@ mod tests {
         let after = |request| Some((request, Reason::After));
         let page = Page::of(&witness).unwrap();
         assert_eq!(page.parents, [None, after(0), after(0), after(0)]);
-        // Of other servers, only what ended shortly before.
+        // On other servers, only requests that ended shortly before.
         witness.requests.remove(0);
         witness.requests[2].initiator = None;
         let page = Page::of(&witness).unwrap();

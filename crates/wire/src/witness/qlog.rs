@@ -1,5 +1,5 @@
 //! qlog of QUIC connections: JSON of drafts 0.3 and 0.4, JSON-SEQ and lines of JSON, and the events
-//! as arrays of earlier drafts. What it tells of packets was seen by one end; the other end's times
+//! as arrays of earlier drafts. One end saw what it records about packets; the other end's times
 //! are not in it.
 
 mod events;
@@ -14,7 +14,7 @@ use super::{MAX_KEPT, Moment, ToldConnection, Witness, nanoseconds, number, text
 /// The character before each record of JSON-SEQ. RFC 7464 §2.2.
 const RECORD: u8 = 0x1e;
 
-/// `None` if it is no qlog.
+/// `None` if it is not a qlog.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut witness = Witness::default();
     let first = bytes.split(|byte| *byte == b'\n').next()?;
@@ -35,7 +35,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     Some(witness)
 }
 
-/// A record of the log's, then one for each event.
+/// A record for the log, then one for each event.
 fn read_sequence(bytes: &[u8], witness: &mut Witness) -> Option<()> {
     let records = bytes.split(|byte| matches!(*byte, RECORD | b'\n'));
     let mut records = records.filter(|record| !record.trim_ascii().is_empty());
@@ -55,7 +55,7 @@ fn read_sequence(bytes: &[u8], witness: &mut Witness) -> Option<()> {
 }
 
 fn read_trace(trace: &[u8], witness: &mut Witness) -> Option<()> {
-    // What describes the events may stand behind them.
+    // The description of the events may follow them.
     let mut head = serde_json::Map::new();
     let mut events = None;
     let mut members = Items::of_object(trace)?;
@@ -78,21 +78,21 @@ fn read_trace(trace: &[u8], witness: &mut Witness) -> Option<()> {
     Some(())
 }
 
-/// A trace: a connection, or several that events name.
+/// A trace: a connection, or several that events refer to.
 struct Reader {
     clock: Clock,
     /// The columns of an event, in early drafts.
     columns: Vec<String>,
-    /// The index of the connection whose events name none.
+    /// The index of the connection for events that name none.
     connection: usize,
 }
 
-/// How the times of a trace are to be understood.
+/// How to interpret the times of a trace.
 struct Clock {
     /// The length of a tick, in milliseconds.
     unit: f64,
     format: Format,
-    /// The first or the last time, in milliseconds.
+    /// The first or the previous time, in milliseconds.
     from: Option<f64>,
 }
 
@@ -100,9 +100,9 @@ struct Clock {
 enum Format {
     /// Since the trace began.
     Relative,
-    /// Since the event before.
+    /// Since the previous event.
     Delta,
-    /// Since another moment, which the trace need not name.
+    /// Since another moment, which the trace need not state.
     Absolute,
 }
 
@@ -192,7 +192,7 @@ impl Reader {
             witness.damaged += 1;
             return;
         }
-        // The namespace has changed from draft to draft, the names have stayed.
+        // The namespace has changed between drafts, but the names have not.
         let name = name.rsplit(':').next().unwrap_or(name).to_lowercase();
         read_event(witness, connection, at, &name, &event["data"]);
     }

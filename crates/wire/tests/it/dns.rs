@@ -1,4 +1,4 @@
-//! DNS messages through the public face: known bytes, answers followed, and limits.
+//! DNS messages through the public API: known bytes, answers followed, and limits.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -59,7 +59,8 @@ fn a_query_has_the_bytes_it_should() {
 
 #[test]
 fn a_recorded_answer_is_read() {
-    // Compressed as name servers do: the answer's owner points to the question, the target into it.
+    // Compressed as name servers do: the answer's owner points to the question, and the target
+    // points into it.
     let bytes = [
         &b"\x00\x07\x81\x80\x00\x01\x00\x02\x00\x00\x00\x00"[..],
         b"\x03www\x07example\x03com\x00\x00\x01\x00\x01",
@@ -241,7 +242,7 @@ fn an_answer_too_large_for_its_datagram_is_truncated() {
         Ok(full.clone())
     );
 
-    // Servers that cut in the middle of a record are understood as far as they go.
+    // Answers that a server cut in the middle of a record are understood as far as they go.
     let cut = Message {
         truncated: true,
         ..full.clone()

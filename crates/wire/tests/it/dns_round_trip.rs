@@ -1,4 +1,4 @@
-//! Whatever DNS message is written is read back the same, compression and all.
+//! Any DNS message that is written is read back the same, including compression.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

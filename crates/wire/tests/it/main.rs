@@ -1,4 +1,4 @@
-//! Formats through the public face: recorded bytes, round trips, and input that nobody should send.
+//! Formats through the public API: recorded bytes, round trips, and invalid input.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // what a test's helper expects is expected of the code
 

@@ -1,5 +1,5 @@
-//! Connections of other makers' programs, recorded on loopback, are read from outside with the keys
-//! that their clients logged.
+//! Connections of other programs, recorded on loopback, are read from outside with the keys that
+//! their clients logged.
 
 mod http;
 mod quic;

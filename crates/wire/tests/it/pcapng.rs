@@ -1,4 +1,4 @@
-//! Captures: read, written, and read by others.
+//! Captures: read, written, and read by other programs.
 
 mod older;
 mod reading;

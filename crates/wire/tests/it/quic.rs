@@ -1,5 +1,5 @@
-//! QUIC Initials opened: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams put together
-//! from them.
+//! Opened QUIC Initials: the vectors of RFC 9001 §A and RFC 9369 §A, and datagrams composed of
+//! them.
 
 use roundtrip_wire::Error;
 use roundtrip_wire::quic::{

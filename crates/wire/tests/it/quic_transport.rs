@@ -48,7 +48,7 @@ fn parts() -> impl Strategy<Value = Parts> {
         })
 }
 
-/// One of each kind, but padding and acknowledgements.
+/// One of each kind, except padding and acknowledgements.
 fn frames(parts: &Parts) -> Vec<Frame<'_>> {
     let [a, b, c, d] = parts.numbers;
     let (data, flag) = (&parts.bytes[..], parts.flag);
@@ -192,7 +192,7 @@ proptest! {
         let ack = Ack::parse(&frame).unwrap();
         prop_assert_eq!((ack.delay, ack.ecn), (delay, ecn));
         let read: Vec<_> = ack.ranges().collect();
-        // As many as fit: at worst the next range and its gap had no room.
+        // As many as fit: at most the next range and its gap had no room.
         prop_assert!(read.len() == ranges.len().min(64) || room - frame.len() < 16);
         prop_assert_eq!(&read[..], &ranges[..read.len()]);
         let mut again = vec![0; frame.len()];
@@ -429,7 +429,7 @@ fn parameters_out_of_range_are_refused() {
             &[0x11, 12, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0],
             [false, false],
         ),
-        // A client names what it has chosen among those that it would take.
+        // A client lists its chosen version among those that it accepts.
         (&[0x11, 4, 0, 0, 0, 1], [false, true]),
         (&[0x11, 8, 0, 0, 0, 1, 0, 0, 0, 2], [false, true]),
         (&[0x11, 8, 0, 0, 0, 1, 0, 0, 0, 1], [true, true]),

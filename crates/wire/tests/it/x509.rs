@@ -1,4 +1,4 @@
-//! Certificates made with OpenSSL, read as it reads them.
+//! Certificates made with OpenSSL, read as OpenSSL reads them.
 
 use roundtrip_wire::x509::Certificate;
 

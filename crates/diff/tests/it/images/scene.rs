@@ -1,5 +1,5 @@
-//! An origin behind a path, and the clients of two images that ask it: one of TLS 1.2 whose library
-//! computes before it speaks, one of TLS 1.3 whose library does not.
+//! An origin behind a path, and the clients of two images that ask it: one with TLS 1.2, whose
+//! library computes before it sends anything, and one with TLS 1.3, whose library does not.
 
 use std::time::Duration;
 
@@ -13,13 +13,12 @@ const NAME: &str = "shop.example";
 const PORT: u16 = 443;
 
 pub(crate) struct Scene {
-    // Dropped in this order: the origin has left before its network is taken down.
+    // Dropped in this order: the origin goes before its network is taken down.
     origin: Running,
     path: Path,
 }
 
-/// A client: its strategy, and for how long it computes between the TCP handshake and its
-/// ClientHello.
+/// A client: its strategy, and how long it computes between the TCP handshake and its ClientHello.
 #[derive(Clone, Copy)]
 pub(crate) struct Image {
     pub(crate) strategy: &'static str,
@@ -47,7 +46,8 @@ impl Scene {
         Self { origin, path }
     }
 
-    /// Both images in turns, so that what drifts meets both alike: the document of each.
+    /// Asks for both images in turn, so that drift affects both alike; returns the document of
+    /// each.
     pub(crate) fn ask(&self, images: [Image; 2], runs: u32) -> [Vec<u8>; 2] {
         let options = images.map(|image| Options {
             strategy: image.strategy.parse().unwrap(),

@@ -146,7 +146,7 @@ fn python(scene: &ExaminedSystem, path: &str) -> Option<FoundVersion> {
             spoken(tls_1_3)
         ),
         tls_1_3,
-        remark: "It speaks what that library speaks; each new context loads the certificates anew.",
+        remark: "It speaks what that library speaks; each new context loads the certificates again.",
     })
 }
 

@@ -1,4 +1,4 @@
-//! A server that shares nothing with ours: aioquic, where it is installed.
+//! A server that shares nothing with ours: aioquic, if it is installed.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::Process;
 use crate::skip;
 
-/// What a script says where its peer is not installed.
+/// The exit code of a script whose peer is not installed.
 const MISSING: i32 = 77;
 
 struct Server {
@@ -50,7 +50,7 @@ impl Server {
         }
     }
 
-    /// What it says of the next request.
+    /// What it reports about the next request.
     fn said(&mut self) -> String {
         self.lines.next().unwrap().unwrap()
     }
@@ -66,7 +66,7 @@ impl Drop for Server {
 #[tokio::test]
 async fn aioquic_serves_early_and_late_and_after_a_retry() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
-    // No test fetches anything.
+    // Tests never download anything.
     let installed = Command::new(script)
         .env("NO_INSTALL", "1")
         .output()

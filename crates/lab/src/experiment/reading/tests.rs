@@ -233,7 +233,7 @@ fn errors_are_reported_with_their_line() {
         (
             "[[server]]",
             "[path]\nrtt = 'soon'\n[[server]]",
-            "x.toml:6: invalid path: rtt: `soon` is no time",
+            "x.toml:6: invalid path: rtt: `soon` is not a valid time",
         ),
         (
             "[[server]]",

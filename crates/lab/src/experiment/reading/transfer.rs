@@ -171,7 +171,7 @@ mod tests {
         for (said, words) in [
             ("time = '1s'\nbytes = '1MB'", "either the time or the bytes"),
             ("time = 'soon'", "not a time span"),
-            ("bytes = 'many'", "no size"),
+            ("bytes = 'many'", "not a valid size"),
             ("bytes = '0'", "--bytes must be from 1"),
             ("speed = 1", "unknown field"),
         ] {

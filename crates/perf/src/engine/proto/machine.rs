@@ -229,7 +229,7 @@ impl MachineConnection for Connection {
                 Err(error) => break Err(PerfError::broken(error)),
             }
         };
-        // Ignored: it tells whether credit is to be sent, but the loop polls for packets in any
+        // Ignored: it says whether credit should be sent, but the loop polls for packets in any
         // case.
         let _ = chunks.finalize();
         ended

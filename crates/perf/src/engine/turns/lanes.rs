@@ -26,7 +26,7 @@ pub(super) struct Lanes<M: Machine> {
     fresh: Vec<(M::Handle, Vec<WorkLane>)>,
     began: bool,
     deadline: Option<Instant>,
-    /// The number of bulk lanes that are not done: requests beside them go on until it is 0.
+    /// The number of bulk lanes that are not done: concurrent requests continue until it is 0.
     bulk: usize,
     payload: Bytes,
     pulse: Pulse,

@@ -1,11 +1,11 @@
-//! Requests that fail: the same exit code, and the same variables as far as things went.
+//! Requests that fail: the same exit code, and the same variables up to the failure.
 
 use roundtrip_origin::{Certificate, Fault, TlsVersions};
 
 use super::compare;
 use crate::peer::{Site, free_port};
 
-/// Both fail; returns curl's exit code, which `%{exitcode}` of `probe` equals.
+/// Asserts that both fail; returns curl's exit code, which `%{exitcode}` of `probe` equals.
 fn both_fail(arguments: &[&str]) -> i32 {
     let pair = compare(arguments);
     assert_eq!(pair.probe.code, 1, "{arguments:?}: {}", pair.probe.err);

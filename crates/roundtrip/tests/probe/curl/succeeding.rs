@@ -18,7 +18,7 @@ fn same_body(arguments: &[&str]) -> Vec<u8> {
     pair.probe_body
 }
 
-/// All of it over clear text and both versions over TLS.
+/// Over clear text, and with both versions over TLS.
 fn over_each(http: &str, https: &str, ca: &str, arguments: &[&str]) {
     same_body(&[arguments, &[http]].concat());
     for version in VERSIONS {

@@ -20,7 +20,7 @@ impl Rule {
     }
 }
 
-/// All that Debian's curl 7.88 knows; the first 27 are those of the article.
+/// All variables of Debian's curl 7.88; the first 27 are those of the article.
 pub(super) const VARIABLES: [(&str, Rule); 40] = [
     ("time_namelookup", Rule::Happened),
     ("time_connect", Rule::Happened),
@@ -74,7 +74,7 @@ pub(super) const VARIABLES: [(&str, Rule); 40] = [
     ("urlnum", Rule::Same),
 ];
 
-/// A difference that is meant: a variable, curl's exit codes with which it occurs, curl's value and
+/// An intended difference: a variable, curl's exit codes with which it occurs, curl's value and
 /// ours (`*` for any), and the reason.
 pub(super) struct Difference {
     pub(super) variable: &'static str,

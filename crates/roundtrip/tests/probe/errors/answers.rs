@@ -1,4 +1,4 @@
-//! Answers that are none: not HTTP, too large, too short, wrongly encoded, or leading in circles.
+//! Invalid answers: not HTTP, too large, too short, wrongly encoded, or redirected in circles.
 
 use super::{assert_failure, message};
 use crate::peer::{OneAnswer, Site};
@@ -18,7 +18,7 @@ fn what_is_not_http_is_shown() {
         "{}",
         message(&ssh)
     );
-    // What a terminal would obey is written out.
+    // Characters that a terminal would obey are escaped.
     let escapes = to("\x1b[2J\x07\u{9b}31m");
     assert_failure(&escapes, "not-http", "body");
     assert!(
@@ -74,7 +74,7 @@ fn a_head_without_end() {
         );
         assert_eq!(report.code, 1);
     }
-    // Large, and still in bounds.
+    // Large, but still within bounds.
     let url = site.https("/headers/200000");
     site.report(&["--http2", &url]).assert_status(200);
     site.report(&["--http1.1", &url]).assert_status(200);
@@ -88,7 +88,7 @@ fn a_body_that_is_cut_short() {
     let chunks = to("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n");
     assert_failure(&chunks, "body-cut-short", "body");
     let site = Site::start();
-    // Where there are streams, the origin resets one.
+    // If there are streams, the origin resets one.
     for (version, kind) in [
         ("--http1.1", "body-cut-short"),
         ("--http2", "reset"),

@@ -1,4 +1,4 @@
-//! Handshakes that fail for what the server shows, or for what both sides want.
+//! Handshakes that fail because of what the server shows, or because both sides disagree.
 
 use roundtrip_origin::{Certificate, TlsVersions};
 
@@ -96,7 +96,7 @@ fn a_protocol_that_the_server_lacks_is_refused() {
         assert_failure(&report, "alpn-refused", "tls");
         assert!(message(&report).contains("no_application_protocol (120)"));
     }
-    // A server without ALPN says nothing, and so nobody may speak HTTP/2 to it.
+    // A server without ALPN selects nothing, so nobody may speak HTTP/2 to it.
     let site = Site::with(|knobs| knobs.tls.alpn = vec!["none".into()]);
     let report = site.report(&["--http2", &site.https("/")]);
     assert_eq!(report.at("/failure/kind"), "alpn-refused");

@@ -4,7 +4,7 @@ use crate::peer::Site;
 
 use super::{assert_failure, message};
 
-/// A fault, over what, and the kind and phase it must be given.
+/// A fault, the protocol, and the expected kind and phase.
 struct Case {
     fault: &'static str,
     over: Over,
@@ -43,7 +43,7 @@ const CASES: [Case; 56] = [
     case("reset@request", H1, "reset", "first_byte"),
     case("reset@request", H2, "reset", "first_byte"),
     case("reset@request", H3, "quic-failed", "first_byte"),
-    // Half of a head has come: the phase after the first byte is the body's.
+    // Half of a head has come: the phase after the first byte counts as the body.
     case("reset@head", Clear, "reset", "body"),
     case("reset@head", H1, "reset", "body"),
     case("reset@head", H2, "reset", "first_byte"),
@@ -108,15 +108,14 @@ impl Case {
         let limit = if stalls { "4" } else { "60" };
         let report = site.report(&[version, "-m", limit, &url]);
         eprintln!("{} over {:?}: {}", self.fault, self.over, message(&report));
-        // A reset that follows the SYN-ACK at once may be there before the connection was looked
-        // at.
+        // A reset that follows the SYN-ACK at once may arrive before the connection was looked at.
         let overtaken = self.fault == "reset@accept" && report.at("/failure/phase") == "tcp";
         assert_failure(
             &report,
             self.kind,
             if overtaken { "tcp" } else { self.phase },
         );
-        // Whatever had come of a body was counted.
+        // The part of a body that had come was counted.
         let half = self.phase == "body" && self.fault.ends_with("@body");
         if half {
             assert_eq!(report.at("/http/status"), 200);

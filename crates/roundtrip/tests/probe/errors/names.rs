@@ -1,4 +1,4 @@
-//! Names, as the system's resolver file says: on a path of our own, where the name server is ours.
+//! Names, as the system's resolver file says: on an emulated path, with our name server.
 
 use std::process::Command;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Scene {
         }
     }
 
-    /// `probe`, where /etc/resolv.conf is the scene's.
+    /// `probe`, with the scene's /etc/resolv.conf.
     fn probe(&self, arguments: &[&str]) -> Report {
         let mut command: Command = run::cleaned(self.path.client().command("unshare"));
         let conf = self.directory.path().join("resolv.conf");

@@ -1,4 +1,4 @@
-//! Peers that cannot be reached: refused, no route, a SYN that nobody answers, a name that is none.
+//! Peers that cannot be reached: refused, no route, an unanswered SYN, a name that does not exist.
 
 use roundtrip_path::{Direction, Path};
 
@@ -52,8 +52,8 @@ fn the_syn_is_lost() {
         .fold(Path::builder(), |p, n| p.drop_nth(Direction::Up, n))
         .build()
         .unwrap();
-    // Neighbour discovery is no packet of IP's; what is lost is counted on the wire, so more is
-    // dropped than is needed.
+    // Neighbour discovery sends no IP packet; the loss is counted on the wire, so more is dropped
+    // than needed.
     let url = format!("http://{}/", path.server().address_v4());
     let report = within(&path, &["-m", "2", &url]);
     assert_failure(&report, "connect-timeout", "tcp");
@@ -66,8 +66,7 @@ fn the_syn_is_lost() {
 
 #[test]
 fn a_name_without_a_resolver() {
-    // Names under localhost need no name server, a port under which nobody listens needs no
-    // Internet.
+    // Names under localhost need no name server, and a port without a listener needs no Internet.
     let port = free_port();
     let report = report(&[&format!("http://shop.localhost:{port}/")]);
     assert_failure(&report, "refused", "tcp");

@@ -1,9 +1,9 @@
-//! Wrong usage: exit code 2, said before anything is sent.
+//! Wrong usage: exit code 2, reported before anything is sent.
 
 use crate::peer::Site;
 use crate::run::{Said, probe, said};
 
-/// Exit code 2, these words, and not a word to the server.
+/// Asserts exit code 2, these words, and that nothing was sent to the server.
 fn assert_usage(site: &Site, arguments: &[&str], words: &str) {
     let said = said(probe(arguments));
     assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
@@ -60,7 +60,7 @@ fn strategies_that_contradict_the_url() {
     ] {
         assert_usage(&site, &[flags, &[url.as_str()]].concat(), why);
     }
-    // One of several is enough, and none of them is asked.
+    // One bad URL is enough, and none of them is requested.
     assert_usage(
         &site,
         &["--http3", &secure, &clear],

@@ -1,5 +1,5 @@
-//! Flags that lead the connection elsewhere: addresses, families, interfaces; and those that bound
-//! its time.
+//! Flags that direct the connection elsewhere: addresses, families, interfaces; and flags that
+//! limit its time.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
@@ -79,8 +79,7 @@ fn time_is_bounded() {
     for limit in ["-m", "--connect-timeout"] {
         let began = Instant::now();
         let report = site.report(&[limit, "0.5", &site.https("/")]);
-        // Half a second, and much more for a machine that is busy; without the limit it would be
-        // fifteen.
+        // Half a second, and much more for a busy machine; without the limit it would be fifteen.
         assert!(began.elapsed() < Duration::from_secs(12), "{limit}");
         assert_eq!(report.at("/failure/kind"), "timeout");
         assert_eq!(report.at("/failure/phase"), "tls");

@@ -1,4 +1,4 @@
-//! Names asked over HTTPS.
+//! Names resolved over HTTPS.
 
 use std::net::Ipv4Addr;
 
@@ -46,7 +46,7 @@ fn a_server_that_cannot_be_asked_is_named() {
     let server = format!("https://127.0.0.1:{}/", crate::peer::free_port());
     let gone = report(&["--doh-url", &server, "http://shop.example/"]);
     assert_eq!(gone.at("/failure/kind"), "resolver-failed");
-    // A certificate that is not trusted is no better.
+    // An untrusted certificate is refused as well.
     let server = format!("https://{}/", doh.address);
     let stranger = report(&["--doh-url", &server, "http://shop.example/"]);
     assert_eq!(stranger.at("/failure/kind"), "resolver-failed");

@@ -58,7 +58,7 @@ fn a_password_is_asked_for_and_given() {
     assert_eq!(refused.at("/failure/phase"), "proxy");
     let advice = refused.at("/failure/advice").as_str().unwrap();
     assert!(advice.contains("user:password"), "{advice}");
-    // In clear text the proxy's answer is the answer.
+    // In clear text, the proxy's answer is the result.
     let clear = site.report(&["-x", &address.to_string(), &site.http("/")]);
     assert_eq!(clear.at("/http/status"), 407);
 }

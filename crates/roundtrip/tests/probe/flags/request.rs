@@ -86,7 +86,7 @@ fn a_user_may_stand_in_the_url() {
     site.report(&[&url]).assert_status(200);
     let refused = site.report(&["-u", "user:wrong", &site.http("/auth")]);
     assert_eq!(refused.at("/http/status"), 401);
-    // Nobody finds the password in a report.
+    // The password is not in the report.
     let report = site.report(&[&url]);
     assert!(
         !report.document.to_string().contains("secret"),
@@ -133,7 +133,7 @@ fn only_the_head() {
 fn the_body_goes_to_a_file_as_it_came() {
     let site = Site::start();
     let file = site.path("out");
-    // A hundred thousand bytes: more than one read, one record, one window of anybody's.
+    // A hundred thousand bytes: more than one read, one record, or one window.
     for url in [
         site.http("/bytes/100000"),
         site.https("/bytes/100000"),

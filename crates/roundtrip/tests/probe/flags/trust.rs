@@ -1,4 +1,4 @@
-//! Certificates: whom we trust, and who we say we are.
+//! Certificates: which ones the client trusts, and which one it shows.
 
 use roundtrip_origin::ClientCertificate;
 

@@ -1,4 +1,4 @@
-//! Apache as Debian packs it, unprivileged, in a directory of its own.
+//! Apache as Debian packages it, unprivileged, in a separate directory.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -37,7 +37,7 @@ impl Apache {
         panic!("apache2 does not start");
     }
 
-    /// Wherever the command for `program` runs, on these ports.
+    /// On these ports, wherever the command for `program` runs.
     pub(crate) fn within(
         there: impl FnOnce(&str) -> Command,
         address: &str,
@@ -45,8 +45,8 @@ impl Apache {
         more: &str,
     ) -> Self {
         let directory = prepare(address, http, https, more);
-        // Apache serves nobody as root, and has nobody else to become where only root is: it is
-        // given another user.
+        // Apache does not serve as root, and has no other user to become in a namespace with root
+        // only: it is given one.
         let mut unshare = there("unshare");
         unshare.args(["--user", "--map-user=33", "--map-group=33", "apache2"]);
         let mut job = Job::start(command(&directory, run::cleaned(unshare)));
@@ -72,7 +72,7 @@ impl Apache {
     }
 }
 
-/// As an ordinary user, whoever we are.
+/// As an ordinary user, whoever runs the test.
 fn nobody(program: &str) -> Command {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return run::command(program);
@@ -95,13 +95,13 @@ fn command(directory: &tempfile::TempDir, mut apache: Command) -> Command {
 fn prepare(address: &str, http: u16, https: u16, more: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
-    // Whoever serves must write its logs and read its key.
+    // The server's user must be able to write its logs and read its key.
     fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
     Authority::issue(&["localhost", "127.0.0.1", "198.18.0.2"]).write(place);
     fs::create_dir(place.join("www")).unwrap();
     let page = place.join("www/page");
     fs::write(&page, "Apache says hello\n").unwrap();
-    // Of a file that is younger than a second, the ETag is weak, and the head two bytes longer.
+    // If a file is younger than a second, its ETag is weak, and the head two bytes longer.
     let page = fs::File::options().append(true).open(page).unwrap();
     page.set_modified(SystemTime::now() - Duration::from_mins(1))
         .unwrap();

@@ -1,4 +1,4 @@
-//! A certificate authority of a test's own, for servers that are not the origin.
+//! A test's certificate authority, for servers other than the origin.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// PEM texts: whom to trust, and what a server at localhost shows.
+/// PEM texts: the authority to trust, and the chain and key of a server at localhost.
 pub(crate) struct Authority {
     pub(crate) ca: String,
     pub(crate) chain: String,
@@ -15,7 +15,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// `names` are those of the server's certificate.
+    /// `names` are the names in the server's certificate.
     pub(crate) fn issue(names: &[&str]) -> Self {
         let mut params = CertificateParams::default();
         params

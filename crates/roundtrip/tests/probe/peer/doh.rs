@@ -1,4 +1,4 @@
-//! A name server over HTTPS (RFC 8484) that knows what it is told.
+//! A name server over HTTPS (RFC 8484) with fixed answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ pub(crate) struct Doh {
 }
 
 impl Doh {
-    /// Knows `name` at `address`, and no other. Its thread ends with the test's process.
+    /// Knows `name` at `address`, and no other name. Its thread ends with the test's process.
     pub(crate) fn start(name: &'static str, address: Ipv4Addr) -> Self {
         let authority = Authority::issue(&["localhost", "127.0.0.1"]);
         let config = Arc::new(config(&authority));

@@ -1,4 +1,4 @@
-//! nginx as Debian packs it, unprivileged, in a directory of its own.
+//! nginx as Debian packages it, unprivileged, in a separate directory.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Authority, await_pid, await_port, free_port};
 use crate::run::{self, Job};
 
-/// What its page holds.
+/// The content of its page.
 pub(crate) const PAGE: &str = "nginx says hello\n";
 
 pub(crate) struct Nginx {
@@ -36,8 +36,8 @@ impl Nginx {
         panic!("nginx does not start");
     }
 
-    /// Wherever `command_there` runs, on ports 80 and 443 there. `more` may end the server
-    /// block and begin another.
+    /// On ports 80 and 443, wherever `command_there` runs. `more` may end the server block and
+    /// begin another.
     pub(crate) fn within(command_there: Command, address: &str, listen: &str, more: &str) -> Self {
         let directory = prepare(address, 80, 443, listen, more);
         let mut job = Job::start(command(&directory, run::cleaned(command_there)));
@@ -75,9 +75,9 @@ fn command(directory: &tempfile::TempDir, mut nginx: Command) -> Command {
     nginx
 }
 
-/// One process without a master: what is killed is all there is, and nobody changes users. `root`
-/// is the one user that the namespaces of a path know; who is not root there is told so and
-/// ignored.
+/// A single process without a master: killing it ends everything, and it does not change users.
+/// `root` is the only user in a path's namespaces; nginx ignores the setting, with a note, unless
+/// it is root there.
 fn prepare(address: &str, http: u16, https: u16, listen: &str, more: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();

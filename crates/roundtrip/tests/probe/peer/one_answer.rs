@@ -1,4 +1,4 @@
-//! A server that says the same to everybody, whatever it is: for answers that no decent server
+//! A server that always sends the same bytes, whatever they are: for answers that no proper server
 //! gives.
 
 use std::io::{Read, Write};
@@ -34,7 +34,7 @@ fn serve(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     let _ = stream.read(&mut request)?;
     stream.write_all(answer)?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    // Not closed before the client has: a reset would overtake the answer.
+    // It waits for the client to close: a reset would overtake the answer.
     while stream.read(&mut request)? > 0 {}
     Ok(())
 }

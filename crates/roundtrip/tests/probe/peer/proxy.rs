@@ -10,8 +10,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// With `token`, whoever does not show it is answered 407. Its thread ends with the test's
-    /// process.
+    /// With `token`, requests without it are answered 407. Its thread ends with the test's process.
     pub(crate) fn start(token: Option<&'static str>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -26,7 +25,7 @@ impl Proxy {
         Self { address, heads }
     }
 
-    /// The heads of requests, as they came.
+    /// The heads of the requests that it received.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
@@ -67,7 +66,7 @@ fn read_head(stream: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// Both ways until both sides are done.
+/// Copies in both directions until both sides are done.
 fn splice(client: TcpStream, server: TcpStream) -> io::Result<()> {
     let (mut up_from, mut up_to) = (client.try_clone()?, server.try_clone()?);
     let up = std::thread::spawn(move || {

@@ -13,7 +13,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A well-behaved origin, but for what `set` does to its knobs.
+    /// A well-behaved origin, except for what `set` does to its knobs.
     pub(crate) fn with(set: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
         set(&mut knobs);
@@ -37,7 +37,7 @@ impl Site {
         self.file(name).display().to_string()
     }
 
-    /// Writes a file beside the certificates.
+    /// Writes a file next to the certificates.
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         std::fs::write(self.file(name), content).unwrap();
         self.path(name)
@@ -63,7 +63,7 @@ impl Site {
         run::said(run::probe(&[&["--cacert", &ca], arguments].concat()))
     }
 
-    /// What came as body.
+    /// The body that was received.
     pub(crate) fn body(&self, arguments: &[&str]) -> String {
         let said = self.probe(&[&["-q", "-o", "-"], arguments].concat());
         assert_eq!(said.code, 0, "{}", said.err);

@@ -1,4 +1,4 @@
-//! `-c`, `-i`, `-f`, `--reuse`, and the end by Ctrl-C.
+//! `-c`, `-i`, `-f`, `--reuse`, and Ctrl-C.
 
 use crate::peer::{Site, free_port};
 use crate::report::Report;
@@ -48,7 +48,7 @@ fn what_left_the_ticket_is_spoken_again() {
         let site = Site::start();
         let report = site.report(&["--resume", "-c", count, "-i", "0", &site.https("/")]);
         for result in report.results() {
-            // The answer that left the ticket announced HTTP/3, for which there is none.
+            // The answer with the ticket announced HTTP/3, for which there is no ticket.
             assert_eq!(result["strategy"], "h2+tls1.3+resume", "{result}");
             assert_eq!(result["primer"]["strategy"], "h2+tls1.3");
             assert_eq!(result["primer"]["round_trips"], 3);
@@ -155,8 +155,7 @@ fn several_urls_are_asked_and_summed_up_apart() {
     assert_eq!(by_url.len(), 2, "{by_url:?}");
 }
 
-/// Starts something that would take for ever, and interrupts it once the server has seen some of
-/// it.
+/// Starts a command that would run forever, and interrupts it once the server has seen part of it.
 fn interrupted(site: &Site, arguments: &[&str]) -> crate::run::Said {
     let ca = site.path("ca.pem");
     let mut job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));

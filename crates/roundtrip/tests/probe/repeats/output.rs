@@ -1,4 +1,4 @@
-//! What is written: JSON with every key of the contract, NDJSON, the page, the streams.
+//! The output: JSON with every key of the contract, NDJSON, the page, the streams.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ fn json_keeps_the_contract() {
         assert_keys(&result["tls"], TLS);
         assert_keys(&result["http"], HTTP);
     }
-    // The phases tile the whole.
+    // The phases add up to the whole.
     let phases = report.at("/phases").as_array().unwrap();
     let sum: f64 = phases.iter().map(|p| p["ms"].as_f64().unwrap()).sum();
     let total = report.at("/total_ms").as_f64().unwrap();

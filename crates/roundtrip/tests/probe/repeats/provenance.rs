@@ -1,4 +1,4 @@
-//! When, where and by which command line something was measured, in every form that is kept.
+//! When, where and by which command something was measured, in every form of output.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Apache from Debian, which opens fast without knowing: `tcp_fastopen=0x403` makes the kernel do
-//! it for every listener.
+//! Apache from Debian, which uses fast open without knowing: `tcp_fastopen=0x403` makes the kernel
+//! enable it for every listener.
 
 use super::scene::Scene;
 use crate::peer::Apache;

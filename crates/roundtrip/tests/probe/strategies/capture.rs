@@ -17,7 +17,7 @@ pub(super) struct Capture {
     _directory: tempfile::TempDir,
 }
 
-/// One packet, with what a test looks at.
+/// One packet, with the fields that a test looks at.
 #[derive(Debug, Default)]
 pub(super) struct Packet {
     pub(super) source: u16,
@@ -79,7 +79,7 @@ impl Capture {
         assert_eq!(said.code, 0, "{}", said.err);
         let mut command = run::command("tshark");
         command.arg("-r").arg(&self.file);
-        // Servers on other ports than the usual ones speak the same.
+        // Servers on unusual ports use the same protocol.
         command.args(["-d", "tcp.port==8443,tls", "-d", "tcp.port==8444,tls"]);
         command.args(["-o", "tcp.relative_sequence_numbers:TRUE", "-T", "fields"]);
         command.args([

@@ -1,10 +1,10 @@
-//! nginx from Debian: each strategy that it and OpenSSL know.
+//! nginx from Debian: each strategy that it and OpenSSL support.
 
 use super::scene::{Scene, Seen};
 use crate::peer::Nginx;
 use crate::report::Report;
 
-/// A second door that wants a group of its own, and so costs a HelloRetryRequest.
+/// A second server that requires a certain group, and so causes a HelloRetryRequest.
 const SECOND: &str = "ssl_early_data on;\n}\nserver {\nlisten 198.18.0.2:8443 ssl;\nssl_protocols TLSv1.2 TLSv1.3;\nssl_ecdh_curve secp384r1;\n\
     ssl_certificate chain.pem;\nssl_certificate_key key.pem;\nlocation / { return 200 retried; }\n";
 

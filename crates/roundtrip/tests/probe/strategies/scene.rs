@@ -22,7 +22,7 @@ pub(super) struct Seen {
 }
 
 impl Scene {
-    /// `fast_open` is the server's setting; the client may always.
+    /// `fast_open` is the server's setting; the client may always use it.
     pub(super) fn start(fast_open: &str) -> Self {
         let path = Path::builder()
             .rtt(Duration::from_millis(20))
@@ -69,7 +69,7 @@ impl Scene {
 }
 
 impl Seen {
-    /// The facts of the report are those of the wire.
+    /// Asserts that the facts of the report are those of the wire.
     pub(super) fn assert_facts(&self) {
         let (report, wire) = (&self.report, &self.wire);
         let word = report.at("/asked");
@@ -83,7 +83,7 @@ impl Seen {
         } else {
             assert!(wire.syn_data == 0 || wire.syn_data < fast_open["data_sent"].as_u64().unwrap());
         }
-        // The wire also shows what was sent again after the report, of the farewell.
+        // The wire also shows retransmissions after the report, from the close.
         let retransmits = report.at("/tcp/retransmits").as_u64().unwrap();
         assert!(retransmits <= wire.retransmissions, "{word}");
         let tls = report.at("/tls");
@@ -98,7 +98,8 @@ impl Seen {
         assert_eq!(tls["flights"], wire.flights, "{word}: {:?}", wire.turns);
     }
 
-    /// It went as was asked, in as many round trips as its arithmetic says.
+    /// Asserts that the strategy was used as requested, in as many round trips as its arithmetic
+    /// says.
     pub(super) fn assert_as_asked(&self) {
         let report = &self.report;
         report.assert_status(200);

@@ -1,4 +1,4 @@
-//! What the packets of one connection show, in the words of the report.
+//! What the packets of one connection show, in the terms of the report.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const EARLY_DATA: u64 = 42;
 const CHANGE_CIPHER_SPEC: u64 = 20;
 const HANDSHAKE: u64 = 22;
 const APPLICATION_DATA: u64 = 23;
-/// The random of a ServerHello that is a HelloRetryRequest begins so. RFC 8446 §4.1.3.
+/// The random of a ServerHello that is a HelloRetryRequest begins like this. RFC 8446 §4.1.3.
 const RETRY: &str = "cf21ad74";
 
 #[derive(Debug, Clone, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Witness {
     pub(super) hello_retry: bool,
     pub(super) early_data: bool,
     pub(super) flights: u64,
-    /// Whose turn it was, from packet to packet with data: `>` the client's.
+    /// Who sent each packet with data: `>` is the client.
     pub(super) turns: String,
 }
 
@@ -58,7 +58,7 @@ impl Connection<'_> {
             self.answers()
                 .any(|p| p.extensions.contains(&PRE_SHARED_KEY))
         } else {
-            // Who resumes TLS 1.2 sends no certificate. RFC 5246 §7.3.
+            // A server that resumes TLS 1.2 sends no certificate. RFC 5246 §7.3.
             !version.is_empty() && self.first_of(CERTIFICATE).is_none()
         };
         Witness {
@@ -107,8 +107,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Did the client send application data before the ServerHello? That it was taken shows in the
-    /// encrypted part alone, but a client that was refused would have had to send it again, and so
+    /// Did the client send application data before the ServerHello? Only the encrypted part shows
+    /// that it was accepted, but a client that was refused would have had to send it again, and so
     /// wait longer.
     fn data_before_the_answer(&self) -> bool {
         let until = self.first_of(SERVER_HELLO).unwrap_or(0);
@@ -129,7 +129,7 @@ impl Connection<'_> {
         turns
     }
 
-    /// Flights of the handshake: in TLS 1.2 its records are in clear; in 1.3 it ends with the
+    /// Flights of the handshake: in TLS 1.2 its records are unencrypted; in 1.3 it ends with the
     /// client's first turn after the ServerHello.
     fn flights(&self, version: &str) -> u64 {
         if version == "TLSv1.2" {

@@ -1,4 +1,4 @@
-//! Bodies however they are cut, and what each strictness refuses.
+//! Bodies in pieces of any length, and what each strictness refuses.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Heads that are whole, cut, ambiguous, or none.
+//! Heads that are complete, truncated, ambiguous or invalid.
 
 use proptest::prelude::*;
 

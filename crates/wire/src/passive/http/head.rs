@@ -1,4 +1,4 @@
-//! What is kept of a head: enough to say what was asked and answered, and how large it was.
+//! What is kept of a head: enough to show the request and the answer, and their size.
 
 use crate::server_timing::{self, Metric};
 use crate::text::printable;
@@ -13,21 +13,21 @@ pub struct RequestFacts {
     pub method: String,
     /// The authority in the target, or in the Host field. Empty if neither is known.
     pub authority: String,
-    /// With the query; `*`, or what CONNECT names.
+    /// With the query; `*`, or the target of CONNECT.
     pub path: String,
     /// In bytes, as sent.
     pub size: usize,
-    /// Field lines, those with a colon in front not counted.
+    /// The number of field lines, without pseudo-header fields.
     pub fields: usize,
     pub content_length: Option<u64>,
     pub referer: Option<String>,
-    /// Asks for an answer before it sends content.
+    /// Whether it asks for an answer before it sends content.
     pub expects_continue: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResponseFacts {
-    /// 0 if it is not known.
+    /// 0 if it is unknown.
     pub status: u16,
     /// In bytes, as sent.
     pub size: usize,
@@ -39,7 +39,7 @@ pub struct ResponseFacts {
     /// In seconds.
     pub age: Option<u64>,
     pub server_timing: Vec<Metric>,
-    /// All lines without a colon in front, up to a limit.
+    /// All lines except pseudo-header fields, up to a limit.
     pub lines: Vec<(String, Vec<u8>)>,
 }
 

@@ -1,7 +1,7 @@
 //! HTTP/1.0 and 1.1: requests one after the other, pipelined or not. RFC 9112.
 //!
 //! Push what each side sent, in the order of the capture: an answer belongs to the first request
-//! without one. Behind bytes that are missing, the next push that begins like a message is one.
+//! without one. After missing bytes, the next push that begins like a message is taken for one.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::quic::Side;
 /// In bytes.
 const MAX_HEAD: usize = 256 << 10;
 const MAX_FIELDS: usize = 512;
-/// Requests without an answer; pipelines of clients have a few.
+/// The most requests without an answer; pipelines of clients have a few.
 const MAX_WAITING: usize = 1024;
 const CHUNKS: Limits = Limits {
     size_digits: 16,
@@ -24,7 +24,7 @@ const CHUNKS: Limits = Limits {
     section: 64 << 10,
 };
 
-/// A connection, as it is seen from outside.
+/// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http1Reader {
     client: Half,
@@ -39,7 +39,7 @@ struct Half {
     state: State,
     /// The beginning of a head.
     held: Vec<u8>,
-    /// Where it began.
+    /// Where the head began.
     began: u64,
     /// The number of the message.
     stream: u64,
@@ -52,9 +52,9 @@ enum State {
     Length(u64),
     Chunked(Box<Chunked>),
     UntilClose,
-    /// It is not known where the next message begins.
+    /// The start of the next message is unknown.
     Lost,
-    /// The client waits whether the server switches.
+    /// The client waits to see whether the server switches.
     MaySwitch,
     Switched,
 }
@@ -89,7 +89,7 @@ impl Http1Reader {
         }
     }
 
-    /// Takes notice that the next `length` bytes of a side are not there.
+    /// Notes that the next `length` bytes of a side are missing.
     pub fn skip(
         &mut self,
         side: Side,
@@ -138,7 +138,7 @@ impl Http1Reader {
         }
     }
 
-    /// Reads on from `rest`, and returns how many bytes that took.
+    /// Continues at `rest`, and returns how many bytes that took.
     fn step(
         &mut self,
         side: Side,
@@ -202,7 +202,7 @@ impl Http1Reader {
             State::Lost if place == 0 && begins_message(side, rest) => {
                 half.state = State::Head;
                 if side == Side::Server && self.waiting.len() > 1 {
-                    // Whose answer it is nobody knows; most likely nobody pipelines.
+                    // Nobody knows whose answer it is; most likely there is no pipelining.
                     self.waiting.drain(..self.waiting.len() - 1);
                 }
                 self.read_head(side, rest, place, source, each)
@@ -319,7 +319,7 @@ impl Http1Reader {
         let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let read = response(head, &mut room, Strictness::AsCurl).ok()??;
         let lines = read.fields.iter().map(|f| (f.name.as_bytes(), f.value));
-        // Without a request, it is the answer to one that nobody saw.
+        // Without a request, it answers one that was not seen.
         let asked = self.waiting.front().copied().unwrap_or(Waiting {
             stream: self.requests,
             is_head: false,
@@ -424,7 +424,7 @@ fn split_target(target: &str, host: String) -> (String, String) {
     (authority.to_owned(), path.to_owned())
 }
 
-/// Does a message begin here, after something that nobody could read?
+/// Whether a message begins here, after bytes that could not be read.
 fn begins_message(side: Side, bytes: &[u8]) -> bool {
     match side {
         Side::Server => bytes.starts_with(b"HTTP/1."),
@@ -438,7 +438,7 @@ fn begins_message(side: Side, bytes: &[u8]) -> bool {
     }
 }
 
-/// Could this still become a message?
+/// Whether this could still become a message.
 fn may_begin_message(side: Side, bytes: &[u8]) -> bool {
     match side {
         Side::Server => bytes

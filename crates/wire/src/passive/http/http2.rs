@@ -1,7 +1,7 @@
 //! HTTP/2: frames, header blocks, and the windows of both sides. RFC 9113.
 //!
-//! Push what each side sent, in the order of the capture. Behind bytes that are missing, frames are
-//! looked for at the beginning of each push, and fields that were sent before are unknown.
+//! Push what each side sent, in the order of the capture. After missing bytes, frames are searched
+//! at the beginning of each push, and fields that were sent before are unknown.
 
 mod windows;
 
@@ -15,13 +15,13 @@ use crate::quic::Side;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD: usize = 9;
-/// In bytes, of a frame that is not DATA: senders are allowed 16 KiB unless they were told more.
+/// In bytes, for a frame that is not DATA: senders are allowed 16 KiB unless more was announced.
 const MAX_FRAME: usize = 1 << 20;
 /// In bytes, of a header block.
 const MAX_BLOCK: usize = 1 << 20;
-/// In bytes: of DATA frames, before anybody said something else. Larger ones are rare.
+/// In bytes, for DATA frames, before the settings are known. Larger ones are rare.
 const USUAL_FRAME: usize = 1 << 14;
-/// Streams that are remembered; the oldest are forgotten.
+/// The number of streams that are remembered; the oldest are forgotten.
 const MAX_STREAMS: usize = 4096;
 
 const DATA: u8 = 0;
@@ -34,14 +34,14 @@ const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 
-/// END_STREAM, and of PING and SETTINGS: ACK.
+/// END_STREAM; in PING and SETTINGS: ACK.
 const END_STREAM: u8 = 0x1;
 const ACK: u8 = 0x1;
 const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// A connection, as it is seen from outside.
+/// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http2Reader {
     client: Half,
@@ -50,7 +50,7 @@ pub struct Http2Reader {
     windows: Windows,
 }
 
-/// Has the stream had its response? What comes behind are trailers.
+/// Whether the stream has had its response: later fields are trailers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Answered {
     request: bool,
@@ -61,7 +61,7 @@ struct Answered {
 struct Half {
     state: State,
     held: Vec<u8>,
-    /// Where the frame began that is read.
+    /// Where the current frame began.
     began: u64,
     block: Option<Block>,
     decoder: Decoder,
@@ -78,11 +78,11 @@ enum State {
         left: usize,
         ends: bool,
     },
-    /// It is not known where the next frame begins.
+    /// The start of the next frame is unknown.
     Lost,
 }
 
-/// A header block whose end has not come.
+/// An incomplete header block.
 #[derive(Debug)]
 struct Block {
     stream: u64,
@@ -111,7 +111,7 @@ impl FrameHead {
         })
     }
 
-    /// Could this be one? RFC 9113 §6.
+    /// Whether this could be a frame's head. RFC 9113 §6.
     fn is_likely(self) -> bool {
         let of_stream = self.stream != 0;
         let length = self.length;
@@ -134,7 +134,7 @@ impl Http2Reader {
         Self::default()
     }
 
-    /// Does a client that begins like this speak HTTP/2?
+    /// Whether a client that begins like this speaks HTTP/2.
     pub fn recognises(beginning: &[u8]) -> bool {
         beginning.starts_with(PREFACE)
     }
@@ -157,7 +157,7 @@ impl Http2Reader {
         }
     }
 
-    /// Takes notice that the next `length` bytes of a side are not there.
+    /// Notes that the next `length` bytes of a side are missing.
     pub fn skip(
         &mut self,
         side: Side,
@@ -202,7 +202,7 @@ impl Http2Reader {
         each(HttpEvent::new(side, None, at, HttpFact::Lost));
     }
 
-    /// Reads on from `rest`, and returns how many bytes that took: at least one.
+    /// Continues at `rest`, and returns how many bytes that took: at least one.
     fn step(
         &mut self,
         side: Side,
@@ -255,7 +255,7 @@ impl Http2Reader {
         }
     }
 
-    /// Something is there as far as it was wanted: a preface, the head of a frame, or all of it.
+    /// Handles the bytes that were waited for: a preface, the head of a frame, or a whole frame.
     fn advance(&mut self, side: Side, end: u64, each: &mut dyn FnMut(HttpEvent)) {
         let half = self.half(side);
         let at = half.began..end;
@@ -299,7 +299,7 @@ impl Http2Reader {
         half.held.clear();
     }
 
-    /// Reads a frame; of DATA, only what comes before the data. `None` if it makes no sense.
+    /// Reads a frame; of DATA, only the part before the data. `None` if it is invalid.
     fn read(
         &mut self,
         side: Side,
@@ -333,7 +333,7 @@ impl Http2Reader {
                 let is_padded = head.flags & PADDED != 0;
                 let padding = usize::from(*content.first()?) * usize::from(is_padded);
                 let before = match head.kind {
-                    // The id of the stream that is promised. RFC 9113 §6.6.
+                    // The id of the promised stream. RFC 9113 §6.6.
                     PUSH_PROMISE => 4,
                     _ => usize::from(head.flags & PRIORITY != 0) * 5,
                 };
@@ -445,7 +445,7 @@ impl Http2Reader {
 }
 
 impl Half {
-    /// How many bytes are to be held before anything can be said.
+    /// How many bytes must be held before anything can be reported.
     fn wanted(&self, side: Side) -> usize {
         if matches!(self.state, State::Start) && side == Side::Client {
             return PREFACE.len();
@@ -461,7 +461,7 @@ impl Half {
     }
 }
 
-/// Do frames follow each other from here to the end of the bytes, or beyond it?
+/// Whether frames follow each other from here to the end of the bytes, or beyond it.
 fn begins_frames(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let mut frames = 0;

@@ -15,12 +15,12 @@ use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
 use crate::qpack::{Line, QpackTable, SectionProblem};
 use crate::quic::{Frame, Frames, Side};
 
-/// Streams that are remembered; the oldest are forgotten.
+/// The number of streams that are remembered; the oldest are forgotten.
 const MAX_STREAMS: usize = 4096;
 /// Heads that wait for their tables. RFC 9204 §2.1.2: clients allow about a hundred.
 const MAX_WAITING: usize = 1024;
 
-/// A connection, as it is seen from outside.
+/// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http3Reader {
     streams: BTreeMap<u64, Stream>,
@@ -43,12 +43,12 @@ struct Direction {
     ended: bool,
 }
 
-/// What belongs to one side of the connection.
+/// The state of one side of the connection.
 #[derive(Default)]
 struct SideState {
-    /// What its encoder's stream built up.
+    /// The table that its encoder's stream built up.
     table: QpackTable,
-    /// What its settings allow the other's encoder.
+    /// The capacity that its settings allow the peer's encoder.
     max_capacity: Option<u64>,
     waiting: Vec<Waiting>,
 }
@@ -107,7 +107,7 @@ impl Http3Reader {
         each: &mut dyn FnMut(HttpEvent),
     ) {
         if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
-            // Those of one direction last as long as the connection.
+            // Unidirectional streams last as long as the connection.
             let oldest = self.streams.keys().find(|known| is_of_request(**known));
             let oldest = oldest.or(self.streams.keys().next_back()).copied();
             oldest.and_then(|oldest| self.streams.remove(&oldest));
@@ -129,7 +129,7 @@ impl Http3Reader {
             self.take(side, id, read, each);
         }
         if is_over && !is_unidirectional {
-            // What its head still waits for was lost: the reader had it.
+            // The table entries that its head still waits for were lost, but the peer had them.
             let mut waiting = std::mem::take(&mut self.side(side).waiting);
             for waiting in waiting.extract_if(.., |waiting| waiting.stream == id) {
                 self.read_section(side, waiting, false, each);
@@ -140,7 +140,7 @@ impl Http3Reader {
                 && stream.client.ended
                 && stream.server.ended
             {
-                // What may still come are repetitions.
+                // Anything that still comes is a repetition.
                 stream.client.half = Half::default();
                 stream.server.half = Half::default();
             }
@@ -196,7 +196,7 @@ impl Http3Reader {
             Side::Server => self.client.max_capacity,
         };
         let known = self.side(side);
-        // Where the settings were not seen: encoders use all that they may.
+        // If the settings were not seen: encoders use all the capacity that they may.
         let allowed = allowed.unwrap_or_else(|| known.table.capacity());
         match known.table.read(&head.section, allowed, awaited) {
             Ok(lines) => {

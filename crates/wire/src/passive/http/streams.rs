@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// In bytes, that wait for what is before them. What is missing then will not come.
+/// The most bytes that wait for earlier ones. Beyond this, what is missing will not come.
 const MAX_HELD: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -14,18 +14,18 @@ pub(super) struct Assembly {
     size: usize,
     /// Where the stream ends.
     end: Option<u64>,
-    /// The last place that anything delivered so far came from.
+    /// The latest place that anything delivered so far came from.
     latest: u64,
 }
 
 pub(super) enum Ordered<'a> {
     Bytes(&'a [u8], Range<u64>),
-    /// So many bytes are missing.
+    /// This many bytes are missing.
     Missing(u64, Range<u64>),
 }
 
 impl Assembly {
-    /// Takes what a frame brought from this place, and hands out what is in order.
+    /// Takes the data of a frame from this place, and delivers what is in order.
     pub(super) fn push(
         &mut self,
         offset: u64,
@@ -60,7 +60,7 @@ impl Assembly {
         }
     }
 
-    /// Has everything been delivered that there is?
+    /// Whether everything has been delivered.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some_and(|end| end <= self.next)
     }
@@ -133,7 +133,7 @@ mod tests {
             (text.as_slice(), assembly.is_over()),
             (&b"helloworld"[..], true)
         );
-        // What waited was there before, and could be read only when the rest had come.
+        // Data that waited was captured before, but could be read only when the rest had come.
         assert_eq!(places, [2..2, 1..2, 4..4, 9..9, 0..9]);
     }
 

@@ -1,13 +1,13 @@
-//! The keys and numbers of one side's packets of one kind. The cipher is found by trying.
+//! The keys and numbers of one side's packets of one kind. The cipher is found by trial.
 
 use crate::protection::{Cipher, PacketKey};
 use crate::quic::{HeaderKey, Labels, Version};
 
-/// In a short header without protection. RFC 9000 §17.3.1.
+/// A bit of a short header without protection. RFC 9000 §17.3.1.
 const KEY_PHASE: u8 = 0x04;
-/// Packets in a row that do not open, after which nobody tries further.
+/// After this many consecutive packets that do not open, no more are tried.
 const MAX_FAILURES: u32 = 64;
-/// Updates between two packets, where the capture lacks those in between.
+/// The most updates between two packets, if the capture lacks those in between.
 const MAX_UPDATES: u32 = 4;
 
 /// Packets with long headers.
@@ -23,7 +23,7 @@ pub(super) struct Space {
 pub(super) struct OneRtt {
     header: Option<HeaderKey>,
     current: Option<Phase>,
-    /// Before the last update: packets may come late. RFC 9001 §6.1.
+    /// The keys before the last update: packets may come late. RFC 9001 §6.1.
     previous: Option<Phase>,
     largest: Option<u64>,
     failures: u32,
@@ -79,12 +79,12 @@ impl Space {
 }
 
 impl OneRtt {
-    /// Takes notice of a number that was used in another kind of packet.
+    /// Notes a number that was used in another kind of packet.
     pub(super) fn note(&mut self, number: u64) {
         self.largest = self.largest.max(Some(number));
     }
 
-    /// The number, the frames, and how many updates the keys had had.
+    /// Returns the number, the frames, and how many updates the keys had had.
     pub(super) fn open(
         &mut self,
         version: Version,

@@ -1,5 +1,5 @@
-//! The keys of one side, one after the other. Which of them a record needs is found by trying: the
-//! present ones, then those that come next. So neither messages nor alerts need to be understood.
+//! The keys of one side, one after the other. Which of them a record needs is found by trial: the
+//! current ones, then the next ones. So neither messages nor alerts need to be understood.
 
 use aws_lc_rs::tls_prf::{P_SHA256, P_SHA384, Secret};
 
@@ -10,17 +10,17 @@ use crate::protection::{Cipher, PacketKey, TAG, expand_label};
 use crate::quic::Side;
 use crate::tls::{CipherSuite, ContentKind};
 
-/// How many numbers are tried for a record behind a hole.
+/// How many numbers are tried for a record after a hole.
 const MAX_TRIES: u64 = 4096;
-/// In bytes: the part of a nonce that is in each record of TLS 1.2 with AES-GCM. RFC 5288 §3.
+/// In bytes: the part of a nonce that each record of TLS 1.2 with AES-GCM contains. RFC 5288 §3.
 const EXPLICIT_NONCE: usize = 8;
 
 /// Sealed records since the last one that was opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Unseen {
-    /// These were there, but not whole.
+    /// How many of them were incomplete.
     cut: u64,
-    /// There may have been as many more.
+    /// How many more there may have been.
     lost: u64,
 }
 
@@ -56,13 +56,13 @@ impl Unseen {
         self.lost = self.lost.saturating_add(most);
     }
 
-    /// The numbers that the next record may have, if the last one known was before `next`.
+    /// The numbers that the next record may have, if the number after the last known one is `next`.
     fn numbers(self, next: u64) -> impl Iterator<Item = u64> {
         let first = next.saturating_add(self.cut);
         first..=first.saturating_add(self.lost.min(MAX_TRIES))
     }
 
-    /// The same for keys that are new: some of those unseen had the keys before.
+    /// The same for new keys: some of the unseen records had the previous keys.
     fn first_numbers(self) -> impl Iterator<Item = u64> {
         0..=self.cut.saturating_add(self.lost).min(MAX_TRIES)
     }
@@ -128,7 +128,7 @@ impl Secrets {
         })
     }
 
-    /// Takes padding and type from the end. RFC 8446 §5.4.
+    /// Removes padding and type from the end. RFC 8446 §5.4.
     fn inner(&self, out: &mut Vec<u8>) -> Result<(ContentKind, TlsEpoch), SealedReason> {
         let end = out.iter().rposition(|byte| *byte != 0).unwrap_or(0);
         let kind = out.get(end).copied().unwrap_or_default();
@@ -289,7 +289,7 @@ fn older_cipher(suite: CipherSuite) -> Option<Cipher> {
     }
 }
 
-/// In bytes: of the nonce, what both sides derive. RFC 5288 §3, RFC 7905 §2.
+/// In bytes: the part of the nonce that both sides derive. RFC 5288 §3, RFC 7905 §2.
 fn older_iv(cipher: Cipher) -> usize {
     12 - older_explicit(cipher)
 }
@@ -301,7 +301,7 @@ fn older_explicit(cipher: Cipher) -> usize {
     }
 }
 
-/// In bytes, beside the content of a record.
+/// In bytes: what a record takes in addition to its content.
 pub(super) fn older_overhead(suite: CipherSuite) -> usize {
     TAG + older_cipher(suite).map_or(0, older_explicit)
 }

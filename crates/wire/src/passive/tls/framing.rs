@@ -10,13 +10,13 @@ pub(super) const RECORD_HEAD: usize = 5;
 /// One side's stream.
 #[derive(Default)]
 pub(super) struct Framing {
-    /// What has come and does not belong to a finished record.
+    /// Bytes that have come and do not belong to a finished record.
     buffer: Vec<u8>,
-    /// Where the buffer begins in the stream.
+    /// The position of the buffer in the stream.
     start: u64,
-    /// A record of which something is missing, and how many of its bytes are yet to come.
+    /// A record with missing bytes, and how many of its bytes are still to come.
     cut: Option<(Head, u64, usize)>,
-    /// Where the limits of records were lost.
+    /// Where the limits of records became unknown.
     lost: Option<u64>,
 }
 
@@ -33,9 +33,9 @@ pub(super) enum Found<'a> {
         body: &'a [u8],
         at: Range<u64>,
     },
-    /// A record of which something is missing.
+    /// A record with missing bytes.
     Cut { head: Head, at: Range<u64> },
-    /// Between these positions, the limits of records are not known.
+    /// Between these positions, the limits of records are unknown.
     Lost { at: Range<u64> },
 }
 
@@ -92,7 +92,7 @@ impl Framing {
         }
     }
 
-    /// Hands out what is complete, and returns how many bytes that was.
+    /// Passes on what is complete, and returns how many bytes that was.
     fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(Found<'_>)) -> usize {
         let mut taken = 0;
         loop {
@@ -128,7 +128,7 @@ impl Framing {
 }
 
 impl Head {
-    /// Reads a head that is known to be one.
+    /// Reads a head whose position is certain.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = *bytes.first_chunk::<RECORD_HEAD>()?;
         let [kind, _, _, high, low] = bytes;
@@ -148,9 +148,9 @@ impl Head {
     }
 }
 
-/// How many bytes are before the next record, and whether there is one: its head must be behind
-/// another head, or its end where the bytes end. Handshake records are too few to be looked for.
-/// A head alone looks like one by chance in 2 MB.
+/// How many bytes precede the next record, and whether there is one: its head must be followed by
+/// another head, or its end must be the end of the bytes. Handshake records are too few to be
+/// searched. A head alone occurs by chance once in 2 MB.
 fn search(bytes: &[u8]) -> (usize, bool) {
     for at in memchr::memchr3_iter(20, 21, 23, bytes) {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -173,7 +173,7 @@ fn search(bytes: &[u8]) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// Where the record ends that seems to begin here.
+/// The end of the record that seems to begin here.
 fn likely_end(bytes: &[u8]) -> Option<usize> {
     let [kind, 3, 1..=3, high, low] = *bytes.first_chunk::<RECORD_HEAD>()? else {
         return None;

@@ -155,7 +155,7 @@ fn read_stream_control<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<Frame<'a
 fn read_streams_limit<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> {
     let limit = reader.varint().ok_or(SHORT)?;
     if limit > MOST_STREAMS {
-        return Err("it counts more streams than there can be");
+        return Err("it allows more streams than there can be");
     }
     let bidi = kind & 1 == 0;
     Ok(if kind < 0x14 {
@@ -177,7 +177,7 @@ fn read_new_connection_id<'a>(reader: &mut Reader<'a>) -> Read<Frame<'a>> {
     }
     let id = ConnectionId::new(id)
         .filter(|id| !id.is_empty())
-        .ok_or("a new connection id has not 1 to 20 bytes")?;
+        .ok_or("a new connection id does not have 1 to 20 bytes")?;
     Ok(Frame::NewConnectionId {
         sequence,
         retire_prior_to,

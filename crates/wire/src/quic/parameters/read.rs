@@ -66,7 +66,7 @@ impl Parameters {
             number::STATELESS_RESET_TOKEN => {
                 let token = value.try_into();
                 self.stateless_reset_token =
-                    Some(token.map_err(|_| malformed("a reset token has not 16 bytes"))?);
+                    Some(token.map_err(|_| malformed("a reset token does not have 16 bytes"))?);
             }
             number::PREFERRED_ADDRESS => {
                 self.preferred_address = Some(preferred_address(value)?);
@@ -138,7 +138,7 @@ fn flag(value: &[u8]) -> Result<bool> {
     if value.is_empty() {
         Ok(true)
     } else {
-        Err(malformed("one that has no value has one"))
+        Err(malformed("one that must be empty has a value"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The sources of a NetLog: what each did, when, and which others it names.
+//! The sources of a NetLog: what each did, when, and which others it refers to.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Names, parameter};
 use crate::witness::{MAX_KEPT, Moment, nanoseconds, number, text, whole};
 
-/// How many others a request may have to do with.
+/// The most sources that may work for a request.
 const MAX_HELPERS: usize = 64;
 
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Sources {
 pub(super) struct Source {
     pub(super) kind: String,
     pub(super) begin: Moment,
-    /// The end of the whole, as far as it is known.
+    /// The end of everything, as far as it is known.
     pub(super) end: Option<Moment>,
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
@@ -41,7 +41,7 @@ impl Sources {
         let at = time.saturating_sub(*self.first.get_or_insert(time));
         let id = whole(&event["source"]["id"])?;
         let kind = whole(&event["type"])?;
-        // A type that the constants lack says nothing.
+        // A type that is missing in the constants is ignored.
         let Some(kind) = names.events.get(&kind) else {
             return Some(());
         };
@@ -113,7 +113,7 @@ impl Sources {
         self.all.iter().map(|(id, source)| (*id, source))
     }
 
-    /// Those that a request names, and those that they name.
+    /// The sources that a request refers to, and those that these refer to.
     pub(super) fn helpers(&self, request: u64) -> Vec<u64> {
         let mut found = vec![request];
         let mut at = 0;
@@ -133,7 +133,8 @@ impl Sources {
     }
 }
 
-/// Does the event name who works for its source? Others name for whom it works.
+/// Whether the event refers to a source that works for its own. Other events refer to a source that
+/// its own works for.
 fn is_helping(event: &str) -> bool {
     matches!(
         event,
@@ -155,7 +156,7 @@ fn is_helping(event: &str) -> bool {
 }
 
 impl Source {
-    /// From the first beginning to the last end; `None` without an end.
+    /// From the first beginning to the last end; `None` if there is no end.
     pub(super) fn span(&self, name: &str) -> Option<(Moment, Moment)> {
         let span = self.spans.get(name)?;
         Some((span.begin, span.end?))

@@ -1,4 +1,4 @@
-//! The events of a qlog that say something about time. Names are those behind the namespace.
+//! The events of a qlog that concern time. Names are given without the namespace.
 
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ fn whole_or_fraction(value: &Value) -> Option<u64> {
     whole(value).or_else(|| number(value).filter(|n| *n >= 0.0).map(|n| n as u64))
 }
 
-/// A frame of HTTP/3: which requests there are, and when their heads and contents went.
+/// A frame of HTTP/3: which requests there are, and when their heads and contents were sent.
 fn http(witness: &mut Witness, connection: usize, at: Moment, data: &Value) {
     let frame = &data["frame"];
     let kinds = [&frame["frame_type"], &frame["type"]];

@@ -1,4 +1,4 @@
-//! The same connection in each form that logs have.
+//! The same connection in each form of log.
 
 use super::*;
 use crate::witness::{ToldPhase, TransportEvent};

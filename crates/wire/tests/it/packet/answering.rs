@@ -124,7 +124,7 @@ fn routers_keep_silent_about_some() {
 proptest! {
     #[test]
     fn answers_are_parseable(mut bytes in valid_packet()) {
-        // Addresses by chance may be a group's.
+        // A random address may be a multicast group.
         let mut change = PacketMut::parse(&mut bytes).unwrap();
         let is_v4 = change.view().source().is_ipv4();
         let (us, router) = if is_v4 { (US, ROUTER) } else { (US6, ROUTER6) };

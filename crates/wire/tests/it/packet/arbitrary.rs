@@ -1,4 +1,4 @@
-//! Packets to test with: made by hand, or by chance.
+//! Packets to test with: handmade or random.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

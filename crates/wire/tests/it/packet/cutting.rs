@@ -25,7 +25,7 @@ fn some_packets_are_not_cut() {
     assert_eq!(cut(&to_cut(90), 118), Ok(1));
     assert_eq!(cut(&packet(4, UDP, &datagram(&[0; 90])), 118), Ok(1));
     assert_eq!(cut(&to_cut(90), 117), Ok(2));
-    // A fragment whose end is beyond what a datagram can be long.
+    // A fragment that ends beyond the largest datagram.
     let mut beyond = to_cut(90);
     beyond[6..8].copy_from_slice(&[0x1f, 0xff]);
     assert!(cut(&beyond, 68).is_err());
@@ -56,7 +56,7 @@ proptest! {
         let whole = Packet::parse(&bytes).unwrap();
         let mut payload: Vec<u8> = Vec::new();
         let pieces: Vec<_> = fragments(&whole, mtu).unwrap().collect();
-        // And once more, by a router with a smaller link.
+        // And again, by a router with a smaller link.
         let again = |piece: &Vec<u8>| {
             fragments(&Packet::parse(piece).unwrap(), then).unwrap().collect::<Vec<_>>()
         };

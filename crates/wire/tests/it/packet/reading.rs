@@ -1,4 +1,4 @@
-//! What stands in a packet, and what does not.
+//! Valid and invalid content of packets.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,7 +14,7 @@ use super::arbitrary::{THEM, THEM6, US, US6, datagram, packet, segment, valid_pa
 
 #[test]
 fn a_header_of_others_checks_out() {
-    // The example of a header checksum that textbooks compute by hand: 0xb861.
+    // The textbook example of a header checksum: 0xb861.
     let mut bytes = vec![
         0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00,
         0x01, 0xc0, 0xa8, 0x00, 0xc7,
@@ -26,7 +26,7 @@ fn a_header_of_others_checks_out() {
     assert_eq!((packet.protocol(), packet.hop_limit()), (UDP, 64));
     assert_eq!(packet.declared_length(), 115);
     assert!(packet.dont_fragment() && packet.fragment().is_whole());
-    // A capture cut behind the header.
+    // A capture cut after the header.
     assert!(!packet.is_complete() && packet.udp().is_none() && packet.ports().is_none());
     bytes[8] = 63;
     assert!(!Packet::parse(&bytes).unwrap().header_checksum_is_right());
@@ -104,7 +104,7 @@ fn extension_headers_are_walked_through() {
     assert_eq!(Packet::parse(&bytes).unwrap().header_length(), 104);
     bytes[96] = 60;
     assert!(Packet::parse(&bytes).is_err());
-    // With a segment left, the checksum covers another destination than this one.
+    // With a segment left, the checksum covers a destination other than this one.
     let transport = [&[TCP, 0, 4, 1, 0, 0, 0, 0], &inner[..]].concat();
     let mut bytes = packet(6, 43, &transport);
     assert_eq!(Packet::parse(&bytes).unwrap().checksum_is_right(), None);
@@ -126,7 +126,7 @@ fn later_fragments_have_no_transport() {
     assert_eq!(read.checksum_is_right(), None);
     let transport = [&[TCP, 0, 0, 0x29, 1, 2, 3, 4], &[0; 20][..]].concat();
     let bytes = packet(6, 44, &transport);
-    // What follows a later one is data, whatever header the datagram begins with.
+    // After a later fragment's header there is only data, whatever header the datagram begins with.
     let mut options = bytes.clone();
     options[40] = 60;
     let read = Packet::parse(&options).unwrap();
@@ -177,7 +177,7 @@ fn headers_against_the_rules_are_errors() {
     assert!(Packet::parse(&packet(6, TCP, b"")[..39]).is_err());
 }
 
-/// All that can be asked and done.
+/// Calls everything that can be called.
 fn everything(bytes: &[u8]) {
     let Ok(packet) = Packet::parse(bytes) else {
         assert!(PacketMut::parse(&mut bytes.to_vec()).is_err());

@@ -1,4 +1,4 @@
-//! Changes keep checksums right, and wrong ones wrong.
+//! Changes keep right checksums right, and wrong ones wrong.
 
 use std::net::IpAddr;
 
@@ -59,7 +59,7 @@ fn what_does_not_apply_changes_nothing() {
     assert!(!change.set_tcp_flags(Flags::RST) && !change.set_maximum_segment_size(1));
     assert_eq!(change.blank_options(|_| true), 0);
     assert_eq!(bytes, before);
-    // A first fragment that leaves the checksum to the next, and that next one.
+    // A first fragment whose checksum is in the next, and that next one.
     let whole = packet(4, TCP, &segment(Flags::ACK, &[], b"x"));
     for (word, length) in [(0x2000_u16, 36), (0x0001, 33)] {
         let mut bytes = whole[..length].to_vec();
@@ -86,7 +86,7 @@ fn a_datagram_without_checksum_keeps_none() {
 
 #[test]
 fn a_udp_checksum_is_never_written_as_zero() {
-    // Some port makes the sum come out as zero: every other value is taken by another.
+    // Some port makes the sum zero, because all other values are taken by other ports.
     let mut bytes = packet(4, UDP, &datagram(b"query"));
     let seen_all_ones = (0..=u16::MAX).any(|port| {
         let mut change = PacketMut::parse(&mut bytes).unwrap();
@@ -179,7 +179,7 @@ proptest! {
         every_change(&mut change, addresses, ports, flags, ecn);
         prop_assert!(change.view().header_checksum_is_right());
         prop_assert_eq!(change.view().checksum_is_right(), Some(!is_spoilt));
-        // By the difference or anew: the same.
+        // Updated or recomputed: the same.
         let by_difference = change.view().bytes().to_vec();
         prop_assert!(change.recompute_checksums());
         prop_assert_eq!(change.view().checksum_is_right(), Some(true));

@@ -1,5 +1,5 @@
-//! Requests and responses of each version, of real peers where the encoding is theirs; pieces of
-//! any length, and holes.
+//! Requests and responses of each version, from real peers if the encoding is theirs; pieces of any
+//! length, and holes.
 
 use roundtrip_wire::passive::{
     Http1Reader, Http2Reader, Http3Reader, HttpEvent, HttpFact, QuicPayload, QuicReader,
@@ -8,7 +8,7 @@ use roundtrip_wire::quic::Side;
 
 use super::{keys, talk};
 
-/// What was said of a request, without positions; neighbouring content is one.
+/// The events of a request, without positions; adjacent content is merged.
 fn told(events: &[HttpEvent]) -> Vec<String> {
     let mut told: Vec<(String, u64)> = Vec::new();
     for HttpEvent {
@@ -177,7 +177,7 @@ fn positions_say_where_heads_and_bodies_are() {
         assert_eq!(events[3].at.start, head);
         assert_eq!(events.last().unwrap().at, head + 3..head + 3);
     }
-    // A record of TLS: where in the record a byte was is not known.
+    // A TLS record: the position of a byte in the record is unknown.
     let mut reader = Http1Reader::new();
     let mut events = Vec::new();
     reader.push(C, request.as_bytes(), 100..200, |event| events.push(event));
@@ -259,7 +259,7 @@ fn http2(
     events
 }
 
-/// What nghttp asked, and printed that it got, with windows of 32 KiB.
+/// The requests of nghttp, and the responses that it printed, with windows of 32 KiB.
 const OF_NGHTTP: [&str; 23] = [
     "c- MaxStreams(100)",
     "c13 GET 127.0.0.1:18081/small/10?q=1",
@@ -327,7 +327,7 @@ fn behind_a_hole_heads_of_http2_are_read_as_far_as_they_can_be() {
     let mut reader = Http2Reader::new();
     let mut events = Vec::new();
     let mut each = |event| events.push(event);
-    // Settings, and a status with a field that goes into the table.
+    // Settings, and a status with a field that is added to the table.
     let head = frame(1, 4, 1, &[0x88, 0x40, 1, b'a', 1, b'b']);
     let first = [frame(4, 0, 0, &[]), head].concat();
     reader.push(S, &first, 0..first.len() as u64, &mut each);
@@ -395,7 +395,7 @@ fn http3(pieces: &[(Side, Vec<u8>)]) -> Vec<HttpEvent> {
             http.push(*side, frames, place as u64, |event| events.push(event));
         });
     }
-    // Windows are the engine's, not the test's.
+    // The engine chooses the windows, not the test.
     events.retain(|event| !matches!(event.what, HttpFact::Window(_) | HttpFact::MaxStreams(_)));
     events
 }
@@ -432,7 +432,7 @@ fn packets_that_the_capture_lacks_hide_nothing_else_of_http3() {
         let mut fewer = pieces.clone();
         fewer[lacking].1.clear();
         let events = http3(&fewer);
-        // A stream does not end whose content has a hole.
+        // A stream whose content has a hole does not end.
         let least = whole.len() - of_place(lacking) - 10;
         assert!(events.len() >= least, "without {lacking}: {events:?}");
         let heads = |events: &[HttpEvent]| {
@@ -440,7 +440,7 @@ fn packets_that_the_capture_lacks_hide_nothing_else_of_http3() {
             events.iter().filter(is_head).count()
         };
         assert!(heads(&events) >= 4, "without {lacking}: {events:?}");
-        // Later, it hides nothing.
+        // If it comes later, nothing is hidden.
         let mut swapped = pieces.clone();
         swapped.swap(lacking, (lacking + 1).min(pieces.len() - 1));
         assert_eq!(heads(&http3(&swapped)), heads(&whole), "{lacking} later");

@@ -107,7 +107,7 @@ fn packets_that_the_capture_lacks_hide_nothing_else() {
         "quic-aes128-v1-to-v2",
     ] {
         let (pieces, keys) = (talk(name), keys(name));
-        // The first datagrams hold the hello, without which nobody knows the keys.
+        // The first datagrams hold the hello, without which the keys are unknown.
         for lacking in 4..pieces.len() {
             let mut pieces = pieces.clone();
             pieces.remove(lacking);

@@ -1,4 +1,4 @@
-//! TLS over TCP: each cipher, each step of the keys, and holes.
+//! TLS over TCP: each cipher, each change of the keys, and holes.
 
 use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::passive::{SealedReason, TlsContent, TlsEpoch, TlsReader, TlsRecord};
@@ -7,7 +7,7 @@ use roundtrip_wire::tls::ContentKind;
 
 use super::{keys, talk};
 
-/// What somebody said, or that it could not be read.
+/// What a side sent, or that it could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Text(Side, TlsEpoch, String),
@@ -41,7 +41,7 @@ fn text(side: Side, epoch: TlsEpoch, text: &str) -> Said {
     Said::Text(side, epoch, text.to_owned())
 }
 
-/// The same, cut into pieces of this length.
+/// The same, split into pieces of this length.
 fn in_pieces(talk: &[(Side, Vec<u8>)], length: usize) -> Vec<(Side, Vec<u8>)> {
     talk.iter()
         .flat_map(|(side, piece)| piece.chunks(length).map(|piece| (*side, piece.to_vec())))
@@ -157,7 +157,7 @@ fn positions_are_those_of_the_stream() {
     assert_eq!(ends, [sent(Side::Client), sent(Side::Server)]);
 }
 
-/// Reads a talk of which `hole` bytes of the server's stream are missing from `from` on.
+/// Reads a recording that lacks `hole` bytes of the server's stream from `from` on.
 fn with_hole(name: &str, from: u64, hole: u64) -> Vec<Said> {
     let (keys, mut reader, mut all) = (keys(name), TlsReader::new(), Vec::new());
     let mut position = 0;

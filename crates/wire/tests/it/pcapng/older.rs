@@ -1,4 +1,4 @@
-//! Captures of the older kind.
+//! Captures in the older format.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What others write, and what nobody should.
+//! Captures by other programs, and invalid ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn section() -> Vec<u8> {
     )
 }
 
-/// Ethernet, at most four bytes of a packet, milliseconds that begin ten seconds into 1970.
+/// Ethernet, at most four bytes of a packet, milliseconds that start ten seconds after 1970 began.
 fn interface() -> Vec<u8> {
     let resolution = [0x0009_0001, 0x0300_0000];
     let offset = [0x000e_0008, 0, 10];

@@ -1,4 +1,4 @@
-//! What is written reads the same, in either byte order.
+//! A written capture reads the same, in either byte order.
 
 use std::borrow::Cow;
 

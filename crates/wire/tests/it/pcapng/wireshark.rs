@@ -1,4 +1,4 @@
-//! Wireshark reads what is written, and finds the checksums right that were rewritten.
+//! Wireshark reads the written captures, and accepts the rewritten checksums.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,7 +31,7 @@ fn tshark(file: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     for field in fields {
         command.args(["-e", field]);
     }
-    // It reads and writes settings at home.
+    // It reads and writes settings in the home directory.
     let output = command.env("HOME", file.parent()?).output().ok()?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "tshark: {complaint}");
@@ -41,7 +41,7 @@ fn tshark(file: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     Some(text.lines().map(line).collect())
 }
 
-/// A file of its own in a directory of its own, which is removed with it.
+/// A file in a separate directory, which is removed with it.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {
@@ -109,7 +109,7 @@ fn capture(order: Order, packets: &[Vec<u8>]) -> Vec<u8> {
     writer.take()
 }
 
-/// Rewritten ones and answers, of both versions.
+/// Rewritten packets and answers, of both versions.
 fn rewritten() -> Vec<Vec<u8>> {
     let pairs: [(IpAddr, IpAddr, IpAddr); 2] = [
         (
@@ -192,7 +192,7 @@ fn it_finds_rewritten_checksums_right() {
     assert_eq!(read.len(), packets.len());
     for (line, bytes) in read.iter().zip(&packets) {
         let packet = Packet::parse(bytes).unwrap();
-        // Those of quoted packets follow the outer one's.
+        // The values of quoted packets follow the outer packet's.
         let good = |column: usize, expected: bool| {
             let first = line[column].split('|').next().unwrap_or_default();
             assert_eq!(first == "1", expected, "column {column}: {line:?}");

@@ -1,4 +1,4 @@
-//! What each side may still send, by stream and altogether. RFC 9113 §5.2 and §6.9.
+//! What each side may still send, for each stream and in total. RFC 9113 §5.2 and §6.9.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::quic::Side;
 
 /// In bytes. RFC 9113 §6.9.2.
 const INITIAL: i64 = 65_535;
-/// Streams whose windows are kept.
+/// The number of streams whose windows are kept.
 const MAX_STREAMS: usize = 4096;
 
-/// The windows of both sides; nothing is known of them once a frame was missed.
+/// The windows of both sides; unknown once a frame was missed.
 #[derive(Debug, Default)]
 pub(super) struct Windows {
     client: Allowance,
@@ -22,7 +22,7 @@ pub(super) struct Windows {
 struct Allowance {
     connection: i64,
     initial: i64,
-    /// By stream, what is left.
+    /// For each stream, the rest of its window.
     streams: BTreeMap<u64, i64>,
 }
 
@@ -49,7 +49,7 @@ impl Windows {
         }
     }
 
-    /// The settings of a side change what the other may send on each stream.
+    /// The settings of a side change what the peer may send on each stream.
     pub(super) fn set_initial(&mut self, side: Side, window: u64) {
         let given = self.given_by(side);
         let window = window.cast_signed();
@@ -69,7 +69,7 @@ impl Windows {
         *left = left.saturating_add(more.cast_signed());
     }
 
-    /// A side sends data: the streams, 0 for the connection, whose windows are used up by it.
+    /// A side sends data. Returns the streams whose windows this uses up, 0 for the connection.
     pub(super) fn spend(
         &mut self,
         side: Side,

@@ -1,5 +1,5 @@
-//! One direction of a stream of HTTP/3, taken apart: frames of requests and of the control stream,
-//! and the encoder's instructions. RFC 9114 §6 and §7.
+//! Splits one direction of an HTTP/3 stream: frames of requests and of the control stream, and the
+//! encoder's instructions. RFC 9114 §6 and §7.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
 
 /// In bytes: two integers.
 const LONGEST_HEAD: usize = 16;
-/// In bytes, of a frame that is kept until it is whole.
+/// In bytes, for a frame that is kept until it is complete.
 const MAX_FRAME: u64 = 1 << 20;
 
 pub(super) enum Read {
@@ -46,10 +46,10 @@ enum State {
         length: u64,
     },
     Data(u64),
-    /// A frame that nobody needs.
+    /// The rest of a frame that is not needed.
     Passed(u64),
     Encoder,
-    /// Another type of stream, or it is not known where the next frame begins.
+    /// Another type of stream, or the start of the next frame is unknown.
     Unread,
 }
 
@@ -88,7 +88,7 @@ impl Half {
         }
     }
 
-    /// Reads on, and returns how many bytes that took: at least one.
+    /// Continues reading, and returns how many bytes that took: at least one.
     fn step(&mut self, rest: &[u8], at: &Range<u64>, each: &mut dyn FnMut(Read)) -> usize {
         if self.held.is_empty() && !matches!(self.state, State::Whole { .. }) {
             self.began = at.start;
@@ -135,7 +135,7 @@ impl Half {
         }
     }
 
-    /// The type of a stream, or the head of a frame, as soon as it is whole.
+    /// The type of a stream, or the head of a frame, as soon as it is complete.
     fn read_integers(&mut self, at: &Range<u64>, each: &mut dyn FnMut(Read)) {
         let Some((first, behind)) = varint(&self.held) else {
             return;
@@ -196,7 +196,7 @@ fn read_frame(kind: u64, content: Vec<u8>, at: Range<u64>, each: &mut dyn FnMut(
     }
 }
 
-/// An integer and what follows it. RFC 9000 §16.
+/// An integer and the bytes after it. RFC 9000 §16.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let (integer, rest) = bytes.split_at_checked(1 << (first >> 6))?;
