@@ -67,7 +67,12 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         }
         Some(second) => open_two(file, second),
         None => {
-            match Source::open(file).and_then(|mut source| Ok((source.is_capture()?, source))) {
+            let source = if is_pipe(file) {
+                Source::stdin(&stop)
+            } else {
+                Source::open(file)
+            };
+            match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
                 Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
                 Ok((false, source)) => return told::run(args, &self::name(file), source),
                 Err(error) => Err(unreadable(file, &error)),

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
@@ -12,6 +14,10 @@ use roundtrip_wire::capture::{CaptureReader, Item};
 
 /// In bytes: how much is read at once.
 const PIECE: usize = 1 << 20;
+/// How many pieces of a pipe are read ahead.
+const PIECES: usize = 4;
+/// How often a wait for a pipe checks whether it is to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// In bytes: enough to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -26,14 +32,19 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let known = file.metadata()?;
+        let length = known.is_file().then_some(known.len());
+        Self::of(Box::new(file), length)
+    }
+
+    /// Standard input, which ends as soon as `stop` is set.
+    pub(super) fn stdin(stop: &Arc<AtomicBool>) -> io::Result<Self> {
+        Self::of(Box::new(Piped::stdin(stop.clone())), None)
+    }
+
+    fn of(file: Box<dyn Read>, length: Option<u64>) -> io::Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
-        let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {
-            (Box::new(io::stdin()), None)
-        } else {
-            let file = File::open(path)?;
-            let known = file.metadata()?;
-            (Box::new(file), known.is_file().then_some(known.len()))
-        };
         let counting = Counting {
             from: file,
             read: read.clone(),
@@ -119,6 +130,66 @@ fn begins_like_text(front: &[u8]) -> bool {
     let is_text =
         |byte: &u8| matches!(*byte, RECORD | b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
     !front.is_empty() && front.iter().all(is_text)
+}
+
+/// Standard input, read by another thread: a signal does not interrupt the read of a pipe.
+struct Piped {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    /// The present piece, and how much of it was read.
+    piece: Vec<u8>,
+    at: usize,
+    stop: Arc<AtomicBool>,
+}
+
+impl Piped {
+    fn stdin(stop: Arc<AtomicBool>) -> Self {
+        let (sender, pieces) = sync_channel(PIECES);
+        // It ends with the process, or when nobody takes its pieces.
+        thread::spawn(move || {
+            let mut from = io::stdin().lock();
+            loop {
+                let mut piece = vec![0; PIECE];
+                let read = match from.read(&mut piece) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(0) => return,
+                    read => read,
+                };
+                let read = read.map(|count| {
+                    piece.truncate(count);
+                    piece
+                });
+                let is_over = read.is_err();
+                if sender.send(read).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        Self {
+            pieces,
+            piece: Vec::new(),
+            at: 0,
+            stop,
+        }
+    }
+}
+
+impl Read for Piped {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.piece.len() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(0);
+            }
+            match self.pieces.recv_timeout(STOP_INTERVAL) {
+                Ok(piece) => (self.piece, self.at) = (piece?, 0),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            }
+        }
+        let mut left = self.piece.get(self.at..).unwrap_or_default();
+        let count = left.read(buffer)?;
+        self.at += count;
+        Ok(count)
+    }
 }
 
 /// Counts the bytes that were read from the file itself.

@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use roundtrip_wire::pcapng::{Block, Reader};
 use serde_json::Value;
@@ -297,6 +298,8 @@ fn connections_that_end_leave_at_once_and_ctrl_c_tells_the_rest() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(first["connection"]["number"], 1);
+    // By now it waits for more; the signal has to end that wait.
+    std::thread::sleep(Duration::from_millis(200));
     let interrupted = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()
