@@ -6,6 +6,7 @@ mod headers;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ::h2::client::{self, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
@@ -13,17 +14,20 @@ use bytes::Bytes;
 use roundtrip_model::{HttpFacts, Moment};
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::body::Body;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::run::all;
-use crate::{Ended, HttpError, Request, RequestRun, Sink, Stream};
+use crate::{BodyEnd, Ended, HttpError, Request, RequestRun, Sink, Stream};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
 /// Large windows, so that a body is limited by the path and not by us (curl takes as much).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
+/// How long the end of a stream is waited for after the end of its body.
+const MAX_STREAM_END: Duration = Duration::from_secs(10);
 /// Above our own limit, so that a head that is too large is refused by us, with an error that says
 /// so.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
@@ -209,7 +213,7 @@ impl SentRequest {
                 limit: MAX_HEAD_SIZE,
             });
         }
-        receive(body, run.decode, run.sink, run.facts).await
+        receive(body, run.decode, run.sink, run.body_end, run.facts).await
     }
 }
 
@@ -274,8 +278,10 @@ async fn receive(
     mut stream: RecvStream,
     decode: bool,
     sink: &mut dyn Sink,
+    end: BodyEnd,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
+    let enough = expected_length(facts).filter(|_| end == BodyEnd::Length);
     let mut body = Body::new(facts, decode, sink);
     let mut outcome = Ok(());
     while let Some(chunk) = stream.data().await {
@@ -284,6 +290,12 @@ async fn receive(
                 // Failing to return credit only means that the stream is over already.
                 let _ = stream.flow_control().release_capacity(data.len());
                 body.take(&data)?;
+                if Some(body.downloaded()) == enough {
+                    if !stream.is_end_stream() {
+                        tokio::spawn(timeout(MAX_STREAM_END, stream_end(stream)));
+                    }
+                    break;
+                }
             }
             Err(e) => {
                 outcome = Err(e);
@@ -305,6 +317,12 @@ async fn receive(
         (Err(e), None) => Err(e.into()),
         (Ok(()), _) => body.finish(),
     }
+}
+
+/// Waits for the end of a stream whose body is complete. Dropped sooner, the stream would be reset,
+/// which servers count against their clients.
+async fn stream_end(mut stream: RecvStream) {
+    while let Some(Ok(_)) = stream.data().await {}
 }
 
 /// Names what was reset: the stream, or the connection below.

@@ -14,8 +14,20 @@ pub struct RequestRun<'a> {
     pub decode: bool,
     pub recorder: RequestRecorder,
     pub sink: &'a mut dyn Sink,
+    pub body_end: BodyEnd,
     /// Filled as far as the exchange gets.
     pub facts: &'a mut HttpFacts,
+}
+
+/// Where the body of a response ends over HTTP/2, which announces its end twice if
+/// `Content-Length` is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyEnd {
+    /// At the end of the stream.
+    Stream,
+    /// As soon as it has the length that was announced. A proxy may send the end of the stream in a
+    /// frame of its own, long after the data. Trailers are lost.
+    Length,
 }
 
 /// Records the boundaries of a request with the times of the bytes that carried them. If several

@@ -4,7 +4,7 @@ mod echo;
 mod retry;
 mod several;
 
-use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun, Sink};
+use roundtrip_http::{BodyEnd, HttpError, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, NotKept, Strategy};
 
 use crate::ProbeError;
@@ -122,6 +122,7 @@ async fn ask(
         decode: exchanger.options().compressed,
         recorder: RequestRecorder::alone(&transaction.recorder),
         sink: &mut output,
+        body_end: BodyEnd::Stream,
         facts: &mut answer.facts,
     };
     open.exchange(turn).await

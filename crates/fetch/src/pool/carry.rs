@@ -4,7 +4,7 @@
 mod sink;
 mod watch;
 
-use roundtrip_http::{HttpError, Request, RequestRecorder, RequestRun};
+use roundtrip_http::{BodyEnd, HttpError, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{EarlyData, HttpFacts, Moment};
 
 use super::context::{PoolContext, count};
@@ -69,6 +69,7 @@ impl RequestAttempt<'_> {
             decode: true,
             recorder: RequestRecorder::beside(&lane.recorder, &own),
             sink: &mut kept,
+            body_end: BodyEnd::Length,
             facts: &mut facts,
         };
         let deadlines = &self.context.settings.deadlines;

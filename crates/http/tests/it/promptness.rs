@@ -111,3 +111,30 @@ async fn a_request_left_before_its_answer_came() {
     let firsts = timeline.iter().filter(|(_, e)| *e == Event::FirstByte);
     assert_eq!(firsts.count(), 1);
 }
+
+/// SETTINGS; `:status: 200` and `content-length: 2`; two bytes, and no end of the stream. RFC 7541
+/// appendix A.
+const UNENDED: [u8; 34] = [
+    0, 0, 0, 4, 0, 0, 0, 0, 0, //
+    0, 0, 5, 1, 4, 0, 0, 0, 1, 0x88, 0x0f, 0x0d, 1, b'2', //
+    0, 0, 2, 0, 0, 0, 0, 0, 1, b'o', b'k',
+];
+
+/// A proxy that answers early data may hold the empty frame that ends a stream back for a round
+/// trip.
+#[tokio::test]
+async fn a_body_that_has_its_length_needs_no_end_of_the_stream() {
+    let recorder = Recorder::new(Arc::new(Counter::default()));
+    let server = ImmediateServer {
+        recorder: recorder.clone(),
+        answer: Some(UNENDED.to_vec()),
+        gathered: 0,
+        asked: false,
+        reader: None,
+    };
+    let mut connection = Connection::h2(server).await.unwrap();
+    let (outcome, facts, body) = ask(&mut connection, "GET", "http://localhost/", &recorder).await;
+    outcome.unwrap();
+    assert_eq!((facts.status, facts.downloaded), (200, 2));
+    assert_eq!(body, b"ok");
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_http::{Connection, HttpError, Request, RequestRecorder, RequestRun};
+use roundtrip_http::{BodyEnd, Connection, HttpError, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 use roundtrip_tls::Offer;
 
@@ -53,6 +53,7 @@ pub(crate) async fn ask(
         decode: true,
         recorder: RequestRecorder::alone(recorder),
         sink: &mut body,
+        body_end: BodyEnd::Length,
         facts: &mut facts,
     };
     let outcome = connection.exchange(run).await;

@@ -1,7 +1,7 @@
 //! One connection and several simultaneous requests on it. Each request has a separate timeline,
 //! besides the connection's bytes, and a separate end.
 
-use roundtrip_http::{Request, RequestRecorder, RequestRun, Sink};
+use roundtrip_http::{BodyEnd, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
 use tokio::task::JoinHandle;
 
@@ -136,6 +136,7 @@ async fn carry<K: Sink>(
         decode: exchanger.options().compressed,
         recorder: RequestRecorder::beside(recorder, own),
         sink,
+        body_end: BodyEnd::Stream,
         facts,
     });
     let turns = turns.collect();
