@@ -18,7 +18,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "http = [\"127.0.0.1:8080\"]",
         "http = [\"0.0.0.0:8443\"]",
-        &["error listen.https[0]: 127.0.0.1:8443 is taken"],
+        &["error listen.https[0]: 127.0.0.1:8443 is already used"],
     ),
     (
         "http = [\"127.0.0.1:8080\"]",
