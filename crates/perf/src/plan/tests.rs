@@ -124,7 +124,7 @@ fn what_is_said_for_all_reaches_whom_it_concerns() {
     assert!(idle.to_string().contains("--gso applies to none"), "{idle}");
     let idle = Arm::read_all(["tls"], &Tuning::default(), Some(EngineName::Quinn)).unwrap_err();
     assert!(
-        idle.to_string().contains("--engine concerns none"),
+        idle.to_string().contains("--engine applies to none"),
         "{idle}"
     );
 }

@@ -65,7 +65,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "[[token.key]]",
         "[tls]\nearly_data = true\n[[token.key]]",
-        &["error tls.early_data: early data can be repeated"],
+        &["error tls.early_data: others can repeat early data"],
     ),
     (
         "[[token.key]]",
@@ -235,7 +235,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "upstream = \"backend\"",
         "upstream = \"backend\"\n[log]\naccess = \"DIR/none/log\"",
-        &["error log.access: cannot make a file"],
+        &["error log.access: cannot create a file"],
     ),
     (
         "upstream = \"backend\"",
