@@ -25,8 +25,9 @@ pub struct RequestRun<'a> {
 pub enum BodyEnd {
     /// At the end of the stream.
     Stream,
-    /// As soon as it has the length that was announced. A proxy may send the end of the stream in a
-    /// frame of its own, long after the data. Trailers are lost.
+    /// As soon as it has the length that was announced. Proxies send the end of the stream in a
+    /// packet of its own, which the congestion window may hold back for a round trip. Trailers are
+    /// lost.
     Length,
 }
 
