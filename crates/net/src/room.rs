@@ -6,7 +6,7 @@
 //! closed is replaced.
 
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -15,7 +15,11 @@ use crate::sys;
 
 /// The registration for writing, while there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Room(Option<AsyncFd<socket2::Socket>>);
+pub(crate) struct Room {
+    watched: Option<AsyncFd<socket2::Socket>>,
+    /// The task that was told to wait.
+    waiting: Option<Waker>,
+}
 
 impl Room {
     /// Ready when it is worth trying to write.
@@ -24,7 +28,7 @@ impl Room {
         socket: &socket2::Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let watched = match self.0.take() {
+        let watched = match self.watched.take() {
             Some(watched) => watched,
             None => sys::register(socket.try_clone()?, Interest::WRITABLE)?,
         };
@@ -38,13 +42,65 @@ impl Room {
             }
         };
         if is_closed != Some(true) {
-            self.0 = Some(watched);
+            self.watched = Some(watched);
         }
-        is_closed.map_or(Poll::Pending, |_| Poll::Ready(Ok(())))
+        if is_closed.is_some() {
+            self.waiting = None;
+            return Poll::Ready(Ok(()));
+        }
+        self.waiting = Some(cx.waker().clone());
+        Poll::Pending
     }
 
-    /// Drops the registration when no write waits any more.
+    /// Drops the registration when no write waits any more, because one has succeeded. A task that
+    /// was told to wait is woken: it may have given up other work until then, as the `h2` crate
+    /// does, which writes again before it returns.
     pub(crate) fn forget(&mut self) {
-        self.0 = None;
+        self.watched = None;
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken_even_if_a_later_write_succeeds_at_once() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        while (&near).write(&[0; 4096]).is_ok() {}
+        let socket = socket2::Socket::from(std::os::fd::OwnedFd::from(near));
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(count.clone());
+        let mut room = Room::default();
+        assert!(
+            room.poll(&socket, &mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        // Before the runtime notices that there is room, the owner writes again.
+        far.read_exact(&mut [0; 65_536]).unwrap();
+        assert!(socket.send(&[0; 16]).is_ok());
+        room.forget();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        room.forget();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
     }
 }
