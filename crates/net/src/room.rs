@@ -96,7 +96,7 @@ mod tests {
                 .is_pending()
         );
         // Before the runtime notices that there is room, the owner writes again.
-        far.read_exact(&mut [0; 65_536]).unwrap();
+        far.read_exact(&mut vec![0; 65_536]).unwrap();
         assert!(socket.send(&[0; 16]).is_ok());
         room.forget();
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
