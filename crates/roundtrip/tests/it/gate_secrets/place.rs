@@ -1,0 +1,305 @@
+//! Where a gate with canaries runs: its files, its Redis, its backend, and all its output.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::gate_secrets::canaries::Canaries;
+
+/// Long enough for any machine; nothing waits for it to pass.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Place {
+    folder: TempDir,
+    redis: Mutex<Child>,
+    password: String,
+}
+
+pub(crate) struct Said(Output);
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn free_of(&self, canaries: &Canaries) {
+        let Output { stdout, stderr, .. } = &self.0;
+        assert!(!stdout.is_empty() || !stderr.is_empty());
+        canaries.are_not_in("standard output", stdout);
+        canaries.are_not_in("standard error", stderr);
+    }
+}
+
+impl Place {
+    /// `None` if there is no redis-server.
+    pub(crate) fn new(canaries: &Canaries) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = format!(
+            "port 0\nunixsocket socket\nsave \"\"\nrequirepass {}\n",
+            canaries.redis
+        );
+        fs::write(folder.path().join("redis.conf"), settings).unwrap();
+        let redis = Command::new("redis-server")
+            .arg("redis.conf")
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let place = Self {
+            folder,
+            redis: Mutex::new(redis),
+            password: canaries.redis.clone(),
+        };
+        let began = Instant::now();
+        while UnixStream::connect(place.path("socket")).is_err() {
+            assert!(began.elapsed() < PATIENCE, "redis-server does not come up");
+            sleep(Duration::from_millis(10));
+        }
+        place.secret("signing.key", &canaries.signing);
+        place.secret("seal.key", &canaries.seal);
+        place.secret("redis.password", &canaries.redis);
+        Some(place)
+    }
+
+    pub(crate) fn config(&self, backend: &str, nobody: &str) -> String {
+        let at = |name: &str| self.path(name).display().to_string();
+        format!(
+            "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\n[log]\naccess = \"stdout\"\n\
+             [admin]\nlisten = \"127.0.0.1:0\"\n\
+             [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
+             [session]\nstore = \"unix:{}\"\npassword = {{ file = \"{}\" }}\n\
+             [[session.seal]]\nid = \"k\"\nfrom = {{ file = \"{}\" }}\n\
+             [upstream.b]\nservers = [\"{backend}\"]\n[upstream.dead]\nservers = [\"{nobody}\"]\n\
+             [[route]]\nhost = \"a\"\nupstream = \"b\"\nserver_timing = true\n[[route]]\nhost = \"a\"\npath = \"/dead\"\nupstream = \"dead\"\n",
+            at("signing.key"),
+            at("socket"),
+            at("redis.password"),
+            at("seal.key"),
+        )
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn secret(&self, name: &str, text: &str) -> String {
+        let path = self.write(name, text);
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        path
+    }
+
+    fn command(&self, arguments: &[&str], file: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        command
+            .arg("gate")
+            .args(arguments)
+            .args(["--config", file])
+            .env("RUST_BACKTRACE", "full")
+            .env("RUST_LOG", "trace")
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn gate(&self, arguments: &[&str], file: &str) -> Said {
+        Said(self.command(arguments, file).output().unwrap())
+    }
+
+    pub(crate) fn put(&self, file: &str, canaries: &Canaries) -> Said {
+        let mut put = self.command(
+            &["session", "put", "--credentials-env", "LOGIN", "alias"],
+            file,
+        );
+        let login = format!("user:{}", canaries.password);
+        let put = put.env("LOGIN", &login).output().unwrap();
+        assert!(put.status.success(), "{put:?}");
+        // The secret name is imported.
+        let mut import = self.command(&["session", "import", "-"], file);
+        let mut import = import
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let coded = "dXNlcjpjYW5hcnktcGFzc3dvcmQtbm9ib2R5LW1heS1zYXktdGhpcw==";
+        let line = format!(
+            "{{\"sid\":\"{}\",\"credentials\":\"{coded}\"}}\n{}\n",
+            canaries.sid, canaries.password
+        );
+        import
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(line.as_bytes())
+            .unwrap();
+        let import = import.wait_with_output().unwrap();
+        assert!(
+            String::from_utf8_lossy(&import.stderr).contains("1 stored"),
+            "{import:?}"
+        );
+        Said(import)
+    }
+
+    /// The header field that carries it.
+    pub(crate) fn token(&self, file: &str, sid: &str, worn: &str) -> String {
+        let written = self
+            .gate(&["token", "--sub", "u", "--sid", sid, worn], file)
+            .0;
+        assert!(written.status.success(), "{written:?}");
+        String::from_utf8(written.stdout).unwrap().trim().to_owned() + "\r\n"
+    }
+
+    pub(crate) fn redis(&self, parts: &[&str]) {
+        let mut stream = UnixStream::connect(self.path("socket")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        for parts in [&["AUTH", &self.password], parts] {
+            stream
+                .write_all((parts.join(" ") + "\r\n").as_bytes())
+                .unwrap();
+            let mut answer = [0; 64];
+            let n = stream.read(&mut answer).unwrap();
+            assert!(answer[..n].starts_with(b"+OK"));
+        }
+    }
+
+    pub(crate) fn stop_redis(&self) {
+        let mut redis = self.redis.lock().unwrap();
+        let _ = redis.kill();
+        let _ = redis.wait();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.stop_redis();
+    }
+}
+
+/// A gate that writes all its output into files.
+pub(crate) struct Running {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+    pub(crate) http: String,
+    pub(crate) https: String,
+    pub(crate) admin: String,
+}
+
+impl Running {
+    pub(crate) fn start(place: &Place, file: &str) -> Self {
+        let (out, err) = (place.path("out"), place.path("err"));
+        let child = place
+            .command(&["run", "--log", "debug"], file)
+            .stdout(fs::File::create(&out).unwrap())
+            .stderr(fs::File::create(&err).unwrap())
+            .spawn()
+            .unwrap();
+        let mut gate = Self {
+            child,
+            out,
+            err,
+            http: String::new(),
+            https: String::new(),
+            admin: String::new(),
+        };
+        let began = Instant::now();
+        while gate.read().lines().count() < 5 {
+            assert!(began.elapsed() < PATIENCE, "{}", gate.read());
+            sleep(Duration::from_millis(10));
+        }
+        let introduction = gate.read();
+        let mut urls = introduction.match_indices("127.0.0.1:").map(|(at, _)| {
+            let end =
+                introduction[at..].find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+            introduction[at..][..end.unwrap()].to_owned()
+        });
+        (gate.http, gate.https) = (urls.next().unwrap(), urls.next().unwrap());
+        gate.admin = urls.last().unwrap();
+        gate
+    }
+
+    fn read(&self) -> String {
+        fs::read_to_string(&self.err).unwrap()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for this many lines that begin like this.
+    pub(crate) fn says(&self, times: usize, beginning: &str) {
+        let began = Instant::now();
+        while self
+            .read()
+            .lines()
+            .filter(|line| line.starts_with(beginning))
+            .count()
+            < times
+        {
+            assert!(began.elapsed() < PATIENCE, "{times}: {}", self.read());
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn command_line(&self) -> Vec<u8> {
+        fs::read(format!("/proc/{}/cmdline", self.child.id())).unwrap()
+    }
+
+    /// Waits for its end and returns all that it wrote.
+    pub(crate) fn end(mut self) -> (String, String) {
+        assert!(self.child.wait().unwrap().success());
+        (fs::read_to_string(&self.out).unwrap(), self.read())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// It answers each request without repeating any of it.
+pub(crate) fn backend() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut lines = BufReader::new(stream.unwrap());
+            let mut line = String::new();
+            while lines.read_line(&mut line).unwrap_or(0) > 2 {
+                line.clear();
+            }
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nright";
+            let _ = lines.get_mut().write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+/// The whole answer to a request, whose head may be anything.
+pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("{head}Connection: close\r\n\r\n{body}");
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    // A reset also ends it.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}

@@ -1,0 +1,25 @@
+//! The program as it is typed: each verb with its outputs, exit codes and failures.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod causes;
+mod compare;
+mod demo;
+mod diff;
+mod gate;
+mod gate_clients;
+mod gate_init;
+mod gate_secrets;
+mod harmless;
+mod lab;
+mod lab_page;
+mod path;
+mod peers;
+mod perf;
+mod probe;
+mod rdap;
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+mod tls_facts;
+mod trace;
+mod trace_program;

@@ -1,0 +1,242 @@
+//! What one run leaves for the next: tickets, each used once, and a directory that may be damaged,
+//! closed or owned by another user.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use roundtrip_origin::{EarlyData, Quic};
+
+use crate::rdap::scene::{Said, Scene, documents, finish, said, start};
+
+fn early(h3: Quic) -> Scene {
+    Scene::with(|knobs| {
+        knobs.tls.early_data = EarlyData::On;
+        knobs.listen.h3 = h3;
+    })
+}
+
+const ASK: [&str; 4] = ["--json", "--timing", "--no-follow", "--refresh"];
+
+fn run(scene: &Scene, name: &str) -> serde_json::Value {
+    let said = scene.run(&[&ASK[..], &[name]].concat());
+    assert_eq!(said.code, 0, "{said:?}");
+    // How long it took, and nothing else.
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+    documents(&said.out).remove(0)["timing"][0].take()
+}
+
+#[test]
+fn the_second_run_asks_in_early_data_over_tcp() {
+    let scene = early(Quic::Off);
+    let first = run(&scene, "one.example");
+    assert_eq!(
+        (&first["resumed"], &first["early_data"]),
+        (&false.into(), &false.into())
+    );
+    // A new ticket comes after an answer to early data, and without a terminal nothing waits for
+    // it: one more run is certain to have one.
+    let next = run(&scene, "two.example");
+    assert_eq!(
+        (&next["resumed"], &next["early_data"]),
+        (&true.into(), &true.into())
+    );
+    let stats = scene.stats();
+    assert_eq!(stats.tls_resumed, 1);
+    assert!(stats.early_data_bytes > 0, "{stats:?}");
+}
+
+#[test]
+fn a_later_run_asks_in_early_data_over_quic() {
+    let scene = early(Quic::On);
+    let runs: Vec<_> = (0..4)
+        .map(|n| run(&scene, &format!("n{n}.example")))
+        .collect();
+    assert!(
+        runs[2..].iter().any(|run| run["early_data"] == true),
+        "{runs:?}"
+    );
+    let stats = scene.stats();
+    assert!(stats.quic_resumed >= 1, "{stats:?}");
+    assert!(stats.h3_requests >= 2, "{stats:?}");
+}
+
+#[test]
+fn who_does_not_want_early_data_resumes_without() {
+    let scene = early(Quic::Off);
+    for name in ["one.example", "two.example"] {
+        let said = scene.run(&["--no-early-data", name]);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    let stats = scene.stats();
+    assert_eq!((stats.tls_resumed, stats.early_requests), (1, 0));
+}
+
+#[test]
+fn two_processes_at_once_use_two_tickets() {
+    let scene = early(Quic::Off);
+    run(&scene, "one.example");
+    let children: Vec<_> = ["two.example", "three.example"]
+        .map(|name| start(scene.command(&[&ASK[..], &[name]].concat())))
+        .into();
+    for child in children {
+        let said = finish(child);
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    // The server accepts each ticket once: as both were resumed, they differed.
+    let stats = scene.stats();
+    assert_eq!((stats.tls_resumed, stats.tcp_connections), (2, 3));
+}
+
+fn files(below: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(below).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn files_are_the_users_alone() {
+    let scene = early(Quic::Off);
+    run(&scene, "one.example");
+    let found = files(&scene.path("memory"));
+    assert!(found.len() >= 2, "{found:?}");
+    for path in found {
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+    }
+}
+
+#[test]
+fn damaged_files_are_set_aside_with_a_note() {
+    let scene = early(Quic::Off);
+    let damages: [fn(&mut Vec<u8>); 3] = [
+        |bytes| bytes.truncate(bytes.len() / 2),
+        |bytes| bytes.fill(0xff),
+        |bytes| bytes.clear(),
+    ];
+    for damage in damages {
+        run(&scene, "one.example");
+        let found = files(&scene.path("memory"));
+        let state = |path: &&PathBuf| path.extension().is_some_and(|e| e == "state");
+        let states: Vec<_> = found.iter().filter(state).collect();
+        assert!(!states.is_empty(), "{found:?}");
+        for path in states {
+            let mut bytes = fs::read(path).unwrap();
+            damage(&mut bytes);
+            fs::write(path, bytes).unwrap();
+        }
+        let said = scene.run(&["one.example"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.err.contains("set aside"), "{said:?}");
+        assert!(said.err.starts_with("rdap: "), "{said:?}");
+        let quiet = scene.run(&["-q", "one.example"]);
+        assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
+    }
+}
+
+#[test]
+fn a_damaged_answer_is_asked_for_again() {
+    let scene = Scene::new();
+    scene.run(&["--no-follow", "fresh.example"]);
+    for path in files(&scene.path("memory/answers")) {
+        fs::write(path, "garbage").unwrap();
+    }
+    let said = scene.run(&["--no-follow", "fresh.example"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("set aside"), "{said:?}");
+    assert_eq!(scene.asked_name("fresh.example"), 2);
+}
+
+fn run_in(scene: &Scene, memory: &str) -> Said {
+    let server = scene.server();
+    said(scene.plain(&["--server", &server, "--memory", memory, "one.example"]))
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_a_note() {
+    let scene = Scene::new();
+    scene.write("file", "");
+    let said = run_in(&scene, "file/below");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("nothing is stored"), "{said:?}");
+    assert_eq!(said.err.lines().count(), 1, "{said:?}");
+}
+
+#[test]
+fn a_directory_that_others_write_to_is_refused() {
+    let scene = Scene::new();
+    let open = scene.path("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let said = run_in(&scene, open.to_str().unwrap());
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("open"), "{said:?}");
+    // Root gives it away; other users find one that belongs to root.
+    let own = std::os::unix::fs::MetadataExt::uid(&fs::metadata(scene.path("open")).unwrap());
+    let foreign = if own == 0 {
+        std::os::unix::fs::chown(&open, Some(65534), None).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o700)).unwrap();
+        open.to_str().unwrap().to_owned()
+    } else {
+        "/".to_owned()
+    };
+    let said = run_in(&scene, &foreign);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert_eq!(scene.stats().requests, 0);
+}
+
+#[test]
+fn a_directory_that_may_only_be_read_is_read() {
+    let scene = Scene::new();
+    let name = "a_directory_that_may_only_be_read_is_read";
+    let said = scene.run(&["--no-follow", "fresh.example"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let memory = scene.path("memory");
+    let all: Vec<PathBuf> = ["", "origins", "answers", "registries"]
+        .map(|below| memory.join(below))
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .collect();
+    let shut = |mode| {
+        for path in &all {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    shut(0o500);
+    if fs::write(memory.join("test"), "").is_ok() {
+        fs::remove_file(memory.join("test")).unwrap();
+        eprintln!("{name}: nothing is closed to root; an ordinary user's run shows it");
+    } else {
+        let said = scene.run(&["--no-follow", "fresh.example", "one.example"]);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.err.contains("cannot be written"), "{said:?}");
+        assert_eq!(scene.asked_name("fresh.example"), 1);
+    }
+    shut(0o700);
+}
+
+#[test]
+fn offline_answers_come_from_memory_alone() {
+    let scene = Scene::new();
+    scene.run(&["--no-follow", "fresh.example"]);
+    let before = scene.stats();
+    let said = scene.run(&[
+        "--offline",
+        "--no-follow",
+        "--columns",
+        "query,status",
+        "fresh.example",
+        "never.example",
+    ]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.out.contains("fresh.example,found"), "{said:?}");
+    assert!(said.out.contains("never.example,failed"), "{said:?}");
+    assert_eq!(scene.stats().requests, before.requests);
+}

@@ -1,0 +1,85 @@
+//! IANA's registries, renewed after the answer from a test server.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use crate::rdap::scene::{Scene, said};
+
+/// Serves one registry of names, in which `example` has these servers; records the requests.
+pub(crate) fn mirror(servers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
+    let json = serde_json::json!({
+        "version": "1.0", "publication": "2126-01-01T00:00:00Z",
+        "services": [[["example"], servers]],
+    })
+    .to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/rdap", listener.local_addr().unwrap());
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lines = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                if !matches!(stream.read(&mut byte), Ok(1)) {
+                    break;
+                }
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let line = head.lines().next().unwrap_or_default().to_owned();
+            lines.lock().unwrap().push(line);
+            let length = json.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{json}"
+            );
+        }
+    });
+    (url, asked)
+}
+
+#[test]
+fn a_name_that_only_the_newer_copy_knows_is_found_at_once_and_later() {
+    let scene = Scene::new();
+    let (url, asked) = mirror(&[&scene.server()]);
+    let run = |arguments: &[&str]| {
+        let mut command = scene.plain(&["--bootstrap", &url, "--rate", "off"]);
+        command.arg("--memory").arg(scene.path("memory"));
+        command.args(arguments);
+        said(command)
+    };
+    for _ in 0..3 {
+        let next = run(&["one.example"]);
+        assert_eq!((next.code, next.err.as_str()), (0, ""), "{next:?}");
+    }
+    assert_eq!(*asked.lock().unwrap(), ["GET /rdap/dns.json HTTP/1.1"]);
+    let version = run(&["--version"]);
+    assert!(version.out.contains("2126-01-01"), "{version:?}");
+    // There were no other requests.
+    let named = scene.run(&["one.example"]);
+    assert_eq!(named.code, 0);
+    assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn where_renewal_is_off_or_offline_nobody_is_asked() {
+    let scene = Scene::new();
+    let (url, asked) = mirror(&[&scene.server()]);
+    for flags in [
+        &["--bootstrap", "off"][..],
+        &["--bootstrap", &url, "--offline"],
+        &["--bootstrap", &url, "--no-reuse"],
+    ] {
+        let mut command = scene.plain(flags);
+        if !flags.contains(&"--no-reuse") {
+            command.arg("--memory").arg(scene.path("memory"));
+        }
+        command.arg("one.example");
+        let said = said(command);
+        assert_eq!((said.code, said.err.as_str()), (1, ""), "{said:?}");
+    }
+    assert!(asked.lock().unwrap().is_empty());
+}

@@ -1,0 +1,82 @@
+//! Flags that make no sense: rejected in a line or two that suggest an alternative.
+
+use crate::rdap::scene::{Scene, said};
+
+fn refused(arguments: &[&str], words: &[&str]) {
+    let scene = Scene::new();
+    let said = scene_run(&scene, arguments);
+    assert_eq!(said.code, 2, "{arguments:?}: {said:?}");
+    assert_eq!(said.out, "", "{arguments:?}");
+    for words in words {
+        assert!(said.err.contains(words), "{arguments:?}: {words}: {said:?}");
+    }
+    assert_eq!(scene.stats().requests, 0);
+}
+
+fn scene_run(scene: &Scene, arguments: &[&str]) -> crate::rdap::scene::Said {
+    said(scene.plain(&[&["--no-memory"], arguments].concat()))
+}
+
+#[test]
+fn nothing_asked() {
+    refused(&[], &["nothing is asked", "-f"]);
+}
+
+#[test]
+fn rates_columns_servers_and_kinds_that_are_none() {
+    refused(
+        &["--rate", "x", "a.example"],
+        &["'x' is not a rate", "10/min"],
+    );
+    refused(
+        &["--columns", "nope", "a.example"],
+        &["'nope'", "registrar"],
+    );
+    refused(&["--field", "nope", "a.example"], &["'nope'", "registrar"]);
+    refused(&["--server", "ftp://x/", "a.example"], &["'ftp'", "https"]);
+    refused(&["--server", "rdap.example", "a.example"], &["https://"]);
+    refused(&["--server", "tcp://x:1", "a.example"], &["https://"]);
+    refused(
+        &["--bootstrap", "nope", "a.example"],
+        &["--bootstrap", "https://"],
+    );
+    refused(&["-t", "nope", "a.example"], &["'nope'", "nameserver"]);
+    refused(&["--max-age", "1y", "a.example"], &["12h"]);
+    refused(&["--patience", "long", "a.example"], &["30m"]);
+}
+
+#[test]
+fn flags_that_contradict_each_other() {
+    refused(&["--json", "--csv", "a.example"], &["--json", "--csv"]);
+    refused(
+        &["--json", "--columns", "name", "a.example"],
+        &["--columns"],
+    );
+    refused(&["--resume", "-f", "x"], &["--output"]);
+    refused(&["--user-file", "x", "a.example"], &["--server"]);
+    refused(&["--cert", "x", "a.example"], &["--server"]);
+    refused(&["--offline", "--refresh", "a.example"], &["--offline"]);
+}
+
+#[test]
+fn files_that_are_not_there() {
+    refused(&["-f", "/nonexistent/list"], &["/nonexistent/list"]);
+    refused(
+        &[
+            "--server",
+            "https://127.0.0.1:9",
+            "--user-file",
+            "/nonexistent/file",
+            "a.example",
+        ],
+        &["/nonexistent/file"],
+    );
+}
+
+#[test]
+fn the_names_of_columns_are_told() {
+    let scene = Scene::new();
+    let said = scene_run(&scene, &["--columns", "help"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("registrar.id") && said.out.contains("/handle"));
+}
