@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 

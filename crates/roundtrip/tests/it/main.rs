@@ -1,6 +1,11 @@
 //! The program as it is typed: each verb with its outputs, exit codes and failures.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod causes;
 mod compare;

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-
 use std::path::Path;
 use std::process::Command;
 

@@ -2,9 +2,8 @@
 
 use std::fs;
 
+use crate::gate_clients::not_run;
 use crate::gate_clients::scene::{LOGIN, Scene, words};
-use crate::gate_clients::{not_run, skip};
-
 use crate::skip;
 
 #[test]

@@ -29,7 +29,7 @@ fn aioquic_gets_and_posts_early_and_late() {
     let scene = Scene::start("resumption = \"single-use\"\nearly_data = true\n");
     let answered = scene.client("/usr/bin/python3", |command| {
         command
-            .arg(root.join("tests/gate_clients/h3_client.py"))
+            .arg(root.join("tests/it/gate_clients/h3_client.py"))
             .args([&scene.at, "chain.pem"])
             .arg(scene.bearer())
             .env("PYTHONPATH", modules.trim())

@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use crate::path::run::{ROUNDTRIP, said};
-use crate::skip;
 use crate::path::user::is_root;
+use crate::skip;
 
 /// A host whose only addresses are on its loopback interface, where the origin serves. The lines
 /// after `left` show what the run left behind.

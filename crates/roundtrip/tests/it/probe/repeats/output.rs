@@ -213,7 +213,10 @@ fn a_body_on_standard_output_sends_every_report_to_standard_error() {
 #[test]
 fn of_a_failure_the_reason_comes_first() {
     let site = Site::start();
-    let said = site.probe(&[&format!("http://127.0.0.1:{}/", crate::probe::peer::free_port())]);
+    let said = site.probe(&[&format!(
+        "http://127.0.0.1:{}/",
+        crate::probe::peer::free_port()
+    )]);
     let reason = said.out.lines().nth(2).unwrap();
     assert!(reason.trim_start().starts_with("failed"), "{}", said.out);
     assert!(!said.out.contains("strategy"), "{}", said.out);
