@@ -138,6 +138,37 @@ fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     assert!(wait.waited.server < 1.0, "{wait:?}");
 }
 
+/// Behind a hole in the path all segments stay small. A flight that only looks small, because a
+/// segment came twice, and is followed by full ones, shows none: the request was long under way.
+#[test]
+fn a_late_answer_in_full_segments_was_not_lost() {
+    let late = 3_000.0;
+    let lost = |second: u64| {
+        let mut e = exchange(&[
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (late, received(MSS / 2)),
+            (late, Event::FirstByte),
+            (late + R, received(second)),
+            (late + 2.0 * R, received(700)),
+            (late + 2.0 * R, Event::Finished),
+        ]);
+        e.tls = Some(TlsFacts::default());
+        for (at, segments, bytes) in [(late, 2, MSS), (late + R, 1, second)] {
+            let flight = Event::Paused {
+                segments,
+                bytes,
+                window: None,
+            };
+            e.timeline.push(Moment::from_millis(at), flight);
+            e.timeline.push(Moment::from_millis(at), Event::CutOff);
+        }
+        e.phases()[0].waited.loss
+    };
+    assert!(lost(MSS / 2) > 2_000.0);
+    assert!(lost(MSS) < 1.0, "{}", lost(MSS));
+}
+
 /// Segments missing from 2 ms on arrive after 2.5 R, and some of the data before them after one R.
 fn with_a_hole() -> Exchange {
     let late = Duration::from_secs_f64((2.5 * R - 2.0) / 1e3);
