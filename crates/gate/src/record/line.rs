@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
 use roundtrip_wire::calendar::rfc3339;
+use roundtrip_wire::hex;
 use serde::Serialize;
 
 use super::{Entry, LabelValue};
@@ -129,9 +130,7 @@ pub(crate) fn line(
         early: entry.early.map(LabelValue::as_str),
         retried: entry.retried,
         known: entry.known.map(LabelValue::as_str),
-        session: told
-            .session
-            .map(|mark| mark.0.iter().map(|b| format!("{b:02x}")).collect()),
+        session: told.session.map(|mark| hex(&mark.0)),
         request: entry.caller.id.as_str(),
     };
     let mut bytes = serde_json::to_vec(&line).unwrap_or_default();

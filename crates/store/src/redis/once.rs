@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use roundtrip_wire::hex;
 use roundtrip_wire::resp::Value;
 
 use super::{Redis, expect_ok, refused};
@@ -50,6 +51,5 @@ impl TakesOnce for Redis {
 
 /// In hexadecimal, for people who look at the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
-    let digits = name.iter().map(|byte| format!("{byte:02x}"));
-    [PREFIX, digits.collect::<String>().as_bytes()].concat()
+    [PREFIX, hex(name).as_bytes()].concat()
 }

@@ -3,12 +3,12 @@
 //! Each directory has a sixteenth of the total size. Processes that write there check it from time
 //! to time and remove the oldest files; no totals need to be kept between runs.
 
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use roundtrip_wire::hex;
 
 use crate::memory::Stamp;
 use crate::memory::place::{Item, Place};
@@ -48,10 +48,7 @@ impl Shelf {
     /// The directory and file name of the answer with this key, if its directory exists.
     pub(super) fn place(&self, key: &[u8]) -> Option<(&Place, String)> {
         let hash = digest(&SHA256, key);
-        let mut name = String::with_capacity(2 * HASH);
-        for byte in hash.as_ref().iter().take(HASH) {
-            let _ = write!(name, "{byte:02x}");
-        }
+        let name = hex(hash.as_ref().get(..HASH)?);
         let shard = self.shard(&name)?;
         let place = shard
             .place
