@@ -8,6 +8,7 @@ use std::time::Duration;
 use roundtrip_wire::quic::{Parameters, Retry, Side, Version};
 
 use super::Connection;
+use super::feedback::level_of;
 use crate::crypto::Level;
 use crate::error::{CloseReason, TransportError};
 use crate::log::LogEvent;
@@ -112,11 +113,10 @@ impl Connection {
 
     /// The keys of a space are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
     pub(super) fn discard(&mut self, space: Space) {
-        let level = match space {
-            Space::Initial => Level::Initial,
-            Space::Handshake => Level::Handshake,
-            Space::Data => return,
-        };
+        if space == Space::Data {
+            return;
+        }
+        let level = level_of(space);
         if self.crypto.has(level) {
             self.log_discarded(level);
         }

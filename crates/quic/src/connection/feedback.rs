@@ -89,7 +89,7 @@ impl Connection {
     }
 }
 
-fn level_of(space: Space) -> Level {
+pub(super) fn level_of(space: Space) -> Level {
     match space {
         Space::Initial => Level::Initial,
         Space::Handshake => Level::Handshake,

@@ -1,8 +1,9 @@
 //! What a connection writes into its log.
 
-use roundtrip_wire::quic::{PacketKind, Parameters};
+use roundtrip_wire::quic::Parameters;
 
 use super::Connection;
+use super::feedback::level_of;
 use super::frames::kind_of;
 use super::handshake::Handshake;
 use super::opening::Opening;
@@ -10,7 +11,6 @@ use crate::CloseReason;
 use crate::crypto::{Level, TAG};
 use crate::log::{DropReason, LogEvent, LoggedConnection, LoggedPacket, Metrics};
 use crate::recovery::{Feedback, Recovery};
-use crate::space::Space;
 
 pub(super) fn about(opening: &Opening, handshake: &Handshake) -> LoggedConnection {
     LoggedConnection {
@@ -97,7 +97,7 @@ impl Connection {
         };
         let now = self.clock;
         for (space, number) in lost {
-            let (kind, number) = (kind_in(*space), *number);
+            let (kind, number) = (kind_of(level_of(*space)), *number);
             self.log.write(now, &LogEvent::Lost { kind, number });
         }
         let metrics = metrics(&self.recovery);
@@ -115,14 +115,5 @@ fn metrics(recovery: &Recovery) -> Metrics {
         pto_count: recovery.ptos_in_a_row(),
         congestion_window: recovery.window(),
         bytes_in_flight: recovery.in_flight(),
-    }
-}
-
-/// The kind of packet that a space has; early data shares its space with 1-RTT packets.
-fn kind_in(space: Space) -> PacketKind {
-    match space {
-        Space::Initial => PacketKind::Initial,
-        Space::Handshake => PacketKind::Handshake,
-        Space::Data => PacketKind::OneRtt,
     }
 }
