@@ -281,7 +281,8 @@ async fn receive(
     end: BodyEnd,
     facts: &mut HttpFacts,
 ) -> Result<(), HttpError> {
-    let enough = expected_length(facts).filter(|_| end == BodyEnd::Length);
+    let length = expected_length(facts);
+    let enough = length.filter(|_| end == BodyEnd::Length);
     let mut body = Body::new(facts, decode, sink);
     let mut outcome = Ok(());
     while let Some(chunk) = stream.data().await {
@@ -304,7 +305,7 @@ async fn receive(
         }
     }
     let got = body.downloaded();
-    let expected = expected_length(body.facts).filter(|e| got < *e);
+    let expected = length.filter(|e| got < *e);
     match (outcome, expected) {
         (Err(error), expected) if let Some(what) = what_was_reset(&error) => {
             Err(HttpError::BodyReset {

@@ -168,18 +168,23 @@ impl TcpInfo {
             busy: Duration::from_micros(self.0.busy_time),
             segments: self.0.data_segs_in,
             bytes: self.0.bytes_received,
-            full: self.0.advmss.min(self.0.snd_mss),
+            full: self.full_segment(),
             acks: self.0.segs_out.saturating_sub(self.0.data_segs_out),
             rtt: self.min_rtt().or(self.rtt()).unwrap_or_default(),
             window: (self.0.rcv_wnd != u32::MAX).then_some(self.0.rcv_wnd.into()),
         }
     }
 
+    /// The amount of data in a full segment of the peer, by our announcement and its own: hosts
+    /// announce what they can send.
+    fn full_segment(&self) -> u32 {
+        self.0.advmss.min(self.0.snd_mss)
+    }
+
     pub(crate) fn gap_signs(&self) -> GapSigns {
         GapSigns {
             out_of_order: self.0.rcv_ooopack,
-            // Our announcement and the peer's: hosts announce what they can send.
-            full: self.0.advmss.min(self.0.snd_mss),
+            full: self.full_segment(),
             last_arrival: self.last_arrival(),
         }
     }

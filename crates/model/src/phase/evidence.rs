@@ -281,23 +281,20 @@ pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Mom
     if sends_smaller_segments(exchange) && !is_reported(exchange, gap) {
         return true;
     }
-    let is_small = |segments: u64, bytes: u64| 4 * bytes < 3 * segments * exchange.segment();
     let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
-    let smaller = later.find_map(|(_, event)| match event {
-        Event::Paused {
-            segments, bytes, ..
-        } => Some(*segments > 1 && is_small(*segments, *bytes)),
-        _ => None,
-    });
     // A full segment that still came shows that there is no hole.
     let stays_small = later.clone().all(|(_, event)| match event {
         Event::Paused {
             segments, bytes, ..
-        } => is_small(*segments, *bytes),
+        } => 4 * bytes < 3 * segments * exchange.segment(),
         _ => true,
     });
-    smaller == Some(true)
-        && stays_small
+    let several = later.find_map(|(_, event)| match event {
+        Event::Paused { segments, .. } => Some(*segments > 1),
+        _ => None,
+    });
+    stays_small
+        && several == Some(true)
         && later
             .next()
             .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
