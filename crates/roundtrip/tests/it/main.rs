@@ -27,4 +27,3 @@ mod rdap;
 mod skip;
 mod tls_facts;
 mod trace;
-mod trace_program;

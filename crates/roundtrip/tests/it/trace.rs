@@ -5,6 +5,7 @@
 
 mod keys;
 mod logs;
+mod program;
 mod qlog;
 mod two_captures;
 

@@ -1,30 +1,16 @@
 //! `roundtrip trace -- COMMAND` and `--watch` on the command line: over an emulated path, with the
 //! command's outputs and exit codes.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 use crate::skip;
+use crate::trace::{roundtrip, text};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_roundtrip");
-
-fn roundtrip(arguments: &[&str]) -> Output {
-    Command::new(BINARY)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 #[test]
 fn a_client_behind_a_path_is_explained() {
