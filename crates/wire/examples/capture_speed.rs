@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Instant;
 
-use roundtrip_wire::capture::{CaptureReader, Item};
+use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::link::ip_packet;
 use roundtrip_wire::packet::Packet;
@@ -46,7 +46,7 @@ fn pass(capture: &[u8], keys: &KeyLog, with_tls: bool) -> (u64, u64) {
     for piece in capture.chunks(1 << 20) {
         reader.push(piece);
         while let Some(item) = reader.item().unwrap() {
-            let Item::Packet(frame) = item else {
+            let CaptureItem::Packet(frame) = item else {
                 continue;
             };
             let data: Cow<'_, [u8]> = frame.data;

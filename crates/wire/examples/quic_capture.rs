@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write as _, stdout};
 use std::net::SocketAddr;
 
 use roundtrip_wire::packet::Packet as Ip;
-use roundtrip_wire::pcapng::{Block, Captured, Reader};
+use roundtrip_wire::pcapng::{Block, Captured, PcapngReader};
 use roundtrip_wire::quic::{
     ConnectionId, CryptoStream, InitialKeys, LongKind, LongPacket, Packet, Packets, Side, Version,
 };
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = BufWriter::new(stdout().lock());
     let mut interfaces: Vec<String> = Vec::new();
     let mut hellos = Hellos::default();
-    for block in Reader::new(&capture) {
+    for block in PcapngReader::new(&capture) {
         match block? {
             Block::Section(_) => interfaces.clear(),
             Block::Interface(interface) => {

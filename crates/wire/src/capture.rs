@@ -14,7 +14,7 @@ const LARGEST_BLOCK: usize = 16 << 20;
 
 /// An item of a capture.
 #[derive(Debug)]
-pub enum Item<'a> {
+pub enum CaptureItem<'a> {
     /// The number of its interface counts the interfaces of all sections.
     Packet(Captured<'a>),
     /// Lines of an SSLKEYLOGFILE, for the packets that follow.
@@ -28,7 +28,7 @@ pub struct CaptureReader {
     /// How much of the buffer holds bytes of the capture, and how much of that was used.
     filled: usize,
     taken: usize,
-    format: Option<Format>,
+    format: Option<CaptureFormat>,
     /// The interfaces of earlier sections: each section numbers its own from 0.
     interfaces_before: u32,
     interfaces: Vec<String>,
@@ -36,7 +36,7 @@ pub struct CaptureReader {
 }
 
 #[derive(Debug)]
-enum Format {
+enum CaptureFormat {
     Pcap(pcap::Header),
     Pcapng(Parser),
 }
@@ -48,7 +48,7 @@ impl CaptureReader {
 
     /// Whether bytes begin like a capture, in either format.
     pub fn recognises(front: &[u8]) -> bool {
-        pcap::Reader::recognises(front) || pcapng::Reader::recognises(front)
+        pcap::PcapReader::recognises(front) || pcapng::PcapngReader::recognises(front)
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -77,7 +77,7 @@ impl CaptureReader {
     }
 
     /// The next item; `None` if more bytes are needed. After an error nothing more can be read.
-    pub fn item(&mut self) -> Result<Option<Item<'_>>> {
+    pub fn item(&mut self) -> Result<Option<CaptureItem<'_>>> {
         loop {
             let held = self.buffer.get(..self.filled).unwrap_or_default();
             let front = held.get(self.taken..).unwrap_or_default();
@@ -89,15 +89,15 @@ impl CaptureReader {
             };
             self.taken += length;
             match &mut self.format {
-                None => self.format = Some(Format::Pcap(pcap::Header::parse(block)?)),
-                Some(Format::Pcap(header)) => {
+                None => self.format = Some(CaptureFormat::Pcap(pcap::Header::parse(block)?)),
+                Some(CaptureFormat::Pcap(header)) => {
                     let packet = header.packet(&mut Cursor::new(WHAT, block))?;
-                    return Ok(Some(Item::Packet(packet)));
+                    return Ok(Some(CaptureItem::Packet(packet)));
                 }
-                Some(Format::Pcapng(parser)) => match parser.read(block) {
+                Some(CaptureFormat::Pcapng(parser)) => match parser.read(block) {
                     Ok((Block::Packet(mut packet), _)) => {
                         packet.interface = packet.interface.saturating_add(self.interfaces_before);
-                        return Ok(Some(Item::Packet(packet)));
+                        return Ok(Some(CaptureItem::Packet(packet)));
                     }
                     Ok((Block::Section(_), _)) => {
                         self.interfaces_before = self.interfaces.len() as u32;
@@ -114,7 +114,7 @@ impl CaptureReader {
                         _,
                     )) => {
                         if let Some(log) = key_log(body) {
-                            return Ok(Some(Item::Secrets(log)));
+                            return Ok(Some(CaptureItem::Secrets(log)));
                         }
                     }
                     Ok(_) => {}
@@ -143,15 +143,15 @@ impl CaptureReader {
 }
 
 /// The length of the next part: the header of the capture, a block, or a packet.
-fn next_length(format: &mut Option<Format>, front: &[u8]) -> Result<Option<usize>> {
-    if format.is_none() && front.len() >= 4 && pcapng::Reader::recognises(front) {
-        *format = Some(Format::Pcapng(Parser::default()));
+fn next_length(format: &mut Option<CaptureFormat>, front: &[u8]) -> Result<Option<usize>> {
+    if format.is_none() && front.len() >= 4 && pcapng::PcapngReader::recognises(front) {
+        *format = Some(CaptureFormat::Pcapng(Parser::default()));
     }
     let length = match format {
-        Some(Format::Pcap(header)) => header.length(front),
-        Some(Format::Pcapng(parser)) => parser.length(front)?,
+        Some(CaptureFormat::Pcap(header)) => header.length(front),
+        Some(CaptureFormat::Pcapng(parser)) => parser.length(front)?,
         None if front.len() < 4 => None,
-        None if pcap::Reader::recognises(front) => Some(pcap::HEADER),
+        None if pcap::PcapReader::recognises(front) => Some(pcap::HEADER),
         None => {
             return Err(Error::malformed(WHAT, "it is neither pcap nor pcapng"));
         }
@@ -243,11 +243,11 @@ mod tests {
             reader.push(piece);
             while let Some(item) = reader.item().unwrap() {
                 match item {
-                    Item::Packet(packet) => {
+                    CaptureItem::Packet(packet) => {
                         let data = packet.data.to_vec();
                         packets.push((packet.interface, data, packet.original_length));
                     }
-                    Item::Secrets(lines) => secrets.extend_from_slice(lines),
+                    CaptureItem::Secrets(lines) => secrets.extend_from_slice(lines),
                 }
             }
         }

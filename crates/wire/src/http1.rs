@@ -6,7 +6,7 @@
 mod chunked;
 mod head;
 
-pub use chunked::{ChunkError, Chunked, Limits, write_chunk};
+pub use chunked::{ChunkError, Chunked, ChunkedLimits, write_chunk};
 pub use head::{
     EMPTY_FIELD, Field, HeadError, RequestHead, ResponseHead, end_of_head, request, response,
     trailers,

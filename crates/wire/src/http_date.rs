@@ -49,13 +49,13 @@ pub fn format(second: u64) -> String {
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
-struct Read {
+struct ParsedDate {
     date: CivilDate,
     /// Seconds since midnight.
     second: i64,
 }
 
-fn imf_fixdate(scan: &mut Scan<'_>) -> Option<Read> {
+fn imf_fixdate(scan: &mut Scan<'_>) -> Option<ParsedDate> {
     scan.literal(b", ")?;
     let day = scan.number(2)?;
     scan.literal(b" ")?;
@@ -66,11 +66,11 @@ fn imf_fixdate(scan: &mut Scan<'_>) -> Option<Read> {
     let second = scan.time()?;
     scan.literal(b" GMT")?;
     let date = CivilDate { year, month, day };
-    Some(Read { date, second })
+    Some(ParsedDate { date, second })
 }
 
 /// `Sunday, 06-Nov-94 08:49:37 GMT`.
-fn rfc850(scan: &mut Scan<'_>, now: u64) -> Option<Read> {
+fn rfc850(scan: &mut Scan<'_>, now: u64) -> Option<ParsedDate> {
     scan.literal(b", ")?;
     let day = scan.number(2)?;
     scan.literal(b"-")?;
@@ -86,11 +86,11 @@ fn rfc850(scan: &mut Scan<'_>, now: u64) -> Option<Read> {
     let latest = year + 50;
     let year = latest - (latest + 100 - short) % 100;
     let date = CivilDate { year, month, day };
-    Some(Read { date, second })
+    Some(ParsedDate { date, second })
 }
 
 /// `Sun Nov  6 08:49:37 1994`.
-fn asctime(scan: &mut Scan<'_>) -> Option<Read> {
+fn asctime(scan: &mut Scan<'_>) -> Option<ParsedDate> {
     scan.literal(b" ")?;
     let month = scan.month()?;
     scan.literal(b" ")?;
@@ -103,7 +103,7 @@ fn asctime(scan: &mut Scan<'_>) -> Option<Read> {
     scan.literal(b" ")?;
     let year = scan.number(4)?;
     let date = CivilDate { year, month, day };
-    Some(Read { date, second })
+    Some(ParsedDate { date, second })
 }
 
 struct Scan<'a>(&'a [u8]);

@@ -18,7 +18,7 @@ pub use claims::Claims;
 pub use dress::undress;
 
 use crate::{Error, Result};
-use object::Object;
+use object::JsonObject;
 
 /// The largest token in bytes, without a cookie's encoding.
 pub const LARGEST: usize = 8 * 1024;
@@ -71,7 +71,7 @@ impl<'a> Jws<'a> {
 }
 
 fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
-    let header = Object::parse(json)?;
+    let header = JsonObject::parse(json)?;
     // No critical header parameter is understood. RFC 7515 §4.1.11.
     if header.has("crit") {
         return Err(bad("it requires extensions that are not understood (crit)"));

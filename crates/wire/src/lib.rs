@@ -1,4 +1,4 @@
-//! Parses and writes bytes: DNS, TLS hellos, QUIC, HTTP/3, certificates, IP packets, captures,
+//! Parses and writes bytes: DNS, TLS hellos, QUIC, HTTP/2, HTTP/3, certificates, IP packets, captures,
 //! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol; connections of
 //! others, with their keys, and logs of other programs.
 //!
@@ -14,6 +14,7 @@ pub mod dns;
 pub mod envelope;
 mod error;
 mod field;
+pub mod h2;
 pub mod h3;
 pub mod hosts;
 mod hpack;

@@ -25,21 +25,21 @@ const GENEVE_PORT: u16 = 6081;
 
 /// Which way a frame went, according to the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum LinkDirection {
     Incoming,
     Outgoing,
 }
 
 /// The packet in a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inner<'a> {
+pub struct LinkPayload<'a> {
     /// Starts at the IP header.
     pub packet: &'a [u8],
-    pub way: Option<Way>,
+    pub way: Option<LinkDirection>,
 }
 
 /// The innermost IP packet of a frame; `None` if there is none, or the link layer is unknown.
-pub fn ip_packet<'a>(link: LinkType, frame: &'a Cow<'a, [u8]>) -> Option<Inner<'a>> {
+pub fn ip_packet<'a>(link: LinkType, frame: &'a Cow<'a, [u8]>) -> Option<LinkPayload<'a>> {
     let frame: &'a [u8] = frame;
     let (protocol, payload, way) = match link.0 {
         0 | 108 => (family(frame)?, frame.get(4..)?, None),
@@ -66,7 +66,7 @@ pub fn ip_packet<'a>(link: LinkType, frame: &'a Cow<'a, [u8]>) -> Option<Inner<'
         _ => return None,
     };
     let packet = innermost(protocol, payload)?;
-    Some(Inner { packet, way })
+    Some(LinkPayload { packet, way })
 }
 
 /// Follows tags and tunnels.
@@ -204,10 +204,10 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// The packet types of Linux's cooked captures.
-fn way_of(kind: u16) -> Option<Way> {
+fn way_of(kind: u16) -> Option<LinkDirection> {
     match kind {
-        0 => Some(Way::Incoming),
-        4 => Some(Way::Outgoing),
+        0 => Some(LinkDirection::Incoming),
+        4 => Some(LinkDirection::Outgoing),
         _ => None,
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         bytes
     }
 
-    fn found(link: u16, frame: Vec<u8>) -> Option<(Vec<u8>, Option<Way>)> {
+    fn found(link: u16, frame: Vec<u8>) -> Option<(Vec<u8>, Option<LinkDirection>)> {
         let frame = Cow::Owned(frame);
         ip_packet(LinkType(link), &frame).map(|inner| (inner.packet.to_vec(), inner.way))
     }
@@ -273,17 +273,17 @@ mod tests {
             (
                 113,
                 after(&[0, 4, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0]),
-                Some(Way::Outgoing),
+                Some(LinkDirection::Outgoing),
             ),
             (
                 113,
                 after(&[0, 0, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0]),
-                Some(Way::Incoming),
+                Some(LinkDirection::Incoming),
             ),
             (
                 276,
                 after(&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 4, 6, 1, 2, 3, 4, 5, 6, 0, 0]),
-                Some(Way::Outgoing),
+                Some(LinkDirection::Outgoing),
             ),
         ] {
             assert_eq!(found(link, frame), Some((ip.clone(), way)), "link {link}");

@@ -49,7 +49,24 @@ pub type Pair<'a> = (&'a [u8], &'a [u8]);
 /// Checks the header section of a request. CONNECT is checked according to RFC 9114 §4.4; extended
 /// CONNECT (RFC 9220) is refused, because it was not offered.
 pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<(), MalformedError> {
-    let mut pseudo = Pseudo::default();
+    check_request_lines(lines, Pseudo::default())
+}
+
+/// As [`check_request`], where extended CONNECT was offered. RFC 8441 §4.
+pub fn check_extended_request<'a>(
+    lines: impl IntoIterator<Item = Pair<'a>>,
+) -> Result<(), MalformedError> {
+    let pseudo = Pseudo {
+        may_extend: true,
+        ..Pseudo::default()
+    };
+    check_request_lines(lines, pseudo)
+}
+
+fn check_request_lines<'a>(
+    lines: impl IntoIterator<Item = Pair<'a>>,
+    mut pseudo: Pseudo<'a>,
+) -> Result<(), MalformedError> {
     let (mut regular, mut host) = (false, None);
     for (name, value) in lines {
         check_value(value)?;
@@ -130,6 +147,9 @@ struct Pseudo<'a> {
     scheme: Option<&'a [u8]>,
     authority: Option<&'a [u8]>,
     path: Option<&'a [u8]>,
+    protocol: Option<&'a [u8]>,
+    /// Extended CONNECT was offered.
+    may_extend: bool,
 }
 
 impl<'a> Pseudo<'a> {
@@ -139,6 +159,7 @@ impl<'a> Pseudo<'a> {
             b":scheme" => &mut self.scheme,
             b":authority" => &mut self.authority,
             b":path" => &mut self.path,
+            b":protocol" if self.may_extend => &mut self.protocol,
             _ => return Err(MalformedError::UnknownPseudo),
         };
         match place.replace(value) {
@@ -150,7 +171,10 @@ impl<'a> Pseudo<'a> {
     fn check(&self, host: Option<&[u8]>) -> Result<(), MalformedError> {
         let method = self.method.filter(|method| is_token(method));
         let method = method.ok_or(MalformedError::Method)?;
-        let connects = method == b"CONNECT";
+        let connects = method == b"CONNECT" && self.protocol.is_none();
+        if self.protocol.is_some() && method != b"CONNECT" {
+            return Err(MalformedError::Method);
+        }
         self.check_authority(host, connects)?;
         match self.scheme {
             None if connects => {}
@@ -305,6 +329,37 @@ mod tests {
         assert_eq!(with(("host", "b.example")), Err(Authority));
         let twice = [METHOD, SCHEME, PATH, ("host", "a"), ("host", "a")];
         assert_eq!(request(&twice), Err(Authority));
+    }
+
+    #[test]
+    fn extended_connect_has_everything_that_a_request_has() {
+        let protocol = (":protocol", "websocket");
+        let connect = (":method", "CONNECT");
+        let check = |lines: &[(&str, &str)]| check_extended_request(bytes(lines));
+        assert_eq!(check(&[connect, protocol, SCHEME, AUTHORITY, PATH]), Ok(()));
+        assert_eq!(check(&[METHOD, SCHEME, AUTHORITY, PATH]), Ok(()));
+        assert_eq!(check(&[connect, AUTHORITY]), Ok(()));
+        let without = [
+            (
+                &[METHOD, protocol, SCHEME, AUTHORITY, PATH][..],
+                MalformedError::Method,
+            ),
+            (
+                &[connect, protocol, AUTHORITY, PATH],
+                MalformedError::Scheme,
+            ),
+            (
+                &[connect, protocol, SCHEME, AUTHORITY],
+                MalformedError::Path,
+            ),
+            (
+                &[connect, protocol, SCHEME, PATH],
+                MalformedError::Authority,
+            ),
+        ];
+        for (lines, error) in without {
+            assert_eq!(check(lines), Err(error), "{lines:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Netlink messages and their attributes, in host byte order: netlink(7), rtnetlink(7), RFC 3549.
 //!
-//! [`Request`] writes one message to the kernel; [`messages`] and [`attributes`] parse the answer.
+//! [`NetlinkRequest`] writes one message to the kernel; [`messages`] and [`attributes`] parse the answer.
 //! Callers own the sockets and interpret the answers. Lengths are checked, although only the kernel
 //! should have written them.
 
@@ -10,7 +10,7 @@ mod tests;
 
 use std::io;
 
-pub use request::Request;
+pub use request::NetlinkRequest;
 
 /// The length of `nlmsghdr` in bytes: length u32, type u16, flags u16, sequence u32, port u32.
 const HEADER: usize = 16;
@@ -24,12 +24,12 @@ const RTN_LOCAL: u8 = 2;
 
 /// One message of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct NetlinkMessage<'a> {
     pub kind: u16,
     pub payload: &'a [u8],
 }
 
-impl Message<'_> {
+impl NetlinkMessage<'_> {
     /// Whether this ends a dump.
     pub fn is_done(&self) -> bool {
         self.kind == NLMSG_DONE
@@ -60,9 +60,9 @@ pub fn acknowledged(answer: &[u8]) -> io::Result<()> {
     outcome.unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
 }
 
-/// The messages of one datagram that answer a [`Request`]. Messages to others are skipped; a
+/// The messages of one datagram that answer a [`NetlinkRequest`]. Messages to others are skipped; a
 /// malformed one ends the iteration.
-pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         loop {
             let length = u32_at(bytes, 0)? as usize;
@@ -71,7 +71,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
             let payload = bytes.get(HEADER..length)?;
             bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
             if sequence == SEQUENCE {
-                return Some(Message { kind, payload });
+                return Some(NetlinkMessage { kind, payload });
             }
         }
     })

@@ -19,11 +19,11 @@ mod udp;
 mod view;
 
 pub use answer::{reset, too_big};
-pub use compose::{Envelope, compose};
+pub use compose::{IpHeader, compose};
 pub use flags::Flags;
 pub use fragment::{Fragments, fragments};
 pub use icmp::Icmp;
-pub use layout::{Fragment, Version};
+pub use layout::{Fragment, IpVersion};
 pub use option::{OptionValue, Options, TcpOption};
 pub use rewrite::PacketMut;
 pub use tcp::Tcp;

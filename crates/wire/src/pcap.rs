@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::Result;
 use crate::cursor::Cursor;
-use crate::pcapng::{Captured, LinkType, Order};
+use crate::pcapng::{ByteOrder, Captured, LinkType};
 
 const WHAT: &str = "the pcap capture";
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -22,7 +22,7 @@ const MODIFIED_PACKET: usize = 24;
 
 /// The packets in order; an error is the last item.
 #[derive(Debug, Clone)]
-pub struct Reader<'a> {
+pub struct PcapReader<'a> {
     rest: Cursor<'a>,
     pub header: Header,
 }
@@ -30,7 +30,7 @@ pub struct Reader<'a> {
 /// The properties that all its packets share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    order: Order,
+    order: ByteOrder,
     /// The length of the unit of fractions, in nanoseconds.
     nanoseconds: u64,
     /// The length of the header of each packet, in bytes.
@@ -96,7 +96,7 @@ impl Header {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PcapReader<'a> {
     pub fn new(capture: &'a [u8]) -> Result<Self> {
         let mut rest = Cursor::new(WHAT, capture);
         let header = Header::read(&mut rest)?;
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
+impl<'a> Iterator for PcapReader<'a> {
     type Item = Result<Captured<'a>>;
 
     fn next(&mut self) -> Option<Result<Captured<'a>>> {
@@ -127,8 +127,8 @@ impl<'a> Iterator for Reader<'a> {
 }
 
 /// Byte order, nanoseconds in the unit of fractions, and the length of a packet's header.
-fn unit_of(magic: [u8; 4]) -> Option<(Order, u64, usize)> {
-    [Order::Little, Order::Big]
+fn unit_of(magic: [u8; 4]) -> Option<(ByteOrder, u64, usize)> {
+    [ByteOrder::Little, ByteOrder::Big]
         .into_iter()
         .find_map(|order| match order.u32(magic) {
             MICROSECONDS => Some((order, 1_000, PACKET)),

@@ -8,8 +8,10 @@ mod reader;
 mod time;
 mod writer;
 
-pub use block::{Block, Captured, Direction, Interface, LinkType, Order, Section, Statistics};
+pub use block::{
+    Block, ByteOrder, Captured, Interface, LinkType, PacketDirection, Section, Statistics,
+};
 pub(crate) use block::{SECRETS, TLS_KEY_LOG};
 pub(crate) use reader::Parser;
-pub use reader::Reader;
-pub use writer::Writer;
+pub use reader::PcapngReader;
+pub use writer::PcapngWriter;

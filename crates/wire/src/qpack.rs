@@ -11,6 +11,7 @@ use crate::cursor::Cursor;
 use crate::message::Pair;
 pub(crate) use dynamic::{DynamicTable, Line, QpackTable, SectionProblem, value};
 pub use encoder::{begin_section, write_line};
+pub(crate) use encoder::{integer as write_integer, value as write_string};
 
 const WHAT: &str = "a field section";
 /// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
@@ -66,6 +67,49 @@ impl Section {
             let part = |from, to| self.text.get(from..to).unwrap_or_default();
             (part(start, *name), part(*name, *value))
         })
+    }
+}
+
+/// Gathers the lines of a section, as far as its bounds allow.
+pub(crate) struct SectionBuilder {
+    section: Section,
+    bounds: SectionBounds,
+    left: Option<usize>,
+}
+
+impl SectionBuilder {
+    /// For a section that is encoded in so many bytes.
+    pub(crate) fn new(bounds: SectionBounds, encoded: usize) -> Self {
+        let mut section = Section::default();
+        let room = encoded.saturating_mul(EXPANSION).min(bounds.size);
+        section.text.reserve(room);
+        section.ends.reserve(USUAL_LINES.min(bounds.lines));
+        Self {
+            section,
+            bounds,
+            left: Some(bounds.size),
+        }
+    }
+
+    pub(crate) fn push(&mut self, name: &[u8], value: &[u8]) {
+        let size = name.len() + value.len() + LINE_OVERHEAD;
+        let fits = self.section.len() < self.bounds.lines;
+        self.left = self
+            .left
+            .filter(|_| fits)
+            .and_then(|left| left.checked_sub(size));
+        if self.left.is_some() {
+            let Section { text, ends } = &mut self.section;
+            text.extend_from_slice(name);
+            let end = text.len();
+            text.extend_from_slice(value);
+            ends.push((end, text.len()));
+        }
+    }
+
+    /// `None` if there were more lines than the bounds allow, or larger ones.
+    pub(crate) fn finish(self) -> Option<Section> {
+        self.left.map(|_| self.section)
     }
 }
 

@@ -26,7 +26,7 @@ pub use header::{
     write_version_negotiation,
 };
 pub use id::ConnectionId;
-pub use initial::{InitialKeys, Opened, Side, retry_is_authentic};
+pub use initial::{InitialKeys, OpenedInitial, Side, retry_is_authentic};
 pub(crate) use keys::{HeaderKey, Labels};
 pub use packet::{LongKind, LongPacket, Packet, Packets, Retry};
 pub use parameters::{Parameters, VersionInformation};

@@ -7,7 +7,7 @@
 mod decode;
 mod encode;
 
-pub use decode::{Decoder, Limits};
+pub use decode::{Decoder, RespLimits};
 pub use encode::command;
 
 /// One value of either version. A null of version 2 (`$-1`, `*-1`) is the null of version 3.

@@ -17,7 +17,7 @@ pub use cipher::CipherSuite;
 pub use client_hello::{CertificateCompression, ClientHello, KeyShare};
 pub use encrypted_extensions::EncryptedExtensions;
 pub use group::Group;
-pub use handshake::{Handshake, HandshakeKind, Handshakes, clear_handshake};
+pub use handshake::{HandshakeKind, HandshakeMessage, Handshakes, clear_handshake};
 pub use record::{ContentKind, Record, Records};
 pub use server_hello::{ServerHello, server_key_exchange_group};
 pub use version::Version;

@@ -2,7 +2,7 @@
 //! All of them become the same values, with times counted from the beginning of the log.
 //!
 //! A log may be cut off anywhere, and parts of it may be damaged: what is readable is read, and the
-//! rest is counted. [`Known`] says how much a time can be trusted.
+//! rest is counted. [`TimeSource`] says how much a time can be trusted.
 
 pub mod curl_trace;
 pub mod har;
@@ -33,7 +33,7 @@ pub struct Witness {
 
 /// How a time was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Known {
+pub enum TimeSource {
     /// The program recorded it when it happened.
     Seen,
     /// The program, or another one, computed it afterwards.
@@ -42,7 +42,7 @@ pub enum Known {
 }
 
 /// In nanoseconds since the log began.
-pub type Moment = u64;
+pub type LogTime = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ToldPhase {
@@ -62,9 +62,9 @@ pub enum ToldPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToldSpan {
     pub phase: ToldPhase,
-    pub begin: Moment,
-    pub end: Moment,
-    pub known: Known,
+    pub begin: LogTime,
+    pub end: LogTime,
+    pub known: TimeSource,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -75,7 +75,7 @@ pub struct ToldConnection {
     /// The spans that the connection itself took.
     pub spans: Vec<ToldSpan>,
     /// Only in qlog.
-    pub events: Vec<(Moment, TransportEvent)>,
+    pub events: Vec<(LogTime, TransportEvent)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -88,8 +88,8 @@ pub struct ToldRequest {
     pub url: String,
     pub status: Option<u16>,
     pub protocol: Option<String>,
-    pub begin: Moment,
-    pub end: Option<Moment>,
+    pub begin: LogTime,
+    pub end: Option<LogTime>,
     /// In order of their beginnings.
     pub spans: Vec<ToldSpan>,
     /// The URL of whatever caused the request, or its origin.
@@ -134,7 +134,7 @@ pub enum TransportEvent {
 
 impl ToldRequest {
     /// Adds a span unless it ends before it begins.
-    fn span(&mut self, phase: ToldPhase, begin: Moment, end: Moment, known: Known) {
+    fn span(&mut self, phase: ToldPhase, begin: LogTime, end: LogTime, known: TimeSource) {
         if end >= begin {
             self.spans.push(ToldSpan {
                 phase,
@@ -146,7 +146,7 @@ impl ToldRequest {
     }
 
     /// The end of the last span of this kind.
-    pub fn end_of(&self, phase: ToldPhase) -> Option<Moment> {
+    pub fn end_of(&self, phase: ToldPhase) -> Option<LogTime> {
         let spans = self.spans.iter().filter(|span| span.phase == phase);
         spans.map(|span| span.end).max()
     }

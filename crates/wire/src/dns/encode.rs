@@ -15,7 +15,7 @@ const FARTHEST_POINTER: usize = 0x3fff;
 
 impl Message {
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut writer = Writer::default();
+        let mut writer = DnsEncoder::default();
         writer.u16(self.id);
         writer.u16(self.flags());
         for (what, count) in [
@@ -81,7 +81,7 @@ impl Message {
 
     /// RFC 6891 §6.1.2: the class holds the datagram size, the first byte of the TTL the upper bits
     /// of the response code.
-    fn write_opt(&self, writer: &mut Writer) -> Result<()> {
+    fn write_opt(&self, writer: &mut DnsEncoder) -> Result<()> {
         let upper = self.rcode.0 >> 4;
         let Some(size) = self.udp_size else {
             return match upper {
@@ -109,12 +109,12 @@ impl Message {
 
 /// A message under construction, with the positions of the names in it.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct DnsEncoder {
     bytes: Vec<u8>,
     names: HashMap<Vec<u8>, u16>,
 }
 
-impl Writer {
+impl DnsEncoder {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

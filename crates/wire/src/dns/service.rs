@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use roundtrip_model::HttpsRecord;
 
 use super::Name;
-use super::encode::Writer;
+use super::encode::DnsEncoder;
 use crate::Result;
 use crate::cursor::Cursor;
 use crate::text::printable;
@@ -132,7 +132,7 @@ impl Service {
     }
 
     /// Writes the parameters in the order of their keys, without compressing names. RFC 9460 §2.2.
-    pub(super) fn write(&self, writer: &mut Writer) -> Result<()> {
+    pub(super) fn write(&self, writer: &mut DnsEncoder) -> Result<()> {
         writer.u16(self.priority);
         writer.name_in_full(&self.target);
         let mut parameters: Vec<(u16, Vec<u8>)> = self.others.clone();
@@ -143,7 +143,7 @@ impl Service {
         };
         let numbers = self.mandatory.iter().flat_map(|key| key.to_be_bytes());
         add(!self.mandatory.is_empty(), MANDATORY, numbers.collect());
-        let mut alpn = Writer::default();
+        let mut alpn = DnsEncoder::default();
         for protocol in &self.alpn {
             alpn.bytes8("an ALPN identifier", protocol.as_bytes())?;
         }

@@ -10,7 +10,7 @@ use super::Strictness;
 
 /// How much a body may hold besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChunkedLimits {
     /// Hexadecimal digits of a size; more than 16 would overflow.
     pub size_digits: u8,
     /// Bytes of one line, without the digits of its size.
@@ -25,8 +25,8 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunked {
     strictness: Strictness,
-    limits: Limits,
-    state: State,
+    limits: ChunkedLimits,
+    state: ChunkedState,
     /// The size of this chunk so far, then the rest of its data.
     size: u64,
     /// Digits of the size so far.
@@ -40,7 +40,7 @@ pub struct Chunked {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkedState {
     /// At the first digit of a size.
     Start,
     Size,
@@ -74,11 +74,11 @@ pub enum ChunkError {
 }
 
 impl Chunked {
-    pub fn new(strictness: Strictness, limits: Limits) -> Self {
+    pub fn new(strictness: Strictness, limits: ChunkedLimits) -> Self {
         Self {
             strictness,
             limits,
-            state: State::Start,
+            state: ChunkedState::Start,
             size: 0,
             digits: 0,
             line: 0,
@@ -88,7 +88,7 @@ impl Chunked {
     }
 
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkedState::Done
     }
 
     /// The trailers, with the empty line that ends them; empty if there are none, before the end,
@@ -103,12 +103,12 @@ impl Chunked {
 
     /// Counts data that was consumed elsewhere, and returns whether all of it was within one chunk.
     pub fn skip_data(&mut self, length: u64) -> bool {
-        if self.state != State::Data || length > self.size {
+        if self.state != ChunkedState::Data || length > self.size {
             return false;
         }
         self.size -= length;
         if self.size == 0 {
-            self.state = State::DataCr;
+            self.state = ChunkedState::DataCr;
         }
         true
     }
@@ -144,19 +144,19 @@ impl Chunked {
     fn walk(
         &mut self,
         bytes: &[u8],
-        step: impl Fn(&mut Self, State, u8) -> Result<State, ChunkError>,
+        step: impl Fn(&mut Self, ChunkedState, u8) -> Result<ChunkedState, ChunkError>,
     ) -> Result<Range<usize>, ChunkError> {
         let (mut state, mut at) = (self.state, 0);
         while let Some(byte) = bytes.get(at) {
             match state {
-                State::Done => break,
-                State::Data => {
+                ChunkedState::Done => break,
+                ChunkedState::Data => {
                     let length = usize::try_from(self.size).unwrap_or(usize::MAX);
                     let length = length.min(bytes.len() - at);
                     self.size -= length as u64;
                     self.state = match self.size {
-                        0 => State::DataCr,
-                        _ => State::Data,
+                        0 => ChunkedState::DataCr,
+                        _ => ChunkedState::Data,
                     };
                     return Ok(at..at + length);
                 }
@@ -169,48 +169,56 @@ impl Chunked {
     }
 
     /// The state after one more byte between data.
-    fn strict(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+    fn strict(&mut self, state: ChunkedState, byte: u8) -> Result<ChunkedState, ChunkError> {
         match state {
-            State::Start => self.first_digit(byte),
-            State::Size => match byte {
-                b'\r' => Ok(State::SizeEnd),
-                b' ' | b'\t' => Ok(State::Blank),
-                b';' => Ok(State::Extension),
+            ChunkedState::Start => self.first_digit(byte),
+            ChunkedState::Size => match byte {
+                b'\r' => Ok(ChunkedState::SizeEnd),
+                b' ' | b'\t' => Ok(ChunkedState::Blank),
+                b';' => Ok(ChunkedState::Extension),
                 _ => self.digit(byte),
             },
-            State::Blank => match byte {
-                b'\r' => Ok(State::SizeEnd),
-                b' ' | b'\t' => self.lengthen(State::Blank),
-                b';' => Ok(State::Extension),
+            ChunkedState::Blank => match byte {
+                b'\r' => Ok(ChunkedState::SizeEnd),
+                b' ' | b'\t' => self.lengthen(ChunkedState::Blank),
+                b';' => Ok(ChunkedState::Extension),
                 _ => Err(ChunkError::Size),
             },
-            State::Extension => match byte {
-                b'\r' => Ok(State::SizeEnd),
+            ChunkedState::Extension => match byte {
+                b'\r' => Ok(ChunkedState::SizeEnd),
                 _ if is_control(byte) => Err(ChunkError::Extension),
-                _ => self.lengthen(State::Extension),
+                _ => self.lengthen(ChunkedState::Extension),
             },
-            State::SizeEnd if byte == b'\n' => Ok(self.data()),
-            State::SizeEnd => Err(ChunkError::Size),
-            State::DataCr if byte == b'\r' => Ok(State::DataLf),
-            State::DataLf if byte == b'\n' => Ok(State::Start),
-            State::DataCr | State::DataLf => Err(ChunkError::End),
+            ChunkedState::SizeEnd if byte == b'\n' => Ok(self.data()),
+            ChunkedState::SizeEnd => Err(ChunkError::Size),
+            ChunkedState::DataCr if byte == b'\r' => Ok(ChunkedState::DataLf),
+            ChunkedState::DataLf if byte == b'\n' => Ok(ChunkedState::Start),
+            ChunkedState::DataCr | ChunkedState::DataLf => Err(ChunkError::End),
             _ => self.strict_trailer(state, byte),
         }
     }
 
     /// Trailers are kept, with the empty line after them.
-    fn strict_trailer(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+    fn strict_trailer(
+        &mut self,
+        state: ChunkedState,
+        byte: u8,
+    ) -> Result<ChunkedState, ChunkError> {
         let next = match (state, byte) {
-            (State::TrailerStart, b'\r') => State::LastLf,
-            (State::Trailer, b'\r') => State::TrailerLf,
-            (State::Trailer, control) if is_control(control) => return Err(ChunkError::Trailers),
-            (State::TrailerStart, b'!'..0x7f) | (State::Trailer, _) => State::Trailer,
-            (State::TrailerLf, b'\n') => State::TrailerStart,
-            (State::LastLf, b'\n') => State::Done,
+            (ChunkedState::TrailerStart, b'\r') => ChunkedState::LastLf,
+            (ChunkedState::Trailer, b'\r') => ChunkedState::TrailerLf,
+            (ChunkedState::Trailer, control) if is_control(control) => {
+                return Err(ChunkError::Trailers);
+            }
+            (ChunkedState::TrailerStart, b'!'..0x7f) | (ChunkedState::Trailer, _) => {
+                ChunkedState::Trailer
+            }
+            (ChunkedState::TrailerLf, b'\n') => ChunkedState::TrailerStart,
+            (ChunkedState::LastLf, b'\n') => ChunkedState::Done,
             _ => return Err(ChunkError::Trailers),
         };
         // An empty line alone is not a section.
-        let is_last = matches!(next, State::LastLf | State::Done);
+        let is_last = matches!(next, ChunkedState::LastLf | ChunkedState::Done);
         if !is_last || !self.section.is_empty() {
             if self.section.len() >= self.limits.section {
                 return Err(ChunkError::Trailers);
@@ -221,63 +229,73 @@ impl Chunked {
     }
 
     /// Like [`strict`](Self::strict), but a line ends in LF, with an optional CR before it.
-    fn tolerant(&mut self, state: State, byte: u8) -> Result<State, ChunkError> {
+    fn tolerant(&mut self, state: ChunkedState, byte: u8) -> Result<ChunkedState, ChunkError> {
         let is_blank = matches!(byte, b' ' | b'\t' | b'\r' | b'\x0c');
         match state {
-            State::Start if is_blank => self.lengthen(State::Start),
-            State::Start => self.first_digit(byte),
-            State::Size | State::Blank | State::Extension if byte == b'\n' => Ok(self.data()),
-            State::Extension => self.lengthen(State::Extension),
-            State::Size | State::Blank if byte == b';' => self.lengthen(State::Extension),
-            State::Size | State::Blank if is_blank => self.lengthen(State::Blank),
-            State::Size => self.digit(byte),
-            State::Blank => Err(ChunkError::Size),
-            State::DataCr if byte == b'\r' => Ok(State::DataLf),
-            State::DataCr | State::DataLf if byte == b'\n' => Ok(State::Start),
-            State::TrailerStart if byte == b'\r' => Ok(State::LastLf),
-            State::TrailerStart | State::LastLf if byte == b'\n' => Ok(State::Done),
-            State::TrailerStart | State::LastLf | State::Trailer => self.skip_trailer(byte),
+            ChunkedState::Start if is_blank => self.lengthen(ChunkedState::Start),
+            ChunkedState::Start => self.first_digit(byte),
+            ChunkedState::Size | ChunkedState::Blank | ChunkedState::Extension if byte == b'\n' => {
+                Ok(self.data())
+            }
+            ChunkedState::Extension => self.lengthen(ChunkedState::Extension),
+            ChunkedState::Size | ChunkedState::Blank if byte == b';' => {
+                self.lengthen(ChunkedState::Extension)
+            }
+            ChunkedState::Size | ChunkedState::Blank if is_blank => {
+                self.lengthen(ChunkedState::Blank)
+            }
+            ChunkedState::Size => self.digit(byte),
+            ChunkedState::Blank => Err(ChunkError::Size),
+            ChunkedState::DataCr if byte == b'\r' => Ok(ChunkedState::DataLf),
+            ChunkedState::DataCr | ChunkedState::DataLf if byte == b'\n' => Ok(ChunkedState::Start),
+            ChunkedState::TrailerStart if byte == b'\r' => Ok(ChunkedState::LastLf),
+            ChunkedState::TrailerStart | ChunkedState::LastLf if byte == b'\n' => {
+                Ok(ChunkedState::Done)
+            }
+            ChunkedState::TrailerStart | ChunkedState::LastLf | ChunkedState::Trailer => {
+                self.skip_trailer(byte)
+            }
             _ => Err(ChunkError::End),
         }
     }
 
-    fn skip_trailer(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn skip_trailer(&mut self, byte: u8) -> Result<ChunkedState, ChunkError> {
         if byte == b'\n' {
             self.line = 0;
             self.skipped = self.skipped.saturating_add(1);
-            return Ok(State::TrailerStart);
+            return Ok(ChunkedState::TrailerStart);
         }
         if self.skipped >= self.limits.trailers {
             return Err(ChunkError::Trailers);
         }
-        self.lengthen(State::Trailer)
+        self.lengthen(ChunkedState::Trailer)
     }
 
     /// The state after the line of a size.
-    fn data(&mut self) -> State {
+    fn data(&mut self) -> ChunkedState {
         self.line = 0;
         match self.size {
-            0 => State::TrailerStart,
-            _ => State::Data,
+            0 => ChunkedState::TrailerStart,
+            _ => ChunkedState::Data,
         }
     }
 
-    fn first_digit(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn first_digit(&mut self, byte: u8) -> Result<ChunkedState, ChunkError> {
         (self.size, self.digits) = (u64::from(hex(byte)?), 1);
-        Ok(State::Size)
+        Ok(ChunkedState::Size)
     }
 
-    fn digit(&mut self, byte: u8) -> Result<State, ChunkError> {
+    fn digit(&mut self, byte: u8) -> Result<ChunkedState, ChunkError> {
         if self.digits >= self.limits.size_digits.min(16) {
             return Err(ChunkError::Size);
         }
         self.digits += 1;
         self.size = self.size << 4 | u64::from(hex(byte)?);
-        Ok(State::Size)
+        Ok(ChunkedState::Size)
     }
 
     /// Counts one more byte of a line, after which `next` follows.
-    fn lengthen(&mut self, next: State) -> Result<State, ChunkError> {
+    fn lengthen(&mut self, next: ChunkedState) -> Result<ChunkedState, ChunkError> {
         if self.line >= self.limits.line {
             return Err(ChunkError::LongLine);
         }

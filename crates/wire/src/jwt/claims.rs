@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::bad;
-use super::object::Object;
+use super::object::JsonObject;
 use crate::Result;
 
 const LONGEST_SUBJECT: usize = 1024;
@@ -26,7 +26,7 @@ pub struct Claims {
 
 impl Claims {
     pub fn parse(json: &[u8]) -> Result<Self> {
-        let claims = Object::parse(json)?;
+        let claims = JsonObject::parse(json)?;
         let subject = claims.text("sub")?.ok_or(bad("it has no sub"))?;
         let session = claims.text("sid")?.ok_or(bad("it has no sid"))?;
         if subject.len() > LONGEST_SUBJECT {

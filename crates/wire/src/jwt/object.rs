@@ -11,16 +11,16 @@ use crate::Result;
 
 const MOST_MEMBERS: usize = 64;
 
-pub(super) struct Object<'a>(Vec<(Cow<'a, str>, Member<'a>)>);
+pub(super) struct JsonObject<'a>(Vec<(Cow<'a, str>, JsonMember<'a>)>);
 
-enum Member<'a> {
+enum JsonMember<'a> {
     Text(Cow<'a, str>),
     Texts(Vec<Cow<'a, str>>),
     Whole(i64),
     Other,
 }
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     pub(super) fn parse(json: &'a [u8]) -> Result<Self> {
         serde_json::from_slice(json)
             .map_err(|_| bad("a part is not a JSON object with each name once"))
@@ -33,7 +33,7 @@ impl<'a> Object<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<&str>> {
         match self.member(name) {
             None => Ok(None),
-            Some(Member::Text(text)) => Ok(Some(text)),
+            Some(JsonMember::Text(text)) => Ok(Some(text)),
             Some(_) => Err(bad("a member that should be a text is not")),
         }
     }
@@ -42,8 +42,8 @@ impl<'a> Object<'a> {
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>> {
         match self.member(name) {
             None => Ok(Vec::new()),
-            Some(Member::Text(text)) => Ok(vec![text]),
-            Some(Member::Texts(texts)) => Ok(texts.iter().map(|text| &**text).collect()),
+            Some(JsonMember::Text(text)) => Ok(vec![text]),
+            Some(JsonMember::Texts(texts)) => Ok(texts.iter().map(|text| &**text).collect()),
             Some(_) => Err(bad("a member that should be texts is not")),
         }
     }
@@ -52,17 +52,17 @@ impl<'a> Object<'a> {
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>> {
         match self.member(name) {
             None => Ok(None),
-            Some(Member::Whole(number)) => Ok(Some(*number)),
+            Some(JsonMember::Whole(number)) => Ok(Some(*number)),
             Some(_) => Err(bad("a member that should be a whole number is not")),
         }
     }
 
-    fn member(&self, name: &str) -> Option<&Member<'a>> {
+    fn member(&self, name: &str) -> Option<&JsonMember<'a>> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, m)| m)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonObject<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         deserializer.deserialize_map(Members)
     }
@@ -71,7 +71,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 struct Members;
 
 impl<'de> Visitor<'de> for Members {
-    type Value = Object<'de>;
+    type Value = JsonObject<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -81,9 +81,9 @@ impl<'de> Visitor<'de> for Members {
         self,
         mut map: A,
     ) -> std::result::Result<Self::Value, A::Error> {
-        let mut members: Vec<(Cow<'de, str>, Member<'de>)> = Vec::with_capacity(8);
-        while let Some((name, value)) = map.next_entry::<Member<'de>, Member<'de>>()? {
-            let Member::Text(name) = name else {
+        let mut members: Vec<(Cow<'de, str>, JsonMember<'de>)> = Vec::with_capacity(8);
+        while let Some((name, value)) = map.next_entry::<JsonMember<'de>, JsonMember<'de>>()? {
+            let JsonMember::Text(name) = name else {
                 return Err(A::Error::custom("a name that is not text"));
             };
             if members.len() >= MOST_MEMBERS || members.iter().any(|(n, _)| *n == name) {
@@ -91,11 +91,11 @@ impl<'de> Visitor<'de> for Members {
             }
             members.push((name, value));
         }
-        Ok(Object(members))
+        Ok(JsonObject(members))
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Member<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMember<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         deserializer.deserialize_any(Value)
     }
@@ -104,38 +104,38 @@ impl<'de: 'a, 'a> Deserialize<'de> for Member<'a> {
 struct Value;
 
 impl<'de> Visitor<'de> for Value {
-    type Value = Member<'de>;
+    type Value = JsonMember<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Text(Cow::Borrowed(text)))
+        Ok(JsonMember::Text(Cow::Borrowed(text)))
     }
 
     fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Text(Cow::Owned(text.to_owned())))
+        Ok(JsonMember::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_i64<E>(self, number: i64) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Whole(number))
+        Ok(JsonMember::Whole(number))
     }
 
     fn visit_u64<E>(self, number: u64) -> std::result::Result<Self::Value, E> {
-        Ok(i64::try_from(number).map_or(Member::Other, Member::Whole))
+        Ok(i64::try_from(number).map_or(JsonMember::Other, JsonMember::Whole))
     }
 
     fn visit_f64<E>(self, _: f64) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Other)
+        Ok(JsonMember::Other)
     }
 
     fn visit_bool<E>(self, _: bool) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Other)
+        Ok(JsonMember::Other)
     }
 
     fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
-        Ok(Member::Other)
+        Ok(JsonMember::Other)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(
@@ -143,14 +143,14 @@ impl<'de> Visitor<'de> for Value {
         mut items: A,
     ) -> std::result::Result<Self::Value, A::Error> {
         let mut texts = Vec::new();
-        while let Some(item) = items.next_element::<Member<'de>>()? {
-            let Member::Text(text) = item else {
+        while let Some(item) = items.next_element::<JsonMember<'de>>()? {
+            let JsonMember::Text(text) = item else {
                 while items.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(Member::Other);
+                return Ok(JsonMember::Other);
             };
             texts.push(text);
         }
-        Ok(Member::Texts(texts))
+        Ok(JsonMember::Texts(texts))
     }
 
     fn visit_map<A: MapAccess<'de>>(
@@ -158,6 +158,6 @@ impl<'de> Visitor<'de> for Value {
         mut map: A,
     ) -> std::result::Result<Self::Value, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Member::Other)
+        Ok(JsonMember::Other)
     }
 }

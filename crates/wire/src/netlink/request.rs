@@ -13,12 +13,12 @@ const RT_SCOPE_UNIVERSE: u8 = 0;
 const RTN_UNICAST: u8 = 1;
 
 #[derive(Debug)]
-pub struct Request {
+pub struct NetlinkRequest {
     bytes: Vec<u8>,
     flags: u16,
 }
 
-impl Request {
+impl NetlinkRequest {
     /// A request to create something that does not exist yet.
     pub fn create(kind: u16) -> Self {
         Self::new(kind, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK)

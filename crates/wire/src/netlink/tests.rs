@@ -7,12 +7,12 @@ use super::*;
 const EPERM: i32 = 1;
 
 fn request(kind: u16, payload: &[u8]) -> Vec<u8> {
-    Request::query(kind).with(payload).finish()
+    NetlinkRequest::query(kind).with(payload).finish()
 }
 
 #[test]
 fn attributes_tell_their_length_and_are_padded() {
-    let mut request = Request::change(16);
+    let mut request = NetlinkRequest::change(16);
     request.attribute(3, b"eth0\0");
     let bytes = request.finish();
     assert_eq!(bytes.len(), HEADER + 12);
@@ -23,7 +23,7 @@ fn attributes_tell_their_length_and_are_padded() {
 
 #[test]
 fn a_nest_counts_what_is_in_it() {
-    let mut request = Request::change(16);
+    let mut request = NetlinkRequest::change(16);
     request.nest(1, |inner| {
         inner.attribute(2, &[1]);
         inner.attribute(3, &[2; 4]);
@@ -81,7 +81,7 @@ fn absurd_lengths_end_the_walk() {
         assert_eq!(messages(&bytes).count(), 0, "{length}");
     }
     for length in [0_u16, 3, 9, u16::MAX] {
-        let mut request = Request::query(1);
+        let mut request = NetlinkRequest::query(1);
         request.attribute(1, b"four");
         let mut bytes = request.finish().split_off(HEADER);
         bytes[..2].copy_from_slice(&length.to_ne_bytes());
@@ -94,7 +94,7 @@ proptest! {
     fn any_attributes_are_read_back(
         written in prop::collection::vec((0_u16..0x4000, prop::collection::vec(any::<u8>(), 0..40)), 0..8),
     ) {
-        let mut request = Request::dump(1);
+        let mut request = NetlinkRequest::dump(1);
         for (kind, value) in &written {
             request.attribute(*kind, value);
         }

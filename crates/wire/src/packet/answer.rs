@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use super::icmp::{FRAGMENTATION_NEEDED, PACKET_TOO_BIG, UNREACHABLE};
-use super::{Envelope, Flags, ICMP, ICMPV6, Packet, TCP, compose};
+use super::{Flags, ICMP, ICMPV6, IpHeader, Packet, TCP, compose};
 
 /// In bytes: an error quotes as much of the packet as fits into this. RFC 1812 §4.3.2.3, RFC 4443
 /// §2.4 (c).
@@ -37,7 +37,7 @@ pub fn reset(packet: &Packet<'_>) -> Option<Vec<u8>> {
     answer.extend(acknowledgment.to_be_bytes());
     answer.extend(flags.put_into([5 << 4, 0]));
     answer.extend([0; 6]);
-    compose(&Envelope::new(us, them, TCP), &answer).ok()
+    compose(&IpHeader::new(us, them, TCP), &answer).ok()
 }
 
 /// A router's answer to a packet over the next link's `mtu`: "fragmentation needed" (RFC 1191 §4)
@@ -66,7 +66,7 @@ pub fn too_big(packet: &Packet<'_>, router: IpAddr, mtu: u32) -> Option<Vec<u8>>
     };
     let room = largest - header - message.len();
     message.extend(packet.bytes().iter().take(room));
-    let mut envelope = Envelope::new(router, source, protocol);
+    let mut envelope = IpHeader::new(router, source, protocol);
     envelope.traffic_class = match router {
         IpAddr::V4(_) => ERROR_CLASS,
         IpAddr::V6(_) => 0,

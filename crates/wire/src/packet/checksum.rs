@@ -26,12 +26,12 @@ pub(super) fn fold(mut sum: u64) -> u16 {
 
 /// How overwritten bytes change a sum that covers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Change {
+pub(super) struct ChecksumDelta {
     /// The sum of ~m and m' of RFC 1624 over all changed words.
     added: u64,
 }
 
-impl Change {
+impl ChecksumDelta {
     /// The change from `old` to `new` bytes of equal length; `at_odd_offset` says whether they
     /// begin at an odd offset.
     pub(super) fn between(old: &[u8], new: &[u8], at_odd_offset: bool) -> Self {
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_difference_of_the_rfc() {
         // RFC 1624 §4: 0xdd2f, a word from 0x5555 to 0x3285, gives 0x0000 and not 0xffff.
-        let change = Change::between(&[0x55, 0x55], &[0x32, 0x85], false);
+        let change = ChecksumDelta::between(&[0x55, 0x55], &[0x32, 0x85], false);
         assert_eq!(change.apply(0xdd2f), 0x0000);
     }
 
@@ -82,10 +82,10 @@ mod tests {
     fn a_change_at_an_odd_offset_counts_in_its_place() {
         let before = [1, 2, 3, 4, 5, 6];
         let after = [1, 2, 3, 200, 100, 255];
-        let change = Change::between(&before[3..], &after[3..], true);
+        let change = ChecksumDelta::between(&before[3..], &after[3..], true);
         assert_eq!(change.apply(!sum(&before)), !sum(&after));
         assert_ne!(
-            Change::between(&before[3..], &after[3..], false).apply(!sum(&before)),
+            ChecksumDelta::between(&before[3..], &after[3..], false).apply(!sum(&before)),
             !sum(&after)
         );
     }

@@ -9,7 +9,7 @@ const LONGEST: usize = 65_535;
 
 /// The contents of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Envelope {
+pub struct IpHeader {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub protocol: u8,
@@ -21,7 +21,7 @@ pub struct Envelope {
     pub fragments_as: Option<u16>,
 }
 
-impl Envelope {
+impl IpHeader {
     /// 64 hops, traffic class 0, not to be fragmented.
     pub fn new(source: IpAddr, destination: IpAddr, protocol: u8) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Envelope {
 
 /// Builds a packet around a TCP segment, UDP datagram, ICMP message or anything else. Its checksum
 /// is filled in, but a UDP checksum of zero over IPv4 stays.
-pub fn compose(envelope: &Envelope, transport: &[u8]) -> Result<Vec<u8>> {
+pub fn compose(envelope: &IpHeader, transport: &[u8]) -> Result<Vec<u8>> {
     let mut packet = match (envelope.source, envelope.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let length = length(20 + transport.len())?;

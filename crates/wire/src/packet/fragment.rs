@@ -1,6 +1,6 @@
 //! Fragments IPv4 packets to fit a link. RFC 791 §3.2.
 
-use super::{Packet, PacketMut, Version};
+use super::{IpVersion, Packet, PacketMut};
 use crate::{Error, Result};
 
 const FIXED_HEADER: usize = 20;
@@ -15,7 +15,7 @@ const NO_OPERATION: u8 = 1;
 /// Cuts a packet into fragments of at most `mtu` bytes; one that fits is returned unchanged. In
 /// IPv6 only the source of a packet may fragment it.
 pub fn fragments<'a>(packet: &Packet<'a>, mtu: usize) -> Result<Fragments<'a>> {
-    let why_not = if packet.version() == Version::V6 {
+    let why_not = if packet.version() == IpVersion::V6 {
         Some("only its source may cut an IPv6 packet")
     } else if !packet.is_complete() {
         Some("it is not complete")

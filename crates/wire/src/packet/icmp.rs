@@ -1,6 +1,6 @@
 //! Parses an ICMP message of either version. RFC 792, RFC 4443.
 
-use super::Version;
+use super::IpVersion;
 use super::layout::ICMP_HEADER;
 
 /// RFC 792, with code 4: fragmentation needed (RFC 1191 §4).
@@ -20,13 +20,13 @@ const FIRST_INFORMATIONAL_V6: u8 = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Icmp<'a> {
-    version: Version,
+    version: IpVersion,
     header: &'a [u8; ICMP_HEADER],
     body: &'a [u8],
 }
 
 impl<'a> Icmp<'a> {
-    pub(super) fn new(version: Version, message: &'a [u8]) -> Option<Self> {
+    pub(super) fn new(version: IpVersion, message: &'a [u8]) -> Option<Self> {
         let (header, body) = message.split_first_chunk()?;
         Some(Self {
             version,
@@ -53,11 +53,11 @@ impl<'a> Icmp<'a> {
     /// §4.3.2.7, RFC 4443 §2.4 (e).
     pub fn is_error(&self) -> bool {
         match self.version {
-            Version::V4 => matches!(
+            IpVersion::V4 => matches!(
                 self.kind(),
                 UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM
             ),
-            Version::V6 => self.kind() < FIRST_INFORMATIONAL_V6 || self.kind() == REDIRECT_V6,
+            IpVersion::V6 => self.kind() < FIRST_INFORMATIONAL_V6 || self.kind() == REDIRECT_V6,
         }
     }
 
@@ -66,10 +66,10 @@ impl<'a> Icmp<'a> {
     pub fn next_hop_mtu(&self) -> Option<u32> {
         let [kind, code, _, _, a, b, c, d] = *self.header;
         match self.version {
-            Version::V4 if (kind, code) == (UNREACHABLE, FRAGMENTATION_NEEDED) => {
+            IpVersion::V4 if (kind, code) == (UNREACHABLE, FRAGMENTATION_NEEDED) => {
                 Some(u32::from(u16::from_be_bytes([c, d])))
             }
-            Version::V6 if kind == PACKET_TOO_BIG => Some(u32::from_be_bytes([a, b, c, d])),
+            IpVersion::V6 if kind == PACKET_TOO_BIG => Some(u32::from_be_bytes([a, b, c, d])),
             _ => None,
         }
     }

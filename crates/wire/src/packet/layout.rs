@@ -21,7 +21,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 const MOST_EXTENSIONS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Version {
+pub enum IpVersion {
     V4,
     V6,
 }
@@ -43,7 +43,7 @@ impl Fragment {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(super) enum TransportLayout {
     Tcp {
         payload_at: usize,
     },
@@ -55,7 +55,7 @@ pub(super) enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
-    pub(super) version: Version,
+    pub(super) version: IpVersion,
     pub(super) protocol: u8,
     /// After the IP header, its options and extension headers.
     pub(super) transport_at: usize,
@@ -68,7 +68,7 @@ pub(super) struct Layout {
     /// A routing header has addresses left, so the destination address is not the final one, which
     /// checksums cover.
     pub(super) routed: bool,
-    pub(super) transport: Transport,
+    pub(super) transport: TransportLayout,
     /// The position of the checksum, if the transport is TCP, UDP or ICMP and this packet contains
     /// it.
     pub(super) checksum_at: Option<usize>,
@@ -102,15 +102,15 @@ impl Layout {
                 if length >= UDP_HEADER && at + length <= self.declared {
                     self.transport_end = at + length;
                 }
-                let udp = (left >= UDP_HEADER && is_right).then_some(Transport::Udp);
+                let udp = (left >= UDP_HEADER && is_right).then_some(TransportLayout::Udp);
                 (6, udp)
             }
-            (ICMP, Version::V4) | (ICMPV6, Version::V6) => {
-                (2, (left >= ICMP_HEADER).then_some(Transport::Icmp))
+            (ICMP, IpVersion::V4) | (ICMPV6, IpVersion::V6) => {
+                (2, (left >= ICMP_HEADER).then_some(TransportLayout::Icmp))
             }
             _ => return,
         };
-        self.transport = transport.unwrap_or(Transport::Opaque);
+        self.transport = transport.unwrap_or(TransportLayout::Opaque);
         self.checksum_at = (left >= checksum + 2).then_some(at + checksum);
     }
 
@@ -118,8 +118,8 @@ impl Layout {
     /// datagram.
     pub(super) fn has_pseudo_header(&self) -> bool {
         match self.version {
-            Version::V4 => matches!(self.protocol, TCP | UDP),
-            Version::V6 => matches!(self.protocol, TCP | UDP | ICMPV6),
+            IpVersion::V4 => matches!(self.protocol, TCP | UDP),
+            IpVersion::V6 => matches!(self.protocol, TCP | UDP | ICMPV6),
         }
     }
 }
@@ -155,7 +155,7 @@ fn ipv4(bytes: &[u8]) -> Result<Layout> {
     }
     let word = u16::from_be_bytes([header[6], header[7]]);
     Ok(Layout {
-        version: Version::V4,
+        version: IpVersion::V4,
         protocol: header[9],
         transport_at: length,
         transport_end: declared,
@@ -167,7 +167,7 @@ fn ipv4(bytes: &[u8]) -> Result<Layout> {
         },
         dont_fragment: word & 0x4000 != 0,
         routed: false,
-        transport: Transport::Opaque,
+        transport: TransportLayout::Opaque,
         checksum_at: None,
     })
 }
@@ -182,7 +182,7 @@ fn ipv6(bytes: &[u8]) -> Result<Layout> {
         payload => IPV6_HEADER + payload,
     };
     let mut layout = Layout {
-        version: Version::V6,
+        version: IpVersion::V6,
         protocol: header[6],
         transport_at: IPV6_HEADER,
         transport_end: declared,
@@ -191,7 +191,7 @@ fn ipv6(bytes: &[u8]) -> Result<Layout> {
         // RFC 8200 §5: only sources fragment packets.
         dont_fragment: true,
         routed: false,
-        transport: Transport::Opaque,
+        transport: TransportLayout::Opaque,
         checksum_at: None,
     };
     let bytes = bytes.get(..declared).unwrap_or(bytes);
@@ -239,8 +239,9 @@ fn step_over_extension(bytes: &[u8], layout: &mut Layout) -> Result<bool> {
     Ok(true)
 }
 
-fn tcp(bytes: &[u8], at: usize) -> Option<Transport> {
+fn tcp(bytes: &[u8], at: usize) -> Option<TransportLayout> {
     let length = usize::from(bytes.get(at + 12)? >> 4) * 4;
     let payload_at = at + length;
-    (length >= TCP_HEADER && payload_at <= bytes.len()).then_some(Transport::Tcp { payload_at })
+    (length >= TCP_HEADER && payload_at <= bytes.len())
+        .then_some(TransportLayout::Tcp { payload_at })
 }

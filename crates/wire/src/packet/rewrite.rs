@@ -3,10 +3,10 @@
 
 use std::net::IpAddr;
 
-use super::checksum::Change;
-use super::layout::{Layout, TCP_HEADER, Transport};
+use super::checksum::ChecksumDelta;
+use super::layout::{Layout, TCP_HEADER, TransportLayout};
 use super::option::NO_OPERATION;
-use super::{Ecn, Flags, OptionValue, Options, Packet, TCP, TcpOption, UDP, Version, field};
+use super::{Ecn, Flags, IpVersion, OptionValue, Options, Packet, TCP, TcpOption, UDP, field};
 use crate::Result;
 
 const IPV4_CHECKSUM: usize = 10;
@@ -36,8 +36,8 @@ impl<'a> PacketMut<'a> {
     #[must_use]
     pub fn set_source(&mut self, address: IpAddr) -> bool {
         match address {
-            IpAddr::V4(address) => self.set_address(Version::V4, 12, &address.octets()),
-            IpAddr::V6(address) => self.set_address(Version::V6, 8, &address.octets()),
+            IpAddr::V4(address) => self.set_address(IpVersion::V4, 12, &address.octets()),
+            IpAddr::V6(address) => self.set_address(IpVersion::V6, 8, &address.octets()),
         }
     }
 
@@ -47,8 +47,8 @@ impl<'a> PacketMut<'a> {
     pub fn set_destination(&mut self, address: IpAddr) -> bool {
         !self.layout.routed
             && match address {
-                IpAddr::V4(address) => self.set_address(Version::V4, 16, &address.octets()),
-                IpAddr::V6(address) => self.set_address(Version::V6, 24, &address.octets()),
+                IpAddr::V4(address) => self.set_address(IpVersion::V4, 16, &address.octets()),
+                IpAddr::V6(address) => self.set_address(IpVersion::V6, 24, &address.octets()),
             }
     }
 
@@ -69,8 +69,8 @@ impl<'a> PacketMut<'a> {
         // The traffic class of IPv6 is spread over two bytes: ECN is in the second, four bits up.
         // RFC 8200 §3.
         let second = match self.layout.version {
-            Version::V4 => second & 0xfc | ecn as u8,
-            Version::V6 => second & 0xcf | (ecn as u8) << 4,
+            IpVersion::V4 => second & 0xfc | ecn as u8,
+            IpVersion::V6 => second & 0xcf | (ecn as u8) << 4,
         };
         self.overwrite_in_ip(0, &[first, second]);
     }
@@ -78,8 +78,8 @@ impl<'a> PacketMut<'a> {
     /// Sets the time to live, or hop limit.
     pub fn set_hop_limit(&mut self, hops: u8) {
         let at = match self.layout.version {
-            Version::V4 => 8,
-            Version::V6 => 7,
+            IpVersion::V4 => 8,
+            IpVersion::V6 => 7,
         };
         self.overwrite_in_ip(at, &[hops]);
     }
@@ -137,7 +137,7 @@ impl<'a> PacketMut<'a> {
             return false;
         };
         let none_sent = self.layout.protocol == UDP && field(self.bytes, at) == [0, 0];
-        if none_sent && self.layout.version == Version::V4 {
+        if none_sent && self.layout.version == IpVersion::V4 {
             return true;
         }
         let old: [u8; 2] = field(self.bytes, at);
@@ -152,7 +152,7 @@ impl<'a> PacketMut<'a> {
 
     /// Recomputes the header checksum of IPv4; IPv6 has none.
     pub(super) fn recompute_header_checksum(&mut self) {
-        if self.layout.version == Version::V4 {
+        if self.layout.version == IpVersion::V4 {
             let [first] = field(self.bytes, 0);
             let length = usize::from(first & 0x0f) * 4;
             self.write(IPV4_CHECKSUM, &[0, 0]);
@@ -162,7 +162,7 @@ impl<'a> PacketMut<'a> {
         }
     }
 
-    fn set_address(&mut self, version: Version, at: usize, address: &[u8]) -> bool {
+    fn set_address(&mut self, version: IpVersion, at: usize, address: &[u8]) -> bool {
         if self.layout.version != version || self.tears_checksum() {
             return false;
         }
@@ -196,13 +196,13 @@ impl<'a> PacketMut<'a> {
     }
 
     fn is_tcp(&self) -> bool {
-        matches!(self.layout.transport, Transport::Tcp { .. })
+        matches!(self.layout.transport, TransportLayout::Tcp { .. })
     }
 
     /// A copy of the options, so that the packet can be changed while they are read, and their
     /// position.
     fn options(&self) -> Option<(usize, OptionBytes)> {
-        let Transport::Tcp { payload_at } = self.layout.transport else {
+        let TransportLayout::Tcp { payload_at } = self.layout.transport else {
             return None;
         };
         let at = self.layout.transport_at + TCP_HEADER;
@@ -217,9 +217,9 @@ impl<'a> PacketMut<'a> {
         Some((at, copy))
     }
 
-    fn overwrite_in_ip(&mut self, at: usize, new: &[u8]) -> Change {
+    fn overwrite_in_ip(&mut self, at: usize, new: &[u8]) -> ChecksumDelta {
         let change = self.write(at, new);
-        if self.layout.version == Version::V4 {
+        if self.layout.version == IpVersion::V4 {
             let checksum = u16::from_be_bytes(field(self.bytes, IPV4_CHECKSUM));
             self.write(IPV4_CHECKSUM, &change.apply(checksum).to_be_bytes());
         }
@@ -231,7 +231,7 @@ impl<'a> PacketMut<'a> {
         self.transport_changed(change);
     }
 
-    fn transport_changed(&mut self, change: Change) {
+    fn transport_changed(&mut self, change: ChecksumDelta) {
         let Some(at) = self.layout.checksum_at else {
             return;
         };
@@ -251,11 +251,11 @@ impl<'a> PacketMut<'a> {
         self.write(at, &checksum.to_be_bytes());
     }
 
-    fn write(&mut self, at: usize, new: &[u8]) -> Change {
+    fn write(&mut self, at: usize, new: &[u8]) -> ChecksumDelta {
         let Some(old) = self.bytes.get_mut(at..at + new.len()) else {
-            return Change::default();
+            return ChecksumDelta::default();
         };
-        let change = Change::between(old, new, !at.is_multiple_of(2));
+        let change = ChecksumDelta::between(old, new, !at.is_multiple_of(2));
         old.copy_from_slice(new);
         change
     }

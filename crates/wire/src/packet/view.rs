@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use super::checksum::{fold, sum};
-use super::layout::{Layout, Transport};
-use super::{Fragment, Icmp, TCP, Tcp, UDP, Udp, Version, field};
+use super::layout::{Layout, TransportLayout};
+use super::{Fragment, Icmp, IpVersion, TCP, Tcp, UDP, Udp, field};
 use crate::Result;
 
 /// Explicit congestion notification in the IP header. RFC 3168 §5.
@@ -55,21 +55,21 @@ impl<'a> Packet<'a> {
         self.bytes
     }
 
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> IpVersion {
         self.layout.version
     }
 
     pub fn source(&self) -> IpAddr {
         match self.layout.version {
-            Version::V4 => Ipv4Addr::from(field::<4>(self.bytes, 12)).into(),
-            Version::V6 => Ipv6Addr::from(field::<16>(self.bytes, 8)).into(),
+            IpVersion::V4 => Ipv4Addr::from(field::<4>(self.bytes, 12)).into(),
+            IpVersion::V6 => Ipv6Addr::from(field::<16>(self.bytes, 8)).into(),
         }
     }
 
     pub fn destination(&self) -> IpAddr {
         match self.layout.version {
-            Version::V4 => Ipv4Addr::from(field::<4>(self.bytes, 16)).into(),
-            Version::V6 => Ipv6Addr::from(field::<16>(self.bytes, 24)).into(),
+            IpVersion::V4 => Ipv4Addr::from(field::<4>(self.bytes, 16)).into(),
+            IpVersion::V6 => Ipv6Addr::from(field::<16>(self.bytes, 24)).into(),
         }
     }
 
@@ -105,8 +105,8 @@ impl<'a> Packet<'a> {
     /// The time to live, or hop limit.
     pub fn hop_limit(&self) -> u8 {
         let [hops] = match self.layout.version {
-            Version::V4 => field(self.bytes, 8),
-            Version::V6 => field(self.bytes, 7),
+            IpVersion::V4 => field(self.bytes, 8),
+            IpVersion::V6 => field(self.bytes, 7),
         };
         hops
     }
@@ -115,8 +115,8 @@ impl<'a> Packet<'a> {
     pub fn traffic_class(&self) -> u8 {
         let [first, second] = field(self.bytes, 0);
         match self.layout.version {
-            Version::V4 => second,
-            Version::V6 => first << 4 | second >> 4,
+            IpVersion::V4 => second,
+            IpVersion::V6 => first << 4 | second >> 4,
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> Packet<'a> {
     }
 
     pub fn tcp(&self) -> Option<Tcp<'a>> {
-        let Transport::Tcp { payload_at } = self.layout.transport else {
+        let TransportLayout::Tcp { payload_at } = self.layout.transport else {
             return None;
         };
         Tcp::new(
@@ -146,13 +146,13 @@ impl<'a> Packet<'a> {
     }
 
     pub fn udp(&self) -> Option<Udp<'a>> {
-        let is_udp = self.layout.transport == Transport::Udp;
+        let is_udp = self.layout.transport == TransportLayout::Udp;
         let range = self.layout.transport_at..self.layout.transport_end.min(self.bytes.len());
         is_udp.then(|| Udp::new(self.bytes, range)).flatten()
     }
 
     pub fn icmp(&self) -> Option<Icmp<'a>> {
-        let is_icmp = self.layout.transport == Transport::Icmp;
+        let is_icmp = self.layout.transport == TransportLayout::Icmp;
         is_icmp
             .then(|| Icmp::new(self.layout.version, self.payload()))
             .flatten()
@@ -171,7 +171,7 @@ impl<'a> Packet<'a> {
     pub fn header_checksum_is_right(&self) -> bool {
         let [first] = field(self.bytes, 0);
         let length = usize::from(first & 0x0f) * 4;
-        self.layout.version == Version::V6
+        self.layout.version == IpVersion::V6
             || self
                 .bytes
                 .get(..length)
@@ -186,7 +186,7 @@ impl<'a> Packet<'a> {
         let none_sent = self.layout.protocol == UDP && field(self.bytes, at) == [0, 0];
         if none_sent {
             // RFC 8200 §8.1: such a packet is to be discarded in IPv6.
-            return (self.layout.version == Version::V6).then_some(false);
+            return (self.layout.version == IpVersion::V6).then_some(false);
         }
         self.transport_sum().map(|sum| sum == 0xffff)
     }
@@ -201,8 +201,8 @@ impl<'a> Packet<'a> {
         if layout.has_pseudo_header() {
             // RFC 9293 §3.1, RFC 768, RFC 8200 §8.1: addresses, protocol and length.
             let addresses = match layout.version {
-                Version::V4 => 12..20,
-                Version::V6 => 8..40,
+                IpVersion::V4 => 12..20,
+                IpVersion::V6 => 8..40,
             };
             let addresses = self.bytes.get(addresses).unwrap_or_default();
             total += u64::from(sum(addresses));

@@ -67,12 +67,12 @@ pub enum HttpFact {
 
 /// The bytes of a push, and where they came from.
 #[derive(Debug, Clone)]
-struct Source {
+struct PushRange {
     at: Range<u64>,
     exact: bool,
 }
 
-impl Source {
+impl PushRange {
     fn new(bytes: &[u8], at: Range<u64>) -> Self {
         let exact = at.end.checked_sub(at.start) == Some(bytes.len() as u64);
         Self { at, exact }

@@ -10,7 +10,7 @@ mod framing;
 use std::ops::Range;
 
 use self::epoch::{Older, Secrets, Unseen};
-use self::framing::{Found, Framing, RECORD_HEAD};
+use self::framing::{FramedRecord, RECORD_HEAD, RecordAssembly};
 use super::SealedReason;
 use crate::key_log::KeyLog;
 use crate::protection::TAG;
@@ -27,8 +27,8 @@ const SMALLEST_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
 /// A connection, seen from outside.
 #[derive(Default)]
 pub struct TlsReader {
-    client: Half,
-    server: Half,
+    client: TlsHalf,
+    server: TlsHalf,
     parties: Parties,
 }
 
@@ -70,8 +70,8 @@ pub enum TlsEpoch {
 }
 
 #[derive(Default)]
-struct Half {
-    framing: Framing,
+struct TlsHalf {
+    framing: RecordAssembly,
     /// Unencrypted handshake messages, until the hello is known.
     hello: Vec<u8>,
     secrets: Secrets,
@@ -134,7 +134,7 @@ impl TlsReader {
         side: Side,
         keys: &KeyLog,
         each: &mut dyn FnMut(TlsRecord<'_>),
-        advance: impl FnOnce(&mut Framing, &mut dyn FnMut(Found<'_>)),
+        advance: impl FnOnce(&mut RecordAssembly, &mut dyn FnMut(FramedRecord<'_>)),
     ) {
         let half = match side {
             Side::Client => &mut self.client,
@@ -150,36 +150,36 @@ impl TlsReader {
     }
 }
 
-impl Half {
+impl TlsHalf {
     fn read<'a>(
         &'a mut self,
         side: Side,
-        found: Found<'a>,
+        found: FramedRecord<'a>,
         parties: &mut Parties,
         keys: &KeyLog,
     ) -> TlsRecord<'a> {
         let (kind, at, content) = match found {
-            Found::Lost { at } => {
+            FramedRecord::Lost { at } => {
                 let least = (at.end - at.start) / SMALLEST_SEALED;
                 self.unseen.lose(least + 1);
                 (ContentKind::ApplicationData, at, TlsContent::Lost)
             }
-            Found::Cut { head, at } if self.is_clear(head.kind, parties) => {
+            FramedRecord::Cut { head, at } if self.is_clear(head.kind, parties) => {
                 let length = head.length;
                 let reason = SealedReason::Cut;
                 (head.kind, at, TlsContent::Sealed { reason, length })
             }
-            Found::Cut { head, at } => {
+            FramedRecord::Cut { head, at } => {
                 self.unseen.cut();
                 let length = parties.content_length(head.length);
                 let reason = SealedReason::Cut;
                 (head.kind, at, TlsContent::Sealed { reason, length })
             }
-            Found::Record { head, body, at } if self.is_clear(head.kind, parties) => {
+            FramedRecord::Record { head, body, at } if self.is_clear(head.kind, parties) => {
                 self.read_clear(side, head.kind, body, parties);
                 (head.kind, at, TlsContent::Clear(body))
             }
-            Found::Record { head, body, at } => {
+            FramedRecord::Record { head, body, at } => {
                 let opened = self.open(side, head.bytes, body, parties, keys);
                 let (kind, content) = match opened {
                     Ok((kind, epoch)) => {

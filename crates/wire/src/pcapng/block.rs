@@ -21,7 +21,7 @@ pub(super) const FRAME: usize = 12;
 
 /// Byte order; writers use that of their machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Order {
+pub enum ByteOrder {
     #[default]
     Little,
     Big,
@@ -84,17 +84,17 @@ pub struct Captured<'a> {
     /// The length on the wire in bytes; `data` may be shorter.
     pub original_length: u32,
     pub data: Cow<'a, [u8]>,
-    pub direction: Option<Direction>,
+    pub direction: Option<PacketDirection>,
     pub comments: Vec<Cow<'a, str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
+pub enum PacketDirection {
     Inbound,
     Outbound,
 }
 
-impl Direction {
+impl PacketDirection {
     /// The two lowest bits of the flags. draft-ietf-opsawg-pcapng §4.3.1.
     pub(super) const fn of(flags: u32) -> Option<Self> {
         match flags & 3 {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::Order;
+use super::ByteOrder;
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
@@ -25,7 +25,7 @@ pub(super) const RECEIVED: u16 = 4;
 pub(super) const DROPPED: u16 = 5;
 
 /// Numbers in a section's byte order.
-impl Order {
+impl ByteOrder {
     pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(bytes),
@@ -72,7 +72,7 @@ impl Order {
 /// Passes each option to `read`.
 pub(super) fn read_options<'a>(
     mut rest: Cursor<'a>,
-    order: Order,
+    order: ByteOrder,
     mut read: impl FnMut(u16, &'a [u8]),
 ) -> Result<()> {
     while !rest.is_empty() {
@@ -96,12 +96,12 @@ pub(super) fn text(value: &[u8]) -> Cow<'_, str> {
 /// Options that are collected for a block.
 #[derive(Debug)]
 pub(super) struct OptionWriter {
-    order: Order,
+    order: ByteOrder,
     bytes: Vec<u8>,
 }
 
 impl OptionWriter {
-    pub(super) fn new(order: Order) -> Self {
+    pub(super) fn new(order: ByteOrder) -> Self {
         Self {
             order,
             bytes: Vec::new(),

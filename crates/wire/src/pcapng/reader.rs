@@ -11,7 +11,9 @@ use super::option::{
     TIME_OFFSET, TIME_RESOLUTION, read_options, text,
 };
 use super::time::Ticks;
-use super::{Block, Captured, Direction, Interface, LinkType, Order, Section, Statistics};
+use super::{
+    Block, ByteOrder, Captured, Interface, LinkType, PacketDirection, Section, Statistics,
+};
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
@@ -19,7 +21,7 @@ const WHAT: &str = "the pcapng capture";
 
 /// The blocks in order; an error is the last item.
 #[derive(Debug, Clone)]
-pub struct Reader<'a> {
+pub struct PcapngReader<'a> {
     rest: &'a [u8],
     parser: Parser,
 }
@@ -28,19 +30,19 @@ pub struct Reader<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
     /// `None` before the first section.
-    order: Option<Order>,
-    interfaces: Vec<Known>,
+    order: Option<ByteOrder>,
+    interfaces: Vec<InterfaceTraits>,
 }
 
 /// The properties of an interface that its packets need.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct InterfaceTraits {
     link: LinkType,
     snap_length: u32,
     ticks: Ticks,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PcapngReader<'a> {
     pub fn new(capture: &'a [u8]) -> Self {
         Self {
             rest: capture,
@@ -151,7 +153,7 @@ impl Parser {
             }
             _ => {}
         })?;
-        self.interfaces.push(Known {
+        self.interfaces.push(InterfaceTraits {
             link: interface.link,
             snap_length: interface.snap_length,
             ticks,
@@ -178,7 +180,7 @@ impl Parser {
             COMMENT => packet.comments.push(text(value)),
             FLAGS => {
                 if let Ok(flags) = value.try_into() {
-                    packet.direction = Direction::of(order.u32(flags));
+                    packet.direction = PacketDirection::of(order.u32(flags));
                 }
             }
             _ => {}
@@ -226,7 +228,7 @@ impl Parser {
         Ok(statistics)
     }
 
-    fn known(&self, number: u32) -> Result<Known> {
+    fn known(&self, number: u32) -> Result<InterfaceTraits> {
         self.interfaces
             .get(number as usize)
             .copied()
@@ -237,7 +239,7 @@ impl Parser {
     }
 }
 
-impl<'a> Iterator for Reader<'a> {
+impl<'a> Iterator for PcapngReader<'a> {
     type Item = Result<Block<'a>>;
 
     fn next(&mut self) -> Option<Result<Block<'a>>> {
@@ -250,10 +252,10 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-fn order_of(magic: [u8; 4]) -> Result<Order> {
+fn order_of(magic: [u8; 4]) -> Result<ByteOrder> {
     match magic {
-        magic if magic == MAGIC.to_le_bytes() => Ok(Order::Little),
-        magic if magic == MAGIC.to_be_bytes() => Ok(Order::Big),
+        magic if magic == MAGIC.to_le_bytes() => Ok(ByteOrder::Little),
+        magic if magic == MAGIC.to_be_bytes() => Ok(ByteOrder::Big),
         _ => Err(Error::malformed(WHAT, "a section has no byte order")),
     }
 }
@@ -280,7 +282,7 @@ fn read_section(mut fields: Fields<'_>) -> Result<Section<'_>> {
 
 /// The body of a block.
 struct Fields<'a> {
-    order: Order,
+    order: ByteOrder,
     body: Cursor<'a>,
 }
 

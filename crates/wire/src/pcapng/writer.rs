@@ -9,7 +9,7 @@ use super::option::{
     TIME_RESOLUTION,
 };
 use super::time::Ticks;
-use super::{Captured, Interface, Order, Section, Statistics};
+use super::{ByteOrder, Captured, Interface, Section, Statistics};
 use crate::{Error, Result};
 
 /// In bytes: the largest packet and block that Wireshark reads.
@@ -18,21 +18,21 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// Means that the length of a section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
-/// One section, with times in nanoseconds. [`Writer::take`] takes out what has been written, as
+/// One section, with times in nanoseconds. [`PcapngWriter::take`] takes out what has been written, as
 /// often as is convenient.
 #[derive(Debug)]
-pub struct Writer {
-    order: Order,
+pub struct PcapngWriter {
+    order: ByteOrder,
     interfaces: u32,
     bytes: Vec<u8>,
 }
 
-impl Writer {
+impl PcapngWriter {
     pub fn new(section: &Section<'_>) -> Result<Self> {
-        Self::in_order(Order::default(), section)
+        Self::in_order(ByteOrder::default(), section)
     }
 
-    pub fn in_order(order: Order, section: &Section<'_>) -> Result<Self> {
+    pub fn in_order(order: ByteOrder, section: &Section<'_>) -> Result<Self> {
         let mut writer = Self {
             order,
             interfaces: 0,

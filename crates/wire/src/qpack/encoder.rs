@@ -24,6 +24,11 @@ pub fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
                 .for_each(u8::make_ascii_lowercase);
         }
     }
+    self::value(out, value);
+}
+
+/// A string with its length, in the shorter of both forms. RFC 7541 §5.2.
+pub(crate) fn value(out: &mut Vec<u8>, value: &[u8]) {
     let coded = huffman::encoded_length(value);
     if coded < value.len() {
         integer(out, 0x80, 7, coded);
@@ -36,7 +41,7 @@ pub fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 /// An integer in the low `bits` of a byte whose other bits are `flags`, and in the bytes after it.
 /// RFC 7541 §5.1.
-fn integer(out: &mut Vec<u8>, flags: u8, bits: u32, value: usize) {
+pub(crate) fn integer(out: &mut Vec<u8>, flags: u8, bits: u32, value: usize) {
     let most = (1 << bits) - 1;
     let Some(mut rest) = value.checked_sub(most) else {
         return out.push(flags | value as u8);

@@ -23,7 +23,7 @@ pub struct InitialKeys {
 
 /// A decrypted Initial packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedInitial {
     pub number: u64,
     /// The frames: see [`super::Frames`].
     pub payload: Vec<u8>,
@@ -101,7 +101,7 @@ impl InitialKeys {
         sender: Side,
         packet: &LongPacket<'_>,
         largest: Option<u64>,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedInitial> {
         if packet.kind != LongKind::Initial || packet.version != self.version {
             return Err(Error::malformed(
                 "QUIC packet",
@@ -129,12 +129,12 @@ impl Keys {
         })
     }
 
-    fn open(&self, packet: &LongPacket<'_>, largest: Option<u64>) -> Result<Opened> {
+    fn open(&self, packet: &LongPacket<'_>, largest: Option<u64>) -> Result<OpenedInitial> {
         let header = self
             .header
             .remove(packet.bytes, packet.number_at, largest)?;
         let payload = header.open(&self.packet, packet.bytes)?;
-        Ok(Opened {
+        Ok(OpenedInitial {
             number: header.number,
             payload,
         })

@@ -2,11 +2,11 @@
 //! errors would cost time.
 
 #[derive(Debug, Clone)]
-pub(super) struct Reader<'a> {
+pub(super) struct VarintReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> VarintReader<'a> {
     #[inline]
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }

@@ -11,7 +11,7 @@ const FORESIGHT: usize = 16;
 
 /// Limits to what a server can make the client store. Each is checked before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct RespLimits {
     /// The depth of nested values.
     pub depth: usize,
     /// The size of one string in bytes.
@@ -20,7 +20,7 @@ pub struct Limits {
     pub total: usize,
 }
 
-impl Default for Limits {
+impl Default for RespLimits {
     fn default() -> Self {
         Self {
             depth: 8,
@@ -34,29 +34,29 @@ impl Default for Limits {
 /// because the start of the next value is unknown.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    limits: Limits,
+    limits: RespLimits,
     buffer: Vec<u8>,
     /// The number of bytes of the buffer that have been used.
     used: usize,
     /// The size in bytes of the current value so far.
     size: usize,
     /// A string whose length is known, but whose bytes have not all arrived.
-    string: Option<(Kind, usize)>,
-    open: Vec<Frame>,
+    string: Option<(StringKind, usize)>,
+    open: Vec<PartialValue>,
     broken: Option<Error>,
 }
 
 /// An incomplete value.
 #[derive(Debug)]
-struct Frame {
-    kind: Whole,
+struct PartialValue {
+    kind: ValueShape,
     /// The number of values that are still missing.
     left: usize,
     items: Vec<Value>,
 }
 
 #[derive(Debug)]
-enum Whole {
+enum ValueShape {
     Array,
     Set,
     Push,
@@ -67,7 +67,7 @@ enum Whole {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum StringKind {
     Bulk,
     Error,
     Verbatim,
@@ -76,12 +76,12 @@ enum Kind {
 /// What a line has begun.
 enum Begun {
     Value(Value),
-    String(Kind, usize),
-    Frame(Whole, usize),
+    String(StringKind, usize),
+    Frame(ValueShape, usize),
 }
 
 impl Decoder {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: RespLimits) -> Self {
         Self {
             limits,
             ..Self::default()
@@ -178,7 +178,7 @@ impl Decoder {
         Ok(Some(line))
     }
 
-    fn read_string(&mut self, kind: Kind, length: usize) -> Result<Option<Value>> {
+    fn read_string(&mut self, kind: StringKind, length: usize) -> Result<Option<Value>> {
         let rest = self.buffer.get(self.used..).unwrap_or_default();
         let Some(bytes) = rest.get(..length + 2) else {
             return Ok(None);
@@ -187,9 +187,9 @@ impl Decoder {
             .strip_suffix(b"\r\n")
             .ok_or(malformed("a string does not end where it should"))?;
         let value = match kind {
-            Kind::Bulk => Value::Bulk(bytes.to_vec()),
-            Kind::Error => Value::Error(bytes.to_vec()),
-            Kind::Verbatim => verbatim(bytes)?,
+            StringKind::Bulk => Value::Bulk(bytes.to_vec()),
+            StringKind::Error => Value::Error(bytes.to_vec()),
+            StringKind::Verbatim => verbatim(bytes)?,
         };
         self.consume(length + 2)?;
         Ok(Some(value))
@@ -205,16 +205,16 @@ impl Decoder {
     }
 
     /// Returns `true` if the frame is already complete because it is empty.
-    fn begin_frame(&mut self, kind: Whole, left: usize) -> Result<bool> {
+    fn begin_frame(&mut self, kind: ValueShape, left: usize) -> Result<bool> {
         if self.open.len() >= self.limits.depth {
             return Err(too_large("the depth of an answer", self.limits.depth));
         }
         // Pushes are top-level values only.
-        if matches!(kind, Whole::Push) && !self.open.is_empty() {
+        if matches!(kind, ValueShape::Push) && !self.open.is_empty() {
             return Err(malformed("a push within another value"));
         }
         let items = Vec::with_capacity(left.min(FORESIGHT));
-        self.open.push(Frame { kind, left, items });
+        self.open.push(PartialValue { kind, left, items });
         Ok(left == 0)
     }
 
@@ -236,15 +236,15 @@ impl Decoder {
     fn close_frames(&mut self) -> Result<Option<Value>> {
         while let Some(frame) = self.open.pop() {
             let value = match frame.kind {
-                Whole::Array => Value::Array(frame.items),
-                Whole::Set => Value::Set(frame.items),
-                Whole::Push => Value::Push(frame.items),
-                Whole::Map => Value::Map(pairs(frame.items)),
-                Whole::Attributes => {
-                    self.begin_frame(Whole::Attributed(pairs(frame.items)), 1)?;
+                ValueShape::Array => Value::Array(frame.items),
+                ValueShape::Set => Value::Set(frame.items),
+                ValueShape::Push => Value::Push(frame.items),
+                ValueShape::Map => Value::Map(pairs(frame.items)),
+                ValueShape::Attributes => {
+                    self.begin_frame(ValueShape::Attributed(pairs(frame.items)), 1)?;
                     return Ok(None);
                 }
-                Whole::Attributed(attributes) => attributed(attributes, frame.items)?,
+                ValueShape::Attributed(attributes) => attributed(attributes, frame.items)?,
             };
             let Some(outer) = self.open.last_mut() else {
                 self.size = 0;
@@ -260,7 +260,7 @@ impl Decoder {
     }
 }
 
-fn begin(line: &[u8], limits: &Limits) -> Result<Begun> {
+fn begin(line: &[u8], limits: &RespLimits) -> Result<Begun> {
     let (kind, rest) = line.split_first().ok_or(malformed("an empty line"))?;
     let string = |kind| match length(rest)? {
         None => Ok(Begun::Value(Value::Null)),
@@ -288,14 +288,14 @@ fn begin(line: &[u8], limits: &Limits) -> Result<Begun> {
         },
         b',' => Ok(Begun::Value(Value::Double(double(rest)?))),
         b'(' => Ok(Begun::Value(Value::BigNumber(big_number(rest)?))),
-        b'$' => string(Kind::Bulk),
-        b'!' => string(Kind::Error),
-        b'=' => string(Kind::Verbatim),
-        b'*' => frame(Whole::Array, 1),
-        b'~' => frame(Whole::Set, 1),
-        b'>' => frame(Whole::Push, 1),
-        b'%' => frame(Whole::Map, 2),
-        b'|' => frame(Whole::Attributes, 2),
+        b'$' => string(StringKind::Bulk),
+        b'!' => string(StringKind::Error),
+        b'=' => string(StringKind::Verbatim),
+        b'*' => frame(ValueShape::Array, 1),
+        b'~' => frame(ValueShape::Set, 1),
+        b'>' => frame(ValueShape::Push, 1),
+        b'%' => frame(ValueShape::Map, 2),
+        b'|' => frame(ValueShape::Attributes, 2),
         _ => Err(malformed("a value of no known type")),
     }
 }

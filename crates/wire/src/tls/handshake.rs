@@ -54,7 +54,7 @@ impl fmt::Display for HandshakeKind {
 
 /// One message; `body` begins after the four bytes of type and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handshake<'a> {
+pub struct HandshakeMessage<'a> {
     pub kind: HandshakeKind,
     pub body: &'a [u8],
 }
@@ -77,7 +77,7 @@ impl<'a> Handshakes<'a> {
 }
 
 impl<'a> Iterator for Handshakes<'a> {
-    type Item = Handshake<'a>;
+    type Item = HandshakeMessage<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut cursor = Cursor::new("TLS handshake message", self.rest);
@@ -85,7 +85,7 @@ impl<'a> Iterator for Handshakes<'a> {
         let length = cursor.u24().ok()?;
         let body = cursor.take(length).ok()?;
         self.rest = cursor.rest();
-        Some(Handshake { kind, body })
+        Some(HandshakeMessage { kind, body })
     }
 }
 
@@ -151,11 +151,11 @@ mod tests {
         assert_eq!(
             messages,
             [
-                Handshake {
+                HandshakeMessage {
                     kind: HandshakeKind::SERVER_HELLO,
                     body: &[9]
                 },
-                Handshake {
+                HandshakeMessage {
                     kind: HandshakeKind::SERVER_HELLO_DONE,
                     body: &[]
                 }

@@ -4,9 +4,14 @@
 //! The wording of curl's lines differs between its versions; the lines that mark a phase have
 //! stayed the same.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
-use super::{Known, MAX_KEPT, MAX_TEXT, Moment, ToldConnection, ToldPhase, ToldRequest, Witness};
+use super::{
+    LogTime, MAX_KEPT, MAX_TEXT, TimeSource, ToldConnection, ToldPhase, ToldRequest, Witness,
+};
 use crate::text::printable;
 
 const DAY: u64 = 86_400_000_000_000;
@@ -32,24 +37,24 @@ struct Trace {
     last: u64,
     days: u64,
     /// The current transfers, by curl's number.
-    transfers: BTreeMap<String, Transfer>,
+    transfers: BTreeMap<String, TracedTransfer>,
     /// The transfer and the kind of the following lines that have no time.
-    dump: Option<(String, Way)>,
+    dump: Option<(String, CurlLine)>,
 }
 
 #[derive(Default)]
-struct Transfer {
+struct TracedTransfer {
     request: ToldRequest,
     /// When the current step began.
-    since: Moment,
-    step: Step,
-    latest: Moment,
+    since: LogTime,
+    step: CurlStep,
+    latest: LogTime,
     /// A 1xx status: another one follows.
     is_interim: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Step {
+enum CurlStep {
     /// Nothing yet, or the name is looked up.
     #[default]
     Start,
@@ -62,7 +67,7 @@ enum Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum CurlLine {
     Info,
     SendHead,
     Send,
@@ -94,7 +99,8 @@ impl Trace {
 
     /// The content that the previous line announced: only the first line of a head matters.
     fn dumped(&mut self, line: &[u8]) {
-        let Some((transfer, way @ (Way::SendHead | Way::ReceiveHead))) = self.dump.take() else {
+        let Some((transfer, way @ (CurlLine::SendHead | CurlLine::ReceiveHead))) = self.dump.take()
+        else {
             return;
         };
         // An offset, then the text, or sixteen bytes in hexadecimal before it.
@@ -116,7 +122,14 @@ impl Trace {
         }
     }
 
-    fn take(&mut self, id: &str, connection: Option<String>, way: Way, text: &[u8], at: Moment) {
+    fn take(
+        &mut self,
+        id: &str,
+        connection: Option<String>,
+        way: CurlLine,
+        text: &[u8],
+        at: LogTime,
+    ) {
         let is_new = !self.transfers.contains_key(id);
         if is_new && self.transfers.len() >= MAX_KEPT {
             self.witness.damaged += 1;
@@ -128,8 +141,8 @@ impl Trace {
         }
         // Another request of the same transfer: a redirect, or the next URL.
         let is_next = match way {
-            Way::Info => {
-                transfer.step == Step::Body
+            CurlLine::Info => {
+                transfer.step == CurlStep::Body
                     && [
                         "Trying ",
                         "Re-using ",
@@ -140,7 +153,7 @@ impl Trace {
                     .iter()
                     .any(|word| begins(text, word))
             }
-            Way::SendHead => transfer.step == Step::Body,
+            CurlLine::SendHead => transfer.step == CurlStep::Body,
             _ => false,
         };
         let mut finished = None;
@@ -150,7 +163,7 @@ impl Trace {
         }
         transfer.take(way, text, at);
         let number = connection.or_else(|| match way {
-            Way::Info => number_behind(text, "onnection #").or(number_behind(text, "(#")),
+            CurlLine::Info => number_behind(text, "onnection #").or(number_behind(text, "(#")),
             _ => None,
         });
         if let Some(request) = finished {
@@ -201,63 +214,65 @@ impl Trace {
     }
 }
 
-impl Transfer {
-    fn begin(&mut self, at: Moment) {
+impl TracedTransfer {
+    fn begin(&mut self, at: LogTime) {
         self.request.begin = at;
-        (self.since, self.latest, self.step) = (at, at, Step::Start);
+        (self.since, self.latest, self.step) = (at, at, CurlStep::Start);
     }
 
-    fn take(&mut self, way: Way, text: &[u8], at: Moment) {
+    fn take(&mut self, way: CurlLine, text: &[u8], at: LogTime) {
         self.latest = at;
         match way {
-            Way::Info if begins(text, "Trying ") && self.step == Step::Start => {
-                self.finish(ToldPhase::Name, Step::Connect, at);
+            CurlLine::Info if begins(text, "Trying ") && self.step == CurlStep::Start => {
+                self.finish(ToldPhase::Name, CurlStep::Connect, at);
             }
-            Way::Info
+            CurlLine::Info
                 if (begins(text, "Connected to ") || begins(text, "Established connection"))
-                    && self.step <= Step::Connect =>
+                    && self.step <= CurlStep::Connect =>
             {
-                self.finish(ToldPhase::Connect, Step::Handshake, at);
+                self.finish(ToldPhase::Connect, CurlStep::Handshake, at);
             }
-            Way::Info
+            CurlLine::Info
                 if (begins(text, "SSL connection using") || begins(text, "QUIC cipher"))
-                    && self.step == Step::Handshake =>
+                    && self.step == CurlStep::Handshake =>
             {
-                self.finish(ToldPhase::Handshake, Step::Ready, at);
+                self.finish(ToldPhase::Handshake, CurlStep::Ready, at);
             }
-            Way::Info if begins(text, "Re-using existing") => {
-                (self.since, self.step) = (at, Step::Ready);
+            CurlLine::Info if begins(text, "Re-using existing") => {
+                (self.since, self.step) = (at, CurlStep::Ready);
             }
-            Way::Info if begins(text, "using HTTP/") || begins(text, "ALPN: server accepted ") => {
+            CurlLine::Info
+                if begins(text, "using HTTP/") || begins(text, "ALPN: server accepted ") =>
+            {
                 let word = text.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
                 self.request.protocol = Some(printable(word));
             }
-            Way::Info if is_failure(text) => {
+            CurlLine::Info if is_failure(text) => {
                 self.request.error = Some(printable(text));
                 self.request.end = Some(at);
             }
-            Way::SendHead | Way::Send => {
+            CurlLine::SendHead | CurlLine::Send => {
                 let begin = match self.step {
-                    Step::Sent => self.since,
+                    CurlStep::Sent => self.since,
                     _ => at,
                 };
-                if self.step < Step::Sent {
-                    (self.since, self.step) = (begin, Step::Sent);
+                if self.step < CurlStep::Sent {
+                    (self.since, self.step) = (begin, CurlStep::Sent);
                 }
-                if way == Way::SendHead {
+                if way == CurlLine::SendHead {
                     self.head(way, text);
                 }
                 self.grow(ToldPhase::Send, self.since, at);
             }
-            Way::ReceiveHead if self.step == Step::Sent => {
+            CurlLine::ReceiveHead if self.step == CurlStep::Sent => {
                 let sent = self.request.end_of(ToldPhase::Send).unwrap_or(self.since);
                 self.grow(ToldPhase::Wait, sent, at);
-                (self.since, self.step) = (at, Step::Body);
+                (self.since, self.step) = (at, CurlStep::Body);
                 self.head(way, text);
                 self.request.end = Some(at);
             }
-            Way::ReceiveHead | Way::Receive if self.step == Step::Body => {
-                if way == Way::ReceiveHead && (begins(text, "HTTP/") || self.is_interim) {
+            CurlLine::ReceiveHead | CurlLine::Receive if self.step == CurlStep::Body => {
+                if way == CurlLine::ReceiveHead && (begins(text, "HTTP/") || self.is_interim) {
                     self.head(way, text);
                 }
                 self.grow(ToldPhase::Body, self.since, at);
@@ -267,13 +282,13 @@ impl Transfer {
         }
     }
 
-    fn finish(&mut self, phase: ToldPhase, next: Step, at: Moment) {
-        self.request.span(phase, self.since, at, Known::Seen);
+    fn finish(&mut self, phase: ToldPhase, next: CurlStep, at: LogTime) {
+        self.request.span(phase, self.since, at, TimeSource::Seen);
         (self.since, self.step) = (at, next);
     }
 
     /// Extends a span, or begins it.
-    fn grow(&mut self, phase: ToldPhase, begin: Moment, end: Moment) {
+    fn grow(&mut self, phase: ToldPhase, begin: LogTime, end: LogTime) {
         match self
             .request
             .spans
@@ -281,24 +296,24 @@ impl Transfer {
             .find(|span| span.phase == phase)
         {
             Some(span) => span.end = span.end.max(end),
-            None => self.request.span(phase, begin, end, Known::Seen),
+            None => self.request.span(phase, begin, end, TimeSource::Seen),
         }
     }
 
     /// The first line of a request or a response; other lines are ignored here.
-    fn head(&mut self, way: Way, text: &[u8]) {
+    fn head(&mut self, way: CurlLine, text: &[u8]) {
         let line = text.split(|byte| *byte == b'\r').next().unwrap_or_default();
         let mut words = line.split(|byte| *byte == b' ');
         let (first, second) = (words.next().unwrap_or_default(), words.next());
         match (way, second) {
-            (Way::SendHead, Some(path)) if self.request.method.is_empty() => {
+            (CurlLine::SendHead, Some(path)) if self.request.method.is_empty() => {
                 let is_method = !first.is_empty() && first.iter().all(u8::is_ascii_uppercase);
                 if is_method {
                     self.request.method = printable(first);
                     self.request.url = printable(path);
                 }
             }
-            (Way::ReceiveHead, Some(status)) if first.starts_with(b"HTTP/") => {
+            (CurlLine::ReceiveHead, Some(status)) if first.starts_with(b"HTTP/") => {
                 let status = std::str::from_utf8(status)
                     .ok()
                     .and_then(|s| s.parse().ok());
@@ -313,7 +328,7 @@ impl Transfer {
     }
 }
 
-impl PartialOrd for Step {
+impl PartialOrd for CurlStep {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some((*self as u8).cmp(&(*other as u8)))
     }
@@ -351,23 +366,23 @@ fn split_ids(line: &[u8]) -> (String, Option<String>, &[u8]) {
     split().unwrap_or_else(|| ("0".to_owned(), None, line))
 }
 
-fn kind(line: &[u8]) -> (Way, &[u8]) {
+fn kind(line: &[u8]) -> (CurlLine, &[u8]) {
     for (mark, way) in [
-        ("== Info: ", Way::Info),
-        ("* ", Way::Info),
-        ("=> Send header", Way::SendHead),
-        ("> ", Way::SendHead),
-        ("=> Send data", Way::Send),
-        ("<= Recv header", Way::ReceiveHead),
-        ("< ", Way::ReceiveHead),
-        ("<= Recv data", Way::Receive),
-        ("{ ", Way::Receive),
+        ("== Info: ", CurlLine::Info),
+        ("* ", CurlLine::Info),
+        ("=> Send header", CurlLine::SendHead),
+        ("> ", CurlLine::SendHead),
+        ("=> Send data", CurlLine::Send),
+        ("<= Recv header", CurlLine::ReceiveHead),
+        ("< ", CurlLine::ReceiveHead),
+        ("<= Recv data", CurlLine::Receive),
+        ("{ ", CurlLine::Receive),
     ] {
         if let Some(rest) = line.strip_prefix(mark.as_bytes()) {
             return (way, rest.trim_ascii_start());
         }
     }
-    (Way::Other, line)
+    (CurlLine::Other, line)
 }
 
 fn begins(text: &[u8], words: &str) -> bool {
@@ -395,99 +410,4 @@ fn number_behind(text: &[u8], words: &str) -> Option<String> {
         .take_while(|b| b.is_ascii_digit());
     let digits: String = digits.map(|byte| char::from(*byte)).collect();
     (!digits.is_empty()).then_some(digits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Output of curl 7.88, shortened.
-    const FOLLOWED: &str = "\
-23:59:59.900000 == Info:   Trying 127.0.0.1:18191...
-23:59:59.950000 == Info: Connected to 127.0.0.1 (127.0.0.1) port 18191 (#0)
-23:59:59.951000 => Send header, 80 bytes (0x50)
-0000: 47 45 54 20 2f 72 20 48 54 54 50 2f 31 2e 31 0d GET /r HTTP/1.1.
-0010: 0a 48 6f 73 74 3a 20 31 32 37 2e 30 2e 30 2e 31 .Host: 127.0.0.1
-00:00:00.011000 <= Recv header, 20 bytes (0x14)
-0000: 48 54 54 50 2f 31 2e 31 20 33 30 32 20 46 6f 75 HTTP/1.1 302 Fou
-00:00:00.012000 <= Recv data, 300 bytes (0x12c)
-00:00:00.013000 == Info: Connection #0 to host 127.0.0.1 left intact
-00:00:00.014000 == Info: Issue another request to this URL: 'http://127.0.0.1:18191/b'
-00:00:00.015000 == Info: Re-using existing connection #0 with host 127.0.0.1
-00:00:00.016000 => Send header, 80 bytes (0x50)
-0000: 47 45 54 20 2f 62 20 48 54 54 50 2f 31 2e 31 0d GET /b HTTP/1.1.
-00:00:00.066000 <= Recv header, 17 bytes (0x11)
-0000: 48 54 54 50 2f 31 2e 31 20 32 30 30 20 4f 4b 0d HTTP/1.1 200 OK.
-00:00:00.070000 <= Recv data, 300 bytes (0x12c)
-";
-
-    fn spans(request: &ToldRequest) -> Vec<(ToldPhase, u64)> {
-        let spans = request.spans.iter();
-        spans
-            .map(|span| (span.phase, (span.end - span.begin) / 1_000_000))
-            .collect()
-    }
-
-    #[test]
-    fn a_redirect_is_a_second_request_on_the_same_connection_over_midnight() {
-        let witness = read(FOLLOWED.as_bytes()).unwrap();
-        let [first, second] = witness.requests.as_slice() else {
-            panic!("{witness:?}");
-        };
-        assert_eq!(
-            (first.method.as_str(), first.url.as_str(), first.status),
-            ("GET", "/r", Some(302))
-        );
-        assert_eq!(
-            spans(first),
-            [
-                (ToldPhase::Name, 0),
-                (ToldPhase::Connect, 50),
-                (ToldPhase::Send, 0),
-                (ToldPhase::Wait, 60),
-                (ToldPhase::Body, 1),
-            ]
-        );
-        assert_eq!((second.url.as_str(), second.status), ("/b", Some(200)));
-        assert_eq!(
-            spans(second),
-            [
-                (ToldPhase::Send, 0),
-                (ToldPhase::Wait, 50),
-                (ToldPhase::Body, 4)
-            ]
-        );
-        assert_eq!((second.begin, second.end), (114_000_000, Some(170_000_000)));
-        assert_eq!((first.connection, second.connection), (Some(0), Some(0)));
-        assert_eq!(witness.connections[0].peer.as_deref(), Some("127.0.0.1"));
-    }
-
-    #[test]
-    fn transfers_are_told_apart_by_their_ids() {
-        let text = "\
-06:18:06.000000 [0-0] *   Trying 192.0.2.1:443...
-06:18:06.001000 [1-1] *   Trying 192.0.2.2:443...
-06:18:06.010000 [0-0] * Connected to a (192.0.2.1) port 443
-06:18:06.030000 [0-0] * SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384
-06:18:06.030500 [0-0] * using HTTP/2
-06:18:06.031000 [0-0] > GET /a HTTP/2
-06:18:06.041000 [1-1] * Failed to connect to b port 443 after 40 ms: Couldn't connect
-06:18:06.051000 [0-0] < HTTP/2 103
-06:18:06.061000 [0-0] < HTTP/2 200
-06:18:06.062000 [0-0] { [10 bytes data]
-";
-        let witness = read(text.as_bytes()).unwrap();
-        let [first, second] = witness.requests.as_slice() else {
-            panic!("{witness:?}");
-        };
-        assert_eq!(first.status, Some(200));
-        assert_eq!(first.protocol.as_deref(), Some("HTTP/2"));
-        assert_eq!(
-            spans(first)[1..3],
-            [(ToldPhase::Connect, 10), (ToldPhase::Handshake, 20)]
-        );
-        assert!(second.error.is_some());
-        assert_eq!(witness.connections.len(), 2);
-        assert_eq!(read(b"nothing\nof the kind\n"), None);
-    }
 }

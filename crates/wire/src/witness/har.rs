@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::items::{Items, parse};
-use super::{Known, MAX_KEPT, Moment, ToldConnection, ToldPhase, ToldRequest, Witness};
+use super::{LogTime, MAX_KEPT, TimeSource, ToldConnection, ToldPhase, ToldRequest, Witness};
 use super::{nanoseconds, number, text, whole};
 use crate::calendar::CivilDate;
 
@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     Some(witness)
 }
 
-fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldRequest {
+fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldRequest {
     let mut request = ToldRequest {
         id: witness.requests.len().to_string(),
         method: text(&entry["request"]["method"]).unwrap_or_default(),
@@ -65,7 +65,7 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: Moment) -> ToldReques
     let mut step = |request: &mut ToldRequest, phase, length: Option<u64>| {
         if let Some(length) = length {
             let end = at.saturating_add(length);
-            request.span(phase, at, end, Known::Told);
+            request.span(phase, at, end, TimeSource::Told);
             at = end;
         }
     };
@@ -220,7 +220,12 @@ mod tests {
         );
         assert_eq!(first.end, Some(190_500_000));
         assert_eq!(first.initiator.as_deref(), Some("https://a/x.js"));
-        assert!(first.spans.iter().all(|span| span.known == Known::Told));
+        assert!(
+            first
+                .spans
+                .iter()
+                .all(|span| span.known == TimeSource::Told)
+        );
         assert_eq!(
             (second.begin, second.status, second.spans.len()),
             (0, None, 3)

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use self::sources::{Source, Sources};
+use self::sources::{NetLogSource, Sources};
 use super::items::{Items, parse};
-use super::{Known, MAX_KEPT, ToldConnection, ToldPhase, ToldRequest, Witness};
+use super::{MAX_KEPT, TimeSource, ToldConnection, ToldPhase, ToldRequest, Witness};
 use super::{nanoseconds, number, text, whole};
 
 /// `None` if it is not a NetLog.
@@ -22,7 +22,9 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut events = 0_u64;
     for (name, value) in members.by_ref() {
         match name {
-            b"constants" => names = parse(value).and_then(|constants| Names::read(&constants)),
+            b"constants" => {
+                names = parse(value).and_then(|constants| NetLogConstants::read(&constants));
+            }
             // The constants come first, because nothing can be understood without them.
             b"events" => {
                 let names = names.as_ref()?;
@@ -53,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
 }
 
 /// The meaning of the numbers of a log, which differ from version to version.
-struct Names {
+struct NetLogConstants {
     events: HashMap<u64, String>,
     sources: HashMap<u64, String>,
     begin: u64,
@@ -62,7 +64,7 @@ struct Names {
     tick_offset: Option<f64>,
 }
 
-impl Names {
+impl NetLogConstants {
     fn read(constants: &Value) -> Option<Self> {
         let names = |key: &str| -> Option<HashMap<u64, String>> {
             let numbers = constants[key].as_object()?.iter();
@@ -130,7 +132,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
         for (name, phase) in OF_REQUEST {
             // Reading a body begins and ends with each piece.
             if let Some((begin, end)) = source.span(name) {
-                request.span(phase, begin, end, Known::Seen);
+                request.span(phase, begin, end, TimeSource::Seen);
             }
         }
         let helpers = sources.helpers(id);
@@ -156,7 +158,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
                 if let Some((begin, end)) =
                     source.span(name).filter(|(_, end)| *end > request.begin)
                 {
-                    request.span(phase, begin.max(request.begin), end, Known::Seen);
+                    request.span(phase, begin.max(request.begin), end, TimeSource::Seen);
                 }
             }
         }
@@ -175,7 +177,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
 }
 
 /// While a request waits for a stream, the time in which nothing works for it is the queue.
-fn queue(request: &mut ToldRequest, source: &Source) {
+fn queue(request: &mut ToldRequest, source: &NetLogSource) {
     let Some((begin, end)) = source.span("HTTP_STREAM_REQUEST") else {
         return;
     };
@@ -184,23 +186,23 @@ fn queue(request: &mut ToldRequest, source: &Source) {
     let mut at = begin;
     for span in spans {
         if span.begin > at && at < end {
-            request.span(ToldPhase::Queue, at, span.begin.min(end), Known::Seen);
+            request.span(ToldPhase::Queue, at, span.begin.min(end), TimeSource::Seen);
         }
         at = at.max(span.end);
     }
     if at < end {
-        request.span(ToldPhase::Queue, at, end, Known::Seen);
+        request.span(ToldPhase::Queue, at, end, TimeSource::Seen);
     }
 }
 
-fn is_connection(source: &Source) -> bool {
+fn is_connection(source: &NetLogSource) -> bool {
     matches!(
         source.kind.as_str(),
         "SOCKET" | "HTTP2_SESSION" | "QUIC_SESSION"
     )
 }
 
-fn connection(id: u64, source: &Source) -> ToldConnection {
+fn connection(id: u64, source: &NetLogSource) -> ToldConnection {
     let mut connection = ToldConnection {
         id: id.to_string(),
         peer: source.text("remote_address").map(str::to_owned),
@@ -212,7 +214,7 @@ fn connection(id: u64, source: &Source) -> ToldConnection {
                 phase,
                 begin,
                 end,
-                known: Known::Seen,
+                known: TimeSource::Seen,
             });
         }
     }

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use super::{Moment, ToldPhase, ToldRequest, Witness};
+use super::{LogTime, ToldPhase, ToldRequest, Witness};
 
 /// The most requests of one load; a page has a few hundred.
 const MAX_REQUESTS: usize = 20_000;
@@ -30,26 +30,26 @@ pub enum Reason {
 
 /// A part of the critical path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct CriticalStep {
     /// The index of the request.
     pub request: usize,
     /// What the time was spent on; `None` if no span of the log covers it.
     pub phase: Option<ToldPhase>,
-    pub begin: Moment,
-    pub end: Moment,
+    pub begin: LogTime,
+    pub end: LogTime,
     /// In the queue: the request whose connection, or whose turn, it got.
     pub holder: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Page {
+pub struct PageLoad {
     /// For each request, the one that it followed, and why.
     pub parents: Vec<Option<(usize, Reason)>>,
     /// From the first moment to the last.
-    pub critical: Vec<Step>,
+    pub critical: Vec<CriticalStep>,
 }
 
-impl Page {
+impl PageLoad {
     /// `None` if no request has an end.
     pub fn of(witness: &Witness) -> Option<Self> {
         let requests = witness
@@ -95,7 +95,7 @@ impl Page {
     /// Round trips on the path: each connection and handshake costs one, each wait for an answer
     /// one. `handshake` is the cost of a handshake: 1 for TLS 1.3, 2 for 1.2.
     pub fn round_trips(&self, handshake: u32) -> u32 {
-        let cost = |step: &Step| match step.phase {
+        let cost = |step: &CriticalStep| match step.phase {
             Some(ToldPhase::Connect | ToldPhase::Wait) => 1,
             Some(ToldPhase::Handshake) => handshake,
             _ => 0,
@@ -105,7 +105,7 @@ impl Page {
 
     /// How long the load would have taken if these steps took no time: at least as long as any
     /// other chain, because the steps outside the path stay.
-    pub fn without(&self, witness: &Witness, removed: impl Fn(&Step) -> bool) -> u64 {
+    pub fn without(&self, witness: &Witness, removed: impl Fn(&CriticalStep) -> bool) -> u64 {
         let requests = witness
             .requests
             .get(..MAX_REQUESTS)
@@ -152,7 +152,7 @@ impl Page {
     }
 }
 
-impl Page {
+impl PageLoad {
     /// The start of the chain of a request.
     fn root(&self, mut index: usize) -> usize {
         while let Some((parent, _)) = self.parents.get(index).copied().flatten() {
@@ -162,20 +162,20 @@ impl Page {
     }
 }
 
-fn length(step: &Step) -> u64 {
+fn length(step: &CriticalStep) -> u64 {
     step.end.saturating_sub(step.begin)
 }
 
 /// The request that each one followed, and why.
 fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
     // The requests that have an end, ordered by it: all, and those of each server.
-    let mut ended: Vec<(Moment, usize)> = requests
+    let mut ended: Vec<(LogTime, usize)> = requests
         .iter()
         .enumerate()
         .filter_map(|(index, request)| Some((request.end?, index)))
         .collect();
     ended.sort_unstable();
-    let mut by_server: HashMap<&str, Vec<(Moment, usize)>> = HashMap::new();
+    let mut by_server: HashMap<&str, Vec<(LogTime, usize)>> = HashMap::new();
     for (end, index) in &ended {
         let of_server = requests.get(*index).map(|request| server(&request.url));
         by_server
@@ -183,7 +183,7 @@ fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
             .or_default()
             .push((*end, *index));
     }
-    let last_before = |ended: &[(Moment, usize)], begin: Moment| {
+    let last_before = |ended: &[(LogTime, usize)], begin: LogTime| {
         let behind = ended.partition_point(|(end, _)| *end <= begin);
         let (end, last) = *ended.get(behind.checked_sub(1)?)?;
         let begins_before = requests.get(last).is_some_and(|last| last.begin < begin);
@@ -233,7 +233,12 @@ fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
 }
 
 /// The parts of a request up to `until`, or to its end.
-fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mut Vec<Step>) {
+fn steps(
+    requests: &[ToldRequest],
+    index: usize,
+    until: Option<LogTime>,
+    out: &mut Vec<CriticalStep>,
+) {
     let Some(request) = requests.get(index) else {
         return;
     };
@@ -247,7 +252,7 @@ fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mu
             continue;
         }
         if begin > at {
-            out.push(Step {
+            out.push(CriticalStep {
                 request: index,
                 phase: None,
                 begin: at,
@@ -255,7 +260,7 @@ fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mu
                 holder: None,
             });
         }
-        out.push(Step {
+        out.push(CriticalStep {
             request: index,
             phase: Some(span.phase),
             begin,
@@ -265,7 +270,7 @@ fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mu
         at = end;
     }
     if at < until {
-        out.push(Step {
+        out.push(CriticalStep {
             request: index,
             phase: None,
             begin: at,
@@ -277,7 +282,7 @@ fn steps(requests: &[ToldRequest], index: usize, until: Option<Moment>, out: &mu
 
 /// The request that held what this one got when its wait ended: the previous one on its connection,
 /// or else the last one of its server that had ended by then.
-fn holder(requests: &[ToldRequest], index: usize, end: Moment) -> Option<usize> {
+fn holder(requests: &[ToldRequest], index: usize, end: LogTime) -> Option<usize> {
     let request = requests.get(index)?;
     let mut best = None;
     for (other, candidate) in requests.iter().enumerate() {
@@ -291,7 +296,7 @@ fn holder(requests: &[ToldRequest], index: usize, end: Moment) -> Option<usize> 
         let key = (same, ended);
         if other != index
             && (same || server(&candidate.url) == server(&request.url))
-            && best.is_none_or(|(known, _): ((bool, Moment), usize)| known < key)
+            && best.is_none_or(|(known, _): ((bool, LogTime), usize)| known < key)
         {
             best = Some((key, other));
         }
@@ -308,7 +313,7 @@ fn server(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Known;
+    use super::super::TimeSource;
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -322,7 +327,7 @@ mod tests {
         };
         let mut at = begin;
         for (phase, length) in spans {
-            request.span(*phase, at * MS, (at + length) * MS, Known::Told);
+            request.span(*phase, at * MS, (at + length) * MS, TimeSource::Told);
             at += length;
         }
         request.end = Some(at * MS);
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn the_critical_path_covers_the_load_and_names_who_held_the_connection() {
         let witness = load();
-        let page = Page::of(&witness).unwrap();
+        let page = PageLoad::of(&witness).unwrap();
         assert_eq!(
             page.parents,
             [
@@ -396,7 +401,7 @@ mod tests {
     #[test]
     fn what_if_keeps_what_was_beside_the_path() {
         let witness = load();
-        let page = Page::of(&witness).unwrap();
+        let page = PageLoad::of(&witness).unwrap();
         let without = |phase| page.without(&witness, |step| step.phase == Some(phase)) / MS;
         assert_eq!(page.without(&witness, |_| false), page.length());
         // Without the queue, the style is the last to end.
@@ -412,7 +417,7 @@ mod tests {
         let mut own = request("https://update.example/", 0, &[(ToldPhase::Wait, 300)]);
         own.begin = MS;
         witness.requests.push(own);
-        let page = Page::of(&witness).unwrap();
+        let page = PageLoad::of(&witness).unwrap();
         assert_eq!((page.length(), page.parents[4]), (410 * MS, None));
         assert_eq!(page.without(&witness, |_| true), 0);
     }
@@ -431,24 +436,24 @@ mod tests {
         };
         witness.requests[3].initiator = Some("https://a".to_owned());
         let after = |request| Some((request, Reason::After));
-        let page = Page::of(&witness).unwrap();
+        let page = PageLoad::of(&witness).unwrap();
         assert_eq!(page.parents, [None, after(0), after(0), after(0)]);
         // On other servers, only requests that ended shortly before.
         witness.requests.remove(0);
         witness.requests[2].initiator = None;
-        let page = Page::of(&witness).unwrap();
+        let page = PageLoad::of(&witness).unwrap();
         assert_eq!(page.parents, [None, after(0), after(0)]);
         witness.requests[2].begin += 100 * MS;
-        assert_eq!(Page::of(&witness).unwrap().parents[2], None);
+        assert_eq!(PageLoad::of(&witness).unwrap().parents[2], None);
     }
 
     #[test]
     fn nothing_is_no_page() {
-        assert_eq!(Page::of(&Witness::default()), None);
+        assert_eq!(PageLoad::of(&Witness::default()), None);
         let alone = Witness {
             requests: vec![request("u", 5, &[])],
             ..Witness::default()
         };
-        assert_eq!(Page::of(&alone).unwrap().length(), 0);
+        assert_eq!(PageLoad::of(&alone).unwrap().length(), 0);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use self::events::read_event;
 use super::har::time;
 use super::items::{Items, parse};
-use super::{MAX_KEPT, Moment, ToldConnection, Witness, nanoseconds, number, text};
+use super::{LogTime, MAX_KEPT, ToldConnection, Witness, nanoseconds, number, text};
 
 /// The character before each record of JSON-SEQ. RFC 7464 §2.2.
 const RECORD: u8 = 0x1e;
@@ -42,7 +42,7 @@ fn read_sequence(bytes: &[u8], witness: &mut Witness) -> Option<()> {
     let head = parse(records.next()?)?;
     let trace = head.get("trace").unwrap_or(&head);
     trace.as_object()?;
-    let mut reader = Reader::new(trace, witness);
+    let mut reader = QlogTrace::new(trace, witness);
     for record in records {
         match parse(record) {
             Some(event) => reader.take(&event, witness),
@@ -68,7 +68,7 @@ fn read_trace(trace: &[u8], witness: &mut Witness) -> Option<()> {
     }
     witness.is_cut |= !members.is_whole;
     let mut events = Items::of_array(events?)?;
-    let mut reader = Reader::new(&Value::Object(head), witness);
+    let mut reader = QlogTrace::new(&Value::Object(head), witness);
     for (_, event) in events.by_ref() {
         match parse(event) {
             Some(event) => reader.take(&event, witness),
@@ -79,8 +79,8 @@ fn read_trace(trace: &[u8], witness: &mut Witness) -> Option<()> {
 }
 
 /// A trace: a connection, or several that events refer to.
-struct Reader {
-    clock: Clock,
+struct QlogTrace {
+    clock: QlogClock,
     /// The columns of an event, in early drafts.
     columns: Vec<String>,
     /// The index of the connection for events that name none.
@@ -88,16 +88,16 @@ struct Reader {
 }
 
 /// How to interpret the times of a trace.
-struct Clock {
+struct QlogClock {
     /// The length of a tick, in milliseconds.
     unit: f64,
-    format: Format,
+    format: QlogFormat,
     /// The first or the previous time, in milliseconds.
     from: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum QlogFormat {
     /// Since the trace began.
     Relative,
     /// Since the previous event.
@@ -106,7 +106,7 @@ enum Format {
     Absolute,
 }
 
-impl Reader {
+impl QlogTrace {
     fn new(trace: &Value, witness: &mut Witness) -> Self {
         let common = &trace["common_fields"];
         let columns = trace["event_fields"].as_array().map(|columns| {
@@ -115,15 +115,15 @@ impl Reader {
         });
         let columns = columns.unwrap_or_default();
         let format = match common["time_format"].as_str() {
-            Some("delta" | "relative_to_previous_event") => Format::Delta,
-            Some("absolute") => Format::Absolute,
-            None if columns.iter().any(|name| name == "delta_time") => Format::Delta,
+            Some("delta" | "relative_to_previous_event") => QlogFormat::Delta,
+            Some("absolute") => QlogFormat::Absolute,
+            None if columns.iter().any(|name| name == "delta_time") => QlogFormat::Delta,
             None if common["reference_time"].is_null()
                 && !columns.iter().any(|name| name == "relative_time") =>
             {
-                Format::Absolute
+                QlogFormat::Absolute
             }
-            _ => Format::Relative,
+            _ => QlogFormat::Relative,
         };
         let unit = match trace["configuration"]["time_units"].as_str() {
             Some("us") => 1e-3,
@@ -139,7 +139,7 @@ impl Reader {
             Value::String(text) => time(text),
             other => number(other).and_then(|number| nanoseconds(number * unit)),
         });
-        if format != Format::Absolute {
+        if format != QlogFormat::Absolute {
             witness.started = witness.started.or(started.filter(|started| *started > 0));
         }
         let ids = [
@@ -154,7 +154,7 @@ impl Reader {
             ..ToldConnection::default()
         });
         Self {
-            clock: Clock {
+            clock: QlogClock {
                 unit,
                 format,
                 from: None,
@@ -220,18 +220,18 @@ impl Reader {
     }
 }
 
-impl Clock {
+impl QlogClock {
     /// Milliseconds are fractions in most logs.
-    fn moment(&mut self, time: f64, witness: &mut Witness) -> Moment {
+    fn moment(&mut self, time: f64, witness: &mut Witness) -> LogTime {
         let time = time * self.unit;
         let since = match self.format {
-            Format::Relative => time,
-            Format::Delta => {
+            QlogFormat::Relative => time,
+            QlogFormat::Delta => {
                 let last = self.from.unwrap_or(0.0) + time;
                 self.from = Some(last);
                 last
             }
-            Format::Absolute => {
+            QlogFormat::Absolute => {
                 if self.from.is_none() {
                     witness.started = witness.started.or(nanoseconds(time));
                 }

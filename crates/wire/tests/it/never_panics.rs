@@ -19,7 +19,7 @@ use roundtrip_wire::tls::{
     Alert, ClientHello, Handshakes, Records, ServerHello, clear_handshake,
     server_key_exchange_group,
 };
-use roundtrip_wire::witness::page::Page;
+use roundtrip_wire::witness::page::PageLoad;
 use roundtrip_wire::witness::{curl_trace, har, netlog, qlog};
 use roundtrip_wire::x509::Certificate;
 use roundtrip_wire::{alt_svc, server_timing};
@@ -123,7 +123,7 @@ fn logs(bytes: &[u8]) {
         curl_trace::read(bytes),
     ];
     for log in logs.into_iter().flatten() {
-        if let Some(page) = Page::of(&log) {
+        if let Some(page) = PageLoad::of(&log) {
             let _ = page.without(&log, |step| step.phase.is_none());
         }
     }

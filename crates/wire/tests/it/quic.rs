@@ -3,8 +3,8 @@
 
 use roundtrip_wire::Error;
 use roundtrip_wire::quic::{
-    ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, LongPacket, Opened, Packet,
-    Packets, Retry, Side, Version, retry_is_authentic,
+    ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, LongPacket, OpenedInitial,
+    Packet, Packets, Retry, Side, Version, retry_is_authentic,
 };
 use roundtrip_wire::tls::{ClientHello, Group, HandshakeKind, Handshakes, ServerHello};
 
@@ -42,12 +42,12 @@ fn long(datagram: &[u8]) -> LongPacket<'_> {
     }
 }
 
-fn open(datagram: &[u8], version: Version, side: Side) -> Opened {
+fn open(datagram: &[u8], version: Version, side: Side) -> OpenedInitial {
     let keys = InitialKeys::derive(version, &destination()).unwrap();
     keys.open(side, &long(datagram), None).unwrap()
 }
 
-fn stream(opened: &Opened) -> CryptoStream {
+fn stream(opened: &OpenedInitial) -> CryptoStream {
     let mut stream = CryptoStream::default();
     stream.push_payload(&opened.payload).unwrap();
     stream

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: Limits = Limits {
+const LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 4 << 10,
     trailers: 64,
@@ -124,7 +124,7 @@ fn who_is_tolerant_takes_lines_as_they_come() {
 
 #[test]
 fn no_more_digits_than_fit() {
-    let limits = Limits {
+    let limits = ChunkedLimits {
         size_digits: u8::MAX,
         ..LIMITS
     };

@@ -8,8 +8,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::head::number;
-use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts, Source};
-use crate::http1::{Chunked, Limits, Strictness, end_of_head, request, response};
+use super::{HttpEvent, HttpFact, PushRange, RequestFacts, ResponseFacts};
+use crate::http1::{Chunked, ChunkedLimits, Strictness, end_of_head, request, response};
 use crate::quic::Side;
 
 /// In bytes.
@@ -17,7 +17,7 @@ const MAX_HEAD: usize = 256 << 10;
 const MAX_FIELDS: usize = 512;
 /// The most requests without an answer; pipelines of clients have a few.
 const MAX_WAITING: usize = 1024;
-const CHUNKS: Limits = Limits {
+const CHUNKS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,
     line: 16 << 10,
     trailers: 512,
@@ -27,16 +27,16 @@ const CHUNKS: Limits = Limits {
 /// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http1Reader {
-    client: Half,
-    server: Half,
+    client: Http1Half,
+    server: Http1Half,
     /// Requests without an answer.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<AwaitedResponse>,
     requests: u64,
 }
 
 #[derive(Default)]
-struct Half {
-    state: State,
+struct Http1Half {
+    state: Http1State,
     /// The beginning of a head.
     held: Vec<u8>,
     /// Where the head began.
@@ -46,7 +46,7 @@ struct Half {
 }
 
 #[derive(Debug, Clone, Default)]
-enum State {
+enum Http1State {
     #[default]
     Head,
     Length(u64),
@@ -60,7 +60,7 @@ enum State {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct AwaitedResponse {
     stream: u64,
     is_head: bool,
     is_connect: bool,
@@ -79,7 +79,7 @@ impl Http1Reader {
         at: Range<u64>,
         mut each: impl FnMut(HttpEvent),
     ) {
-        let source = Source::new(bytes, at);
+        let source = PushRange::new(bytes, at);
         let mut place = 0;
         while let Some(rest) = bytes.get(place..).filter(|rest| !rest.is_empty()) {
             match self.step(side, rest, place, &source, &mut each) {
@@ -101,19 +101,22 @@ impl Http1Reader {
         let stream = half.stream;
         let mut event = |what| each(HttpEvent::new(side, stream, at.clone(), what));
         let is_whole = match &mut half.state {
-            State::Length(left) if length < *left => {
+            Http1State::Length(left) if length < *left => {
                 *left -= length;
                 true
             }
-            State::Length(left) if length == *left => {
-                half.state = State::Head;
+            Http1State::Length(left) if length == *left => {
+                half.state = Http1State::Head;
                 event(HttpFact::End);
                 self.answered(side);
                 return;
             }
-            State::Chunked(chunked) => chunked.skip_data(length),
-            State::UntilClose | State::Switched | State::MaySwitch | State::Lost => true,
-            State::Head | State::Length(_) => false,
+            Http1State::Chunked(chunked) => chunked.skip_data(length),
+            Http1State::UntilClose
+            | Http1State::Switched
+            | Http1State::MaySwitch
+            | Http1State::Lost => true,
+            Http1State::Head | Http1State::Length(_) => false,
         };
         if !is_whole {
             half.lose();
@@ -124,14 +127,14 @@ impl Http1Reader {
     /// The side sends nothing more.
     pub fn close(&mut self, side: Side, at: u64, mut each: impl FnMut(HttpEvent)) {
         let half = self.half(side);
-        if matches!(half.state, State::UntilClose) {
-            half.state = State::Head;
+        if matches!(half.state, Http1State::UntilClose) {
+            half.state = Http1State::Head;
             each(HttpEvent::new(side, half.stream, at..at, HttpFact::End));
             self.answered(side);
         }
     }
 
-    fn half(&mut self, side: Side) -> &mut Half {
+    fn half(&mut self, side: Side) -> &mut Http1Half {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -144,7 +147,7 @@ impl Http1Reader {
         side: Side,
         rest: &[u8],
         place: usize,
-        source: &Source,
+        source: &PushRange,
         each: &mut dyn FnMut(HttpEvent),
     ) -> usize {
         let half = self.half(side);
@@ -164,18 +167,18 @@ impl Http1Reader {
             }
         };
         match &mut half.state {
-            State::Length(left) => {
+            Http1State::Length(left) => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
                 *left -= taken as u64;
                 let is_over = *left == 0;
                 body(taken, taken as u64, is_over);
                 if is_over {
-                    half.state = State::Head;
+                    half.state = Http1State::Head;
                     self.answered(side);
                 }
                 taken
             }
-            State::Chunked(chunked) => {
+            Http1State::Chunked(chunked) => {
                 let mut length = 0;
                 let take = |data: &[u8]| {
                     length += data.len() as u64;
@@ -190,25 +193,25 @@ impl Http1Reader {
                 let is_over = chunked.is_done();
                 body(taken, length, is_over);
                 if is_over {
-                    half.state = State::Head;
+                    half.state = Http1State::Head;
                     self.answered(side);
                 }
                 taken
             }
-            State::UntilClose => {
+            Http1State::UntilClose => {
                 body(rest.len(), rest.len() as u64, false);
                 rest.len()
             }
-            State::Lost if place == 0 && begins_message(side, rest) => {
-                half.state = State::Head;
+            Http1State::Lost if place == 0 && begins_message(side, rest) => {
+                half.state = Http1State::Head;
                 if side == Side::Server && self.waiting.len() > 1 {
                     // Nobody knows whose answer it is; most likely there is no pipelining.
                     self.waiting.drain(..self.waiting.len() - 1);
                 }
                 self.read_head(side, rest, place, source, each)
             }
-            State::Lost | State::Switched | State::MaySwitch => rest.len(),
-            State::Head => self.read_head(side, rest, place, source, each),
+            Http1State::Lost | Http1State::Switched | Http1State::MaySwitch => rest.len(),
+            Http1State::Head => self.read_head(side, rest, place, source, each),
         }
     }
 
@@ -217,7 +220,7 @@ impl Http1Reader {
         side: Side,
         rest: &[u8],
         place: usize,
-        source: &Source,
+        source: &PushRange,
         each: &mut dyn FnMut(HttpEvent),
     ) -> usize {
         let half = self.half(side);
@@ -273,7 +276,7 @@ impl Http1Reader {
         let stream = self.requests;
         self.requests += 1;
         let is_connect = read.method == "CONNECT";
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(AwaitedResponse {
             stream,
             is_head: read.method == "HEAD",
             is_connect,
@@ -283,14 +286,14 @@ impl Http1Reader {
         }
         let upgrades = is_connect || has(lines.clone(), b"upgrade");
         let state = match framing(lines) {
-            Framing::Chunked => {
-                State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
+            MessageLength::Chunked => {
+                Http1State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
             }
-            Framing::Length(length) if length > 0 => State::Length(length),
-            _ if upgrades => State::MaySwitch,
-            _ => State::Head,
+            MessageLength::Length(length) if length > 0 => Http1State::Length(length),
+            _ if upgrades => Http1State::MaySwitch,
+            _ => Http1State::Head,
         };
-        let is_over = matches!(state, State::Head | State::MaySwitch);
+        let is_over = matches!(state, Http1State::Head | Http1State::MaySwitch);
         (self.client.stream, self.client.state) = (stream, state);
         let end = at.end;
         each(HttpEvent::new(
@@ -320,7 +323,7 @@ impl Http1Reader {
         let read = response(head, &mut room, Strictness::AsCurl).ok()??;
         let lines = read.fields.iter().map(|f| (f.name.as_bytes(), f.value));
         // Without a request, it answers one that was not seen.
-        let asked = self.waiting.front().copied().unwrap_or(Waiting {
+        let asked = self.waiting.front().copied().unwrap_or(AwaitedResponse {
             stream: self.requests,
             is_head: false,
             is_connect: false,
@@ -342,23 +345,23 @@ impl Http1Reader {
         let is_tunnel = asked.is_connect && (200..300).contains(&read.status);
         if is_tunnel || read.status == 101 {
             say(end..end, HttpFact::Switched);
-            (self.client.state, self.server.state) = (State::Switched, State::Switched);
+            (self.client.state, self.server.state) = (Http1State::Switched, Http1State::Switched);
             return Some(());
         }
-        if matches!(self.client.state, State::MaySwitch) {
-            self.client.state = State::Head;
+        if matches!(self.client.state, Http1State::MaySwitch) {
+            self.client.state = Http1State::Head;
         }
         let is_empty = asked.is_head || matches!(read.status, 204 | 304);
         self.server.state = match framing(lines) {
-            _ if is_empty => State::Head,
-            Framing::Chunked => {
-                State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
+            _ if is_empty => Http1State::Head,
+            MessageLength::Chunked => {
+                Http1State::Chunked(Box::new(Chunked::new(Strictness::Tolerant, CHUNKS)))
             }
-            Framing::Length(0) => State::Head,
-            Framing::Length(length) => State::Length(length),
-            Framing::Unknown => State::UntilClose,
+            MessageLength::Length(0) => Http1State::Head,
+            MessageLength::Length(length) => Http1State::Length(length),
+            MessageLength::Unknown => Http1State::UntilClose,
         };
-        if matches!(self.server.state, State::Head) {
+        if matches!(self.server.state, Http1State::Head) {
             say(end..end, HttpFact::End);
             self.answered(Side::Server);
         }
@@ -372,22 +375,22 @@ impl Http1Reader {
     }
 }
 
-impl Half {
+impl Http1Half {
     fn lose(&mut self) {
-        self.state = State::Lost;
+        self.state = Http1State::Lost;
         self.held.clear();
     }
 }
 
-enum Framing {
+enum MessageLength {
     Chunked,
     Length(u64),
     Unknown,
 }
 
 /// RFC 9112 §6.3.
-fn framing<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Framing {
-    let mut framing = Framing::Unknown;
+fn framing<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> MessageLength {
+    let mut framing = MessageLength::Unknown;
     for (name, value) in lines {
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
             let last = value
@@ -395,12 +398,12 @@ fn framing<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Framing {
                 .next()
                 .unwrap_or_default();
             if last.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                return Framing::Chunked;
+                return MessageLength::Chunked;
             }
         } else if name.eq_ignore_ascii_case(b"content-length")
             && let Some(length) = number(value)
         {
-            framing = Framing::Length(length);
+            framing = MessageLength::Length(length);
         }
     }
     framing

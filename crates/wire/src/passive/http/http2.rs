@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use self::windows::Windows;
-use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts, Source};
+use super::{HttpEvent, HttpFact, PushRange, RequestFacts, ResponseFacts};
 use crate::hpack::Decoder;
 use crate::quic::Side;
 
@@ -44,31 +44,31 @@ const PRIORITY: u8 = 0x20;
 /// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http2Reader {
-    client: Half,
-    server: Half,
-    streams: BTreeMap<u64, Answered>,
+    client: Http2Half,
+    server: Http2Half,
+    streams: BTreeMap<u64, StreamProgress>,
     windows: Windows,
 }
 
 /// Whether the stream has had its response: later fields are trailers.
 #[derive(Debug, Clone, Copy, Default)]
-struct Answered {
+struct StreamProgress {
     request: bool,
     response: bool,
 }
 
 #[derive(Default)]
-struct Half {
-    state: State,
+struct Http2Half {
+    state: Http2State,
     held: Vec<u8>,
     /// Where the current frame began.
     began: u64,
-    block: Option<Block>,
+    block: Option<HeaderBlock>,
     decoder: Decoder,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum State {
+enum Http2State {
     /// The client begins with the preface, or this is not the beginning.
     #[default]
     Start,
@@ -84,7 +84,7 @@ enum State {
 
 /// An incomplete header block.
 #[derive(Debug)]
-struct Block {
+struct HeaderBlock {
     stream: u64,
     ends: bool,
     began: u64,
@@ -147,10 +147,10 @@ impl Http2Reader {
         at: Range<u64>,
         mut each: impl FnMut(HttpEvent),
     ) {
-        let source = Source::new(bytes, at);
+        let source = PushRange::new(bytes, at);
         let mut place = 0;
-        if matches!(self.half(side).state, State::Lost) && begins_frames(bytes) {
-            self.half(side).state = State::Frame;
+        if matches!(self.half(side).state, Http2State::Lost) && begins_frames(bytes) {
+            self.half(side).state = Http2State::Frame;
         }
         while let Some(rest) = bytes.get(place..).filter(|rest| !rest.is_empty()) {
             place += self.step(side, rest, place, &source, &mut each);
@@ -166,13 +166,13 @@ impl Http2Reader {
         mut each: impl FnMut(HttpEvent),
     ) {
         let half = self.half(side);
-        if let State::Data { stream, left, ends } = &mut half.state
+        if let Http2State::Data { stream, left, ends } = &mut half.state
             && length <= *left as u64
         {
             *left -= length as usize;
             if *left == 0 {
                 let (stream, ends) = (*stream, *ends);
-                half.state = State::Frame;
+                half.state = Http2State::Frame;
                 if ends {
                     each(HttpEvent::new(side, stream, at, HttpFact::End));
                 }
@@ -182,7 +182,7 @@ impl Http2Reader {
         self.lose(side, at, &mut each);
     }
 
-    fn half(&mut self, side: Side) -> &mut Half {
+    fn half(&mut self, side: Side) -> &mut Http2Half {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -192,10 +192,10 @@ impl Http2Reader {
     fn lose(&mut self, side: Side, at: Range<u64>, each: &mut dyn FnMut(HttpEvent)) {
         self.windows.forget();
         let half = self.half(side);
-        if matches!(half.state, State::Lost) {
+        if matches!(half.state, Http2State::Lost) {
             return;
         }
-        half.state = State::Lost;
+        half.state = Http2State::Lost;
         half.held.clear();
         half.block = None;
         half.decoder.forget();
@@ -208,19 +208,19 @@ impl Http2Reader {
         side: Side,
         rest: &[u8],
         place: usize,
-        source: &Source,
+        source: &PushRange,
         each: &mut dyn FnMut(HttpEvent),
     ) -> usize {
         let half = self.half(side);
         match half.state {
-            State::Lost => rest.len(),
-            State::Data { stream, left, ends } => {
+            Http2State::Lost => rest.len(),
+            Http2State::Data { stream, left, ends } => {
                 let taken = left.min(rest.len());
                 let left = left - taken;
                 half.state = if left == 0 {
-                    State::Frame
+                    Http2State::Frame
                 } else {
-                    State::Data { stream, left, ends }
+                    Http2State::Data { stream, left, ends }
                 };
                 let at = source.start(place)..source.end(place + taken);
                 let end = at.end;
@@ -235,7 +235,7 @@ impl Http2Reader {
                 }
                 taken
             }
-            State::Start | State::Frame => {
+            Http2State::Start | Http2State::Frame => {
                 if half.held.is_empty() {
                     half.began = source.start(place);
                 }
@@ -259,8 +259,8 @@ impl Http2Reader {
     fn advance(&mut self, side: Side, end: u64, each: &mut dyn FnMut(HttpEvent)) {
         let half = self.half(side);
         let at = half.began..end;
-        if matches!(half.state, State::Start) {
-            half.state = State::Frame;
+        if matches!(half.state, Http2State::Start) {
+            half.state = Http2State::Frame;
             let first = FrameHead::read(&half.held);
             let begins = match side {
                 Side::Client => Self::recognises(&half.held),
@@ -318,9 +318,9 @@ impl Http2Reader {
                 let left = head.length - content.len();
                 let ends = head.flags & END_STREAM != 0;
                 self.half(side).state = if left > 0 {
-                    State::Data { stream, left, ends }
+                    Http2State::Data { stream, left, ends }
                 } else {
-                    State::Frame
+                    Http2State::Frame
                 };
                 if left == 0 && ends {
                     say(stream, HttpFact::End);
@@ -345,7 +345,7 @@ impl Http2Reader {
                 } else {
                     stream
                 };
-                let block = Block {
+                let block = HeaderBlock {
                     stream,
                     ends: head.kind == HEADERS && head.flags & END_STREAM != 0,
                     began: at.start,
@@ -444,10 +444,10 @@ impl Http2Reader {
     }
 }
 
-impl Half {
+impl Http2Half {
     /// How many bytes must be held before anything can be reported.
     fn wanted(&self, side: Side) -> usize {
-        if matches!(self.state, State::Start) && side == Side::Client {
+        if matches!(self.state, Http2State::Start) && side == Side::Client {
             return PREFACE.len();
         }
         let Some(head) = FrameHead::read(&self.held) else {

@@ -9,7 +9,7 @@ mod stream;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use self::stream::{Half, Read};
+use self::stream::{Http3Half, Http3Item};
 use super::streams::{Assembly, Ordered};
 use super::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
 use crate::qpack::{Line, QpackTable, SectionProblem};
@@ -23,23 +23,23 @@ const MAX_WAITING: usize = 1024;
 /// A connection, seen from outside.
 #[derive(Default)]
 pub struct Http3Reader {
-    streams: BTreeMap<u64, Stream>,
+    streams: BTreeMap<u64, Http3Stream>,
     client: SideState,
     server: SideState,
 }
 
 #[derive(Default)]
-struct Stream {
-    client: Direction,
-    server: Direction,
+struct Http3Stream {
+    client: StreamDirection,
+    server: StreamDirection,
     request: bool,
     response: bool,
 }
 
 #[derive(Default)]
-struct Direction {
+struct StreamDirection {
     assembly: Assembly,
-    half: Half,
+    half: Http3Half,
     ended: bool,
 }
 
@@ -50,10 +50,10 @@ struct SideState {
     table: QpackTable,
     /// The capacity that its settings allow the peer's encoder.
     max_capacity: Option<u64>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<BlockedSection>,
 }
 
-struct Waiting {
+struct BlockedSection {
     stream: u64,
     section: Vec<u8>,
     at: Range<u64>,
@@ -116,7 +116,7 @@ impl Http3Reader {
         let direction = stream.direction(side);
         let is_unidirectional = id & 2 != 0;
         let mut all = Vec::new();
-        let Direction { assembly, half, .. } = direction;
+        let StreamDirection { assembly, half, .. } = direction;
         assembly.push(offset, data, fin, place, &mut |ordered| match ordered {
             Ordered::Bytes(bytes, at) => {
                 half.push(is_unidirectional, bytes, at, &mut |read| all.push(read));
@@ -141,8 +141,8 @@ impl Http3Reader {
                 && stream.server.ended
             {
                 // Anything that still comes is a repetition.
-                stream.client.half = Half::default();
-                stream.server.half = Half::default();
+                stream.client.half = Http3Half::default();
+                stream.server.half = Http3Half::default();
             }
         }
     }
@@ -154,27 +154,27 @@ impl Http3Reader {
         }
     }
 
-    fn take(&mut self, side: Side, id: u64, read: Read, each: &mut dyn FnMut(HttpEvent)) {
+    fn take(&mut self, side: Side, id: u64, read: Http3Item, each: &mut dyn FnMut(HttpEvent)) {
         match read {
-            Read::Section { section, at } => {
+            Http3Item::Section { section, at } => {
                 let stream = id;
-                let head = Waiting {
+                let head = BlockedSection {
                     stream,
                     section,
                     at,
                 };
                 self.read_section(side, head, true, each);
             }
-            Read::Data { length, at } => {
+            Http3Item::Data { length, at } => {
                 each(HttpEvent::new(side, id, at, HttpFact::Body(length)));
             }
-            Read::Lost { at } => each(HttpEvent::new(side, id, at, HttpFact::Lost)),
-            Read::MaxTableCapacity(capacity) => self.side(side).max_capacity = Some(capacity),
-            Read::GoAway { last, at } => {
+            Http3Item::Lost { at } => each(HttpEvent::new(side, id, at, HttpFact::Lost)),
+            Http3Item::MaxTableCapacity(capacity) => self.side(side).max_capacity = Some(capacity),
+            Http3Item::GoAway { last, at } => {
                 let what = HttpFact::GoAway { last, code: 0 };
                 each(HttpEvent::new(side, None, at, what));
             }
-            Read::Encoder { bytes, at } => {
+            Http3Item::Encoder { bytes, at } => {
                 self.side(side).table.push(&bytes);
                 for mut waiting in std::mem::take(&mut self.side(side).waiting) {
                     waiting.at.end = waiting.at.end.max(at.end);
@@ -187,7 +187,7 @@ impl Http3Reader {
     fn read_section(
         &mut self,
         side: Side,
-        head: Waiting,
+        head: BlockedSection,
         awaited: bool,
         each: &mut dyn FnMut(HttpEvent),
     ) {
@@ -249,8 +249,8 @@ fn is_of_request(id: u64) -> bool {
     id.is_multiple_of(4)
 }
 
-impl Stream {
-    fn direction(&mut self, side: Side) -> &mut Direction {
+impl Http3Stream {
+    fn direction(&mut self, side: Side) -> &mut StreamDirection {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,

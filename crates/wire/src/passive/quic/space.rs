@@ -22,14 +22,14 @@ pub(super) struct Space {
 #[derive(Default)]
 pub(super) struct OneRtt {
     header: Option<HeaderKey>,
-    current: Option<Phase>,
+    current: Option<KeyPhase>,
     /// The keys before the last update: packets may come late. RFC 9001 §6.1.
-    previous: Option<Phase>,
+    previous: Option<KeyPhase>,
     largest: Option<u64>,
     failures: u32,
 }
 
-struct Phase {
+struct KeyPhase {
     cipher: Cipher,
     secret: Vec<u8>,
     key: PacketKey,
@@ -120,7 +120,7 @@ impl OneRtt {
     ) -> Option<(u64, Vec<u8>, u32)> {
         for cipher in Cipher::with_secret_length(secret.len()) {
             self.header = HeaderKey::derive(*cipher, secret, labels).ok();
-            let mut phase = Phase::derive(labels, *cipher, secret.to_vec(), 0)?;
+            let mut phase = KeyPhase::derive(labels, *cipher, secret.to_vec(), 0)?;
             for _ in 0..=MAX_UPDATES {
                 if let Some(opened) = self.try_phase(&phase, packet, number_at) {
                     self.current = Some(phase);
@@ -157,7 +157,7 @@ impl OneRtt {
 
     fn try_phase(
         &self,
-        phase: &Phase,
+        phase: &KeyPhase,
         packet: &[u8],
         number_at: usize,
     ) -> Option<(u64, Vec<u8>, u32)> {
@@ -172,7 +172,7 @@ impl OneRtt {
     }
 }
 
-impl Phase {
+impl KeyPhase {
     fn derive(labels: &Labels, cipher: Cipher, secret: Vec<u8>, updates: u32) -> Option<Self> {
         let key = labels.packet_key(cipher, &secret).ok()?;
         Some(Self {

@@ -9,38 +9,38 @@ pub(super) const RECORD_HEAD: usize = 5;
 
 /// One side's stream.
 #[derive(Default)]
-pub(super) struct Framing {
+pub(super) struct RecordAssembly {
     /// Bytes that have come and do not belong to a finished record.
     buffer: Vec<u8>,
     /// The position of the buffer in the stream.
     start: u64,
     /// A record with missing bytes, and how many of its bytes are still to come.
-    cut: Option<(Head, u64, usize)>,
+    cut: Option<(RecordHeader, u64, usize)>,
     /// Where the limits of records became unknown.
     lost: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct RecordHeader {
     pub(super) kind: ContentKind,
     pub(super) length: usize,
     pub(super) bytes: [u8; RECORD_HEAD],
 }
 
-pub(super) enum Found<'a> {
+pub(super) enum FramedRecord<'a> {
     Record {
-        head: Head,
+        head: RecordHeader,
         body: &'a [u8],
         at: Range<u64>,
     },
     /// A record with missing bytes.
-    Cut { head: Head, at: Range<u64> },
+    Cut { head: RecordHeader, at: Range<u64> },
     /// Between these positions, the limits of records are unknown.
     Lost { at: Range<u64> },
 }
 
-impl Framing {
-    pub(super) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(Found<'_>)) {
+impl RecordAssembly {
+    pub(super) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(FramedRecord<'_>)) {
         let mut bytes = bytes;
         if let Some((head, from, left)) = &mut self.cut {
             let taken = bytes.len().min(*left);
@@ -52,7 +52,7 @@ impl Framing {
             }
             let (head, at) = (*head, *from..self.start);
             self.cut = None;
-            found(Found::Cut { head, at });
+            found(FramedRecord::Cut { head, at });
         }
         self.buffer.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.buffer);
@@ -62,10 +62,10 @@ impl Framing {
         self.buffer.drain(..taken);
     }
 
-    pub(super) fn skip(&mut self, length: u64, found: &mut dyn FnMut(Found<'_>)) {
+    pub(super) fn skip(&mut self, length: u64, found: &mut dyn FnMut(FramedRecord<'_>)) {
         if self.cut.is_none()
             && self.lost.is_none()
-            && let Some(head) = Head::read(&self.buffer)
+            && let Some(head) = RecordHeader::read(&self.buffer)
         {
             let left = RECORD_HEAD + head.length - self.buffer.len();
             self.cut = Some((head, self.start, left));
@@ -83,7 +83,7 @@ impl Framing {
             }
             let (head, at) = (*head, *from..self.start);
             self.cut = None;
-            found(Found::Cut { head, at });
+            found(FramedRecord::Cut { head, at });
         }
         if length > 0 {
             self.lost.get_or_insert(self.start);
@@ -93,7 +93,7 @@ impl Framing {
     }
 
     /// Passes on what is complete, and returns how many bytes that was.
-    fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(Found<'_>)) -> usize {
+    fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(FramedRecord<'_>)) -> usize {
         let mut taken = 0;
         loop {
             let rest = bytes.get(taken..).unwrap_or_default();
@@ -105,7 +105,7 @@ impl Framing {
                 }
                 let at = since..self.start + taken as u64;
                 self.lost = None;
-                found(Found::Lost { at });
+                found(FramedRecord::Lost { at });
                 continue;
             }
             let mut records = Records::new(rest);
@@ -113,21 +113,21 @@ impl Framing {
                 None => return taken,
                 Some(Err(_)) => self.lost = Some(self.start + taken as u64),
                 Some(Ok(record)) => {
-                    let Some(head) = Head::read(rest) else {
+                    let Some(head) = RecordHeader::read(rest) else {
                         return taken;
                     };
                     let from = self.start + taken as u64;
                     taken += RECORD_HEAD + head.length;
                     let at = from..self.start + taken as u64;
                     let body = record.body;
-                    found(Found::Record { head, body, at });
+                    found(FramedRecord::Record { head, body, at });
                 }
             }
         }
     }
 }
 
-impl Head {
+impl RecordHeader {
     /// Reads a head whose position is certain.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = *bytes.first_chunk::<RECORD_HEAD>()?;

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::pen::{LARGEST_VARINT, Pen, varint_size};
-use super::super::reader::Reader;
+use super::super::reader::VarintReader;
 use super::{Frame, Frames};
 use crate::{Error, Result};
 
@@ -39,7 +39,7 @@ impl<'a> Ack<'a> {
         Ranges {
             next: Some(self.largest.saturating_sub(self.first)..=self.largest),
             left: self.count,
-            rest: Reader::new(self.rest),
+            rest: VarintReader::new(self.rest),
         }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Ack<'a> {
 
     /// Parses what follows the type. `Err` says what is wrong.
     pub(super) fn read(
-        reader: &mut Reader<'a>,
+        reader: &mut VarintReader<'a>,
         with_ecn: bool,
     ) -> std::result::Result<Self, &'static str> {
         const SHORT: &str = "an ACK is cut short";
@@ -107,7 +107,7 @@ impl<'a> Ack<'a> {
 pub struct Ranges<'a> {
     next: Option<RangeInclusive<u64>>,
     left: u64,
-    rest: Reader<'a>,
+    rest: VarintReader<'a>,
 }
 
 impl Ranges<'_> {

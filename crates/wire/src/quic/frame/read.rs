@@ -2,7 +2,7 @@
 
 use super::super::ConnectionId;
 use super::super::pen::LARGEST_VARINT;
-use super::super::reader::Reader;
+use super::super::reader::VarintReader;
 use super::{Ack, Frame};
 use crate::{Error, Result};
 
@@ -16,14 +16,14 @@ type Read<T> = std::result::Result<T, &'static str>;
 /// packet may carry.
 #[derive(Debug, Clone)]
 pub struct Frames<'a> {
-    reader: Reader<'a>,
+    reader: VarintReader<'a>,
 }
 
 impl<'a> Frames<'a> {
     #[inline]
     pub fn new(payload: &'a [u8]) -> Self {
         Self {
-            reader: Reader::new(payload),
+            reader: VarintReader::new(payload),
         }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Iterator for Frames<'a> {
         match self.read() {
             Ok(frame) => Some(Ok(frame)),
             Err(why) => {
-                self.reader = Reader::new(&[]);
+                self.reader = VarintReader::new(&[]);
                 Some(Err(Error::malformed("QUIC frame", why)))
             }
         }
@@ -59,7 +59,7 @@ impl<'a> Iterator for Frames<'a> {
 
 /// RFC 9000 §19.8.
 #[inline]
-fn read_stream<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<Read<Frame<'a>>> {
+fn read_stream<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Option<Read<Frame<'a>>> {
     let id = reader.varint()?;
     let offset = if kind & 0x04 == 0 {
         0
@@ -83,7 +83,7 @@ fn read_stream<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<Read<Frame<'a>>>
     }))
 }
 
-fn read_other<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> {
+fn read_other<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Read<Frame<'a>> {
     let frame = match kind {
         0x00 => {
             let more = reader.rest().iter().take_while(|byte| **byte == 0).count();
@@ -117,7 +117,7 @@ fn read_other<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> {
     frame.ok_or(SHORT)
 }
 
-fn read_crypto<'a>(reader: &mut Reader<'a>) -> Read<Frame<'a>> {
+fn read_crypto<'a>(reader: &mut VarintReader<'a>) -> Read<Frame<'a>> {
     let offset = reader.varint().ok_or(SHORT)?;
     let data = reader.take_varint().ok_or(SHORT)?;
     if offset + data.len() as u64 > LARGEST_VARINT {
@@ -126,7 +126,7 @@ fn read_crypto<'a>(reader: &mut Reader<'a>) -> Read<Frame<'a>> {
     Ok(Frame::Crypto { offset, data })
 }
 
-fn read_stream_control<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<Frame<'a>> {
+fn read_stream_control<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Option<Frame<'a>> {
     let first = reader.varint()?;
     Some(match kind {
         0x04 => Frame::ResetStream {
@@ -152,7 +152,7 @@ fn read_stream_control<'a>(reader: &mut Reader<'a>, kind: u8) -> Option<Frame<'a
 }
 
 /// RFC 9000 §19.11 and §19.14.
-fn read_streams_limit<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> {
+fn read_streams_limit<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Read<Frame<'a>> {
     let limit = reader.varint().ok_or(SHORT)?;
     if limit > MOST_STREAMS {
         return Err("it allows more streams than there can be");
@@ -166,7 +166,7 @@ fn read_streams_limit<'a>(reader: &mut Reader<'a>, kind: u8) -> Read<Frame<'a>> 
 }
 
 /// RFC 9000 §19.15.
-fn read_new_connection_id<'a>(reader: &mut Reader<'a>) -> Read<Frame<'a>> {
+fn read_new_connection_id<'a>(reader: &mut VarintReader<'a>) -> Read<Frame<'a>> {
     let sequence = reader.varint().ok_or(SHORT)?;
     let retire_prior_to = reader.varint().ok_or(SHORT)?;
     let length = reader.u8().ok_or(SHORT)?;
@@ -187,7 +187,7 @@ fn read_new_connection_id<'a>(reader: &mut Reader<'a>) -> Read<Frame<'a>> {
 }
 
 /// RFC 9000 §19.19.
-fn read_close<'a>(reader: &mut Reader<'a>, by_transport: bool) -> Option<Frame<'a>> {
+fn read_close<'a>(reader: &mut VarintReader<'a>, by_transport: bool) -> Option<Frame<'a>> {
     let code = reader.varint()?;
     let frame = if by_transport {
         Some(reader.varint()?)
@@ -202,7 +202,7 @@ fn read_close<'a>(reader: &mut Reader<'a>, by_transport: bool) -> Option<Frame<'
     })
 }
 
-fn read_ack_frequency<'a>(reader: &mut Reader<'a>) -> Option<Frame<'a>> {
+fn read_ack_frequency<'a>(reader: &mut VarintReader<'a>) -> Option<Frame<'a>> {
     Some(Frame::AckFrequency {
         sequence: reader.varint()?,
         threshold: reader.varint()?,

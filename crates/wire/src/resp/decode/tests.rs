@@ -109,7 +109,7 @@ fn what_no_server_may_say_is_refused() {
 
 #[test]
 fn each_bound_holds_before_the_bytes_have_come() {
-    let limits = Limits {
+    let limits = RespLimits {
         depth: 2,
         string: 10,
         total: 60,
@@ -219,7 +219,7 @@ proptest! {
         text in "([-+:$*_#,(!=%~>|?.;]-?[0-9tf]{0,3}(\r\n|\r\n|\r|\n|[a-z:]{0,4})){0,40}",
         piece in 1usize..9,
     ) {
-        let limits = Limits { depth: 3, string: 50, total: 300 };
+        let limits = RespLimits { depth: 3, string: 50, total: 300 };
         let read = |piece: usize| {
             let mut decoder = Decoder::new(limits);
             let mut seen = Vec::new();

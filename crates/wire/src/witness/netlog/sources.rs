@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::{Names, parameter};
-use crate::witness::{MAX_KEPT, Moment, nanoseconds, number, text, whole};
+use super::{NetLogConstants, parameter};
+use crate::witness::{LogTime, MAX_KEPT, nanoseconds, number, text, whole};
 
 /// The most sources that may work for a request.
 const MAX_HELPERS: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    all: BTreeMap<u64, Source>,
+    all: BTreeMap<u64, NetLogSource>,
     /// In nanoseconds of the log's ticks.
     first: Option<u64>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Source {
+pub(super) struct NetLogSource {
     pub(super) kind: String,
-    pub(super) begin: Moment,
+    pub(super) begin: LogTime,
     /// The end of everything, as far as it is known.
-    pub(super) end: Option<Moment>,
+    pub(super) end: Option<LogTime>,
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
@@ -30,13 +30,13 @@ pub(super) struct Source {
 
 #[derive(Debug, Clone, Copy)]
 struct Span {
-    begin: Moment,
-    end: Option<Moment>,
+    begin: LogTime,
+    end: Option<LogTime>,
 }
 
 impl Sources {
     /// `None` if the event cannot be read.
-    pub(super) fn take(&mut self, names: &Names, event: &Value) -> Option<()> {
+    pub(super) fn take(&mut self, names: &NetLogConstants, event: &Value) -> Option<()> {
         let time = number(&event["time"]).and_then(nanoseconds)?;
         let at = time.saturating_sub(*self.first.get_or_insert(time));
         let id = whole(&event["source"]["id"])?;
@@ -48,12 +48,12 @@ impl Sources {
         if self.all.len() >= MAX_KEPT && !self.all.contains_key(&id) {
             return None;
         }
-        let source = self.all.entry(id).or_insert_with(|| Source {
+        let source = self.all.entry(id).or_insert_with(|| NetLogSource {
             kind: whole(&event["source"]["type"])
                 .and_then(|kind| names.sources.get(&kind).cloned())
                 .unwrap_or_default(),
             begin: at,
-            ..Source::default()
+            ..NetLogSource::default()
         });
         let phase = whole(&event["phase"]).unwrap_or(0);
         if phase == names.begin {
@@ -105,11 +105,11 @@ impl Sources {
         self.first
     }
 
-    pub(super) fn get(&self, id: u64) -> Option<&Source> {
+    pub(super) fn get(&self, id: u64) -> Option<&NetLogSource> {
         self.all.get(&id)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Source)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &NetLogSource)> {
         self.all.iter().map(|(id, source)| (*id, source))
     }
 
@@ -155,9 +155,9 @@ fn is_helping(event: &str) -> bool {
     )
 }
 
-impl Source {
+impl NetLogSource {
     /// From the first beginning to the last end; `None` if there is no end.
-    pub(super) fn span(&self, name: &str) -> Option<(Moment, Moment)> {
+    pub(super) fn span(&self, name: &str) -> Option<(LogTime, LogTime)> {
         let span = self.spans.get(name)?;
         Some((span.begin, span.end?))
     }

@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use crate::witness::{
-    Known, MAX_KEPT, Moment, ToldPhase, ToldRequest, TransportEvent, Witness, number, text, whole,
+    LogTime, MAX_KEPT, TimeSource, ToldPhase, ToldRequest, TransportEvent, Witness, number, text,
+    whole,
 };
 
 pub(super) fn read_event(
     witness: &mut Witness,
     connection: usize,
-    at: Moment,
+    at: LogTime,
     name: &str,
     data: &Value,
 ) {
@@ -69,7 +70,7 @@ pub(super) fn read_event(
     }
 }
 
-fn push(witness: &mut Witness, connection: usize, at: Moment, event: TransportEvent) {
+fn push(witness: &mut Witness, connection: usize, at: LogTime, event: TransportEvent) {
     if let Some(known) = witness.connections.get_mut(connection) {
         known.events.push((at, event));
     }
@@ -88,7 +89,7 @@ fn packet(data: &Value) -> (String, Option<u64>, Option<u64>) {
     (space, number, lengths.into_iter().find_map(whole))
 }
 
-fn blocked(witness: &mut Witness, connection: usize, at: Moment, frames: &[Value]) {
+fn blocked(witness: &mut Witness, connection: usize, at: LogTime, frames: &[Value]) {
     for frame in frames {
         let stream = match frame["frame_type"].as_str() {
             Some("data_blocked") => None,
@@ -104,7 +105,7 @@ fn whole_or_fraction(value: &Value) -> Option<u64> {
 }
 
 /// A frame of HTTP/3: which requests there are, and when their heads and contents were sent.
-fn http(witness: &mut Witness, connection: usize, at: Moment, data: &Value) {
+fn http(witness: &mut Witness, connection: usize, at: LogTime, data: &Value) {
     let frame = &data["frame"];
     let kinds = [&frame["frame_type"], &frame["type"]];
     let kind = kinds
@@ -164,7 +165,7 @@ fn http(witness: &mut Witness, connection: usize, at: Moment, data: &Value) {
         Some(status) => {
             request.status = Some(status);
             let since = request.end_of(ToldPhase::Send).unwrap_or(request.begin);
-            request.span(ToldPhase::Wait, since, at, Known::Seen);
+            request.span(ToldPhase::Wait, since, at, TimeSource::Seen);
             request.end = Some(at);
         }
         None if request.status.is_none() => {
@@ -179,9 +180,9 @@ fn http(witness: &mut Witness, connection: usize, at: Moment, data: &Value) {
     }
 }
 
-fn grow(request: &mut ToldRequest, phase: ToldPhase, begin: Moment, end: Moment) {
+fn grow(request: &mut ToldRequest, phase: ToldPhase, begin: LogTime, end: LogTime) {
     match request.spans.iter_mut().find(|span| span.phase == phase) {
         Some(span) => span.end = span.end.max(end),
-        None => request.span(phase, begin, end, Known::Seen),
+        None => request.span(phase, begin, end, TimeSource::Seen),
     }
 }

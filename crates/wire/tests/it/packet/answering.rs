@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use roundtrip_wire::packet::{
-    Envelope, Flags, ICMP, ICMPV6, Packet, PacketMut, TCP, UDP, compose, reset, too_big,
+    Flags, ICMP, ICMPV6, IpHeader, Packet, PacketMut, TCP, UDP, compose, reset, too_big,
 };
 
 use super::arbitrary::{THEM, US, US6, datagram, packet, segment, valid_packet};
@@ -53,7 +53,7 @@ fn some_are_not_reset() {
     assert!(no_answer(&packet(4, UDP, &datagram(b""))));
     let group = IpAddr::from([224, 0, 0, 1]);
     let to_group = compose(
-        &Envelope::new(US, group, TCP),
+        &IpHeader::new(US, group, TCP),
         &segment(Flags::SYN, &[], b""),
     );
     assert!(no_answer(&to_group.unwrap()));

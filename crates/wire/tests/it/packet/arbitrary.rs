@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use roundtrip_wire::packet::{Envelope, Flags, ICMP, ICMPV6, TCP, UDP, compose};
+use roundtrip_wire::packet::{Flags, ICMP, ICMPV6, IpHeader, TCP, UDP, compose};
 
 pub(crate) const US: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 pub(crate) const THEM: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
@@ -60,7 +60,7 @@ pub(crate) fn packet(version: u8, protocol: u8, transport: &[u8]) -> Vec<u8> {
     } else {
         (US6, THEM6)
     };
-    compose(&Envelope::new(us, them, protocol), transport).unwrap()
+    compose(&IpHeader::new(us, them, protocol), transport).unwrap()
 }
 
 pub(crate) fn address(is_v4: bool) -> BoxedStrategy<IpAddr> {
@@ -124,11 +124,11 @@ pub(crate) fn valid_packet() -> impl Strategy<Value = Vec<u8>> {
                 ICMP if source.is_ipv6() => ICMPV6,
                 protocol => protocol,
             };
-            let envelope = Envelope {
+            let envelope = IpHeader {
                 hop_limit,
                 traffic_class,
                 fragments_as: number,
-                ..Envelope::new(source, destination, protocol)
+                ..IpHeader::new(source, destination, protocol)
             };
             compose(&envelope, &transport).unwrap()
         },

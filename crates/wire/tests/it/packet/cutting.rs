@@ -1,14 +1,14 @@
 //! Fragments of IPv4.
 
 use proptest::prelude::*;
-use roundtrip_wire::packet::{Envelope, Packet, UDP, compose, fragments};
+use roundtrip_wire::packet::{IpHeader, Packet, UDP, compose, fragments};
 
 use super::arbitrary::{THEM, US, datagram, packet};
 
 fn to_cut(length: usize) -> Vec<u8> {
-    let envelope = Envelope {
+    let envelope = IpHeader {
         fragments_as: Some(77),
-        ..Envelope::new(US, THEM, UDP)
+        ..IpHeader::new(US, THEM, UDP)
     };
     let payload: Vec<u8> = (0..length).map(|n| n as u8).collect();
     compose(&envelope, &datagram(&payload)).unwrap()

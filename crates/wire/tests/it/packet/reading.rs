@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use roundtrip_wire::packet::{
-    Ecn, Envelope, Flags, Fragment, ICMP, OptionValue, Packet, PacketMut, TCP, UDP, Version,
+    Ecn, Flags, Fragment, ICMP, IpHeader, IpVersion, OptionValue, Packet, PacketMut, TCP, UDP,
     compose, fragments, reset, too_big,
 };
 
@@ -144,10 +144,10 @@ fn later_fragments_have_no_transport() {
 #[test]
 fn traffic_class_and_ecn() {
     for (us, them) in [(US, THEM), (US6, THEM6)] {
-        let envelope = Envelope {
+        let envelope = IpHeader {
             traffic_class: 0xb9,
             hop_limit: 3,
-            ..Envelope::new(us, them, 253)
+            ..IpHeader::new(us, them, 253)
         };
         let bytes = compose(&envelope, b"").unwrap();
         let read = Packet::parse(&bytes).unwrap();
@@ -155,8 +155,8 @@ fn traffic_class_and_ecn() {
         assert_eq!((read.hop_limit(), read.protocol()), (3, 253));
         assert_eq!(read.checksum_is_right(), None);
     }
-    assert!(compose(&Envelope::new(US, THEM6, TCP), b"").is_err());
-    assert!(compose(&Envelope::new(US, THEM, UDP), &vec![0; 65_516]).is_err());
+    assert!(compose(&IpHeader::new(US, THEM6, TCP), b"").is_err());
+    assert!(compose(&IpHeader::new(US, THEM, UDP), &vec![0; 65_516]).is_err());
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn everything(bytes: &[u8]) {
         .icmp()
         .map(|icmp| (icmp.next_hop_mtu(), icmp.is_error()));
     let router = match packet.version() {
-        Version::V4 => US,
-        Version::V6 => US6,
+        IpVersion::V4 => US,
+        IpVersion::V6 => US6,
     };
     for answer in [reset(&packet), too_big(&packet, router, 1280)]
         .into_iter()
@@ -262,7 +262,7 @@ proptest! {
 
     #[test]
     fn addresses_are_those_composed(ip in any::<Ipv4Addr>()) {
-        let bytes = compose(&Envelope::new(ip.into(), THEM, 253), b"").unwrap();
+        let bytes = compose(&IpHeader::new(ip.into(), THEM, 253), b"").unwrap();
         prop_assert_eq!(Packet::parse(&bytes).unwrap().source(), IpAddr::V4(ip));
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use roundtrip_wire::pcap::Reader;
+use roundtrip_wire::pcap::PcapReader;
 use roundtrip_wire::pcapng::LinkType;
 
 /// One packet of three bytes, one microsecond (or nanosecond) after 1970 began, in big-endian
@@ -18,8 +18,8 @@ fn capture(magic: u32) -> Vec<u8> {
 fn of_both_units() {
     for (magic, time) in [(0xa1b2_c3d4, 2_000_001_000), (0xa1b2_3c4d, 2_000_000_001)] {
         let bytes = capture(magic);
-        assert!(Reader::recognises(&bytes));
-        let mut reader = Reader::new(&bytes).unwrap();
+        assert!(PcapReader::recognises(&bytes));
+        let mut reader = PcapReader::new(&bytes).unwrap();
         assert_eq!(
             (reader.header.link, reader.header.snap_length),
             (LinkType::RAW, 65_535)
@@ -41,20 +41,20 @@ fn of_the_other_byte_order() {
     for word in bytes.as_chunks_mut::<4>().0.iter_mut().take(10) {
         word.reverse();
     }
-    let packet = Reader::new(&bytes).unwrap().next().unwrap().unwrap();
+    let packet = PcapReader::new(&bytes).unwrap().next().unwrap().unwrap();
     assert_eq!((packet.time, packet.data.len()), (Some(2_000_001_000), 3));
 }
 
 #[test]
 fn against_the_rules() {
-    assert!(Reader::new(&capture(0xa1b2_c3d5)).is_err());
+    assert!(PcapReader::new(&capture(0xa1b2_c3d5)).is_err());
     let bytes = capture(0xa1b2_c3d4);
-    let mut cut = Reader::new(&bytes[..42]).unwrap();
+    let mut cut = PcapReader::new(&bytes[..42]).unwrap();
     assert!(cut.next().unwrap().is_err() && cut.next().is_none());
     let mut version = bytes.clone();
     version[5] = 3;
-    assert!(Reader::new(&version).is_err());
-    assert!(Reader::new(&bytes[..23]).is_err());
+    assert!(PcapReader::new(&version).is_err());
+    assert!(PcapReader::new(&bytes[..23]).is_err());
 }
 
 proptest! {
@@ -62,7 +62,7 @@ proptest! {
     fn any_bytes_are_read_without_panic(tail in vec(any::<u8>(), 0..100), with_head in any::<bool>()) {
         let mut bytes = if with_head { capture(0xa1b2_c3d4) } else { Vec::new() };
         bytes.extend(tail);
-        if let Ok(packets) = Reader::new(&bytes) {
+        if let Ok(packets) = PcapReader::new(&bytes) {
             prop_assert!(packets.count() <= bytes.len() / 16 + 1);
         }
     }

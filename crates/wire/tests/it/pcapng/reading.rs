@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use roundtrip_wire::pcapng::{
-    Block, Captured, Direction, Interface, LinkType, Reader, Section, Statistics, Writer,
+    Block, Captured, Interface, LinkType, PacketDirection, PcapngReader, PcapngWriter, Section,
+    Statistics,
 };
 
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
@@ -41,7 +42,7 @@ fn packets(capture: &[u8]) -> Vec<Captured<'_>> {
         Ok(_) => None,
         Err(error) => panic!("{error}"),
     };
-    Reader::new(capture).filter_map(packet).collect()
+    PcapngReader::new(capture).filter_map(packet).collect()
 }
 
 #[test]
@@ -69,14 +70,14 @@ fn all_blocks_with_packets() {
 fn each_section_describes_its_own_interfaces() {
     let packet = block(6, &words(&[0, 0, 1, 0, 0]));
     let capture = [section(), interface(), packet.clone(), section(), packet].concat();
-    let read: Vec<_> = Reader::new(&capture).collect();
+    let read: Vec<_> = PcapngReader::new(&capture).collect();
     assert_eq!(read.len(), 5);
     assert!(read[..4].iter().all(Result::is_ok) && read[4].is_err());
 }
 
 #[test]
 fn against_the_rules() {
-    let is_refused = |capture: &[u8]| Reader::new(capture).last().unwrap().is_err();
+    let is_refused = |capture: &[u8]| PcapngReader::new(capture).last().unwrap().is_err();
     assert!(!is_refused(&section()));
     assert!(is_refused(&interface()), "no section in front");
     assert!(is_refused(&section()[..20]));
@@ -100,7 +101,7 @@ fn against_the_rules() {
 
 /// One block of each kind.
 fn written() -> Vec<u8> {
-    let mut writer = Writer::new(&Section {
+    let mut writer = PcapngWriter::new(&Section {
         application: Some("roundtrip".into()),
         comments: vec!["one".into()],
         ..Section::default()
@@ -121,7 +122,7 @@ fn written() -> Vec<u8> {
         time: Some(5),
         original_length: 3,
         data: (&[1, 2, 3][..]).into(),
-        direction: Some(Direction::Inbound),
+        direction: Some(PacketDirection::Inbound),
         comments: vec!["two".into()],
     };
     writer.packet(&packet).unwrap();
@@ -137,7 +138,7 @@ fn written() -> Vec<u8> {
 
 #[test]
 fn what_cannot_be_written_is_told() {
-    let mut writer = Writer::new(&Section::default()).unwrap();
+    let mut writer = PcapngWriter::new(&Section::default()).unwrap();
     let mut packet = Captured {
         interface: 0,
         link: LinkType::RAW,
@@ -179,9 +180,9 @@ fn what_cannot_be_written_is_told() {
 proptest! {
     #[test]
     fn any_bytes_are_read_without_panic(tail in vec(any::<u8>(), 0..100)) {
-        let _ = Reader::new(&tail).count();
+        let _ = PcapngReader::new(&tail).count();
         let capture = [section(), interface(), tail].concat();
-        prop_assert!(Reader::new(&capture).count() <= capture.len() / 12 + 1);
+        prop_assert!(PcapngReader::new(&capture).count() <= capture.len() / 12 + 1);
     }
 
     #[test]
@@ -197,6 +198,6 @@ proptest! {
         if let Some(end) = end {
             bytes.truncate(end.index(bytes.len()));
         }
-        prop_assert!(Reader::new(&bytes).count() <= bytes.len() / 12 + 1);
+        prop_assert!(PcapngReader::new(&bytes).count() <= bytes.len() / 12 + 1);
     }
 }

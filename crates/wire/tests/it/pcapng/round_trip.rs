@@ -6,7 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use roundtrip_wire::pcapng::{
-    Block, Captured, Direction, Interface, LinkType, Order, Reader, Section, Statistics, Writer,
+    Block, ByteOrder, Captured, Interface, LinkType, PacketDirection, PcapngReader, PcapngWriter,
+    Section, Statistics,
 };
 
 fn text() -> impl Strategy<Value = Cow<'static, str>> {
@@ -43,7 +44,11 @@ fn interface() -> impl Strategy<Value = Interface<'static>> {
 
 /// On any of these interfaces.
 fn on(interfaces: Vec<Interface<'static>>) -> impl Strategy<Value = Block<'static>> {
-    let directions = [None, Some(Direction::Inbound), Some(Direction::Outbound)];
+    let directions = [
+        None,
+        Some(PacketDirection::Inbound),
+        Some(PacketDirection::Outbound),
+    ];
     let direction = proptest::sample::select(directions.to_vec());
     let data = vec(any::<u8>(), 0..50);
     let packet = (any::<u64>(), any::<u32>(), data, direction, comments());
@@ -81,14 +86,14 @@ fn on(interfaces: Vec<Interface<'static>>) -> impl Strategy<Value = Block<'stati
 proptest! {
     #[test]
     fn written_and_read_again(
-        order in prop_oneof![Just(Order::Little), Just(Order::Big)],
+        order in prop_oneof![Just(ByteOrder::Little), Just(ByteOrder::Big)],
         section in section(),
         (interfaces, blocks) in vec(interface(), 1..4).prop_flat_map(|interfaces| {
             let blocks = vec(on(interfaces.clone()), 0..8);
             (Just(interfaces), blocks)
         }),
     ) {
-        let mut writer = Writer::in_order(order, &section).unwrap();
+        let mut writer = PcapngWriter::in_order(order, &section).unwrap();
         let mut bytes = writer.take();
         for (number, interface) in interfaces.iter().enumerate() {
             prop_assert_eq!(writer.interface(interface), Ok(number as u32));
@@ -101,11 +106,11 @@ proptest! {
             }
         }
         bytes.extend(writer.take());
-        prop_assert!(Reader::recognises(&bytes));
+        prop_assert!(PcapngReader::recognises(&bytes));
         let mut expected = vec![Block::Section(section)];
         expected.extend(interfaces.into_iter().map(Block::Interface));
         expected.extend(blocks);
-        let read: Result<Vec<_>, _> = Reader::new(&bytes).collect();
+        let read: Result<Vec<_>, _> = PcapngReader::new(&bytes).collect();
         prop_assert_eq!(read, Ok(expected));
     }
 }

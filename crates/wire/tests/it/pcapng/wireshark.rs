@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use roundtrip_wire::packet::{
-    Ecn, Envelope, ICMP, Packet, PacketMut, TCP, UDP, compose, reset, too_big,
+    Ecn, ICMP, IpHeader, Packet, PacketMut, TCP, UDP, compose, reset, too_big,
 };
 use roundtrip_wire::pcapng::{
-    Block, Captured, Direction, Interface, LinkType, Order, Reader, Section, Statistics, Writer,
+    Block, ByteOrder, Captured, Interface, LinkType, PacketDirection, PcapngReader, PcapngWriter,
+    Section, Statistics,
 };
 
 use crate::skip;
@@ -65,13 +66,13 @@ impl Drop for Scratch {
     }
 }
 
-fn capture(order: Order, packets: &[Vec<u8>]) -> Vec<u8> {
+fn capture(order: ByteOrder, packets: &[Vec<u8>]) -> Vec<u8> {
     let section = Section {
         application: Some("roundtrip".into()),
         comments: vec!["a lab run".into()],
         ..Section::default()
     };
-    let mut writer = Writer::in_order(order, &section).unwrap();
+    let mut writer = PcapngWriter::in_order(order, &section).unwrap();
     let interface = Interface {
         link: LinkType::RAW,
         snap_length: 0,
@@ -83,9 +84,9 @@ fn capture(order: Order, packets: &[Vec<u8>]) -> Vec<u8> {
     for (number, bytes) in packets.iter().enumerate() {
         let inbound = number % 2 == 1;
         let direction = if inbound {
-            Direction::Inbound
+            PacketDirection::Inbound
         } else {
-            Direction::Outbound
+            PacketDirection::Outbound
         };
         let packet = Captured {
             interface,
@@ -126,7 +127,7 @@ fn rewritten() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for (us, them, nat) in pairs {
         for (protocol, transport) in [(TCP, SYN), (UDP, QUERY)] {
-            let mut bytes = compose(&Envelope::new(us, them, protocol), transport).unwrap();
+            let mut bytes = compose(&IpHeader::new(us, them, protocol), transport).unwrap();
             let mut change = PacketMut::parse(&mut bytes).unwrap();
             assert!(change.set_source(nat) && change.set_source_port(61_001));
             change.set_ecn(Ecn::CongestionExperienced);
@@ -145,7 +146,7 @@ fn rewritten() -> Vec<Vec<u8>> {
 #[test]
 fn it_reads_times_comments_and_interfaces() {
     let scratch = Scratch::new("fields");
-    for order in [Order::Little, Order::Big] {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
         let packets = &rewritten()[..2];
         let file = scratch.file(&capture(order, packets));
         let fields = [
@@ -177,7 +178,7 @@ fn it_reads_times_comments_and_interfaces() {
 fn it_finds_rewritten_checksums_right() {
     let scratch = Scratch::new("checksums");
     let packets = rewritten();
-    let file = scratch.file(&capture(Order::Little, &packets));
+    let file = scratch.file(&capture(ByteOrder::Little, &packets));
     let fields = [
         "ip.checksum.status",
         "tcp.checksum.status",
@@ -216,7 +217,7 @@ fn it_finds_rewritten_checksums_right() {
 fn capinfos_finds_nothing_wrong() {
     let scratch = Scratch::new("capinfos");
     let packets = rewritten();
-    let file = scratch.file(&capture(Order::Little, &packets));
+    let file = scratch.file(&capture(ByteOrder::Little, &packets));
     let output = Command::new("capinfos")
         .env("HOME", &scratch.0)
         .arg("-M")
@@ -249,7 +250,7 @@ fn capinfos_finds_nothing_wrong() {
 fn what_it_writes_is_read() {
     let scratch = Scratch::new("editcap");
     let packets = rewritten();
-    let file = scratch.file(&capture(Order::Big, &packets));
+    let file = scratch.file(&capture(ByteOrder::Big, &packets));
     for kind in ["pcapng", "nsecpcap", "pcap"] {
         let to = scratch.0.join(kind);
         let mut command = Command::new("editcap");
@@ -277,14 +278,14 @@ fn what_it_writes_is_read() {
 }
 
 fn read(bytes: &[u8]) -> Vec<Captured<'_>> {
-    if let Ok(packets) = roundtrip_wire::pcap::Reader::new(bytes) {
+    if let Ok(packets) = roundtrip_wire::pcap::PcapReader::new(bytes) {
         return packets.map(Result::unwrap).collect();
     }
     let packet = |block| match block {
         Block::Packet(packet) => Some(packet),
         _ => None,
     };
-    Reader::new(bytes)
+    PcapngReader::new(bytes)
         .map(Result::unwrap)
         .filter_map(packet)
         .collect()

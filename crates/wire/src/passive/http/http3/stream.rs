@@ -19,7 +19,7 @@ const LONGEST_HEAD: usize = 16;
 /// In bytes, for a frame that is kept until it is complete.
 const MAX_FRAME: u64 = 1 << 20;
 
-pub(super) enum Read {
+pub(super) enum Http3Item {
     Section { section: Vec<u8>, at: Range<u64> },
     Data { length: u64, at: Range<u64> },
     Encoder { bytes: Vec<u8>, at: Range<u64> },
@@ -29,14 +29,14 @@ pub(super) enum Read {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Half {
-    state: State,
+pub(super) struct Http3Half {
+    state: Http3State,
     held: Vec<u8>,
     began: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum State {
+enum Http3State {
     /// The type of a unidirectional stream; `Frame` for others.
     #[default]
     Start,
@@ -53,16 +53,16 @@ enum State {
     Unread,
 }
 
-impl Half {
+impl Http3Half {
     pub(super) fn push(
         &mut self,
         is_unidirectional: bool,
         bytes: &[u8],
         at: Range<u64>,
-        each: &mut dyn FnMut(Read),
+        each: &mut dyn FnMut(Http3Item),
     ) {
-        if matches!(self.state, State::Start) && !is_unidirectional {
-            self.state = State::Frame;
+        if matches!(self.state, Http3State::Start) && !is_unidirectional {
+            self.state = Http3State::Frame;
         }
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -71,81 +71,81 @@ impl Half {
         }
     }
 
-    pub(super) fn skip(&mut self, length: u64, at: Range<u64>, each: &mut dyn FnMut(Read)) {
+    pub(super) fn skip(&mut self, length: u64, at: Range<u64>, each: &mut dyn FnMut(Http3Item)) {
         match &mut self.state {
-            State::Unread => {}
-            State::Data(left) | State::Passed(left) if length <= *left => {
+            Http3State::Unread => {}
+            Http3State::Data(left) | Http3State::Passed(left) if length <= *left => {
                 *left -= length;
                 if *left == 0 {
-                    self.state = State::Frame;
+                    self.state = Http3State::Frame;
                 }
             }
             _ => {
-                self.state = State::Unread;
+                self.state = Http3State::Unread;
                 self.held = Vec::new();
-                each(Read::Lost { at });
+                each(Http3Item::Lost { at });
             }
         }
     }
 
     /// Continues reading, and returns how many bytes that took: at least one.
-    fn step(&mut self, rest: &[u8], at: &Range<u64>, each: &mut dyn FnMut(Read)) -> usize {
-        if self.held.is_empty() && !matches!(self.state, State::Whole { .. }) {
+    fn step(&mut self, rest: &[u8], at: &Range<u64>, each: &mut dyn FnMut(Http3Item)) -> usize {
+        if self.held.is_empty() && !matches!(self.state, Http3State::Whole { .. }) {
             self.began = at.start;
         }
         match self.state {
-            State::Start | State::Frame => {
+            Http3State::Start | Http3State::Frame => {
                 self.held
                     .extend_from_slice(rest.get(..1).unwrap_or_default());
                 self.read_integers(at, each);
                 1
             }
-            State::Whole { kind, length } => {
+            Http3State::Whole { kind, length } => {
                 let missing = (length - self.held.len() as u64) as usize;
                 let taken = missing.min(rest.len());
                 self.held
                     .extend_from_slice(rest.get(..taken).unwrap_or_default());
                 if taken == missing {
                     let content = std::mem::take(&mut self.held);
-                    self.state = State::Frame;
+                    self.state = Http3State::Frame;
                     read_frame(kind, content, self.began..at.end, each);
                 }
                 taken
             }
-            State::Data(left) | State::Passed(left) => {
+            Http3State::Data(left) | Http3State::Passed(left) => {
                 let taken = left.min(rest.len() as u64);
                 let left = left - taken;
-                if let State::Data(_) = self.state {
+                if let Http3State::Data(_) = self.state {
                     let (length, at) = (taken, at.clone());
-                    each(Read::Data { length, at });
+                    each(Http3Item::Data { length, at });
                 }
                 self.state = match self.state {
-                    _ if left == 0 => State::Frame,
-                    State::Data(_) => State::Data(left),
-                    _ => State::Passed(left),
+                    _ if left == 0 => Http3State::Frame,
+                    Http3State::Data(_) => Http3State::Data(left),
+                    _ => Http3State::Passed(left),
                 };
                 taken as usize
             }
-            State::Encoder => {
+            Http3State::Encoder => {
                 let (bytes, at) = (rest.to_vec(), at.clone());
-                each(Read::Encoder { bytes, at });
+                each(Http3Item::Encoder { bytes, at });
                 rest.len()
             }
-            State::Unread => rest.len(),
+            Http3State::Unread => rest.len(),
         }
     }
 
     /// The type of a stream, or the head of a frame, as soon as it is complete.
-    fn read_integers(&mut self, at: &Range<u64>, each: &mut dyn FnMut(Read)) {
+    fn read_integers(&mut self, at: &Range<u64>, each: &mut dyn FnMut(Http3Item)) {
         let Some((first, behind)) = varint(&self.held) else {
             return;
         };
-        if matches!(self.state, State::Start) {
+        if matches!(self.state, Http3State::Start) {
             self.held.clear();
             self.state = match first {
-                CONTROL => State::Frame,
-                QPACK_ENCODER => State::Encoder,
-                _ => State::Unread,
+                CONTROL => Http3State::Frame,
+                QPACK_ENCODER => Http3State::Encoder,
+                _ => Http3State::Unread,
             };
             return;
         }
@@ -157,29 +157,29 @@ impl Half {
         let is_kept = matches!(first, HEADERS | SETTINGS | GOAWAY);
         self.state = match first {
             _ if is_kept && length > MAX_FRAME => {
-                each(Read::Lost { at: at.clone() });
-                State::Unread
+                each(Http3Item::Lost { at: at.clone() });
+                Http3State::Unread
             }
-            _ if is_kept && length > 0 => State::Whole {
+            _ if is_kept && length > 0 => Http3State::Whole {
                 kind: first,
                 length,
             },
-            _ if length == 0 => State::Frame,
-            DATA => State::Data(length),
-            _ => State::Passed(length),
+            _ if length == 0 => Http3State::Frame,
+            DATA => Http3State::Data(length),
+            _ => Http3State::Passed(length),
         };
     }
 }
 
-fn read_frame(kind: u64, content: Vec<u8>, at: Range<u64>, each: &mut dyn FnMut(Read)) {
+fn read_frame(kind: u64, content: Vec<u8>, at: Range<u64>, each: &mut dyn FnMut(Http3Item)) {
     match kind {
-        HEADERS => each(Read::Section {
+        HEADERS => each(Http3Item::Section {
             section: content,
             at,
         }),
         GOAWAY => {
             if let Some((last, _)) = varint(&content) {
-                each(Read::GoAway { last, at });
+                each(Http3Item::GoAway { last, at });
             }
         }
         _ => {
@@ -188,7 +188,7 @@ fn read_frame(kind: u64, content: Vec<u8>, at: Range<u64>, each: &mut dyn FnMut(
                 && let Some((value, behind)) = varint(behind)
             {
                 if name == QPACK_MAX_TABLE_CAPACITY {
-                    each(Read::MaxTableCapacity(value));
+                    each(Http3Item::MaxTableCapacity(value));
                 }
                 rest = behind;
             }
