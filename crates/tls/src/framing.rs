@@ -7,7 +7,7 @@ use roundtrip_model::{Event, Recorder};
 const HEADER: usize = 5;
 
 #[derive(Debug, Default)]
-pub(crate) struct Framing {
+pub(crate) struct RecordFraming {
     header: [u8; HEADER],
     /// The number of bytes of the header that have arrived.
     begun: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Framing {
     told: bool,
 }
 
-impl Framing {
+impl RecordFraming {
     /// Notes that a read found nothing.
     pub(crate) fn ran_dry(&mut self, recorder: &Recorder) {
         self.dry = self.begun > 0 || self.missing > 0;
@@ -89,7 +89,7 @@ mod tests {
     /// Whether the framing records an interruption when the second part comes after a pause.
     fn is_cut(first: &[u8], second: &[u8]) -> bool {
         let recorder = Recorder::new(Arc::new(Frozen));
-        let mut framing = Framing::default();
+        let mut framing = RecordFraming::default();
         framing.took(first, &recorder);
         for _ in 0..2 {
             framing.ran_dry(&recorder);

@@ -18,12 +18,12 @@ const MAX_SESSIONS: usize = 8;
 
 #[derive(Default)]
 pub(crate) struct SessionCache {
-    servers: VecDeque<(ServerName<'static>, VecDeque<Session>)>,
+    servers: VecDeque<(ServerName<'static>, VecDeque<CachedSession>)>,
     next: u64,
 }
 
 /// A session, and the data to store for it if that is known.
-struct Session {
+struct CachedSession {
     number: u64,
     value: Tls13ClientSessionValue,
     stored: Option<StoredSession>,
@@ -56,9 +56,9 @@ impl SessionCache {
     ) {
         let mut place = 0;
         if let Some(sessions) = self.sessions(&name) {
-            let kept = |s: &Session| s.stored.as_ref().map(|k| k.ticket.body().to_vec());
+            let kept = |s: &CachedSession| s.stored.as_ref().map(|k| k.ticket.body().to_vec());
             sessions.retain(|s| kept(s).as_deref() != Some(stored.ticket.body()));
-            let older = |s: &Session| match &s.stored {
+            let older = |s: &CachedSession| match &s.stored {
                 Some(other) => other.received <= stored.received,
                 None => false,
             };
@@ -100,7 +100,7 @@ impl SessionCache {
         place: usize,
     ) -> u64 {
         self.next += 1;
-        let session = Session {
+        let session = CachedSession {
             number: self.next,
             value,
             stored,
@@ -122,7 +122,7 @@ impl SessionCache {
         self.next
     }
 
-    fn sessions(&mut self, name: &ServerName<'_>) -> Option<&mut VecDeque<Session>> {
+    fn sessions(&mut self, name: &ServerName<'_>) -> Option<&mut VecDeque<CachedSession>> {
         let mut servers = self.servers.iter_mut();
         servers.find(|(n, _)| n == name).map(|(_, s)| s)
     }

@@ -1,4 +1,4 @@
-//! A TLS connection over any byte stream, as `AsyncRead + AsyncWrite`.
+//! A client's TLS connection over any byte stream, as `AsyncRead + AsyncWrite`.
 //!
 //! Writes are gathered until a flush or a read, so that each flight leaves in one write. A client
 //! that can send early data writes it before the handshake is done; if the server refuses it, the
@@ -10,20 +10,20 @@ mod early;
 mod observer;
 
 use std::future::poll_fn;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use roundtrip_model::{Event, Recorder, TlsFacts};
-use rustls::{ClientConnection, Connection, ServerConnection};
+use rustls::{ClientConnection, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::framing::first_record_length;
 use crate::{RecordingVerifier, TlsError, handshake_facts, intercept};
 use buffers::{EmptyReader, Incoming, Outgoing};
 use early::Early;
-use observer::{Counts, Observer};
+use observer::{Observer, TlsByteCounts};
 
 /// Plaintext beyond this size is pushed to the socket without waiting for a flush.
 const MAX_GATHERED: usize = 32 * 1024;
@@ -48,7 +48,7 @@ pub struct Stream<IO> {
     closed: bool,
     /// Bulk data has arrived since the last read that found nothing.
     bulky: bool,
-    counts: Counts,
+    counts: TlsByteCounts,
 }
 
 impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
@@ -74,19 +74,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Self::new(io, tls.into(), Early::Off, None)
     }
 
-    /// Makes a server's stream. Reads drive the handshake; early data is read first, and can be
-    /// answered at once if the configuration has `send_half_rtt_data`.
-    pub fn server(io: IO, tls: ServerConnection) -> Self {
-        Self::new(io, tls.into(), Early::Off, None)
-    }
-
-    /// As [`Stream::server`], if the first bytes have already been read from the socket.
-    pub fn server_after(io: IO, tls: ServerConnection, first: Vec<u8>) -> Self {
-        let mut stream = Self::server(io, tls);
-        stream.incoming = Incoming::holding(first);
-        stream
-    }
-
     fn new(io: IO, tls: Connection, early: Early, observer: Option<Observer>) -> Self {
         Self {
             io,
@@ -99,7 +86,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
             established: false,
             closed: false,
             bulky: false,
-            counts: Counts::default(),
+            counts: TlsByteCounts::default(),
         }
     }
 
@@ -107,14 +94,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     /// follows it.
     pub async fn handshake(&mut self) -> Result<(), TlsError> {
         poll_fn(|cx| self.poll_handshake(cx))
-            .await
-            .map_err(TlsError::from)
-    }
-
-    /// Runs a server's handshake until data can be read: to its end, or, if early data was
-    /// accepted, until our answer is sent.
-    pub async fn accept(&mut self) -> Result<(), TlsError> {
-        poll_fn(|cx| self.poll_accept(cx))
             .await
             .map_err(TlsError::from)
     }
@@ -141,8 +120,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         }
     }
 
-    /// Whether the handshake is unfinished; data that a server reads until then is early data,
-    /// which can be a replay.
+    /// Whether the handshake is unfinished.
     pub fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
@@ -189,27 +167,6 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
     pub fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.tls.send_close_notify();
         self.poll_push(cx)
-    }
-
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.tls.is_handshaking() {
-            ready!(self.poll_push(cx))?;
-            if self.took_early_data() {
-                break;
-            }
-            if ready!(self.poll_pull(cx))? == 0 {
-                return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// Whether this server has accepted early data.
-    pub fn took_early_data(&mut self) -> bool {
-        match &mut self.tls {
-            Connection::Server(tls) => tls.early_data().is_some(),
-            Connection::Client(_) => false,
-        }
     }
 
     /// Writes all pending TLS bytes to the socket.
@@ -331,17 +288,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Ok(())
     }
 
-    /// Reads plaintext that is available: early data first, then the rest.
+    /// Reads plaintext that is available.
     fn read_plain(&mut self, into: &mut ReadBuf<'_>) -> io::Result<usize> {
-        if let Connection::Server(server) = &mut self.tls
-            && let Some(mut early) = server.early_data()
-        {
-            let n = early.read(into.initialize_unfilled())?;
-            into.advance(n);
-            if n > 0 {
-                return Ok(n);
-            }
-        }
         let mut reader = self.tls.reader();
         let mut n = 0;
         loop {
@@ -375,16 +323,11 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
                 return Poll::Ready(Ok(n));
             }
         }
-        if matches!(self.tls, Connection::Client(_)) {
-            ready!(self.poll_handshake(cx))?;
-        }
+        ready!(self.poll_handshake(cx))?;
         loop {
             let n = self.tls.writer().write(data)?;
             if n > 0 {
                 return Poll::Ready(Ok(n));
-            }
-            if self.tls.is_handshaking() {
-                ready!(self.poll_handshake(cx))?;
             }
             ready!(self.poll_push(cx))?;
         }

@@ -54,7 +54,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<StoredSession, StoredSessionError> 
     if bytes.len() > MAX_SIZE {
         return Err(StoredSessionError::Damaged("length"));
     }
-    let mut reader = Reader(bytes);
+    let mut reader = SessionDecoder(bytes);
     let known = reader.bytes(MAGIC.len()) == Some(MAGIC);
     match reader.u8().filter(|_| known) {
         Some(VERSION) => {}
@@ -67,12 +67,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<StoredSession, StoredSessionError> 
         return Err(StoredSessionError::Damaged("checksum"));
     }
     let head = content.get(MAGIC.len() + 1..).unwrap_or_default();
-    let stored = fields(&mut Reader(head)).ok_or_else(damaged("content"))?;
+    let stored = fields(&mut SessionDecoder(head)).ok_or_else(damaged("content"))?;
     stored.check_form()?;
     Ok(stored)
 }
 
-fn fields(reader: &mut Reader<'_>) -> Option<StoredSession> {
+fn fields(reader: &mut SessionDecoder<'_>) -> Option<StoredSession> {
     let stored = StoredSession {
         quic: match reader.u8()? {
             0 => false,
@@ -96,16 +96,16 @@ fn secret(bytes: &[u8]) -> Option<OkmBlock> {
     (bytes.len() <= OkmBlock::MAX_LEN).then(|| OkmBlock::new(bytes))
 }
 
-fn chain(reader: &mut Reader<'_>) -> Option<Arc<[CertificateDer<'static>]>> {
+fn chain(reader: &mut SessionDecoder<'_>) -> Option<Arc<[CertificateDer<'static>]>> {
     let count = reader.u8().filter(|n| *n <= MAX_CERTIFICATES)?;
     let one = |_| Some(CertificateDer::from(reader.vector24()?.to_vec()));
     (0..count).map(one).collect()
 }
 
 /// The bytes that have not been read. Reading returns `None` if they are too few.
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub(super) struct SessionDecoder<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> SessionDecoder<'a> {
     fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(n)?;
         self.0 = rest;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::code::Reader;
+use super::code::SessionDecoder;
 
 /// A ticket that contains a client's certificates is a few thousand bytes; a larger one is used but
 /// not stored.
@@ -24,7 +24,7 @@ impl Ticket {
         if body.len() > MAX_TICKET_SIZE {
             return None;
         }
-        let mut reader = Reader(&body);
+        let mut reader = SessionDecoder(&body);
         let lifetime = reader.u32()?;
         let _age_add = reader.u32()?;
         let nonce_length = reader.vector8()?.len();
@@ -32,11 +32,11 @@ impl Ticket {
         if reader.vector16()?.is_empty() {
             return None;
         }
-        let mut extensions = Reader(reader.vector16()?);
+        let mut extensions = SessionDecoder(reader.vector16()?);
         let mut early_data = 0;
         while !extensions.0.is_empty() {
             let kind = extensions.u16()?;
-            let mut body = Reader(extensions.vector16()?);
+            let mut body = SessionDecoder(extensions.vector16()?);
             if kind == EARLY_DATA {
                 early_data = body.u32().filter(|_| body.0.is_empty())?;
             }

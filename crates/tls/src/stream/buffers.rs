@@ -29,11 +29,6 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    pub(super) fn holding(room: Vec<u8>) -> Self {
-        let untaken = 0..room.len();
-        Self { room, untaken }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.untaken.is_empty()
     }
@@ -179,14 +174,5 @@ mod tests {
             (b"bye".as_slice(), 0)
         );
         assert_eq!(TO_WRITE.with_borrow(Vec::len), 1);
-    }
-
-    #[test]
-    fn given_bytes_are_read_first_and_do_not_enter_the_pool() {
-        let mut incoming = Incoming::holding(b"abc".to_vec());
-        assert!(!incoming.is_empty());
-        assert_eq!(incoming.read(&mut [0; 9]).unwrap(), 3);
-        assert!(incoming.is_empty());
-        assert_eq!(TO_READ.with_borrow(Vec::len), 0);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use roundtrip_model::{Event, Recorder, Task, TlsFacts};
 
 use crate::RecordingVerifier;
-use crate::framing::Framing;
+use crate::framing::RecordFraming;
 
 pub(super) struct Observer {
     pub(super) recorder: Recorder,
@@ -13,7 +13,7 @@ pub(super) struct Observer {
     pub(super) facts: Arc<OnceLock<TlsFacts>>,
     /// The work that fits into the wait for the server's first answer is done.
     prepared: bool,
-    pub(super) framing: Framing,
+    pub(super) framing: RecordFraming,
 }
 
 impl Observer {
@@ -23,7 +23,7 @@ impl Observer {
             verifier,
             facts: Arc::default(),
             prepared: false,
-            framing: Framing::default(),
+            framing: RecordFraming::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Observer {
 
 /// Bytes of the TLS layer during the handshake.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct TlsByteCounts {
     pub(super) sent: u64,
     pub(super) received: u64,
     pub(super) client_hello: u64,

@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use roundtrip_tls::Stream;
+use roundtrip_tls::ServerStream;
 use rustls::pki_types::PrivateKeyDer;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -42,7 +42,7 @@ fn peers() -> Peers {
 
 /// A connection that has transferred much in both directions. Of the client only the bare socket is
 /// left.
-async fn used((client, server): &Peers, body: usize) -> (Stream<UnixStream>, UnixStream) {
+async fn used((client, server): &Peers, body: usize) -> (ServerStream<UnixStream>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
     let left = UnixStream::from_std(dup(&near)).unwrap();
     let asking = async move {
@@ -50,8 +50,7 @@ async fn used((client, server): &Peers, body: usize) -> (Stream<UnixStream>, Uni
         Client { io: near, tls }.run(body).await;
     };
     let answering = async {
-        let tls = ServerConnection::new(server.clone()).unwrap();
-        let mut stream = Stream::server(far, tls);
+        let mut stream = ServerStream::new(far, server.clone()).unwrap();
         stream.accept().await.unwrap();
         stream.read_exact(&mut vec![0; body]).await.unwrap();
         stream.write_all(&vec![7; body]).await.unwrap();

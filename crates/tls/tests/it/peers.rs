@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_model::{Clock, EarlyData, Moment, Recorder, TlsFacts};
-use roundtrip_tls::{Client, Offer, Roots, StoredSession, Stream, TlsError};
+use roundtrip_tls::{Client, Offer, Roots, ServerStream, StoredSession, TlsError};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::PrivateKeyDer;
-use rustls::{CipherSuite, ServerConfig, ServerConnection};
+use rustls::{CipherSuite, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
 pub(crate) const HOST: &str = "localhost";
@@ -96,7 +96,7 @@ pub(crate) async fn visit(
     let (near, far) = duplex(1 << 16);
     let server = server.clone();
     let serving = tokio::spawn(async move {
-        let mut stream = Stream::server(far, ServerConnection::new(server).unwrap());
+        let mut stream = ServerStream::new(far, server).unwrap();
         let mut heard = [0; 4];
         if stream.read_exact(&mut heard).await.is_ok() {
             stream.write_all(b"pong").await.unwrap();
