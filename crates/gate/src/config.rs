@@ -31,9 +31,9 @@ pub use listen::Listen;
 pub use meaning::place;
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SessionStore};
-pub use tls::{Certificate, Resumption, Tls};
+pub use tls::{CertificateFiles, Resumption, Tls};
 pub use token::{Jwks, SigningKey, TokenForm, Tokens};
-pub use upstream::{Balance, HealthCheck, Protocol, Route, Upstream};
+pub use upstream::{Balance, HealthCheck, Route, Upstream, UpstreamProtocol};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -30,11 +30,11 @@ pub struct Passed {
     pub path: String,
     /// The bytes of the client's head.
     pub used: usize,
-    pub body: Framing,
+    pub body: ParsedFraming,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
+pub enum ParsedFraming {
     None,
     Length(u64),
     Chunked,
@@ -82,9 +82,9 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         path: inspected.path.into(),
         used: 0,
         body: match inspected.body {
-            Body::None => Framing::None,
-            Body::Length(length) => Framing::Length(length),
-            Body::Chunked | Body::Framed => Framing::Chunked,
+            Body::None => ParsedFraming::None,
+            Body::Length(length) => ParsedFraming::Length(length),
+            Body::Chunked | Body::Framed => ParsedFraming::Chunked,
         },
     })
 }
@@ -97,28 +97,28 @@ fn host(inspected: &Inspected<'_>) -> String {
 
 /// A backend's answer that was not refused.
 #[derive(Debug)]
-pub struct Answered {
+pub struct ParsedAnswer {
     pub status: u16,
     pub reason: String,
     /// The fields that are passed on to the client.
     pub fields: Vec<(String, Vec<u8>)>,
-    pub body: Framing,
+    pub body: ParsedFraming,
 }
 
-pub fn response(bytes: &[u8], of_head: bool) -> Option<Answered> {
+pub fn response(bytes: &[u8], of_head: bool) -> Option<ParsedAnswer> {
     let read = h1::response(bytes, |response| {
         let body = response.body(of_head).ok()?;
         let _ = response.keeps();
         let field = |f: &Field<'_>| (f.name.to_owned(), f.value.to_vec());
-        Some(Answered {
+        Some(ParsedAnswer {
             status: response.status,
             reason: response.reason.into(),
             fields: response.end_to_end().map(field).collect(),
             body: match body {
-                ResponseBody::None => Framing::None,
-                ResponseBody::Length(length) => Framing::Length(length),
-                ResponseBody::Chunked => Framing::Chunked,
-                ResponseBody::UntilClose => Framing::UntilClose,
+                ResponseBody::None => ParsedFraming::None,
+                ResponseBody::Length(length) => ParsedFraming::Length(length),
+                ResponseBody::Chunked => ParsedFraming::Chunked,
+                ResponseBody::UntilClose => ParsedFraming::UntilClose,
             },
         })
     });

@@ -43,10 +43,10 @@ use crate::judge::request::{
 use crate::judge::route::Route;
 use crate::record::Reason;
 use crate::record::RequestId;
-pub(crate) use cors::{Cors, CorsHeaders};
 use cors::{CorsDecision, OwnOrigin};
+pub(crate) use cors::{CorsHeaders, CorsPolicy};
 use policy::Policy;
-pub(crate) use websocket::Opening;
+pub(crate) use websocket::WebSocketAccept;
 
 /// The parts of a request that are needed after its head was written for the backend.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct ForwardedRequest {
     /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
     /// The WebSocket that the client opens over a stream. RFC 8441.
-    pub(crate) socket: Option<Opening>,
+    pub(crate) socket: Option<WebSocketAccept>,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client accepts trailers. RFC 9110 §10.1.4.
@@ -204,7 +204,7 @@ pub(crate) fn judge<S: Sessions>(
         },
     };
     let opening = match request.protocol {
-        Some(_) => Some(Opening::new().ok_or(BadRequestError::Protocol)?),
+        Some(_) => Some(WebSocketAccept::new().ok_or(BadRequestError::Protocol)?),
         None => None,
     };
     let (socket, key) = opening.unzip();

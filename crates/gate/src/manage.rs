@@ -4,5 +4,5 @@ pub mod check;
 mod sessions;
 mod token;
 
-pub use sessions::{Form, Imported, Resealed, SessionInfo, SessionManager};
+pub use sessions::{CredentialForm, Imported, Resealed, SessionInfo, SessionManager};
 pub use token::{Token, TokenRequest, TokenTransport};

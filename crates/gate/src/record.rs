@@ -25,8 +25,8 @@ mod timer;
 mod vocabulary;
 
 pub(crate) use access_log::{AccessLog, LogSender};
-pub(crate) use caller::{Caller, Form};
-pub(crate) use entry::{Entry, Phase};
+pub(crate) use caller::{Caller, ErrorFormat};
+pub(crate) use entry::{Entry, ExchangePhase};
 pub(crate) use families::{FAMILIES, Family, Row};
 pub(crate) use label_value::{Counted, LabelValue};
 pub(crate) use ledger::{GaugeGuard, Ledger, Ledgers};

@@ -3,10 +3,11 @@
 //!
 //! `interop CASE h3|hq-interop CA DIRECTORY HOST:PORT PATH...`
 
-use std::error::Error;
+#[path = "interop_client/game.rs"]
+mod game;
+
 use std::future::poll_fn;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,17 +19,11 @@ use roundtrip_quic_tokio::{
 };
 use roundtrip_wire::h3::SectionLimits;
 use roundtrip_wire::quic::Version;
-use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{KeyLogFile, RootCertStore};
+use rustls::crypto::aws_lc_rs::default_provider;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-type Failure = Box<dyn Error + Send + Sync>;
-type Result<T> = std::result::Result<T, Failure>;
+use game::{Fetch, Game, Result, fetch_all};
 
 /// The time limit for what a second connection needs from the server, after the first answer.
 const TICKET_PATIENCE: Duration = Duration::from_secs(3);
@@ -38,60 +33,26 @@ const KEY_UPDATES: u64 = 2;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let mut words = std::env::args().skip(1);
-    let mut word = || {
-        words
-            .next()
-            .ok_or("interop CASE ALPN CA DIRECTORY HOST:PORT PATH...")
-    };
-    let (case, alpn, ca, directory, server) = (word()?, word()?, word()?, word()?, word()?);
-    let mut client = Client {
-        server: server.parse()?,
-        config: config(&case, &alpn, &ca)?,
-        is_h3: alpn == "h3",
-        directory: directory.into(),
-        case,
-    };
-    let paths: Vec<String> = words.collect();
+    let game = Game::from_args()?;
+    let config = ClientConfig::new(Arc::new(game.tls.clone()), Arc::new(Transport::default()));
+    let mut client = Client { game, config };
+    if client.game.case == "v2" {
+        client.config.version = Version::V2;
+    }
+    let paths = client.game.paths.clone();
     let connections = client.run(&paths).await?;
     println!("{}", json!({ "connections": connections }));
     Ok(())
 }
 
-fn config(case: &str, alpn: &str, ca: &str) -> Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(ca)? {
-        roots.add(certificate?)?;
-    }
-    let mut provider: CryptoProvider = default_provider();
-    if case == "chacha20" {
-        provider.cipher_suites = vec![cipher_suite::TLS13_CHACHA20_POLY1305_SHA256];
-    }
-    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![alpn.as_bytes().to_vec()];
-    tls.enable_early_data = case == "zerortt";
-    tls.key_log = Arc::new(KeyLogFile::new());
-    let mut config = ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()));
-    if case == "v2" {
-        config.version = Version::V2;
-    }
-    Ok(config)
-}
-
 struct Client {
-    case: String,
-    server: SocketAddr,
+    game: Game,
     config: ClientConfig,
-    is_h3: bool,
-    directory: PathBuf,
 }
 
 impl Client {
     async fn run(&mut self, paths: &[String]) -> Result<Vec<Value>> {
-        match self.case.as_str() {
+        match self.game.case.as_str() {
             "resumption" | "zerortt" => {
                 let (first, others) = paths.split_first().ok_or("it takes two paths")?;
                 let before = self.visit(std::slice::from_ref(first), true).await?;
@@ -112,14 +73,9 @@ impl Client {
     /// Makes one connection, and reports on it. If `lingers`, it stays until the server has given a
     /// ticket.
     async fn visit(&mut self, paths: &[String], lingers: bool) -> Result<Value> {
-        let local: SocketAddr = if self.server.is_ipv4() {
-            (Ipv4Addr::UNSPECIFIED, 0).into()
-        } else {
-            (Ipv6Addr::UNSPECIFIED, 0).into()
-        };
         let seed = random_seed(default_provider().secure_random)?;
-        let endpoint = Endpoint::new(UdpSocket::bind(local)?, Engine::new(None, seed))?;
-        let connection = endpoint.connect(&self.config, self.server, "server")?;
+        let endpoint = Endpoint::new(self.game.bind()?, Engine::new(None, seed))?;
+        let connection = endpoint.connect(&self.config, self.game.server, "server")?;
         let early = connection.is_early();
         if !early {
             connection
@@ -128,7 +84,7 @@ impl Client {
                 .map_err(|reason| format!("{reason:?}"))?;
         }
         let fetcher = self.fetcher(&connection).await?;
-        if self.case == "keyupdate" {
+        if self.game.case == "keyupdate" {
             update_keys(&connection, &fetcher, paths).await?;
         }
         fetch_all(&fetcher, paths).await?;
@@ -141,13 +97,13 @@ impl Client {
         }
         let said = describe(&connection, early);
         drop(fetcher);
-        connection.close(if self.is_h3 { 0x100 } else { 0 }, b"");
+        connection.close(if self.game.is_h3 { 0x100 } else { 0 }, b"");
         timeout(TICKET_PATIENCE, endpoint.wait_idle()).await.ok();
         Ok(said)
     }
 
     async fn fetcher(&self, connection: &Connection) -> Result<Fetcher> {
-        let h3 = if self.is_h3 {
+        let h3 = if self.game.is_h3 {
             let limits = SectionLimits {
                 fields: 100,
                 size: 1 << 16,
@@ -161,7 +117,7 @@ impl Client {
         Ok(Fetcher {
             connection: connection.clone(),
             h3,
-            directory: self.directory.clone(),
+            directory: self.game.directory.clone(),
         })
     }
 }
@@ -193,18 +149,6 @@ async fn update_keys(connection: &Connection, fetcher: &Fetcher, paths: &[String
     Ok(())
 }
 
-async fn fetch_all(fetcher: &Fetcher, paths: &[String]) -> Result<()> {
-    let mut running = JoinSet::new();
-    for path in paths {
-        let (fetcher, path) = (fetcher.clone(), path.clone());
-        running.spawn(async move { fetcher.fetch(&path).await });
-    }
-    while let Some(ended) = running.join_next().await {
-        ended??;
-    }
-    Ok(())
-}
-
 #[derive(Clone)]
 struct Fetcher {
     connection: Connection,
@@ -212,14 +156,16 @@ struct Fetcher {
     directory: PathBuf,
 }
 
-impl Fetcher {
-    async fn fetch(self, path: &str) -> Result<()> {
-        let body = match &self.h3 {
-            Some(requests) => ask(requests.clone(), path).await?,
-            None => ask_barely(&self.connection, path).await?,
-        };
-        let name = path.rsplit('/').next().unwrap_or_default();
-        Ok(std::fs::write(self.directory.join(name), body)?)
+impl Fetch for Fetcher {
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    async fn fetch(self, path: &str) -> Result<Vec<u8>> {
+        match self.h3 {
+            Some(requests) => ask(requests, path).await,
+            None => ask_barely(&self.connection, path).await,
+        }
     }
 }
 

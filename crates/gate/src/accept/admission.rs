@@ -90,12 +90,12 @@ impl Admission {
                 arrival = listener.next() => arrival,
                 () = &mut end => return,
             };
-            let this = self.clone();
-            spawn_local(async move { this.admit(arrival).await });
+            // Boxed, because a future holds its arguments for as long as it lives.
+            spawn_local(self.clone().admit(Box::new(arrival)));
         }
     }
 
-    async fn admit(self: Rc<Self>, arrival: listener::AcceptedSocket) {
+    async fn admit(self: Rc<Self>, arrival: Box<listener::AcceptedSocket>) {
         let thread = &self.thread;
         let site = thread.site();
         let client = arrival.peer.ip();

@@ -10,12 +10,12 @@ use crate::record::Limit;
 
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionLimits {
-    heads: Mutex<Counts>,
+    heads: Mutex<OpenCounts>,
     exchanges: Arc<Concurrency>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct OpenCounts {
     all: usize,
     of: HashMap<IpAddr, usize>,
 }
@@ -63,7 +63,7 @@ impl ConnectionLimits {
     }
 }
 
-impl Counts {
+impl OpenCounts {
     fn look(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
         if self.all >= limits.connections {
             return Err(Limit::Connections);

@@ -24,18 +24,18 @@ pub(crate) struct Dependencies(Mutex<Watched>);
 /// The dependencies of the present plan.
 #[derive(Default)]
 struct Watched {
-    upstreams: Vec<Upstream>,
+    upstreams: Vec<UpstreamStatus>,
     /// `None` if no route needs a session.
-    store: Option<Store>,
+    store: Option<StoreStatus>,
 }
 
-struct Upstream {
+struct UpstreamStatus {
     group: Arc<Group>,
     /// The last report about each server.
     told: Vec<LastLogged>,
 }
 
-struct Store {
+struct StoreStatus {
     outage: Outage,
     /// When it stopped answering.
     down: Option<Instant>,
@@ -73,7 +73,7 @@ pub(crate) enum StoreView {
 
 /// Everything at one moment.
 #[derive(Debug, Clone)]
-pub(crate) struct View {
+pub(crate) struct DependencyView {
     pub(crate) upstreams: Vec<UpstreamView>,
     pub(crate) store: StoreView,
 }
@@ -99,12 +99,12 @@ impl Dependencies {
         let mut known = before.upstreams;
         let upstreams = groups.map(|group| {
             let at = known.iter().position(|u| Arc::ptr_eq(&u.group, group));
-            at.map_or_else(|| Upstream::new(group), |at| known.swap_remove(at))
+            at.map_or_else(|| UpstreamStatus::new(group), |at| known.swap_remove(at))
         });
         watched.upstreams = upstreams.collect();
         let routes = &config.route;
         let same = before.store.filter(|store| store.outage.is(outage));
-        watched.store = routes.iter().any(|route| route.auth).then(|| Store {
+        watched.store = routes.iter().any(|route| route.auth).then(|| StoreStatus {
             outage: outage.clone(),
             down: same.as_ref().and_then(|store| store.down),
             told: same.map(|store| store.told).unwrap_or_default(),
@@ -124,13 +124,13 @@ impl Dependencies {
         }
     }
 
-    pub(crate) fn view(&self, now: Instant) -> View {
+    pub(crate) fn view(&self, now: Instant) -> DependencyView {
         let watched = self.watched();
-        let upstream = |upstream: &Upstream| UpstreamView {
+        let upstream = |upstream: &UpstreamStatus| UpstreamView {
             name: upstream.group.name().clone(),
             servers: upstream.group.view(),
         };
-        View {
+        DependencyView {
             upstreams: watched.upstreams.iter().map(upstream).collect(),
             store: watched
                 .store
@@ -144,7 +144,7 @@ impl Dependencies {
     }
 }
 
-impl Upstream {
+impl UpstreamStatus {
     fn new(group: &Arc<Group>) -> Self {
         Self {
             group: group.clone(),
@@ -176,7 +176,7 @@ impl Upstream {
     }
 }
 
-impl Store {
+impl StoreStatus {
     fn look(&mut self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
         // If one thread reaches it, it is up.
         let threads = snapshot.gauge(Gauge::Accepting).max(1);

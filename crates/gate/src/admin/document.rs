@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::history::IntervalCounts;
-use super::state::View;
+use super::state::AdminView;
 use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::forward::upstream::ServerView;
 use crate::record::{DurationHistogram, FAMILIES, Gauge, LabelValue, Row, Snapshot, Timer};
 
-pub(super) fn text(view: &View<'_>) -> String {
+pub(super) fn text(view: &AdminView<'_>) -> String {
     let log = view.process.log.map(|log| {
         let fates = log.fates().into_iter();
         fates

@@ -16,9 +16,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use roundtrip_report::html::STYLE;
 
 use super::history::IntervalCounts;
-use super::state::View;
+use super::state::AdminView;
 use crate::record::{Gauge, LabelValue, Remedy};
-use chart::{Line, chart};
+use chart::{ChartLine, chart};
 use figures::{grouped, rate, span};
 use roundtrip_report::ms;
 
@@ -42,7 +42,7 @@ pub(super) fn policy() -> &'static str {
     &POLICY
 }
 
-pub(super) fn whole(view: &View<'_>) -> String {
+pub(super) fn whole(view: &AdminView<'_>) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -70,7 +70,7 @@ pub(super) fn whole(view: &View<'_>) -> String {
 }
 
 /// The part that changes: first whether gate works, and what is wrong.
-pub(super) fn live(view: &View<'_>) -> Markup {
+pub(super) fn live(view: &AdminView<'_>) -> Markup {
     html! {
         (top(view))
         (now(view))
@@ -82,7 +82,7 @@ pub(super) fn live(view: &View<'_>) -> Markup {
     }
 }
 
-fn top(view: &View<'_>) -> Markup {
+fn top(view: &AdminView<'_>) -> Markup {
     html! {
         header.top {
             div {
@@ -98,7 +98,7 @@ fn top(view: &View<'_>) -> Markup {
     }
 }
 
-fn now(view: &View<'_>) -> Markup {
+fn now(view: &AdminView<'_>) -> Markup {
     let lately = view.history.lately();
     let tile = |title: &str, value: String, unit: &str| {
         html! { div { dt { (title) } dd { (value) @if !unit.is_empty() { small { " " (unit) } } } } }
@@ -120,7 +120,7 @@ fn now(view: &View<'_>) -> Markup {
 }
 
 /// The round trips and handshakes that gate has saved.
-fn saved(view: &View<'_>) -> Markup {
+fn saved(view: &AdminView<'_>) -> Markup {
     let all = view.snapshot.saved();
     let lately = view.history.lately();
     let parts: Vec<(Remedy, u64)> = Remedy::ALL
@@ -138,18 +138,18 @@ fn saved(view: &View<'_>) -> Markup {
     }
 }
 
-fn charts(view: &View<'_>) -> Markup {
+fn charts(view: &AdminView<'_>) -> Markup {
     let series = |of: &dyn Fn(&IntervalCounts) -> Option<f64>| {
         view.history.points().map(of).collect::<Vec<_>>()
     };
-    let requests = Line::area("requests", series(&|p| Some(p.rate(p.requests))));
-    let errors = Line::thin("errors", series(&|p| Some(p.rate(p.errors)))).rare();
-    let whole = Line::area("median", series(&|p| p.whole.map(|w| w.median)));
-    let tail_of_whole = Line::thin("p99", series(&|p| p.whole.map(|w| w.p99)));
-    let backend = Line::thin("backend", series(&|p| p.backend.map(|b| b.median)));
-    let tail_of_backend = Line::thin("backend_p99", series(&|p| p.backend.map(|b| b.p99)));
-    let added = Line::thin("added", series(&|p| p.added.map(|a| a.median)));
-    let tail_of_gate = Line::thin("added_p99", series(&|p| p.added.map(|a| a.p99)));
+    let requests = ChartLine::area("requests", series(&|p| Some(p.rate(p.requests))));
+    let errors = ChartLine::thin("errors", series(&|p| Some(p.rate(p.errors)))).rare();
+    let whole = ChartLine::area("median", series(&|p| p.whole.map(|w| w.median)));
+    let tail_of_whole = ChartLine::thin("p99", series(&|p| p.whole.map(|w| w.p99)));
+    let backend = ChartLine::thin("backend", series(&|p| p.backend.map(|b| b.median)));
+    let tail_of_backend = ChartLine::thin("backend_p99", series(&|p| p.backend.map(|b| b.p99)));
+    let added = ChartLine::thin("added", series(&|p| p.added.map(|a| a.median)));
+    let tail_of_gate = ChartLine::thin("added_p99", series(&|p| p.added.map(|a| a.p99)));
     html! {
         div.grid {
             (chart("Requests", "/s", &[requests.named("answered"), errors.named("errors")]))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::admin::dependencies::{StoreView, View};
+use crate::admin::dependencies::{DependencyView, StoreView};
 use crate::record::{Gauge, Snapshot};
 
 /// The facts that decide it.
@@ -32,7 +32,7 @@ pub(crate) enum ReadinessError {
 }
 
 impl Readiness {
-    pub(crate) fn new(snapshot: &Snapshot, view: &View, draining: bool) -> Self {
+    pub(crate) fn new(snapshot: &Snapshot, view: &DependencyView, draining: bool) -> Self {
         let upstreams = view.upstreams.iter();
         let gone = upstreams.filter(|upstream| upstream.up() == 0);
         Self {

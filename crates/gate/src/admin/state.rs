@@ -48,12 +48,12 @@ pub(super) struct Reply {
 }
 
 /// The state at one moment.
-pub(super) struct View<'a> {
+pub(super) struct AdminView<'a> {
     pub(super) snapshot: Snapshot,
     pub(super) ready: Result<(), ReadinessError>,
     /// Problems that do not make gate unready.
     pub(super) but: Vec<String>,
-    pub(super) dependencies: dependencies::View,
+    pub(super) dependencies: dependencies::DependencyView,
     pub(super) process: Process,
     pub(super) uptime_s: u64,
     pub(super) made_by: &'a str,
@@ -170,17 +170,21 @@ impl AdminState {
         }
     }
 
-    fn readiness(&self, snapshot: &Snapshot, dependencies: &dependencies::View) -> Readiness {
+    fn readiness(
+        &self,
+        snapshot: &Snapshot,
+        dependencies: &dependencies::DependencyView,
+    ) -> Readiness {
         Readiness::new(snapshot, dependencies, self.draining.load(Relaxed))
     }
 
-    fn view(&self) -> View<'_> {
+    fn view(&self) -> AdminView<'_> {
         let snapshot = self.book.snapshot();
         let dependencies = self.dependencies.view(Instant::now());
         let readiness = self.readiness(&snapshot, &dependencies);
         let ready = readiness.verdict();
         let started = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        View {
+        AdminView {
             snapshot,
             process: Process {
                 started: started.as_secs(),

@@ -6,15 +6,15 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// A table of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
+pub struct ConfigTable {
     /// With its brackets.
     pub header: String,
     pub about: String,
-    pub keys: Vec<Key>,
+    pub keys: Vec<ConfigKey>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub struct ConfigKey {
     pub name: String,
     /// As it is written in the file.
     pub value: String,
@@ -24,8 +24,8 @@ pub struct Key {
 }
 
 /// The template's content, table by table.
-pub fn tables() -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+pub fn tables() -> Vec<ConfigTable> {
+    let mut tables: Vec<ConfigTable> = Vec::new();
     let mut about = Vec::new();
     for line in TEMPLATE.lines() {
         let setting = line.strip_prefix('#').unwrap_or(line);
@@ -35,7 +35,7 @@ pub fn tables() -> Vec<Table> {
         } else if let Some(comment) = line.strip_prefix("# ") {
             about.push(comment);
         } else if setting.starts_with('[') {
-            tables.push(Table {
+            tables.push(ConfigTable {
                 header: setting.to_owned(),
                 about: std::mem::take(&mut about).join(" "),
                 keys: Vec::new(),
@@ -43,7 +43,7 @@ pub fn tables() -> Vec<Table> {
         } else if let (Some((name, value)), Some(table)) =
             (setting.split_once(" = "), tables.last_mut())
         {
-            table.keys.push(Key {
+            table.keys.push(ConfigKey {
                 name: name.to_owned(),
                 value: value.to_owned(),
                 about: std::mem::take(&mut about).join(" "),

@@ -11,7 +11,7 @@ use super::{SecretFrom, Span};
 pub struct Tls {
     /// Chosen by the name that the client asks for; the first one if no name matches. If the list
     /// is empty, gate makes a self-signed one.
-    pub certificate: Vec<Certificate>,
+    pub certificate: Vec<CertificateFiles>,
     pub resumption: Resumption,
     /// 0-RTT. Needs `resumption = "single-use"`.
     pub early_data: bool,
@@ -37,7 +37,7 @@ impl Default for Tls {
 /// PEM files; replaced files are loaded within seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Certificate {
+pub struct CertificateFiles {
     pub chain: PathBuf,
     pub key: PathBuf,
 }

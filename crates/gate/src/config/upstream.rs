@@ -12,7 +12,7 @@ use super::{Cors, Span};
 pub struct Upstream {
     /// `http://host:port` or `https://host:port`, all with the same scheme.
     pub servers: Vec<String>,
-    pub protocol: Protocol,
+    pub protocol: UpstreamProtocol,
     /// The CA certificate in PEM for https servers; otherwise the system's CAs.
     pub ca: Option<PathBuf>,
     /// Whether the request is sent in the SYN if the kernel has the server's cookie.
@@ -54,7 +54,7 @@ impl Default for Upstream {
     fn default() -> Self {
         Self {
             servers: Vec::new(),
-            protocol: Protocol::H1,
+            protocol: UpstreamProtocol::H1,
             ca: None,
             fast_open: false,
             balance: Balance::LeastRequests,
@@ -80,7 +80,7 @@ impl Default for Upstream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum UpstreamProtocol {
     H1,
     H2,
 }

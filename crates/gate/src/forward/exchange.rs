@@ -176,7 +176,7 @@ impl ForwardedRequest {
 
 /// How an exchange ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ExchangeEnd {
     /// Whether the whole body was read from the client.
     pub(crate) uploaded: bool,
     /// The connection was used for another protocol and is over.
@@ -202,7 +202,7 @@ pub(crate) struct Exchange<'a, S, B, A> {
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request and carries the answer. Tries once more if a kept connection turned out to
     /// be closed, or if the backend wants the request after the handshake (425).
-    pub(crate) async fn forward(&mut self) -> Result<Ended, ExchangeError> {
+    pub(crate) async fn forward(&mut self) -> Result<ExchangeEnd, ExchangeError> {
         let upstream = self.site.upstream(self.asked)?;
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
@@ -216,7 +216,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     /// Sends the request over one connection after another, until one of them ends the exchange.
-    async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<Ended, ExchangeError> {
+    async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<ExchangeEnd, ExchangeError> {
         let (mut link, mut rest) = self.first_link(upstream).await?;
         loop {
             let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;

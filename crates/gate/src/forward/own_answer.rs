@@ -6,7 +6,7 @@ use super::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
-use crate::record::{Caller, Form};
+use crate::record::{Caller, ErrorFormat};
 use crate::record::{LabelValue, Reason};
 
 /// RFC 6750 §3.1: an error code only if there was a token.
@@ -63,14 +63,16 @@ impl OwnAnswer {
         let (status, title, why) = (self.status, title(self.status), sentence(self.reason));
         let (word, id) = (self.reason.as_str(), caller.id.as_str());
         match caller.form {
-            Form::Text => format!("{status} {title}: {why}.\nReason: {word}\nRequest: {id}\n"),
-            Form::Html => format!(
+            ErrorFormat::Text => {
+                format!("{status} {title}: {why}.\nReason: {word}\nRequest: {id}\n")
+            }
+            ErrorFormat::Html => format!(
                 "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\
                  <meta name=\"viewport\" content=\"width=device-width\"><title>{status} {title}</title>\
                  <h1>{title}</h1><p>{why}.</p><p><small>Status {status} · reason {word} · request <code>{id}</code></small></p></html>\n"
             ),
             // Nothing in it needs escaping in JSON.
-            Form::Problem => format!(
+            ErrorFormat::Problem => format!(
                 "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\"detail\":\"{why}.\",\
                  \"reason\":\"{word}\",\"request_id\":\"{id}\"}}\n"
             ),
@@ -88,11 +90,11 @@ impl OwnAnswer {
     }
 }
 
-fn kind(form: Form) -> &'static str {
+fn kind(form: ErrorFormat) -> &'static str {
     match form {
-        Form::Text => "text/plain; charset=utf-8",
-        Form::Html => "text/html; charset=utf-8",
-        Form::Problem => "application/problem+json",
+        ErrorFormat::Text => "text/plain; charset=utf-8",
+        ErrorFormat::Html => "text/html; charset=utf-8",
+        ErrorFormat::Problem => "application/problem+json",
     }
 }
 
@@ -183,7 +185,7 @@ mod tests {
         }
     }
 
-    fn caller(form: Form) -> Caller {
+    fn caller(form: ErrorFormat) -> Caller {
         Caller {
             id: RequestId::new(),
             form,
@@ -210,7 +212,7 @@ mod tests {
             let sentence = sentence(*reason);
             let sane = |b: u8| (b' '..=b'~').contains(&b) && !b"\"\\<>&".contains(&b);
             assert!(sentence.bytes().all(sane), "{sentence}");
-            let caller = caller(Form::Problem);
+            let caller = caller(ErrorFormat::Problem);
             let body = own_answer(*reason).body(&caller);
             let read: serde_json::Value = serde_json::from_str(&body).unwrap();
             assert_eq!(read["reason"], reason.as_str());
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn people_are_told_in_words() {
-        let caller = caller(Form::Text);
+        let caller = caller(ErrorFormat::Text);
         let expected = format!(
             "401 Unauthorized: The token has expired.\nReason: expired\nRequest: {}\n",
             caller.id.as_str()

@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::config::{Protocol, Span};
-use budget::Budget;
+use crate::config::{Span, UpstreamProtocol};
+use budget::RetryBudget;
 pub(crate) use counts::Counts;
 pub(crate) use error::UpstreamError;
 pub(crate) use group::Group;
@@ -49,7 +49,7 @@ pub(crate) use wire::Wire;
 pub(crate) struct Upstream {
     group: Arc<Group>,
     pools: Rc<Pools<Wire>>,
-    budget: RefCell<Budget>,
+    budget: RefCell<RetryBudget>,
     buffers: ReadBuffers,
     /// One for each server, if HTTP/2 is used.
     shared: Vec<h2::SharedSlot>,
@@ -79,7 +79,7 @@ impl From<LeaseNeeds> for PoolRequest {
 impl Upstream {
     pub(crate) fn new(group: &Arc<Group>) -> Rc<Self> {
         let config = &group.config;
-        let is_h2 = config.protocol == Protocol::H2;
+        let is_h2 = config.protocol == UpstreamProtocol::H2;
         let rules = PoolConfig {
             bounds: Bounds {
                 connections: config.connections.max(1),
@@ -101,7 +101,7 @@ impl Upstream {
         };
         Rc::new(Self {
             pools: Pools::new(rules, group.well.clone(), group.new_thread()),
-            budget: RefCell::new(Budget::new(config.retry_budget, Instant::now())),
+            budget: RefCell::new(RetryBudget::new(config.retry_budget, Instant::now())),
             buffers: ReadBuffers::default(),
             shared: (0..group.well.len())
                 .map(|_| h2::SharedSlot::default())
@@ -126,7 +126,7 @@ impl Upstream {
         self.group.index
     }
 
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> UpstreamProtocol {
         self.group.config.protocol
     }
 

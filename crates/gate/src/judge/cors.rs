@@ -14,13 +14,13 @@ const MAX_REQUEST_HEADERS: usize = 1024;
 const ANY: &str = "*";
 
 #[derive(Debug, Default)]
-pub(crate) struct Cors {
+pub(crate) struct CorsPolicy {
     preflight: Preflight,
     /// As browsers write them; empty if all are allowed.
     origins: Vec<String>,
     any: bool,
-    methods: Names,
-    headers: Names,
+    methods: AllowedNames,
+    headers: AllowedNames,
     expose: String,
     credentials: bool,
     max_age: String,
@@ -28,7 +28,7 @@ pub(crate) struct Cors {
 
 /// A list, or everything that is requested.
 #[derive(Debug, Default)]
-struct Names {
+struct AllowedNames {
     listed: String,
     any: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) enum CorsDecision {
     Usual,
 }
 
-impl Cors {
+impl CorsPolicy {
     pub(crate) fn new(settings: &config::Cors) -> Result<Self, CorsError> {
         let error = |key, why: String| Err(CorsError { key, why });
         let any = settings.origins.iter().any(|origin| origin == ANY);
@@ -90,9 +90,9 @@ impl Cors {
                 settings.origins.clone()
             },
             any,
-            methods: Names::new("methods", &settings.methods)?,
-            headers: Names::new("headers", &settings.headers)?,
-            expose: Names::new("expose", &settings.expose)?.listed,
+            methods: AllowedNames::new("methods", &settings.methods)?,
+            headers: AllowedNames::new("headers", &settings.headers)?,
+            expose: AllowedNames::new("expose", &settings.expose)?.listed,
             credentials: settings.credentials,
             max_age: settings.max_age.0.as_secs().to_string(),
         })
@@ -274,7 +274,7 @@ fn is_origin(text: &str) -> bool {
     written == text || of_an_app
 }
 
-impl Names {
+impl AllowedNames {
     fn new(key: &'static str, names: &[String]) -> Result<Self, CorsError> {
         let any = names.iter().any(|name| name == ANY);
         if any && names.len() > 1 {

@@ -30,9 +30,9 @@ use crate::judge::request::Request;
 pub use keys::Keys;
 use lru::Lru;
 pub use refresh::Refresh;
-pub use rules::{CookieForm, Fetched, Rules};
+pub use rules::{CookieForm, FetchedKeySet, Rules};
 pub(crate) use session::Pass;
-pub use session::{Found, ManualWatch, Session, SessionError, Sessions, Watch};
+pub use session::{ActiveSession, Found, ManualWatch, SessionError, Sessions, Watch};
 use token::{SentToken, TokenSource};
 
 /// Open streams read the clock at least this often, because it may be set, which timers do not
@@ -47,7 +47,7 @@ pub struct Guard {
     wall: Box<dyn WallClock>,
     /// Tokens with a verified signature.
     tokens: RefCell<Lru<Verified>>,
-    sessions: RefCell<Lru<Rc<Session>>>,
+    sessions: RefCell<Lru<Rc<ActiveSession>>>,
 }
 
 struct Verified {
@@ -201,7 +201,7 @@ impl Guard {
         }
     }
 
-    fn known(&self, name: &str, now: i64) -> Option<Rc<Session>> {
+    fn known(&self, name: &str, now: i64) -> Option<Rc<ActiveSession>> {
         let mut sessions = self.sessions.borrow_mut();
         let session = sessions.get(name.as_bytes())?;
         if session.holds(now) {
@@ -229,7 +229,7 @@ impl Guard {
         let vault = self.rules.borrow().vault.clone();
         let login = vault.open(question.session(), &found.credentials);
         let login = login.map_err(AuthError::Credentials)?;
-        let session = Session::new(question.session.clone(), authorization(&login), found);
+        let session = ActiveSession::new(question.session.clone(), authorization(&login), found);
         let session = Rc::new(session);
         let mut sessions = self.sessions.borrow_mut();
         sessions.put(question.session().as_bytes(), session.clone());

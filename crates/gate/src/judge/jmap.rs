@@ -12,20 +12,20 @@ pub(crate) const MAX_BODY: u64 = 64 * 1024;
 /// errors, because another reader may understand them differently.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Request<'a> {
+struct JmapRequest<'a> {
     #[serde(rename = "using")]
     _using: Vec<IgnoredAny>,
     #[serde(rename = "methodCalls", borrow)]
-    calls: Vec<Call<'a>>,
+    calls: Vec<JmapCall<'a>>,
 }
 
 /// Name, arguments, id. RFC 8620 §3.2.
 #[derive(Deserialize)]
-struct Call<'a>(#[serde(borrow)] Cow<'a, str>, IgnoredAny, IgnoredAny);
+struct JmapCall<'a>(#[serde(borrow)] Cow<'a, str>, IgnoredAny, IgnoredAny);
 
 /// Whether all its calls are reads, by their names in the standard.
 pub(crate) fn only_reads(body: &[u8]) -> bool {
-    let request = serde_json::from_slice::<Request<'_>>(body);
+    let request = serde_json::from_slice::<JmapRequest<'_>>(body);
     request.is_ok_and(|request| {
         !request.calls.is_empty() && request.calls.iter().all(|call| reads(&call.0))
     })

@@ -19,9 +19,9 @@ use tracing::{debug, warn};
 use crate::config::{Config, Jwks};
 pub use crate::error::FetchError;
 use crate::judge::configured;
-use crate::judge::guard::{Fetched, Refresh, Rules};
+use crate::judge::guard::{FetchedKeySet, Refresh, Rules};
 use crate::{GateError, Secret};
-use fetch::Source;
+use fetch::JwksSource;
 
 /// The interval after a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
@@ -37,14 +37,14 @@ pub struct Keyring {
 
 struct WatchedKeySet {
     from: Jwks,
-    source: Option<Source>,
+    source: Option<JwksSource>,
     /// A digest of its last content.
     seen: Cell<Option<[u8; 32]>>,
 }
 
 /// The result of reading the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Read {
+pub struct KeySetUpdate {
     /// Keys of the set only.
     pub keys: usize,
     pub changed: bool,
@@ -102,9 +102,9 @@ impl Keyring {
     }
 
     /// Reads the set now. On failure the rules stay as they were.
-    pub async fn refresh(&self) -> Result<Read, GateError> {
+    pub async fn refresh(&self) -> Result<KeySetUpdate, GateError> {
         let Some(set) = &self.set else {
-            return Ok(Read {
+            return Ok(KeySetUpdate {
                 keys: 0,
                 changed: false,
             });
@@ -118,7 +118,7 @@ impl Keyring {
 
     /// Reads the set periodically, the first time at once, and earlier if a token names an unknown
     /// key; `told` gets each result.
-    pub async fn run(&self, mut told: impl FnMut(&Result<Read, GateError>)) {
+    pub async fn run(&self, mut told: impl FnMut(&Result<KeySetUpdate, GateError>)) {
         let Some(set) = &self.set else {
             return std::future::pending().await;
         };
@@ -151,7 +151,7 @@ impl Keyring {
         }
     }
 
-    fn take(&self, set: &WatchedKeySet, fetched: Option<&[u8]>) -> Result<Read, GateError> {
+    fn take(&self, set: &WatchedKeySet, fetched: Option<&[u8]>) -> Result<KeySetUpdate, GateError> {
         let mut keys = self.base.keys.clone();
         let own = keys.len();
         let mut said = fetched.unwrap_or_default().to_vec();
@@ -163,9 +163,9 @@ impl Keyring {
         if let (Some(json), Some(url)) = (fetched, &set.from.url) {
             keys.add_public_jwks(json, url)?;
             let (url, json) = (url.clone(), json.to_vec());
-            kept = Some(Arc::new(Fetched { url, json }));
+            kept = Some(Arc::new(FetchedKeySet { url, json }));
         }
-        let read = |keys, changed| Ok(Read { keys, changed });
+        let read = |keys, changed| Ok(KeySetUpdate { keys, changed });
         let added = keys.len() - own;
         let now = digest(&SHA256, &said).as_ref().try_into().ok();
         if set.seen.replace(now) == now {
@@ -185,7 +185,7 @@ impl Keyring {
 impl WatchedKeySet {
     fn new(from: Jwks) -> Result<Self, GateError> {
         let source = match &from.url {
-            Some(url) => Some(Source::new(url, from.ca.as_deref())?),
+            Some(url) => Some(JwksSource::new(url, from.ca.as_deref())?),
             None => None,
         };
         Ok(Self {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::GateError;
 use crate::config;
-use crate::judge::Cors;
+use crate::judge::CorsPolicy;
 use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 
 /// Where a request goes, and what it may do.
@@ -24,7 +24,7 @@ pub(crate) struct Route {
     pub(crate) safe_jmap: bool,
     pub(crate) server_timing: bool,
     pub(crate) rewrite: Rewrite,
-    pub(crate) cors: Cors,
+    pub(crate) cors: CorsPolicy,
 }
 
 impl fmt::Debug for Route {
@@ -112,7 +112,7 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
         why,
     };
     let rewrite = Rewrite::new(route).map_err(|error| wrong(error.to_string()))?;
-    let cors = Cors::new(&route.cors).map_err(|error| wrong(error.to_string()))?;
+    let cors = CorsPolicy::new(&route.cors).map_err(|error| wrong(error.to_string()))?;
     Ok(Rc::new(Route {
         host: route.bare_host(),
         path: route.path.trim_end_matches('/').to_owned(),

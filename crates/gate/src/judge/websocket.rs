@@ -10,9 +10,9 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The answer that the backend has to give.
 #[derive(Debug)]
-pub(crate) struct Opening(String);
+pub(crate) struct WebSocketAccept(String);
 
-impl Opening {
+impl WebSocketAccept {
     /// Returns it with the key. `None` if the system has no randomness.
     pub(crate) fn new() -> Option<(Self, String)> {
         let mut nonce = [0; 16];
@@ -39,7 +39,10 @@ mod tests {
 
     #[test]
     fn keys_differ() {
-        let ((_, one), (_, other)) = (Opening::new().unwrap(), Opening::new().unwrap());
+        let ((_, one), (_, other)) = (
+            WebSocketAccept::new().unwrap(),
+            WebSocketAccept::new().unwrap(),
+        );
         assert_eq!((one.len(), one == other), (24, false));
     }
 }

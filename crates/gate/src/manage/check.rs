@@ -32,7 +32,7 @@ pub enum Severity {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct ConfigFinding {
     pub severity: Severity,
     /// The key, as in `tls.certificate[0].key`; lists count from 0.
     pub place: String,
@@ -41,15 +41,15 @@ pub struct Finding {
 
 /// The findings, and the HTTPS records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
-    pub findings: Vec<Finding>,
+pub struct CheckReport {
+    pub findings: Vec<ConfigFinding>,
     /// Lines for a zone file (RFC 9460), for clients to use HTTP/3 at once.
     pub https_records: Vec<String>,
 }
 
-impl Report {
+impl CheckReport {
     pub fn passes(&self) -> bool {
-        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        let is_error = |finding: &ConfigFinding| finding.severity == Severity::Error;
         !self.findings.iter().any(is_error)
     }
 
@@ -62,7 +62,7 @@ impl Report {
     }
 
     fn add(&mut self, severity: Severity, place: String, what: &dyn Display) {
-        self.findings.push(Finding {
+        self.findings.push(ConfigFinding {
             severity,
             place,
             what: what.to_string(),
@@ -105,8 +105,8 @@ impl Report {
 }
 
 /// Checks everything except the network.
-pub fn check(config: &Config, now: SystemTime) -> Report {
-    let mut report = Report::default();
+pub fn check(config: &Config, now: SystemTime) -> CheckReport {
+    let mut report = CheckReport::default();
     listen::check(config, &mut report);
     let names = tls::check(config, now, &mut report);
     token::check(config, &mut report);
@@ -121,7 +121,7 @@ pub fn check(config: &Config, now: SystemTime) -> Report {
 }
 
 /// Anybody who may write the configuration chooses the backends and the keys.
-pub fn file(path: &Path, report: &mut Report) {
+pub fn file(path: &Path, report: &mut CheckReport) {
     let Ok(facts) = path.metadata() else {
         return;
     };

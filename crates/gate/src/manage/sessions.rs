@@ -32,7 +32,7 @@ pub struct SessionManager {
 /// How credentials are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum CredentialForm {
     /// With the key of this name.
     Sealed(String),
     /// In base64, which anybody with access to the store can read.
@@ -45,7 +45,7 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     pub sid: String,
-    pub form: Form,
+    pub form: CredentialForm,
     pub expires: Option<SystemTime>,
     /// The user's name, or why the credentials cannot be used.
     pub user: Result<String, CredentialsError>,
@@ -72,7 +72,7 @@ impl SessionManager {
         sid: &str,
         login: &Secret,
         expires: Option<SystemTime>,
-    ) -> Result<Form, GateError> {
+    ) -> Result<CredentialForm, GateError> {
         check_name(sid)?;
         if expires.is_some_and(|end| end <= SystemTime::now()) {
             return Err(GateError::Past);
@@ -83,10 +83,17 @@ impl SessionManager {
         Ok(form)
     }
 
-    fn stored(&self, sid: &str, login: &Secret) -> Result<(Zeroizing<String>, Form), GateError> {
+    fn stored(
+        &self,
+        sid: &str,
+        login: &Secret,
+    ) -> Result<(Zeroizing<String>, CredentialForm), GateError> {
         if let Some(key) = self.vault.seals_with() {
             let sealed = self.vault.seal(sid, login)?;
-            return Ok((Zeroizing::new(sealed), Form::Sealed(key.to_owned())));
+            return Ok((
+                Zeroizing::new(sealed),
+                CredentialForm::Sealed(key.to_owned()),
+            ));
         }
         if !self.vault.takes_plain() {
             return Err(GateError::NothingStorable);
@@ -95,7 +102,7 @@ impl SessionManager {
         // Read back as gate will read it.
         let read = self.vault.open(sid, plain.as_bytes());
         read.map_err(|_| GateError::NotALogin)?;
-        Ok((plain, Form::Plain))
+        Ok((plain, CredentialForm::Plain))
     }
 
     /// `None` if there is no such session.
@@ -109,15 +116,15 @@ impl SessionManager {
         }))
     }
 
-    fn form(&self, record: &Record) -> Form {
+    fn form(&self, record: &Record) -> CredentialForm {
         if Envelope::is_meant(&record.credentials) {
             let envelope = Envelope::parse(&record.credentials);
-            return Form::Sealed(envelope.map(|e| e.key_id).unwrap_or_default());
+            return CredentialForm::Sealed(envelope.map(|e| e.key_id).unwrap_or_default());
         }
         if self.vault.takes_cbc() {
-            Form::Cbc
+            CredentialForm::Cbc
         } else {
-            Form::Plain
+            CredentialForm::Plain
         }
     }
 

@@ -34,11 +34,11 @@ pub(crate) struct AccessLog {
 /// Writes lines for one thread.
 #[derive(Clone)]
 pub(crate) struct LogSender {
-    lines: SyncSender<Message>,
-    state: Arc<State>,
+    lines: SyncSender<LogMessage>,
+    state: Arc<AccessLogState>,
 }
 
-enum Message {
+enum LogMessage {
     Line(Vec<u8>),
     /// Wakes the thread without a line.
     Flush,
@@ -46,7 +46,7 @@ enum Message {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AccessLogState {
     written: AtomicU64,
     dropped: AtomicU64,
     lost: AtomicU64,
@@ -98,8 +98,8 @@ impl AccessLog {
     fn with(open: Open, room: usize) -> Result<Self, GateError> {
         let (lines, taken) = mpsc::sync_channel(room);
         let (ended, done) = mpsc::sync_channel(1);
-        let state = Arc::new(State::default());
-        let mut writer = Writer {
+        let state = Arc::new(AccessLogState::default());
+        let mut writer = LogWriter {
             state: state.clone(),
             to: None,
             open,
@@ -123,20 +123,21 @@ impl AccessLog {
     pub(crate) fn reopen(&self) {
         self.sender.state.reopen.store(true, Relaxed);
         // If the channel is full, the thread is awake.
-        let _ = self.sender.lines.try_send(Message::Flush);
+        let _ = self.sender.lines.try_send(LogMessage::Flush);
     }
 
     /// Writes the waiting lines, as far as time allows; returns whether all were written.
     pub(crate) fn finish(self, patience: Duration) -> bool {
         // If the channel is full because the disk is stuck, there is nothing to wait for.
-        self.sender.lines.try_send(Message::End).is_ok() && self.done.recv_timeout(patience).is_ok()
+        self.sender.lines.try_send(LogMessage::End).is_ok()
+            && self.done.recv_timeout(patience).is_ok()
     }
 }
 
 impl LogSender {
     /// Writes a line, which ends in a newline. Never waits.
     pub(crate) fn write(&self, line: Vec<u8>) {
-        match self.lines.try_send(Message::Line(line)) {
+        match self.lines.try_send(LogMessage::Line(line)) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                 self.state.dropped.fetch_add(1, Relaxed);
@@ -156,17 +157,17 @@ impl LogSender {
 }
 
 /// The writer in the log's own thread.
-struct Writer {
-    state: Arc<State>,
+struct LogWriter {
+    state: Arc<AccessLogState>,
     to: Option<Box<dyn Write + Send>>,
     open: Open,
 }
 
-impl Writer {
-    fn run(&mut self, messages: &Receiver<Message>) {
+impl LogWriter {
+    fn run(&mut self, messages: &Receiver<LogMessage>) {
         let mut batch = Vec::new();
         while let Ok(first) = messages.recv() {
-            let mut ends = matches!(first, Message::End);
+            let mut ends = matches!(first, LogMessage::End);
             if !ends {
                 thread::sleep(WRITE_INTERVAL);
             }
@@ -174,12 +175,12 @@ impl Writer {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
-                    Message::Line(line) => {
+                    LogMessage::Line(line) => {
                         batch.extend_from_slice(&line);
                         lines += 1;
                     }
-                    Message::Flush => {}
-                    Message::End => ends = true,
+                    LogMessage::Flush => {}
+                    LogMessage::End => ends = true,
                 }
                 if batch.len() < MAX_BATCH {
                     next = messages.try_recv().ok();

@@ -5,14 +5,14 @@ use super::RequestId;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub(crate) id: RequestId,
-    pub(crate) form: Form,
+    pub(crate) form: ErrorFormat,
     /// Whether the request is HEAD: the answer has no body.
     pub(crate) is_head: bool,
 }
 
 /// The form of error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ErrorFormat {
     Text,
     Html,
     /// RFC 9457.
@@ -23,7 +23,7 @@ impl Default for Caller {
     fn default() -> Self {
         Self {
             id: RequestId::NONE,
-            form: Form::Text,
+            form: ErrorFormat::Text,
             is_head: false,
         }
     }

@@ -57,7 +57,7 @@ pub(crate) struct Entry {
 
 /// The names are probe's, for the phases that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ExchangePhase {
     Authorize,
     Lease,
     Request,
@@ -65,7 +65,7 @@ pub(crate) enum Phase {
     Body,
 }
 
-impl Phase {
+impl ExchangePhase {
     pub(crate) const ALL: [Self; 5] = [
         Self::Authorize,
         Self::Lease,
@@ -149,11 +149,11 @@ impl Entry {
     }
 
     /// The phases of the exchange; if the marks are in order, their sum is the whole.
-    pub(crate) fn phases(&self, ended: Instant) -> impl Iterator<Item = (Phase, Duration)> {
+    pub(crate) fn phases(&self, ended: Instant) -> impl Iterator<Item = (ExchangePhase, Duration)> {
         let marks = [self.authorized, self.leased, self.sent, self.first_byte];
         let last = self.last_phase();
         let mut from = self.began;
-        Phase::ALL
+        ExchangePhase::ALL
             .into_iter()
             .enumerate()
             .filter_map(move |(at, phase)| {
@@ -166,14 +166,14 @@ impl Entry {
     }
 
     /// The phase at the end: the one after the last mark, or judging if the request was refused.
-    fn last_phase(&self) -> Phase {
+    fn last_phase(&self) -> ExchangePhase {
         let turned_away = self.reason.is_some_and(|r| r.kind() != ReasonKind::Backend);
         match (self.first_byte, self.sent, self.leased, self.authorized) {
-            (Some(_), ..) => Phase::Body,
-            (_, Some(_), ..) => Phase::FirstByte,
-            (_, _, Some(_), _) => Phase::Request,
-            (_, _, _, Some(_)) if !turned_away => Phase::Lease,
-            _ => Phase::Authorize,
+            (Some(_), ..) => ExchangePhase::Body,
+            (_, Some(_), ..) => ExchangePhase::FirstByte,
+            (_, _, Some(_), _) => ExchangePhase::Request,
+            (_, _, _, Some(_)) if !turned_away => ExchangePhase::Lease,
+            _ => ExchangePhase::Authorize,
         }
     }
 }

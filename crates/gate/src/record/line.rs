@@ -54,7 +54,7 @@ impl Pseudonymizer {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct AccessLogLine<'a> {
     time: String,
     client: IpAddr,
     protocol: &'static str,
@@ -104,7 +104,7 @@ pub(crate) fn line(
     told: &LineContext<'_>,
 ) -> Vec<u8> {
     let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let line = Line {
+    let line = AccessLogLine {
         time: rfc3339(u64::try_from(at.as_millis()).unwrap_or(u64::MAX)),
         client: told.client,
         protocol: entry.protocol.as_str(),

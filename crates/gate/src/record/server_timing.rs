@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use super::{Entry, Phase};
+use super::{Entry, ExchangePhase};
 
 /// Appends the value. `now` is when the head is written.
 pub(crate) fn server_timing(entry: &Entry, now: Instant, out: &mut Vec<u8>) {
@@ -15,8 +15,8 @@ pub(crate) fn server_timing(entry: &Entry, now: Instant, out: &mut Vec<u8>) {
         match phase {
             // Only if authorization has its own mark: otherwise the last phase covers more than
             // asking the store.
-            Phase::Authorize if entry.authorized.is_some() => authorize = took,
-            Phase::Lease if entry.leased.is_some() => lease = took,
+            ExchangePhase::Authorize if entry.authorized.is_some() => authorize = took,
+            ExchangePhase::Lease if entry.leased.is_some() => lease = took,
             _ => {}
         }
     }

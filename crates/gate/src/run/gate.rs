@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::judge::keyring::Keyring;
 use crate::record::{AccessLog, Ledgers, Pseudonymizer, ThreadLog};
 use crate::run::plan::Plan;
-use crate::run::worker::{Order, Stage, Worker};
+use crate::run::worker::{Worker, WorkerMode, WorkerOrder};
 
 /// How long writing the rest of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Gate {
     addresses: Addresses,
     certificate: Option<String>,
-    orders: watch::Sender<Order>,
+    orders: watch::Sender<WorkerOrder>,
     threads: Vec<JoinHandle<usize>>,
     maintenance: Maintenance,
     log: Option<AccessLog>,
@@ -77,8 +77,8 @@ impl Gate {
             admin: None,
         };
         let certificate = plan.tls.self_made().map(str::to_owned);
-        let stage = Stage::Serve;
-        let orders = watch::Sender::new(Order {
+        let stage = WorkerMode::Serve;
+        let orders = watch::Sender::new(WorkerOrder {
             plan: plan.clone(),
             stage,
         });
@@ -152,7 +152,7 @@ impl Gate {
         let until = Instant::now() + within;
         self.maintenance.drain();
         self.orders
-            .send_modify(|order| order.stage = Stage::Drain { until });
+            .send_modify(|order| order.stage = WorkerMode::Drain { until });
         let mut cut = 0;
         for thread in self.threads.drain(..) {
             // A thread that panicked has no connections any more.

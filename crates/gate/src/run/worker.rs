@@ -23,13 +23,13 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An order to a thread.
 #[derive(Clone)]
-pub(crate) struct Order {
+pub(crate) struct WorkerOrder {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: WorkerMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum WorkerMode {
     Serve,
     /// Open exchanges may continue until then; nothing new is accepted.
     Drain {
@@ -40,7 +40,7 @@ pub(crate) enum Stage {
 /// Everything that a thread gets when it starts.
 pub(crate) struct Worker {
     pub(crate) sockets: ThreadSockets,
-    pub(crate) orders: watch::Receiver<Order>,
+    pub(crate) orders: watch::Receiver<WorkerOrder>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) connection_limits: Arc<ConnectionLimits>,
     pub(crate) log: Option<ThreadLog>,
@@ -98,13 +98,13 @@ impl Worker {
             let stage = if changed {
                 order.stage
             } else {
-                Stage::Drain {
+                WorkerMode::Drain {
                     until: Instant::now(),
                 }
             };
             match stage {
-                Stage::Serve => listeners.follow(order.plan),
-                Stage::Drain { until } => return listeners.empty(until).await,
+                WorkerMode::Serve => listeners.follow(order.plan),
+                WorkerMode::Drain { until } => return listeners.empty(until).await,
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Whole gates in front of backends, one module for each subject. Measurements of a whole process
-//! have separate test binaries: `allocations`, `memory`.
+//! have a separate test binary: `memory`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use roundtrip_tls::Stream;
+use roundtrip_tls::ServerStream;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
@@ -17,7 +17,7 @@ use crate::{FaultPhase, OriginCounters};
 
 /// A connection that completed its handshake, or received early data in it.
 pub(crate) struct SecureStream {
-    stream: Stream<FusedStream>,
+    stream: ServerStream<FusedStream>,
     early: EarlyFlag,
     counters: Arc<OriginCounters>,
 }
@@ -36,9 +36,9 @@ pub(crate) async fn establish(
     early: EarlyFlag,
     counters: &Arc<OriginCounters>,
 ) -> Option<(SecureStream, BytesMut)> {
-    let connection = ServerConnection::new(config.clone()).ok()?;
+    let stream = ServerStream::new(wire, config.clone()).ok()?;
     let mut secure = SecureStream {
-        stream: Stream::server(wire, connection),
+        stream,
         early,
         counters: counters.clone(),
     };

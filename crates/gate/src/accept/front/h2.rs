@@ -1,23 +1,22 @@
-//! The HTTP/2 front (RFC 9113). The `h2` crate speaks the protocol and limits what it can see by
-//! itself: heads, their CONTINUATION frames, small DATA frames, unacknowledged SETTINGS and PING.
-//! This file begins and ends connections, and ends those of clients that use too much.
+//! The HTTP/2 front (RFC 9113), over our own layer in `wire`. This file begins and ends
+//! connections, and ends those of clients that use too much.
 
 mod answer;
 mod body;
 mod frames;
-mod wire;
+mod link;
+mod refused;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use h2::server::{Builder, Connection, SendResponse};
-use h2::{Reason, RecvStream};
+use roundtrip_wire::h2::{Arrival, Code, Server, ServerConfig, Tally};
+use roundtrip_wire::qpack::SectionBounds;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 
 use super::streams::{ConnectionState, Head, ResetCount, SHORT_TIMEOUT, StreamEnd};
 use crate::accept::stream::{Peer, Stream};
@@ -28,20 +27,18 @@ use crate::forward::exchange::ExchangeError;
 use crate::judge::guard::Sessions;
 use crate::judge::request::Version;
 use crate::record::Limit;
-use answer::{Answer, ResponseWriter};
+use answer::Answer;
 use body::Body;
 use frames::Frames;
-use wire::Wire;
+use link::{Link, LinkError, LinkEvent, SharedServer, StreamHandle};
 
 /// The most bytes that a client may send ahead: on one stream, and on all streams of a connection
 /// together. A larger upload takes a round trip for each window; gate never holds more than the
 /// latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// The most that the engine holds for each stream of a client that reads slowly.
-const SEND_BUFFER: usize = 32 * 1024;
-
-type Request = (http::Request<RecvStream>, SendResponse<Bytes>);
+/// The most of them that a request has. RFC 9113 §8.3.1, RFC 8441 §4.
+const PSEUDO_FIELDS: usize = 5;
 
 /// Serves until the connection ends.
 pub(crate) async fn serve<S: Sessions + 'static>(
@@ -49,81 +46,48 @@ pub(crate) async fn serve<S: Sessions + 'static>(
     peer: Peer,
     thread: &Rc<Thread<S>>,
 ) -> Result<(), ExchangeError> {
-    let limits = thread.site().policy.limits.clone();
-    let state = Rc::new(ConnectionState::new(thread, peer, Version::H2));
-    let (deadline, rest) = (thread.deadlines.new_deadline(), Rc::new(Cell::new(false)));
-    let sockets = thread.site().policy.routes.have_upgrades();
-    let frames = Rc::new(Frames::new(limits.control_frames));
-    let wire = Wire::new(
-        stream,
-        state.confirmed.clone(),
-        rest.clone(),
-        frames.clone(),
-    );
-    let begun = {
-        // Pinned here before it is passed on; otherwise it would take its memory twice in every
-        // connection.
-        let handshake = pin!(builder(&limits, sockets).handshake(wire));
-        deadline.within(Some(limits.head_time.0), handshake).await
-    };
-    let connection = match begun {
-        Ok(begun) => begun.map_err(broken)?,
-        Err(Elapsed) => {
-            thread.ledger.count(Limit::HeadTime);
-            return Err(ExchangeError::Slow(Limit::HeadTime));
-        }
-    };
-    let resets = ResetCount::new(limits.resets);
-    let mut table = Table {
-        connection,
-        limits,
-        state,
-        deadline,
-        rest,
-        frames,
-        running: JoinSet::new(),
-        served: 0,
-        resets,
-        phase: Phase::Open,
-    };
-    let outcome = table.run().await;
-    // Dropping it tells the running exchanges that their client is gone.
-    drop(table.connection);
-    while table.running.join_next().await.is_some() {}
-    outcome
+    let mut table = Table::new(stream, peer, thread);
+    table.serve().await
 }
 
 /// `sockets`: whether streams may become WebSockets. RFC 8441 §3.
-fn builder(limits: &Limits, sockets: bool) -> Builder {
-    let resets = limits.resets as usize;
-    let head = u32::try_from(limits.head.0).unwrap_or(u32::MAX);
-    let mut builder = Builder::new();
-    builder
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(limits.streams)
-        .max_header_list_size(head)
-        .max_send_buffer_size(SEND_BUFFER)
-        .max_pending_accept_reset_streams(resets)
-        .max_local_error_reset_streams(Some(resets));
-    if sockets {
-        builder.enable_connect_protocol();
+fn config(limits: &Limits, sockets: bool) -> ServerConfig {
+    ServerConfig {
+        streams: limits.streams,
+        stream_window: STREAM_WINDOW,
+        connection_window: CONNECTION_WINDOW,
+        section: SectionBounds {
+            // The pseudo-header fields do not count.
+            lines: limits.fields.saturating_add(PSEUDO_FIELDS),
+            size: usize::try_from(limits.head.0).unwrap_or(usize::MAX),
+        },
+        extended_connect: sockets,
     }
-    builder
 }
 
 /// One connection, and its exchanges.
 struct Table<IO, S> {
-    connection: Connection<Wire<IO>, Bytes>,
-    limits: Limits,
+    link: Link<IO>,
+    server: SharedServer,
+    spans: Spans,
+    /// 0: as many as there are.
+    max_requests: u64,
     state: Rc<ConnectionState<S>>,
     deadline: Rc<Deadline>,
-    rest: Rc<Cell<bool>>,
     frames: Rc<Frames>,
     running: JoinSet<StreamEnd>,
     served: u64,
     resets: ResetCount,
     phase: Phase,
+    /// When the client was asked to connect again.
+    left: Option<Instant>,
+}
+
+/// How long a client may take.
+#[derive(Debug, Clone, Copy)]
+struct Spans {
+    head: Duration,
+    idle: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,35 +100,80 @@ enum Phase {
 }
 
 enum Event {
-    Asked(Box<Request>),
     StreamEnd(Result<StreamEnd, JoinError>),
-    Over(Result<(), h2::Error>),
-    /// There were too many useless frames.
-    Excess,
+    Link(LinkEvent),
 }
 
 impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
+    fn new(stream: IO, peer: Peer, thread: &Rc<Thread<S>>) -> Self {
+        let site = thread.site();
+        let limits = &site.policy.limits;
+        let state = Rc::new(ConnectionState::new(thread, peer, Version::H2));
+        let sockets = site.policy.routes.have_upgrades();
+        let server = Rc::new(RefCell::new(Server::new(config(limits, sockets))));
+        Self {
+            link: Link::new(stream, server.clone(), state.confirmed.clone()),
+            server,
+            frames: Rc::new(Frames::new(limits.control_frames)),
+            resets: ResetCount::new(limits.resets),
+            deadline: thread.deadlines.new_deadline(),
+            spans: Spans {
+                head: limits.head_time.0,
+                idle: limits.idle_time.0,
+            },
+            max_requests: limits.requests,
+            state,
+            running: JoinSet::new(),
+            served: 0,
+            phase: Phase::Open,
+            left: None,
+        }
+    }
+
+    async fn serve(&mut self) -> Result<(), ExchangeError> {
+        let head_time = Some(self.spans.head);
+        let outcome = match self.deadline.within(head_time, self.link.greeted()).await {
+            Ok(Ok(())) => self.run().await,
+            Ok(Err(error)) => self.end(Err(error)).await,
+            Err(Elapsed) => {
+                self.state.thread.ledger.count(Limit::HeadTime);
+                Err(ExchangeError::Slow(Limit::HeadTime))
+            }
+        };
+        // Tells the running exchanges that their client is gone.
+        self.server.borrow_mut().disconnect(Code::CANCEL);
+        while self.running.join_next().await.is_some() {}
+        outcome
+    }
+
     async fn run(&mut self) -> Result<(), ExchangeError> {
         loop {
             if self.is_to_leave() {
                 self.leave();
             }
+            if self
+                .left
+                .is_some_and(|since| since.elapsed() >= SHORT_TIMEOUT)
+            {
+                self.server.borrow_mut().finish_leaving();
+            }
             match self.next().await {
-                Ok(Event::Asked(request)) => self.begin(*request),
+                Ok(Event::Link(LinkEvent::Asked(arrival))) => self.begin(arrival),
+                Ok(Event::Link(LinkEvent::Excess(limit))) => return self.expel(limit).await,
+                Ok(Event::Link(LinkEvent::Over(outcome))) => return self.end(outcome).await,
                 Ok(Event::StreamEnd(parted)) => {
                     if self.resets.enter(parted.unwrap_or(StreamEnd::Well)) {
                         return self.expel(Limit::Resets).await;
                     }
                 }
-                Ok(Event::Excess) => return self.expel(Limit::ControlFrames).await,
-                Ok(Event::Over(outcome)) => return self.over(outcome),
                 // An exchange is in progress, or gate is about to end.
                 Err(Elapsed) if !self.running.is_empty() || self.is_to_leave() => {}
                 Err(Elapsed) => match self.phase {
-                    Phase::Leaving => return Ok(()),
+                    Phase::Leaving => return self.end(Ok(())).await,
                     Phase::Open => {
                         self.phase = Phase::AtRest;
-                        self.rest.set(true);
+                        self.running = JoinSet::new();
+                        self.link.rest();
                     }
                     Phase::AtRest => {
                         self.state.thread.ledger.count(Limit::IdleTime);
@@ -182,44 +191,47 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
     /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
     /// end.
     async fn next(&mut self) -> Result<Event, Elapsed> {
-        let idle = self.limits.idle_time.0;
+        let idle = self.spans.idle;
         let span = match self.phase {
+            Phase::Leaving => SHORT_TIMEOUT.min(idle),
             _ if !self.running.is_empty() => Duration::MAX,
-            Phase::Open | Phase::Leaving => SHORT_TIMEOUT.min(idle),
+            Phase::Open => SHORT_TIMEOUT.min(idle),
             Phase::AtRest => idle.saturating_sub(SHORT_TIMEOUT),
         };
-        let (connection, running) = (&mut self.connection, &mut self.running);
-        let frames = &self.frames;
+        let (link, running) = (&mut self.link, &mut self.running);
+        let (resets, frames) = (&mut self.resets, &self.frames);
+        let mut exceeded = |tally: Tally| {
+            if (0..tally.resets).any(|_| resets.enter(StreamEnd::Reset)) {
+                return Some(Limit::Resets);
+            }
+            (!frames.take(tally)).then_some(Limit::ControlFrames)
+        };
         let event = async {
             tokio::select! {
                 biased;
                 Some(parted) = running.join_next() => Event::StreamEnd(parted),
-                asked = connection.accept() => match asked {
-                    Some(Ok(request)) => Event::Asked(Box::new(request)),
-                    Some(Err(error)) => Event::Over(Err(error)),
-                    None => Event::Over(Ok(())),
-                },
-                () = poll_fn(|cx| frames.poll_excess(cx)) => Event::Excess,
+                event = poll_fn(|cx| link.poll(cx, &mut exceeded)) => Event::Link(event),
             }
         };
         self.deadline.at_rest(span, event).await
     }
 
-    fn begin(&mut self, (request, respond): Request) {
+    fn begin(&mut self, arrival: Arrival) {
         self.served += 1;
-        if self.limits.requests > 0 && self.served == self.limits.requests {
+        if self.max_requests > 0 && self.served == self.max_requests {
             self.state.thread.ledger.count(Limit::Requests);
             self.leave();
         }
         if self.phase == Phase::AtRest {
             self.phase = Phase::Open;
         }
-        self.running.spawn_local(stream(
-            self.state.clone(),
-            self.frames.clone(),
-            request,
-            respond,
-        ));
+        let handle = StreamHandle {
+            id: arrival.stream,
+            server: self.server.clone(),
+        };
+        let (state, frames) = (self.state.clone(), self.frames.clone());
+        self.running
+            .spawn_local(stream(state, frames, handle, arrival));
     }
 
     /// Exchanges in progress are finished, and so are requests that the client sent before the
@@ -227,62 +239,73 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
     fn leave(&mut self) {
         if self.phase != Phase::Leaving {
             self.phase = Phase::Leaving;
-            self.connection.graceful_shutdown();
+            self.left = Some(Instant::now());
+            self.server.borrow_mut().leave();
         }
     }
 
     async fn expel(&mut self, limit: Limit) -> Result<(), ExchangeError> {
         self.state.thread.ledger.count(limit);
         self.running.abort_all();
-        let connection = &mut self.connection;
-        connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
-        let closing = poll_fn(|cx| connection.poll_closed(cx));
-        let _ = self.deadline.within(Some(SHORT_TIMEOUT), closing).await;
+        self.server.borrow_mut().abort(Code::ENHANCE_YOUR_CALM);
+        self.close().await;
         Ok(())
     }
 
-    fn over(&self, outcome: Result<(), h2::Error>) -> Result<(), ExchangeError> {
+    async fn end(&mut self, outcome: Result<(), LinkError>) -> Result<(), ExchangeError> {
+        if matches!(outcome, Ok(()) | Err(LinkError::Client(_))) {
+            self.close().await;
+        }
         // The GOAWAY has been sent and nothing is in progress, so the rest need not be read.
         let left = self.phase == Phase::Leaving && self.running.is_empty();
-        let error = match outcome {
-            Err(error) if !left => error,
-            _ => return Ok(()),
-        };
-        if error.is_go_away()
-            && error.is_library()
-            && error.reason() == Some(Reason::ENHANCE_YOUR_CALM)
-        {
-            self.state.thread.ledger.count(Limit::Resets);
+        match outcome {
+            Err(error) if !left => {
+                if let LinkError::Client(error) = &error
+                    && error.code == Code::ENHANCE_YOUR_CALM
+                {
+                    self.state.thread.ledger.count(Limit::ControlFrames);
+                }
+                Err(broken(error))
+            }
+            _ => Ok(()),
         }
-        Err(broken(error))
+    }
+
+    /// Sends what is pending, if the client takes it.
+    async fn close(&mut self) {
+        let closing = self.link.close();
+        let _ = self.deadline.within(Some(SHORT_TIMEOUT), closing).await;
     }
 }
 
 async fn stream<S: Sessions>(
     state: Rc<ConnectionState<S>>,
     frames: Rc<Frames>,
-    request: http::Request<RecvStream>,
-    respond: SendResponse<Bytes>,
+    handle: StreamHandle,
+    arrival: Arrival,
 ) -> StreamEnd {
-    let (parts, body) = request.into_parts();
-    let head = Head::of_parts(parts, body.is_end_stream());
-    let way = ResponseWriter::new(respond, frames);
-    let mut body = Body::new(body, state.confirmed.clone());
-    let mut answer = Answer::new(&way);
+    let head = match arrival.head {
+        Ok(section) => Head::new(section, arrival.is_ended),
+        Err(error) => {
+            refused::refuse(&state, &handle, error);
+            return StreamEnd::Reset;
+        }
+    };
+    let mut body = Body::new(&handle, state.confirmed.clone());
+    let mut answer = Answer::new(&handle, &frames);
     let mut entry = state.entry();
     let outcome = tokio::select! {
         biased;
-        () = way.reset() => Err(ExchangeError::Gone),
+        _ = handle.reset() => Err(ExchangeError::Gone),
         outcome = state.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
-        // The rest of the body is not wanted: the engine sends RST_STREAM after the answer. RFC
-        // 9113 §8.1.
+        // The rest of the body is not wanted: releasing the stream says so. RFC 9113 §8.1.
         Ok(()) => StreamEnd::Well,
         Err(_) if answer.is_ended() => StreamEnd::Well,
         Err(error) => {
-            way.cut(reason(&error));
+            handle.cut(reason(&error));
             if error.is_the_clients() {
                 StreamEnd::Reset
             } else {
@@ -293,20 +316,22 @@ async fn stream<S: Sessions>(
 }
 
 /// RFC 9113 §7.
-fn reason(error: &ExchangeError) -> Reason {
+fn reason(error: &ExchangeError) -> Code {
     match error {
         ExchangeError::Client(_)
         | ExchangeError::Gone
         | ExchangeError::Slow(_)
-        | ExchangeError::Over => Reason::CANCEL,
-        ExchangeError::Refused(_) => Reason::PROTOCOL_ERROR,
-        _ => Reason::INTERNAL_ERROR,
+        | ExchangeError::Over => Code::CANCEL,
+        ExchangeError::Refused(_) => Code::PROTOCOL_ERROR,
+        _ => Code::INTERNAL_ERROR,
     }
 }
 
-fn broken(error: h2::Error) -> ExchangeError {
-    let kind = error.get_io().map_or(io::ErrorKind::Other, io::Error::kind);
-    ExchangeError::Client(io::Error::new(kind, error))
+fn broken(error: LinkError) -> ExchangeError {
+    ExchangeError::Client(match error {
+        LinkError::Io(error) => error,
+        LinkError::Client(error) => io::Error::other(error),
+    })
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ async fn exchange<S: Sessions>(
 ) -> Result<(), ExchangeError> {
     let ended = body.is_ended(is_bodiless(&section));
     let ended = state.in_head_time(ended).await??;
-    let head = Head::of_section(section, ended);
+    let head = Head::new(section, ended);
     state.exchange(head, body, answer, entry).await
 }
 

@@ -5,7 +5,6 @@
 mod buffers;
 mod head;
 mod measured;
-mod reply;
 mod reset_count;
 
 use std::rc::Rc;
@@ -26,7 +25,6 @@ use crate::record::{Early, Entry, Limit, Protocol, Reason};
 use buffers::Buffers;
 pub(super) use head::Head;
 use measured::Measured;
-pub(super) use reply::reply;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
 /// The deadline for gate's own answers, and for a client that was asked to leave.

@@ -20,7 +20,7 @@ use files::Files;
 #[derive(Debug)]
 pub(super) struct Certificates {
     /// Only full handshakes read it.
-    choice: RwLock<Arc<Choice>>,
+    choice: RwLock<Arc<CertificateChoice>>,
     files: Mutex<Vec<Files>>,
     provider: Arc<CryptoProvider>,
     /// The certificate that clients have to trust, if none was configured.
@@ -29,7 +29,7 @@ pub(super) struct Certificates {
 
 /// The first certificate is for clients that ask for none of the names.
 #[derive(Debug, Default)]
-struct Choice {
+struct CertificateChoice {
     keys: Vec<Arc<CertifiedKey>>,
     by_name: HashMap<String, usize>,
     /// Indices by the name that follows `*.`.
@@ -39,7 +39,7 @@ struct Choice {
 impl Certificates {
     /// Loads the files, or makes a certificate for these addresses.
     pub(super) fn load(
-        settings: &[config::Certificate],
+        settings: &[config::CertificateFiles],
         addresses: &[IpAddr],
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, GateError> {
@@ -57,7 +57,7 @@ impl Certificates {
             self_made = Some(pem);
         }
         Ok(Self {
-            choice: RwLock::new(Arc::new(Choice::new(keys))),
+            choice: RwLock::new(Arc::new(CertificateChoice::new(keys))),
             files: Mutex::new(files),
             provider,
             self_made,
@@ -86,12 +86,12 @@ impl Certificates {
         }
         if news.iter().any(Result::is_ok) {
             let mut choice = self.choice.write().unwrap_or_else(PoisonError::into_inner);
-            *choice = Arc::new(Choice::new(keys));
+            *choice = Arc::new(CertificateChoice::new(keys));
         }
         news
     }
 
-    fn choice(&self) -> Arc<Choice> {
+    fn choice(&self) -> Arc<CertificateChoice> {
         let choice = self.choice.read().unwrap_or_else(PoisonError::into_inner);
         choice.clone()
     }
@@ -103,7 +103,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-impl Choice {
+impl CertificateChoice {
     /// If two have the same name, the first one is used for it.
     fn new(keys: Vec<Arc<CertifiedKey>>) -> Self {
         let mut choice = Self::default();

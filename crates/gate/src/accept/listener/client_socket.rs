@@ -22,9 +22,9 @@ use crate::accept::stream::Stream;
 /// The most that is read at once before the socket is registered: enough for most heads.
 const FIRST_READ: usize = 4096;
 
-pub(crate) struct ClientSocket(State);
+pub(crate) struct ClientSocket(Registration);
 
-enum State {
+enum Registration {
     Unwatched(std::net::TcpStream),
     Watched(TcpStream),
     /// Registering failed, and the socket is closed.
@@ -44,32 +44,32 @@ impl ClientSocket {
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.0 {
-            State::Unwatched(socket) => socket.local_addr(),
-            State::Watched(socket) => socket.local_addr(),
-            State::Lost => Err(lost()),
+            Registration::Unwatched(socket) => socket.local_addr(),
+            Registration::Watched(socket) => socket.local_addr(),
+            Registration::Lost => Err(lost()),
         }
     }
 
     /// Whether the SYN brought data that the kernel accepted.
     pub(super) fn took_syn_data(&self) -> bool {
         let info = match &self.0 {
-            State::Unwatched(socket) => TcpInfo::of(socket),
-            State::Watched(socket) => TcpInfo::of(socket),
-            State::Lost => None,
+            Registration::Unwatched(socket) => TcpInfo::of(socket),
+            Registration::Watched(socket) => TcpInfo::of(socket),
+            Registration::Lost => None,
         };
         info.is_some_and(|info| info.took_syn_data())
     }
 
     /// Registers the socket with the runtime.
     pub(super) fn watched(&mut self) -> io::Result<&mut TcpStream> {
-        if let State::Unwatched(_) = self.0
-            && let State::Unwatched(socket) = mem::replace(&mut self.0, State::Lost)
+        if let Registration::Unwatched(_) = self.0
+            && let Registration::Unwatched(socket) = mem::replace(&mut self.0, Registration::Lost)
         {
-            self.0 = State::Watched(TcpStream::from_std(socket)?);
+            self.0 = Registration::Watched(TcpStream::from_std(socket)?);
         }
         match &mut self.0 {
-            State::Watched(socket) => Ok(socket),
-            State::Unwatched(_) | State::Lost => Err(lost()),
+            Registration::Watched(socket) => Ok(socket),
+            Registration::Unwatched(_) | Registration::Lost => Err(lost()),
         }
     }
 
@@ -80,7 +80,7 @@ impl ClientSocket {
         cx: &mut Context<'_>,
         attempt: impl FnOnce(&std::net::TcpStream) -> io::Result<T>,
     ) -> Poll<Option<io::Result<T>>> {
-        let State::Unwatched(socket) = &self.0 else {
+        let Registration::Unwatched(socket) = &self.0 else {
             return Poll::Ready(None);
         };
         let budget = ready!(poll_proceed(cx));
@@ -97,7 +97,7 @@ impl ClientSocket {
 impl From<OwnedFd> for ClientSocket {
     /// From a non-blocking connection.
     fn from(socket: OwnedFd) -> Self {
-        Self(State::Unwatched(socket.into()))
+        Self(Registration::Unwatched(socket.into()))
     }
 }
 
@@ -106,9 +106,9 @@ impl Stream for ClientSocket {
         let now = Some(Duration::ZERO);
         // If this fails, the connection ends with a FIN.
         let _ = match &self.0 {
-            State::Unwatched(socket) => SockRef::from(socket).set_linger(now),
-            State::Watched(socket) => SockRef::from(socket).set_linger(now),
-            State::Lost => Ok(()),
+            Registration::Unwatched(socket) => SockRef::from(socket).set_linger(now),
+            Registration::Watched(socket) => SockRef::from(socket).set_linger(now),
+            Registration::Lost => Ok(()),
         };
     }
 }
@@ -159,9 +159,9 @@ impl AsyncWrite for ClientSocket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
-            State::Unwatched(socket) => Poll::Ready(socket.shutdown(Shutdown::Write)),
-            State::Watched(socket) => Pin::new(socket).poll_shutdown(cx),
-            State::Lost => Poll::Ready(Err(lost())),
+            Registration::Unwatched(socket) => Poll::Ready(socket.shutdown(Shutdown::Write)),
+            Registration::Watched(socket) => Pin::new(socket).poll_shutdown(cx),
+            Registration::Lost => Poll::Ready(Err(lost())),
         }
     }
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn is_watched(socket: &ClientSocket) -> bool {
-        matches!(socket.0, State::Watched(_))
+        matches!(socket.0, Registration::Watched(_))
     }
 
     #[tokio::test]

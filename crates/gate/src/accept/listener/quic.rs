@@ -19,7 +19,7 @@ use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
 use super::hello::Hello;
-use super::session_prefetch::{FETCH_TIMEOUT, Fetched, SessionPrefetch};
+use super::session_prefetch::{FETCH_TIMEOUT, FetchedSession, SessionPrefetch};
 use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
@@ -178,7 +178,7 @@ impl IncomingQuic {
 
 /// Fetches the session that a client wants to resume. A client that is slow to name it gets a full
 /// handshake.
-async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetched> {
+async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<FetchedSession> {
     let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,
         Hello::Whole(identity) => Some(identity),

@@ -4,19 +4,19 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use roundtrip_tls::{Stream, TlsError};
+use roundtrip_tls::{ServerStream, TlsError};
 use rustls::HandshakeKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{ClientSocket, HandshakeFacts};
 
 pub(crate) struct Secure {
-    stream: Stream<ClientSocket>,
+    stream: ServerStream<ClientSocket>,
 }
 
 impl Secure {
     /// Performs the handshake until it is complete, or until early data may be read.
-    pub(super) async fn accept(mut stream: Stream<ClientSocket>) -> Result<Self, TlsError> {
+    pub(super) async fn accept(mut stream: ServerStream<ClientSocket>) -> Result<Self, TlsError> {
         stream.accept().await?;
         Ok(Self { stream })
     }

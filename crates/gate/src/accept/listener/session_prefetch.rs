@@ -48,18 +48,18 @@ pub(crate) struct SingleUseCounts {
 /// The sessions that TLS sees.
 #[derive(Debug, Default)]
 pub(super) struct FetchedSessions {
-    inner: Mutex<Inner>,
+    inner: Mutex<PrefetchState>,
     more: Notify,
 }
 
 #[derive(Default)]
-struct Inner {
+struct PrefetchState {
     /// For handshakes in progress.
     fetched: HashMap<Vec<u8>, Vec<u8>>,
     waiting: Vec<Once>,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for PrefetchState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -71,12 +71,12 @@ impl std::fmt::Debug for Inner {
 }
 
 /// Keeps a session available until its handshake has used it or is over.
-pub(super) struct Fetched {
+pub(super) struct FetchedSession {
     fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
 }
 
-impl Drop for Fetched {
+impl Drop for FetchedSession {
     fn drop(&mut self) {
         self.fetched.inner().fetched.remove(&self.name);
     }
@@ -106,7 +106,7 @@ impl SessionPrefetch {
 
     /// Takes a session from the store, so that no other process can, and puts it where TLS looks
     /// for it.
-    pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<Fetched> {
+    pub(super) async fn fetch(&self, name: Option<Vec<u8>>) -> Option<FetchedSession> {
         let name = name.filter(|name| name.len() == NAME_LENGTH)?;
         let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;
         let mut counts = self.counts.get();
@@ -124,7 +124,7 @@ impl SessionPrefetch {
         }
         self.counts.set(counts);
         self.fetched.inner().fetched.insert(name.clone(), value?);
-        Some(Fetched {
+        Some(FetchedSession {
             fetched: self.fetched.clone(),
             name,
         })
@@ -159,7 +159,7 @@ async fn carry(fetched: Arc<FetchedSessions>, store: Rc<AnyStore>, seals: Arc<Ti
 
 impl FetchedSessions {
     /// No operation leaves the data inconsistent, so a poisoned lock is harmless.
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, PrefetchState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

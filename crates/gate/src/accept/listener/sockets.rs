@@ -33,7 +33,7 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     pub(crate) fn bind(settings: &Listen, seed: &Seed, threads: usize) -> Result<Self, GateError> {
-        let plan = Plan {
+        let plan = SocketPlan {
             how: Listening {
                 backlog: settings.backlog,
                 fast_open: settings.fast_open,
@@ -99,14 +99,14 @@ fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
     ))
 }
 
-struct Plan {
+struct SocketPlan {
     how: Listening,
     threads: usize,
 }
 
 type Bound = (SocketAddr, Vec<TcpListener>, Vec<UdpSocket>);
 
-impl Plan {
+impl SocketPlan {
     /// Binds one address for all threads.
     fn bind(&self, address: SocketAddr, with_udp: bool) -> Result<Bound, GateError> {
         let mut attempt = 1;

@@ -174,7 +174,7 @@ fn is_the_peer_s(error: &io::Error) -> bool {
 impl AcceptedSocket {
     /// Ends when the client may send a request, or after `within`.
     pub(crate) async fn meet(
-        self,
+        self: Box<Self>,
         accept_config: &AcceptConfig,
         within: Duration,
     ) -> Result<AcceptedConnection, AcceptError> {
@@ -196,7 +196,7 @@ impl AcceptedSocket {
     }
 
     async fn welcome(
-        mut self,
+        mut self: Box<Self>,
         accept_config: &AcceptConfig,
     ) -> Result<AcceptedConnection, AcceptError> {
         if self.is_from_proxy(accept_config)

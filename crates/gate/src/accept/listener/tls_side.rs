@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use roundtrip_model::WallClock;
 use roundtrip_store::{Memory, Place};
-use roundtrip_tls::{Stream, TlsError, certificate_compressor, key_exchanges};
+use roundtrip_tls::{ServerStream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
-use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion, version};
+use rustls::{ServerConfig, SupportedProtocolVersion, version};
 
 use super::certificates::Certificates;
 use super::hello;
@@ -133,13 +133,13 @@ impl TlsSide {
 
 impl ThreadTls {
     pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
-        let connection = ServerConnection::new(self.tcp.clone())?;
+        let config = self.tcp.clone();
         let Some(prefetch) = &self.prefetch else {
-            return Secure::accept(Stream::server(stream, connection)).await;
+            return Secure::accept(ServerStream::new(stream, config)?).await;
         };
         let (first, identity) = hello::read(&mut stream).await?;
         let fetched = prefetch.fetch(identity).await;
-        let secure = Secure::accept(Stream::server_after(stream, connection, first)).await;
+        let secure = Secure::accept(ServerStream::after(stream, config, first)?).await;
         drop(fetched);
         secure
     }

@@ -28,7 +28,7 @@ fn the_store_is_down_once_no_thread_reaches_it() {
     for thread in 0..2 {
         book.ledger(thread).raise(Gauge::Accepting);
     }
-    let mut store = Store {
+    let mut store = StoreStatus {
         outage: Outage::default(),
         down: None,
         told: LastLogged::default(),
@@ -37,7 +37,7 @@ fn the_store_is_down_once_no_thread_reaches_it() {
     };
     store.outage.is_told("nobody answers".into());
     let mut lines = Vec::new();
-    let mut look = |store: &mut Store, seconds| {
+    let mut look = |store: &mut StoreStatus, seconds| {
         store.look(&book.snapshot(), at(began, seconds), &mut |line| {
             lines.push(line);
         });

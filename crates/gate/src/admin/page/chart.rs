@@ -10,7 +10,7 @@ use crate::admin::history::MAX_POINTS;
 
 const HEIGHT: f64 = 48.0;
 
-pub(super) struct Line {
+pub(super) struct ChartLine {
     class: &'static str,
     name: &'static str,
     filled: bool,
@@ -20,7 +20,7 @@ pub(super) struct Line {
     values: Vec<Option<f64>>,
 }
 
-impl Line {
+impl ChartLine {
     pub(super) fn area(class: &'static str, values: Vec<Option<f64>>) -> Self {
         Self {
             class,
@@ -76,7 +76,7 @@ impl Line {
 }
 
 /// All lines on one scale, which ends at a round number.
-pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
+pub(super) fn chart(title: &str, unit: &str, lines: &[ChartLine]) -> Markup {
     let values = lines.iter().flat_map(|line| &line.values).flatten();
     let top = ceiling(values.copied().fold(0.0, f64::max));
     let tell = |value: f64| if unit == "ms" { ms(value) } else { rate(value) };
@@ -104,7 +104,7 @@ pub(super) fn chart(title: &str, unit: &str, lines: &[Line]) -> Markup {
     }
 }
 
-fn draw(line: &Line, top: f64) -> Markup {
+fn draw(line: &ChartLine, top: f64) -> Markup {
     let (mut stroke, mut area) = (String::new(), String::new());
     for stretch in line.stretches(top) {
         let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_newest_is_at_the_right_and_gaps_stay_gaps() {
-        let line = Line::thin("p99", vec![Some(0.0), None, Some(2.0), Some(1.0)]);
+        let line = ChartLine::thin("p99", vec![Some(0.0), None, Some(2.0), Some(1.0)]);
         let end = (MAX_POINTS - 1) as f64;
         assert_eq!(
             line.stretches(2.0),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_should_not_happen_and_does_not_draws_nothing() {
         let line =
-            |values: &[f64]| Line::thin("errors", values.iter().copied().map(Some).collect());
+            |values: &[f64]| ChartLine::thin("errors", values.iter().copied().map(Some).collect());
         assert!(line(&[0.0; 9]).rare().stretches(2.0).is_empty());
         assert_eq!(line(&[0.0; 9]).stretches(2.0).len(), 1);
         let peak = line(&[0.0, 0.0, 2.0, 0.0, 0.0]).rare().stretches(2.0);
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn a_chart_says_what_it_shows() {
         let lines = [
-            Line::area("requests", vec![Some(3.0), Some(17.0)]).named("answered"),
-            Line::thin("errors", vec![None, None]).named("errors"),
+            ChartLine::area("requests", vec![Some(3.0), Some(17.0)]).named("answered"),
+            ChartLine::thin("errors", vec![None, None]).named("errors"),
         ];
         let text = chart("Requests", "/s", &lines).into_string();
         assert!(

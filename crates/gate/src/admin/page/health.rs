@@ -5,14 +5,14 @@ use maud::{Markup, html};
 
 use super::figures::{grouped, percent, rate, span};
 use crate::admin::dependencies::{StoreView, UpstreamView};
-use crate::admin::state::View;
+use crate::admin::state::AdminView;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::{LabelValue, StatusClass};
 
 /// If an upstream has more servers, not all are listed; servers that are down come first.
 const MAX_SERVERS: usize = 16;
 
-pub(super) fn section(view: &View<'_>) -> Markup {
+pub(super) fn section(view: &AdminView<'_>) -> Markup {
     html! {
         div.grid.wide {
             article.servers {
@@ -63,7 +63,7 @@ fn group(upstream: &UpstreamView) -> Markup {
 }
 
 /// The statuses of answers in the last minute, and since the start.
-fn statuses(view: &View<'_>) -> Markup {
+fn statuses(view: &AdminView<'_>) -> Markup {
     let minute = view.history.minute();
     let whole = view.snapshot.classes();
     let all: u64 = minute.classes.iter().sum();

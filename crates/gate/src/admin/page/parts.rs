@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
-use crate::admin::state::View;
+use crate::admin::state::AdminView;
 use crate::record::{Gauge, LabelValue, Limit, Pool, Reason, Remedy, Store, Streams};
 
 /// Longer lists are cut; the JSON document has all rows.
@@ -45,7 +45,7 @@ fn title(remedy: Remedy) -> &'static str {
 }
 
 /// All of them and the good ones: in the last minute, and since the start.
-pub(super) fn shares(view: &View<'_>) -> Markup {
+pub(super) fn shares(view: &AdminView<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {
         div.grid.four {
@@ -74,7 +74,7 @@ fn meter(title: &str, class: &str, minute: (u64, u64), whole: (u64, u64)) -> Mar
     }
 }
 
-pub(super) fn lists(view: &View<'_>) -> Markup {
+pub(super) fn lists(view: &AdminView<'_>) -> Markup {
     let s = &view.snapshot;
     let now = [
         ("Client connections", s.gauge(Gauge::Connections)),

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::{
-    Ended, ExchangeError, PIECE, Sink, Source, TRUST_TIME, admitted, over, response_head, tunnel,
+    ExchangeEnd, ExchangeError, PIECE, Sink, Source, TRUST_TIME, admitted, over, response_head,
+    tunnel,
 };
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
@@ -31,7 +32,10 @@ const WATCHED_AFTER: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
     /// The client has the whole answer.
-    Whole { link_stays: bool, ended: Ended },
+    Whole {
+        link_stays: bool,
+        ended: ExchangeEnd,
+    },
     /// 425; nothing was sent to the client. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
@@ -42,7 +46,7 @@ impl DownloadOutcome {
         match self {
             Self::Whole { link_stays, ended } => Self::Whole {
                 link_stays: link_stays && uploaded,
-                ended: Ended { uploaded, ..ended },
+                ended: ExchangeEnd { uploaded, ..ended },
             },
             early @ Self::TooEarly { .. } => early,
         }
@@ -113,7 +117,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         // time.
         let asked = self.asked;
         let over = over(self.site, asked);
-        let mut body = Body {
+        let mut body = BodyDownload {
             deadlines: self.deadlines,
             silence: if asked.route.streams {
                 None
@@ -280,7 +284,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
 }
 
 fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
-    let ended = Ended {
+    let ended = ExchangeEnd {
         uploaded: true,
         upgraded,
     };
@@ -288,7 +292,7 @@ fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
 }
 
 /// The body that follows the head.
-pub(super) struct Body<'a, R, A> {
+pub(super) struct BodyDownload<'a, R, A> {
     deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
     from: &'a mut R,
@@ -300,7 +304,7 @@ pub(super) struct Body<'a, R, A> {
     trailers: bool,
 }
 
-impl<R: AsyncRead + Unpin, A: Sink> Body<'_, R, A> {
+impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
     async fn counted(&mut self, mut left: u64) -> Result<(), ExchangeError> {
         loop {
             let here = self

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::download::DownloadOutcome;
 use super::read_ahead::{ReadAhead, ReadAheadOutcome};
-use super::{Ended, Exchange, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
+use super::{Exchange, ExchangeEnd, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 use crate::judge::guard::Sessions;
@@ -16,7 +16,7 @@ use crate::record::Early;
 
 /// What to do after the use of a connection.
 pub(super) enum Next {
-    Ended(Ended),
+    Ended(ExchangeEnd),
     Link(Link),
 }
 

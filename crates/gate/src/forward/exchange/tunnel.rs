@@ -2,13 +2,13 @@
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::download::Body;
+use super::download::BodyDownload;
 use super::{ExchangeError, Sink, Source};
 
 pub(super) async fn run<B, W, R, A>(
     client: &mut B,
     to: &mut W,
-    answer: &mut Body<'_, R, A>,
+    answer: &mut BodyDownload<'_, R, A>,
 ) -> Result<(), ExchangeError>
 where
     B: Source,

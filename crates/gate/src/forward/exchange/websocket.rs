@@ -1,11 +1,14 @@
 //! Checks the backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
 
 use crate::forward::h1::{BadResponse, Response};
-use crate::judge::Opening;
+use crate::judge::WebSocketAccept;
 use crate::judge::websocket::PROTOCOL;
 
 /// Whether this answer opens the WebSocket. Otherwise the client must not see success.
-pub(super) fn opens(opening: &Opening, response: &Response<'_>) -> Result<bool, BadResponse> {
+pub(super) fn opens(
+    opening: &WebSocketAccept,
+    response: &Response<'_>,
+) -> Result<bool, BadResponse> {
     match response.status {
         101 => {
             let is = |name, wanted: &str, same: fn(&[u8], &[u8]) -> bool| {
@@ -33,7 +36,7 @@ mod tests {
 
     fn opens(head: &str) -> Result<bool, BadResponse> {
         // RFC 6455 §1.3.
-        let opening = Opening::from_key("dGhlIHNhbXBsZSBub25jZQ==");
+        let opening = WebSocketAccept::from_key("dGhlIHNhbXBsZSBub25jZQ==");
         let read = h1::response(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), |response| {
             super::opens(&opening, response)
         });

@@ -1,11 +1,11 @@
 //! Chunked bodies of clients and backends: refuses anything that could be read in two ways, and
 //! removes trailers that may not pass. `roundtrip_wire::http1` reads the coding.
 
-use roundtrip_wire::http1::{self, ChunkError, Limits, Strictness};
+use roundtrip_wire::http1::{self, ChunkError, ChunkedLimits, Strictness};
 
 use super::trailers::{LARGEST_SECTION, Trailers};
 
-const LIMITS: Limits = Limits {
+const LIMITS: ChunkedLimits = ChunkedLimits {
     // Fifteen digits exceed any disk.
     size_digits: 15,
     line: 4 * 1024,

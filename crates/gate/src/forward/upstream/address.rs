@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use url::Url;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct ServerAddress {
     pub(super) secure: bool,
     pub(super) host: Host,
     pub(super) port: u16,
@@ -17,7 +17,7 @@ pub(super) enum Host {
     Name(String),
 }
 
-impl Address {
+impl ServerAddress {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let url =
             Url::parse(text).map_err(|_| "it is not a URL; write it like http://host:port")?;
@@ -71,7 +71,7 @@ mod tests {
             ("https://[::1]", true, "[::1]:443"),
             ("https://a_b:8443", true, "a_b:8443"),
         ] {
-            let address = Address::parse(text).unwrap();
+            let address = ServerAddress::parse(text).unwrap();
             assert_eq!(address.secure, secure, "{text}");
             assert_eq!(address.authority(), authority);
         }
@@ -91,7 +91,7 @@ mod tests {
             "http://::1",
             "http://a b",
         ] {
-            assert!(Address::parse(bad).is_err(), "{bad}");
+            assert!(ServerAddress::parse(bad).is_err(), "{bad}");
         }
     }
 }

@@ -15,13 +15,13 @@ const INITIAL_SAVED: u32 = 3 * RETRY_COST;
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct RetryBudget {
     for_each: u16,
     saved: u32,
     filled: Instant,
 }
 
-impl Budget {
+impl RetryBudget {
     /// `for_each` request, in hundredths. 0: no retries.
     pub(super) fn new(for_each: u16, now: Instant) -> Self {
         Self {
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn retries_are_a_share_of_requests() {
         let now = Instant::now();
-        let mut budget = Budget::new(20, now);
-        let spend = |budget: &mut Budget, now| (0..1000).filter(|_| budget.spend(now)).count();
+        let mut budget = RetryBudget::new(20, now);
+        let spend = |budget: &mut RetryBudget, now| (0..1000).filter(|_| budget.spend(now)).count();
         assert_eq!(spend(&mut budget, now), 3, "the floor");
         for _ in 0..50 {
             budget.earn();
@@ -69,6 +69,9 @@ mod tests {
         }
         assert_eq!(spend(&mut budget, now), 20, "no more are saved up");
         assert_eq!(spend(&mut budget, now + FLOOR_INTERVAL), 1);
-        assert_eq!(spend(&mut Budget::new(0, now), now + FLOOR_INTERVAL), 0);
+        assert_eq!(
+            spend(&mut RetryBudget::new(0, now), now + FLOOR_INTERVAL),
+            0
+        );
     }
 }

@@ -18,18 +18,18 @@ use rustls::pki_types::ServerName;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::address::{Address, Host};
+use super::address::{Host, ServerAddress};
 use super::counts::ThreadCounts;
 use super::server_view::{ServerHealth, ServerState, ServerView};
 use crate::GateError;
-use crate::config::{self, Protocol};
+use crate::config::{self, UpstreamProtocol};
 use names::Resolved;
 
 pub(crate) struct Group {
     pub(super) name: Arc<str>,
     pub(super) index: u16,
     pub(super) config: config::Upstream,
-    servers: Vec<Server>,
+    servers: Vec<GroupServer>,
     tls: Option<Arc<ClientConfig>>,
     pub(super) well: Arc<[AtomicBool]>,
     health: Arc<[ServerHealth]>,
@@ -37,8 +37,8 @@ pub(crate) struct Group {
     threads: Mutex<Vec<Arc<ThreadCounts>>>,
 }
 
-struct Server {
-    address: Address,
+struct GroupServer {
+    address: ServerAddress,
     shown: Arc<str>,
     resolved: watch::Sender<Resolved>,
 }
@@ -60,10 +60,10 @@ impl Group {
         config: &config::Upstream,
         resolver: fn() -> Result<Resolver, ResolveError>,
     ) -> Result<Arc<Self>, GateError> {
-        let servers: Vec<Server> = config
+        let servers: Vec<GroupServer> = config
             .servers
             .iter()
-            .map(|server| Server::new(name, server))
+            .map(|server| GroupServer::new(name, server))
             .collect::<Result<_, _>>()?;
         Ok(Arc::new(Self {
             name: name.into(),
@@ -113,7 +113,7 @@ impl Group {
     /// Each server as all threads together see it, in the configuration's order.
     pub(crate) fn view(&self) -> Vec<ServerView> {
         let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let view = |(at, server): (usize, &Server)| {
+        let view = |(at, server): (usize, &GroupServer)| {
             let counts = threads.iter().map(|counts| counts.of_server(at));
             let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
             let (answered, failed) = counts.fold((0, 0), add);
@@ -147,9 +147,9 @@ impl Group {
     }
 }
 
-impl Server {
+impl GroupServer {
     fn new(upstream: &str, text: &str) -> Result<Self, GateError> {
-        let address = Address::parse(text).map_err(|why| GateError::Server {
+        let address = ServerAddress::parse(text).map_err(|why| GateError::Server {
             upstream: upstream.into(),
             server: text.chars().take(80).collect(),
             why,
@@ -170,7 +170,7 @@ impl Server {
 fn trust(
     upstream: &str,
     config: &config::Upstream,
-    servers: &[Server],
+    servers: &[GroupServer],
 ) -> Result<Option<Arc<ClientConfig>>, GateError> {
     let wrong = |at: usize, why| GateError::Server {
         upstream: upstream.into(),
@@ -219,8 +219,8 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
         early_data: false,
         resume: true,
         alpn: vec![match config.protocol {
-            Protocol::H1 => "http/1.1",
-            Protocol::H2 => "h2",
+            UpstreamProtocol::H1 => "http/1.1",
+            UpstreamProtocol::H2 => "h2",
         }],
         quic: false,
     };

@@ -1,6 +1,6 @@
 //! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
 //!
-//! `pools` limits and queues streams as it does connections. An exchange gets a [`Stream`], which
+//! `pools` limits and queues streams as it does connections. An exchange gets a [`H2Stream`], which
 //! it writes and reads like an HTTP/1.1 connection, so requests and answers are handled in one way.
 
 mod answer;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::pool::after;
 use super::wire::Wire;
 pub(super) use asking::SharedSlot;
-pub(crate) use stream::Stream;
+pub(crate) use stream::H2Stream;
 
 /// The most bytes that a server may send before gate takes them: for one stream, and in total, so
 /// that slow clients do not soon block others.
@@ -32,7 +32,7 @@ const HEADER_LIST: u32 = 64 * 1024;
 
 /// A connection that all exchanges with a server share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedH2 {
     send: SendRequest<Bytes>,
     driver: JoinHandle<()>,
     secure: bool,
@@ -49,7 +49,7 @@ pub(super) enum SharedEnd {
     Idled,
 }
 
-impl Shared {
+impl SharedH2 {
     pub(super) async fn open(wire: Wire) -> Result<Self, h2::Error> {
         let secure = wire.is_secure();
         let (send, connection) = Builder::new()
@@ -74,10 +74,10 @@ impl Shared {
     }
 
     /// A stream for one more exchange; an error if the server accepts none.
-    pub(super) async fn stream(&mut self) -> Result<Stream, h2::Error> {
+    pub(super) async fn stream(&mut self) -> Result<H2Stream, h2::Error> {
         self.used = Instant::now();
         let send = self.send.clone().ready().await?;
-        Ok(Stream::new(send, self.secure, self.suspect.clone()))
+        Ok(H2Stream::new(send, self.secure, self.suspect.clone()))
     }
 
     /// Whether and why it is given up: exchanges in progress keep it; new ones get another
@@ -98,7 +98,7 @@ impl Shared {
 
 /// The status of a server's answer to GET, over a separate connection.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
-    let mut shared = Shared::open(wire).await.map_err(broken)?;
+    let mut shared = SharedH2::open(wire).await.map_err(broken)?;
     let stream = shared.stream().await.map_err(broken)?;
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: roundtrip-gate\r\n\r\n");

@@ -4,12 +4,12 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use super::link::{Fate, Link, Server};
+use super::link::{Fate, Link, ServerIndex};
 use super::pool::{PooledConnection, after};
-use super::pools::{Claim, PoolError, PoolRequest, Slot};
+use super::pools::{PoolError, PoolGrant, PoolRequest, PoolSlot};
 use super::wire::Wire;
 use super::{LeaseNeeds, Upstream, UpstreamError};
-use crate::config::Protocol;
+use crate::config::UpstreamProtocol;
 
 impl Upstream {
     /// Leases a kept connection, the one used last first; otherwise a new one; otherwise the next
@@ -33,14 +33,14 @@ impl Upstream {
 
     async fn lease_by(
         &self,
-        claim: Result<Claim<Wire>, PoolError>,
+        claim: Result<PoolGrant<Wire>, PoolError>,
         want: PoolRequest,
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         self.budget.borrow_mut().earn();
         self.pools.counts().asked.add(1);
         // The warm path: no waiting.
-        if let Ok(Claim {
+        if let Ok(PoolGrant {
             slot,
             kept: Some(kept),
         }) = claim
@@ -54,7 +54,7 @@ impl Upstream {
     /// A connection that has not been used, to another server than `not` if possible.
     pub(super) async fn fresh(
         &self,
-        not: Option<Server>,
+        not: Option<ServerIndex>,
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         let want = PoolRequest {
@@ -95,7 +95,7 @@ impl Upstream {
     /// server may be tried.
     async fn obtain(
         &self,
-        mut claim: Result<Claim<Wire>, PoolError>,
+        mut claim: Result<PoolGrant<Wire>, PoolError>,
         want: PoolRequest,
         repeatable: bool,
     ) -> Result<Link, UpstreamError> {
@@ -104,7 +104,7 @@ impl Upstream {
         let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
         let mut elsewhere = self.group.well.len() > 1;
         loop {
-            let Claim { slot, kept } = match claim {
+            let PoolGrant { slot, kept } = match claim {
                 Ok(claim) => claim,
                 Err(PoolError::Busy) => self.wait(want, deadline).await?,
                 Err(PoolError::NoneWell) => {
@@ -117,8 +117,8 @@ impl Upstream {
             }
             let not = Some(slot.server());
             let opened = match self.protocol() {
-                Protocol::H1 => self.open(slot, fast_open, deadline).await,
-                Protocol::H2 => self.join(slot, deadline).await,
+                UpstreamProtocol::H1 => self.open(slot, fast_open, deadline).await,
+                UpstreamProtocol::H2 => self.join(slot, deadline).await,
             };
             match opened {
                 Ok(opened) => return Ok(self.link(opened)),
@@ -135,7 +135,7 @@ impl Upstream {
         &self,
         want: PoolRequest,
         deadline: Instant,
-    ) -> Result<Claim<Wire>, UpstreamError> {
+    ) -> Result<PoolGrant<Wire>, UpstreamError> {
         let upstream = self.group.name.clone();
         let within = self.group.config.connect.0;
         let counts = self.pools.counts();
@@ -155,10 +155,10 @@ impl Upstream {
 
     pub(super) async fn open(
         &self,
-        mut slot: Slot<Wire>,
+        mut slot: PoolSlot<Wire>,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<Opened, UpstreamError> {
+    ) -> Result<LeasedConnection, UpstreamError> {
         let opened = self.group.open(slot.server(), fast_open, deadline).await;
         let counts = self.pools.counts();
         let opened = opened.inspect_err(|trouble| {
@@ -168,21 +168,29 @@ impl Upstream {
         })?;
         slot.opened();
         counts.resumed.add(opened.resumed.into());
-        Ok(Opened::new(slot, opened.wire, false))
+        Ok(LeasedConnection::new(slot, opened.wire, false))
     }
 
     /// A stream of the shared connection.
-    async fn join(&self, slot: Slot<Wire>, deadline: Instant) -> Result<Opened, UpstreamError> {
+    async fn join(
+        &self,
+        slot: PoolSlot<Wire>,
+        deadline: Instant,
+    ) -> Result<LeasedConnection, UpstreamError> {
         let joined = self.stream(slot.server(), deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {
             let counts = self.pools.counts();
             counts.failed_at(slot.server(), Some(trouble));
             slot.failed();
         })?;
-        Ok(Opened::new(slot, Wire::Shared(Box::new(stream)), reused))
+        Ok(LeasedConnection::new(
+            slot,
+            Wire::Shared(Box::new(stream)),
+            reused,
+        ))
     }
 
-    fn link(&self, opened: Opened) -> Link {
+    fn link(&self, opened: LeasedConnection) -> Link {
         Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
     }
 
@@ -191,15 +199,15 @@ impl Upstream {
     }
 }
 
-pub(super) struct Opened {
-    pub(super) slot: Slot<Wire>,
+pub(super) struct LeasedConnection {
+    pub(super) slot: PoolSlot<Wire>,
     pub(super) kept: PooledConnection<Wire>,
     /// Others had used its connection before.
     reused: bool,
 }
 
-impl Opened {
-    fn new(slot: Slot<Wire>, carrier: Wire, reused: bool) -> Self {
+impl LeasedConnection {
+    fn new(slot: PoolSlot<Wire>, carrier: Wire, reused: bool) -> Self {
         let kept = PooledConnection {
             carrier,
             since: Instant::now(),

@@ -7,7 +7,7 @@ use roundtrip_net::Plain;
 use tokio::time::Instant;
 
 use super::pool::PooledConnection;
-use super::pools::Slot;
+use super::pools::PoolSlot;
 use super::wire::Wire;
 
 /// The most that is read at once from a server; buffers that have grown larger are not kept.
@@ -23,13 +23,13 @@ pub(crate) struct Link {
     reused: bool,
     since: Instant,
     carried: u32,
-    slot: Slot<Wire>,
+    slot: PoolSlot<Wire>,
     buffers: ReadBuffers,
 }
 
 /// One of the connections that may be held while a request is still arriving.
 #[derive(Clone, Copy)]
-pub(crate) struct UploadPlace<'a>(&'a Slot<Wire>);
+pub(crate) struct UploadPlace<'a>(&'a PoolSlot<Wire>);
 
 /// How an exchange left its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) enum Fate {
 
 /// One of the servers of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Server(pub(super) usize);
+pub(crate) struct ServerIndex(pub(super) usize);
 
 /// Buffers of unused connections: an idle connection holds none.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +54,7 @@ pub(super) struct ReadBuffers(Rc<RefCell<Vec<Vec<u8>>>>);
 
 impl Link {
     pub(super) fn new(
-        slot: Slot<Wire>,
+        slot: PoolSlot<Wire>,
         kept: PooledConnection<Wire>,
         reused: bool,
         buffers: &ReadBuffers,
@@ -79,8 +79,8 @@ impl Link {
         self.stream.is_secure()
     }
 
-    pub(crate) fn server(&self) -> Server {
-        Server(self.slot.server())
+    pub(crate) fn server(&self) -> ServerIndex {
+        ServerIndex(self.slot.server())
     }
 
     /// Whether the first write opens the connection (fast open). Only that write shows whether

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
 use super::Upstream;
-use crate::config::Protocol;
+use crate::config::UpstreamProtocol;
 
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ impl Upstream {
 /// with fast open: without a request the SYN would carry nothing.
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
-    if config.protocol == Protocol::H2 {
+    if config.protocol == UpstreamProtocol::H2 {
         // The exchange that needs the connection will get the error.
         let _ = upstream.share_early(server).await;
         return;

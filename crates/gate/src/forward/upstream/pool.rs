@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::counts::ThreadCounts;
 
 /// A connection in a pool.
-pub(super) trait Carrier {
+pub(super) trait Poolable {
     /// It is open, and there are no unexpected bytes.
     fn is_quiet(&mut self) -> bool;
     /// Closes it from our side.
@@ -48,7 +48,7 @@ struct Idle<C> {
     until: Instant,
 }
 
-impl<C: Carrier> Pool<C> {
+impl<C: Poolable> Pool<C> {
     pub(super) fn new() -> Self {
         Self {
             idle: VecDeque::new(),

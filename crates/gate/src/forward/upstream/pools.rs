@@ -1,6 +1,6 @@
 //! Decides which exchange gets which connection: the pools of all servers of an upstream in one
 //! thread, the choice between them, and the queue of waiting exchanges. An exchange that gets a
-//! [`Slot`] opens the connection.
+//! [`PoolSlot`] opens the connection.
 
 mod choice;
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::counts::ThreadCounts;
 use super::outlier_ejection::{EjectionConfig, OutlierEjection};
-use super::pool::{Bounds, Carrier, Pool, PooledConnection};
+use super::pool::{Bounds, Pool, Poolable, PooledConnection};
 use crate::config::Balance;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,17 +31,17 @@ pub(super) struct PoolConfig {
 }
 
 #[derive(Debug)]
-pub(super) struct Pools<C: Carrier> {
+pub(super) struct Pools<C: Poolable> {
     rules: PoolConfig,
     /// The results of the checks of each server, for all threads.
     well: Arc<[AtomicBool]>,
-    state: RefCell<State<C>>,
+    state: RefCell<PoolsState<C>>,
     counts: Arc<ThreadCounts>,
 }
 
 #[derive(Debug)]
-struct State<C: Carrier> {
-    servers: Vec<Server<C>>,
+struct PoolsState<C: Poolable> {
+    servers: Vec<PooledServer<C>>,
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
     queues: [VecDeque<Waiter<C>>; 2],
@@ -52,7 +52,7 @@ struct State<C: Carrier> {
 }
 
 #[derive(Debug)]
-struct Server<C> {
+struct PooledServer<C> {
     pool: Pool<C>,
     /// Exchanges in progress, and those among them whose request is still arriving.
     busy: usize,
@@ -61,10 +61,10 @@ struct Server<C> {
 }
 
 #[derive(Debug)]
-struct Waiter<C: Carrier> {
+struct Waiter<C: Poolable> {
     arrival: u64,
     want: PoolRequest,
-    grant: oneshot::Sender<Claim<C>>,
+    grant: oneshot::Sender<PoolGrant<C>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,14 +87,14 @@ pub(super) enum PoolError {
 
 /// A kept connection, or the right to open one.
 #[derive(Debug)]
-pub(super) struct Claim<C: Carrier> {
-    pub(super) slot: Slot<C>,
+pub(super) struct PoolGrant<C: Poolable> {
+    pub(super) slot: PoolSlot<C>,
     pub(super) kept: Option<PooledConnection<C>>,
 }
 
 /// One of the connections that are allowed. Dropping it means that the connection is closed.
 #[derive(Debug)]
-pub(super) struct Slot<C: Carrier> {
+pub(super) struct PoolSlot<C: Poolable> {
     pools: Rc<Pools<C>>,
     server: usize,
     /// It is for an exchange, not for a spare connection.
@@ -105,13 +105,13 @@ pub(super) struct Slot<C: Carrier> {
     parked: bool,
 }
 
-impl<C: Carrier> Pools<C> {
+impl<C: Poolable> Pools<C> {
     pub(super) fn new(
         rules: PoolConfig,
         well: Arc<[AtomicBool]>,
         counts: Arc<ThreadCounts>,
     ) -> Rc<Self> {
-        let server = |_| Server {
+        let server = |_| PooledServer {
             pool: Pool::new(),
             busy: 0,
             uploads: 0,
@@ -121,7 +121,7 @@ impl<C: Carrier> Pools<C> {
         Rc::new(Self {
             rules,
             well,
-            state: RefCell::new(State {
+            state: RefCell::new(PoolsState {
                 servers,
                 queues: Default::default(),
                 arrivals: 0,
@@ -142,7 +142,7 @@ impl<C: Carrier> Pools<C> {
     }
 
     /// Claims at once, unless others of its kind are waiting.
-    pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<Claim<C>, PoolError> {
+    pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<PoolGrant<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
@@ -154,7 +154,7 @@ impl<C: Carrier> Pools<C> {
     }
 
     /// Queues behind the waiting exchanges; `None` if there are too many.
-    pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<Claim<C>>> {
+    pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<PoolGrant<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
         let queue = state.queue(want);
@@ -194,7 +194,7 @@ impl<C: Carrier> Pools<C> {
     }
 
     /// The right to open a connection that will wait for its first exchange.
-    pub(super) fn spare(self: &Rc<Self>, server: usize, warm: usize) -> Option<Slot<C>> {
+    pub(super) fn spare(self: &Rc<Self>, server: usize, warm: usize) -> Option<PoolSlot<C>> {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
         let of = state.servers.get_mut(server)?;
@@ -248,10 +248,10 @@ impl<C: Carrier> Pools<C> {
 
     fn grant(
         self: &Rc<Self>,
-        state: &mut State<C>,
+        state: &mut PoolsState<C>,
         want: PoolRequest,
         now: Instant,
-    ) -> Result<Claim<C>, PoolError> {
+    ) -> Result<PoolGrant<C>, PoolError> {
         let at = self.choose(state, want, now)?;
         let server = state.servers.get_mut(at).ok_or(PoolError::NoneWell)?;
         let (bounds, counts) = (&self.rules.bounds, &*self.counts);
@@ -268,7 +268,7 @@ impl<C: Carrier> Pools<C> {
         server.busy += 1;
         server.uploads += usize::from(want.upload);
         let slot = self.slot(at, Some(want), kept.is_some());
-        Ok(Claim { slot, kept })
+        Ok(PoolGrant { slot, kept })
     }
 
     fn slot(
@@ -276,8 +276,8 @@ impl<C: Carrier> Pools<C> {
         server: usize,
         exchange: Option<PoolRequest>,
         opened: bool,
-    ) -> Slot<C> {
-        Slot {
+    ) -> PoolSlot<C> {
+        PoolSlot {
             pools: self.clone(),
             server,
             exchange: exchange.is_some(),
@@ -288,7 +288,7 @@ impl<C: Carrier> Pools<C> {
     }
 }
 
-impl<C: Carrier> State<C> {
+impl<C: Poolable> PoolsState<C> {
     fn queue(&mut self, want: PoolRequest) -> &mut VecDeque<Waiter<C>> {
         let [whole, uploads] = &mut self.queues;
         if want.upload { uploads } else { whole }
@@ -308,7 +308,7 @@ impl<C: Carrier> State<C> {
     }
 }
 
-impl<C: Carrier> Slot<C> {
+impl<C: Poolable> PoolSlot<C> {
     pub(super) fn server(&self) -> usize {
         self.server
     }
@@ -368,7 +368,7 @@ impl<C: Carrier> Slot<C> {
     }
 }
 
-impl<C: Carrier> Drop for Slot<C> {
+impl<C: Poolable> Drop for PoolSlot<C> {
     fn drop(&mut self) {
         let pools = &self.pools;
         let mut state = pools.state.borrow_mut();

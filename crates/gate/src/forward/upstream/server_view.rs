@@ -18,11 +18,11 @@ const MIN_FAILURES: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct ServerHealth {
     in_a_row: AtomicU32,
-    last: Mutex<Option<Failure>>,
+    last: Mutex<Option<ServerFailure>>,
 }
 
 #[derive(Debug, Clone)]
-struct Failure {
+struct ServerFailure {
     at: Instant,
     /// A connection was established.
     connected: bool,
@@ -87,7 +87,7 @@ impl ServerHealth {
     fn failed(&self, connected: bool, why: Arc<str>) {
         let at = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some(Failure { at, connected, why });
+        *last = Some(ServerFailure { at, connected, why });
         self.in_a_row.fetch_add(1, Relaxed);
     }
 
@@ -100,11 +100,11 @@ impl ServerHealth {
     /// Whether a successful connection proves that it is up again. A server that accepted
     /// connections and then failed stays ejected for its time.
     pub(super) fn may_be_back(&self, eject_for: Duration) -> bool {
-        let over = |last: Failure| !last.connected || last.at.elapsed() >= eject_for;
+        let over = |last: ServerFailure| !last.connected || last.at.elapsed() >= eject_for;
         self.last().is_none_or(over)
     }
 
-    fn last(&self) -> Option<Failure> {
+    fn last(&self) -> Option<ServerFailure> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone()
     }

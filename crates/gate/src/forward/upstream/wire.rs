@@ -9,12 +9,12 @@ use roundtrip_tls::Stream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::h2;
-use super::pool::Carrier;
+use super::pool::Poolable;
 
 pub(crate) enum Wire {
     Clear(Plain),
     Secure(Box<Stream<Plain>>),
-    Shared(Box<h2::Stream>),
+    Shared(Box<h2::H2Stream>),
 }
 
 impl std::fmt::Debug for Wire {
@@ -42,7 +42,7 @@ impl Wire {
     }
 }
 
-impl Carrier for Wire {
+impl Poolable for Wire {
     /// Makes a system call only if something has arrived. TLS tickets are processed, and do not
     /// count as data.
     fn is_quiet(&mut self) -> bool {

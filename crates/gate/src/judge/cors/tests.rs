@@ -9,8 +9,8 @@ fn settings(text: &str) -> config::Cors {
     config.route[0].cors.clone()
 }
 
-fn cors(text: &str) -> Cors {
-    Cors::new(&settings(text)).unwrap()
+fn cors(text: &str) -> CorsPolicy {
+    CorsPolicy::new(&settings(text)).unwrap()
 }
 
 /// Calls `look` with a request that has these fields.
@@ -39,7 +39,7 @@ fn with<T>(
     look(&request, &inspected)
 }
 
-fn asked(cors: &Cors, method: &str, fields: &[(&str, &str)]) -> Option<CorsDecision> {
+fn asked(cors: &CorsPolicy, method: &str, fields: &[(&str, &str)]) -> Option<CorsDecision> {
     with(method, fields, |request, inspected| {
         cors.asked(request, inspected)
     })
@@ -69,7 +69,9 @@ fn settings_that_contradict_themselves_are_refused() {
         ("headers = [\"*\", \"A\"]", "headers"),
         ("expose = [\"X A\"]", "expose"),
     ] {
-        let error = Cors::new(&settings(text)).err().map(|error| error.key);
+        let error = CorsPolicy::new(&settings(text))
+            .err()
+            .map(|error| error.key);
         assert_eq!(error, Some(key), "{text}");
     }
     for text in [
@@ -78,7 +80,7 @@ fn settings_that_contradict_themselves_are_refused() {
         "origins = [\"*\"]\npreflight = \"answer\"",
         "preflight = \"pass\"",
     ] {
-        assert!(Cors::new(&settings(text)).is_ok(), "{text}");
+        assert!(CorsPolicy::new(&settings(text)).is_ok(), "{text}");
     }
 }
 
@@ -160,7 +162,7 @@ fn wishes_are_said_again_where_all_are_granted() {
 
 #[test]
 fn answers_tell_whom_they_are_for() {
-    let told = |cors: &Cors, fields: &[(&str, &str)]| {
+    let told = |cors: &CorsPolicy, fields: &[(&str, &str)]| {
         let grant = with("GET", fields, |request, _| cors.grant(request));
         grant.map(|grant| (lines(&grant), grant.passes("Access-Control-Allow-Origin")))
     };
@@ -183,7 +185,7 @@ fn answers_tell_whom_they_are_for() {
     assert_eq!(told(&cors(""), &[ORIGIN]), None);
 }
 
-fn is_foreign(cors: &Cors, method: &str, upgrades: bool, origin: &str, secure: bool) -> bool {
+fn is_foreign(cors: &CorsPolicy, method: &str, upgrades: bool, origin: &str, secure: bool) -> bool {
     with(method, &[("Origin", origin)], |request, inspected| {
         let own = OwnOrigin::new(request, inspected, secure, false);
         cors.is_foreign(request, upgrades, &own, || true)
@@ -192,7 +194,7 @@ fn is_foreign(cors: &Cors, method: &str, upgrades: bool, origin: &str, secure: b
 
 #[test]
 fn a_page_that_nobody_knows_does_nothing_by_a_cookie() {
-    let none = Cors::default();
+    let none = CorsPolicy::default();
     for (origin, secure, foreign) in [
         ("http://own.example:8080", false, false),
         ("https://own.example:8080", true, false),
@@ -248,7 +250,7 @@ fn a_proxy_that_is_trusted_says_what_the_client_asked_for() {
     for (trusted, foreign) in [(true, false), (false, true)] {
         let seen = with("GET", &fields, |request, inspected| {
             let own = OwnOrigin::new(request, inspected, false, trusted);
-            Cors::default().is_foreign(request, true, &own, || true)
+            CorsPolicy::default().is_foreign(request, true, &own, || true)
         });
         assert_eq!(seen, foreign);
     }

@@ -23,18 +23,18 @@ const MIN_SECRET_LENGTH: usize = 32;
 #[derive(Clone)]
 pub struct Keys {
     allowed: Vec<Algorithm>,
-    keys: Vec<Key>,
+    keys: Vec<VerificationKey>,
 }
 
 #[derive(Clone)]
-struct Key {
+struct VerificationKey {
     name: Option<String>,
     algorithm: Algorithm,
-    check: Check,
+    check: KeyMaterial,
 }
 
 #[derive(Clone)]
-enum Check {
+enum KeyMaterial {
     Mac(Box<hmac::Key>),
     Public(ParsedPublicKey),
 }
@@ -90,7 +90,7 @@ impl Keys {
         }
         let key = ParsedPublicKey::new(verification, der);
         let key = key.map_err(|_| bad("its type does not fit its algorithm"))?;
-        self.add(algorithm, name, Check::Public(key))
+        self.add(algorithm, name, KeyMaterial::Public(key))
     }
 
     /// Adds all keys of a JWK Set (RFC 7517) that fit an allowed algorithm; returns their number.
@@ -135,7 +135,7 @@ impl Keys {
     /// Whether one of the keys signed this. A key with a name is tried only for tokens that name
     /// it.
     pub(super) fn verify(&self, jws: &Jws<'_>) -> bool {
-        let fits = |key: &&Key| {
+        let fits = |key: &&VerificationKey| {
             let named = key.name.as_ref().zip(jws.key_id.as_ref());
             key.algorithm == jws.algorithm && named.is_none_or(|(ours, theirs)| ours == theirs)
         };
@@ -174,7 +174,7 @@ impl Keys {
                 material => {
                     let key = parsed(material, algorithm)
                         .ok_or_else(|| refused(name, "its numbers do not make a key"))?;
-                    self.add(algorithm, name, Check::Public(key))?;
+                    self.add(algorithm, name, KeyMaterial::Public(key))?;
                 }
             }
         }
@@ -202,7 +202,7 @@ impl Keys {
         self.add(
             algorithm,
             name,
-            Check::Mac(Box::new(hmac::Key::new(mac, key))),
+            KeyMaterial::Mac(Box::new(hmac::Key::new(mac, key))),
         )
     }
 
@@ -210,7 +210,7 @@ impl Keys {
         &mut self,
         algorithm: Algorithm,
         name: Option<&str>,
-        check: Check,
+        check: KeyMaterial,
     ) -> Result<(), GateError> {
         if !self.allowed.contains(&algorithm) {
             return Err(refused(name, "its algorithm is not allowed"));
@@ -218,7 +218,7 @@ impl Keys {
         if self.keys.len() >= MAX_KEYS {
             return Err(GateError::TooManyKeys(MAX_KEYS));
         }
-        self.keys.push(Key {
+        self.keys.push(VerificationKey {
             name: name.map(str::to_owned),
             algorithm,
             check,
@@ -227,7 +227,7 @@ impl Keys {
     }
 }
 
-impl Check {
+impl KeyMaterial {
     /// Compares signatures in constant time.
     fn accepts(&self, jws: &Jws<'_>) -> bool {
         match self {

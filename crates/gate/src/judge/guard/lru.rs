@@ -11,13 +11,13 @@ const WAYS: usize = 8;
 
 pub(super) struct Lru<V> {
     seed: [u64; 2],
-    slots: Vec<Slot<V>>,
+    slots: Vec<LruSlot<V>>,
     sets: usize,
     /// Counts the uses.
     ticks: u64,
 }
 
-struct Slot<V> {
+struct LruSlot<V> {
     hash: u64,
     used: u64,
     kept: Option<LruEntry<V>>,
@@ -32,7 +32,7 @@ impl<V> Lru<V> {
     /// A cache with room for `most` entries; the number of sets is rounded up to a power of two.
     pub(super) fn new(most: usize, seed: [u64; 2]) -> Self {
         let sets = most.div_ceil(WAYS).next_power_of_two();
-        let empty = |_| Slot {
+        let empty = |_| LruSlot {
             hash: 0,
             used: 0,
             kept: None,
@@ -71,7 +71,7 @@ impl<V> Lru<V> {
                 key: Zeroizing::new(key.into()),
                 value,
             };
-            *slot = Slot {
+            *slot = LruSlot {
                 hash,
                 used,
                 kept: Some(kept),
@@ -93,13 +93,13 @@ impl<V> Lru<V> {
         *self = Self::new(most, self.seed);
     }
 
-    fn set(&mut self, hash: u64) -> &mut [Slot<V>] {
+    fn set(&mut self, hash: u64) -> &mut [LruSlot<V>] {
         let first = (hash as usize & (self.sets - 1)) * WAYS;
         self.slots.get_mut(first..first + WAYS).unwrap_or_default()
     }
 }
 
-impl<V> Slot<V> {
+impl<V> LruSlot<V> {
     /// Bytes are compared only if 64 keyed bits agree, so the time reveals nothing.
     fn holds(&self, hash: u64, key: &[u8]) -> bool {
         self.hash == hash && self.kept.as_ref().is_some_and(|kept| **kept.key == *key)

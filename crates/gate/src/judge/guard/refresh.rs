@@ -10,16 +10,16 @@ use tokio::time::Instant;
 
 /// Clones refer to the same set.
 #[derive(Debug, Clone, Default)]
-pub struct Refresh(Arc<Inner>);
+pub struct Refresh(Arc<RefreshShared>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct RefreshShared {
     wanted: Notify,
-    state: Mutex<State>,
+    state: Mutex<RefreshState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RefreshState {
     /// It is about to be read, or being read.
     asked: bool,
     /// `None` before the first read.
@@ -50,7 +50,7 @@ impl Refresh {
         state.not_before = Instant::now().checked_add(pause);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RefreshState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,7 +18,7 @@ pub enum CookieForm {
 }
 
 /// A JWK Set that was fetched from a URL.
-pub struct Fetched {
+pub struct FetchedKeySet {
     pub url: String,
     pub json: Vec<u8>,
 }
@@ -33,7 +33,7 @@ pub struct Rules {
     /// The required `aud`. RFC 7519 §4.1.3. If it is not set, any audience is accepted.
     pub audience: Option<String>,
     /// The JWK Set that was fetched; `None` if it is yet to come, or none is configured.
-    pub fetched: Option<Arc<Fetched>>,
+    pub fetched: Option<Arc<FetchedKeySet>>,
     /// A set is yet to come: a token that no other key has signed gets 503 with `Retry-After`.
     pub awaits_keys: bool,
     /// Requests a read of the set before it is due.

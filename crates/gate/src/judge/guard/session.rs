@@ -79,7 +79,7 @@ impl Watch for ManualWatch {
 }
 
 /// A session that may pass.
-pub struct Session {
+pub struct ActiveSession {
     /// The name that the store was asked for.
     name: Rc<str>,
     authorization: Secret,
@@ -91,12 +91,12 @@ pub struct Session {
 /// The admission of a request: a session, for as long as the token is valid.
 #[derive(Debug, Clone)]
 pub(crate) struct Pass {
-    session: Rc<Session>,
+    session: Rc<ActiveSession>,
     /// Seconds since 1970.
     until: i64,
 }
 
-impl Session {
+impl ActiveSession {
     pub(super) fn new(name: Rc<str>, authorization: Secret, found: Found) -> Self {
         Self {
             name,
@@ -122,7 +122,7 @@ impl Session {
 }
 
 impl Pass {
-    pub(super) fn new(session: Rc<Session>, until: i64) -> Self {
+    pub(super) fn new(session: Rc<ActiveSession>, until: i64) -> Self {
         Self { session, until }
     }
 
@@ -149,17 +149,17 @@ impl Pass {
 }
 
 impl Deref for Pass {
-    type Target = Session;
+    type Target = ActiveSession;
 
-    fn deref(&self) -> &Session {
+    fn deref(&self) -> &ActiveSession {
         &self.session
     }
 }
 
 /// Shows nothing about its user.
-impl fmt::Debug for Session {
+impl fmt::Debug for ActiveSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
+        f.debug_struct("ActiveSession")
             .field("expires", &self.expires)
             .finish_non_exhaustive()
     }

@@ -18,12 +18,12 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Real sets are smaller.
 const MAX_SET_SIZE: u64 = 256 * 1024;
 
-pub(super) struct Source {
+pub(super) struct JwksSource {
     target: Target,
     pool: Pool,
 }
 
-impl Source {
+impl JwksSource {
     pub(super) fn new(url: &str, ca: Option<&Path>) -> Result<Self, GateError> {
         Self::made(url, ca).map_err(|source| GateError::Fetch {
             url: shown(url),

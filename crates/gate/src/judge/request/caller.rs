@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::id::request_id;
-use crate::record::{Caller, Form};
+use crate::record::{Caller, ErrorFormat};
 
 /// Longer values are not legitimate.
 const MAX_ACCEPT_LENGTH: usize = 512;
@@ -19,28 +19,28 @@ impl Caller {
             .fields
             .iter()
             .find(|field| field.name.eq_ignore_ascii_case("accept"));
-        self.form = accept.map_or(Form::Text, |field| preferred(field.value));
+        self.form = accept.map_or(ErrorFormat::Text, |field| preferred(field.value));
     }
 }
 
 /// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,
 /// the first is chosen.
-fn preferred(accept: &[u8]) -> Form {
+fn preferred(accept: &[u8]) -> ErrorFormat {
     // Most programs send no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {
-        return Form::Text;
+        return ErrorFormat::Text;
     }
-    let mut best = (0, Form::Text);
+    let mut best = (0, ErrorFormat::Text);
     for range in accept.split(|b| *b == b',') {
         let mut parts = range.split(|b| *b == b';').map(<[u8]>::trim_ascii);
         let kind = parts.next().unwrap_or_default();
         let is = |other: &[u8]| kind.eq_ignore_ascii_case(other);
         let form = if is(b"text/html") || is(b"application/xhtml+xml") {
-            Form::Html
+            ErrorFormat::Html
         } else if is(b"application/problem+json") || is(b"application/json") {
-            Form::Problem
+            ErrorFormat::Problem
         } else if is(b"text/plain") || is(b"*/*") || is(b"text/*") {
-            Form::Text
+            ErrorFormat::Text
         } else {
             continue;
         };
@@ -78,27 +78,27 @@ mod tests {
     #[test]
     fn people_and_programs_are_told_as_they_read() {
         for (accept, form) in [
-            ("", Form::Text),
-            ("*/*", Form::Text),
+            ("", ErrorFormat::Text),
+            ("*/*", ErrorFormat::Text),
             (
                 "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-                Form::Html,
+                ErrorFormat::Html,
             ),
-            ("application/json", Form::Problem),
-            ("application/json, text/plain, */*", Form::Problem),
+            ("application/json", ErrorFormat::Problem),
+            ("application/json, text/plain, */*", ErrorFormat::Problem),
             (
                 "Application/Problem+JSON;q=0.9, text/html;q=0.1",
-                Form::Problem,
+                ErrorFormat::Problem,
             ),
-            ("application/json;q=0, text/html;q=0.001", Form::Html),
-            ("text/plain;q=0.5, text/html;q=0.4", Form::Text),
-            ("image/png", Form::Text),
-            ("text/html;q=x, ;;,,;q=", Form::Text),
+            ("application/json;q=0, text/html;q=0.001", ErrorFormat::Html),
+            ("text/plain;q=0.5, text/html;q=0.4", ErrorFormat::Text),
+            ("image/png", ErrorFormat::Text),
+            ("text/html;q=x, ;;,,;q=", ErrorFormat::Text),
         ] {
             assert_eq!(preferred(accept.as_bytes()), form, "{accept}");
         }
         let long = "text/html,".repeat(60);
-        assert_eq!(preferred(long.as_bytes()), Form::Text);
+        assert_eq!(preferred(long.as_bytes()), ErrorFormat::Text);
     }
 
     proptest::proptest! {

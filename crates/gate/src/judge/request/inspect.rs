@@ -62,7 +62,7 @@ pub(crate) fn inspect<'a>(
         return Err(BadRequestError::Method);
     }
     let (path, named) = target(request)?;
-    let mut seen = Seen::default();
+    let mut seen = FramingFields::default();
     for field in request.fields {
         seen.look(request, field)?;
     }
@@ -134,7 +134,7 @@ fn strip_scheme(target: &str) -> Option<&str> {
 
 /// The only authority; if it is named twice, both must be the same. RFC 9112 §3.2, RFC 9113 §8.3.1.
 fn host<'a>(
-    seen: &Seen<'a>,
+    seen: &FramingFields<'a>,
     named: Option<&'a str>,
     version: Version,
 ) -> Result<Authority<'a>, BadRequestError> {
@@ -150,7 +150,7 @@ fn host<'a>(
 }
 
 #[derive(Default)]
-struct Seen<'a> {
+struct FramingFields<'a> {
     hosts: u32,
     host: Option<&'a str>,
     lengths: u32,
@@ -164,7 +164,7 @@ struct Seen<'a> {
     trailers: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> FramingFields<'a> {
     fn look(
         &mut self,
         request: &Request<'a>,

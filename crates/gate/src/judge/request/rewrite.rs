@@ -34,12 +34,12 @@ const RESERVED: [&str; 18] = [
 pub(crate) struct Rewrite {
     keep: Vec<String>,
     remove: Vec<String>,
-    set: Vec<(String, Vec<Part>)>,
+    set: Vec<(String, Vec<ValuePart>)>,
 }
 
 /// A part of a value.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum ValuePart {
     Text(String),
     Client,
     Host,
@@ -98,11 +98,11 @@ impl Rewrite {
             out.extend_from_slice(b": ");
             for part in value {
                 match part {
-                    Part::Text(text) => out.extend_from_slice(text.as_bytes()),
+                    ValuePart::Text(text) => out.extend_from_slice(text.as_bytes()),
                     // Writing to a Vec does not fail.
-                    Part::Client => drop(write!(out, "{}", forwarding.client)),
-                    Part::Host => inspected.host.write(out),
-                    Part::Scheme => out.extend_from_slice(forwarding.scheme()),
+                    ValuePart::Client => drop(write!(out, "{}", forwarding.client)),
+                    ValuePart::Host => inspected.host.write(out),
+                    ValuePart::Scheme => out.extend_from_slice(forwarding.scheme()),
                 }
             }
             out.extend_from_slice(b"\r\n");
@@ -123,7 +123,7 @@ fn known(key: &'static str, name: &str) -> Result<String, RewriteError> {
 }
 
 /// Text with `{client}`, `{host}` and `{scheme}` in it.
-fn parts(value: &str) -> Result<Vec<Part>, String> {
+fn parts(value: &str) -> Result<Vec<ValuePart>, String> {
     if value.bytes().any(|byte| byte.is_ascii_control()) || value.trim() != value {
         return Err(format!("{value:?} cannot be a field's value"));
     }
@@ -134,12 +134,12 @@ fn parts(value: &str) -> Result<Vec<Part>, String> {
             .split_once('}')
             .ok_or_else(|| format!("'{{' without '}}' in {value:?}"))?;
         if !text.is_empty() {
-            parts.push(Part::Text(text.to_owned()));
+            parts.push(ValuePart::Text(text.to_owned()));
         }
         parts.push(match name {
-            "client" => Part::Client,
-            "host" => Part::Host,
-            "scheme" => Part::Scheme,
+            "client" => ValuePart::Client,
+            "host" => ValuePart::Host,
+            "scheme" => ValuePart::Scheme,
             _ => {
                 return Err(format!(
                     "the placeholders are {{client}}, {{host}} and {{scheme}}, not {{{name}}}"
@@ -149,7 +149,7 @@ fn parts(value: &str) -> Result<Vec<Part>, String> {
         rest = after;
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest.to_owned()));
+        parts.push(ValuePart::Text(rest.to_owned()));
     }
     Ok(parts)
 }
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn values_have_parts() {
-        let text = |text: &str| Part::Text(text.into());
+        let text = |text: &str| ValuePart::Text(text.into());
         assert_eq!(parts("a b").unwrap(), [text("a b")]);
         assert_eq!(
             parts("{scheme}://{host}/").unwrap(),
-            [Part::Scheme, text("://"), Part::Host, text("/")]
+            [ValuePart::Scheme, text("://"), ValuePart::Host, text("/")]
         );
         assert_eq!(parts("").unwrap(), []);
         for bad in ["{x}", "{client", "a\r\nb: c", " a"] {

@@ -4,13 +4,13 @@
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use super::Report;
+use super::CheckReport;
 use crate::config::{Access, Config};
 
 /// RFC 9112 §3 recommends 8000 bytes for just the request line.
 const MIN_HEAD: u64 = 8 * 1024;
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if let Some(address) = config.admin.listen
         && !address.ip().to_canonical().is_loopback()
     {
@@ -53,7 +53,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-fn log(path: &Path, report: &mut Report) {
+fn log(path: &Path, report: &mut CheckReport) {
     const PLACE: &str = "log.access";
     report.path(PLACE, path);
     let shown = path.display();

@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use super::Report;
+use super::CheckReport;
 use crate::config::{Config, Network};
 
 /// The largest head. The parsers have no room for more than tens of thousands of fields.
 const MAX_HEAD: u64 = 512 * 1024;
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let listen = &config.listen;
     if listen.http.is_empty() && listen.https.is_empty() {
         let what =
@@ -39,7 +39,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-fn addresses(config: &Config, report: &mut Report) {
+fn addresses(config: &Config, report: &mut CheckReport) {
     let listen = &config.listen;
     let named = |place: &'static str, list: &[SocketAddr]| -> Vec<(String, SocketAddr)> {
         let numbered = list.iter().enumerate();

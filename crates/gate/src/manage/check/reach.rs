@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Url;
 
-use super::Report;
+use super::CheckReport;
 use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
-use crate::config::{Config, Protocol, Upstream};
+use crate::config::{Config, Upstream, UpstreamProtocol};
 
 /// The store's own deadlines are shorter.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 const NOBODY: &str = "roundtrip-gate-check";
 
 /// Adds an error for each one that does not answer.
-pub async fn reach(config: &Config, report: &mut Report) {
+pub async fn reach(config: &Config, report: &mut CheckReport) {
     store(config, report).await;
     for (name, upstream) in &config.upstream {
         for (n, text) in upstream.servers.iter().enumerate() {
@@ -37,7 +37,7 @@ pub async fn reach(config: &Config, report: &mut Report) {
     }
 }
 
-async fn store(config: &Config, report: &mut Report) {
+async fn store(config: &Config, report: &mut CheckReport) {
     let session = &config.session;
     if StoreKind::parse(&session.store) == StoreKind::Memory {
         return;
@@ -93,16 +93,16 @@ async fn connect(url: &Url, upstream: &Upstream) -> Result<(), String> {
     let handshake = stream.handshake().await;
     handshake.map_err(|error| format!("TLS: {error}"))?;
     let chosen = stream.connection().alpn_protocol();
-    if upstream.protocol == Protocol::H2 && chosen != Some(b"h2") {
+    if upstream.protocol == UpstreamProtocol::H2 && chosen != Some(b"h2") {
         return Err("it does not speak HTTP/2; set protocol = \"h1\"".into());
     }
     Ok(())
 }
 
-fn offer(protocol: Protocol) -> Offer {
+fn offer(protocol: UpstreamProtocol) -> Offer {
     let alpn = match protocol {
-        Protocol::H1 => "http/1.1",
-        Protocol::H2 => "h2",
+        UpstreamProtocol::H1 => "http/1.1",
+        UpstreamProtocol::H2 => "h2",
     };
     Offer {
         tls12: true,

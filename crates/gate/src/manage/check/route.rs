@@ -1,11 +1,11 @@
 //! `[[route]]`: each leads to an upstream, and no two are the same.
 
-use super::Report;
+use super::CheckReport;
 use crate::config::{Config, Resumption, Route};
-use crate::judge::Cors;
+use crate::judge::CorsPolicy;
 use crate::judge::request::{Rewrite, readings};
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if config.route.is_empty() {
         let what = "there is no route; add a [[route]] with upstream = \"…\"";
         report.error("route", what);
@@ -27,7 +27,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
                         and dots at either end of a segment";
             report.error(format!("{place}.path"), what);
         }
-        if let Err(error) = Cors::new(&route.cors) {
+        if let Err(error) = CorsPolicy::new(&route.cors) {
             report.error(format!("{place}.cors.{}", error.key), error.why);
         }
         if let Err(error) = Rewrite::new(route) {
@@ -51,7 +51,7 @@ fn has_one_reading(path: &str) -> bool {
     readings(path).is_ok_and(|readings| readings.all().count() == 1)
 }
 
-fn unknown(place: &str, route: &Route, config: &Config, report: &mut Report) {
+fn unknown(place: &str, route: &Route, config: &Config, report: &mut CheckReport) {
     let place = format!("{place}.upstream");
     if route.upstream.is_empty() {
         return report.error(place, "it has to name an [upstream.…]");
@@ -68,7 +68,7 @@ fn unknown(place: &str, route: &Route, config: &Config, report: &mut Report) {
     report.error(place, what);
 }
 
-fn host(place: &str, route: &Route, report: &mut Report) {
+fn host(place: &str, route: &Route, report: &mut CheckReport) {
     let place = format!("{place}.host");
     let host = route.host.as_str();
     if host.is_empty() {

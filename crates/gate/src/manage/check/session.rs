@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::Report;
+use super::CheckReport;
 use crate::config::Config;
 use crate::config::meaning::{StoreKind, redis};
 use crate::judge::credentials::Vault;
@@ -12,7 +12,7 @@ use crate::judge::credentials::Vault;
 /// Bytes of a key for AES-256.
 const SEALING: usize = 32;
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let session = &config.session;
     let wanted = config.route.iter().any(|route| route.auth);
     match StoreKind::parse(&session.store) {
@@ -44,7 +44,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     seals(config, report);
 }
 
-fn file(path: &Path, report: &mut Report) {
+fn file(path: &Path, report: &mut CheckReport) {
     const PLACE: &str = "session.store";
     if path.as_os_str().is_empty() {
         return report.error(
@@ -71,7 +71,7 @@ fn file(path: &Path, report: &mut Report) {
 }
 
 /// The file is created at the first start, if its directory exists.
-fn directory(path: &Path, report: &mut Report) {
+fn directory(path: &Path, report: &mut CheckReport) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let shown = parent.display();
@@ -91,7 +91,7 @@ fn directory(path: &Path, report: &mut Report) {
     }
 }
 
-fn seals(config: &Config, report: &mut Report) {
+fn seals(config: &Config, report: &mut CheckReport) {
     let session = &config.session;
     let mut vault = Vault::default();
     for (n, key) in session.seal.iter().enumerate() {

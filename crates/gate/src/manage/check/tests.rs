@@ -63,7 +63,7 @@ impl ConfigDirectory {
     }
 
     /// Checks the configuration with some words replaced.
-    fn but(&self, changes: &[(&str, &str)]) -> Report {
+    fn but(&self, changes: &[(&str, &str)]) -> CheckReport {
         let mut text = self.text.clone();
         for (from, to) in changes {
             assert!(text.contains(from), "{from}");
@@ -72,7 +72,7 @@ impl ConfigDirectory {
         self.check(&text)
     }
 
-    fn check(&self, text: &str) -> Report {
+    fn check(&self, text: &str) -> CheckReport {
         let config = self.config(text);
         check(&config, UNIX_EPOCH + Duration::from_secs(NOW))
     }
@@ -106,8 +106,8 @@ upstream = "backend"
 "#;
 
 /// The findings, each as «error place: what».
-fn told(report: &Report) -> Vec<String> {
-    let line = |f: &Finding| {
+fn told(report: &CheckReport) -> Vec<String> {
+    let line = |f: &ConfigFinding| {
         let severity = match f.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -227,7 +227,7 @@ fn reached(config: &Config) -> Vec<String> {
         .enable_all()
         .build()
         .unwrap();
-    let mut report = Report::default();
+    let mut report = CheckReport::default();
     runtime.block_on(reach(config, &mut report));
     told(&report)
 }
@@ -327,7 +327,7 @@ fn who_may_write_the_configuration_is_looked_at() {
         (0o602, &["error"][..]),
     ] {
         bench.write("gate.toml", b"", mode);
-        let mut report = Report::default();
+        let mut report = CheckReport::default();
         file(&bench.path("gate.toml"), &mut report);
         let told = told(&report);
         assert_eq!(told.len(), expected.len(), "{mode:o}: {told:?}");

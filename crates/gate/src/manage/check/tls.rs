@@ -12,9 +12,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-use super::Report;
+use super::CheckReport;
 use crate::Secret;
-use crate::config::{Certificate, Config, Resumption, SecretFrom};
+use crate::config::{CertificateFiles, Config, Resumption, SecretFrom};
 
 const DAY: i64 = 24 * 3600;
 /// Automatic renewal happens earlier.
@@ -24,7 +24,7 @@ const MAX_FILE_SIZE: u64 = 1024 * 1024;
 const SEED: usize = 32;
 
 /// The names that the certificates are for.
-pub(super) fn check(config: &Config, now: SystemTime, report: &mut Report) -> Vec<String> {
+pub(super) fn check(config: &Config, now: SystemTime, report: &mut CheckReport) -> Vec<String> {
     let tls = &config.tls;
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
@@ -50,7 +50,7 @@ pub(super) fn check(config: &Config, now: SystemTime, report: &mut Report) -> Ve
     names
 }
 
-fn settings(config: &Config, report: &mut Report) {
+fn settings(config: &Config, report: &mut CheckReport) {
     let tls = &config.tls;
     if tls.early_data && tls.resumption != Resumption::SingleUse {
         let what = "others can repeat early data unless each ticket is accepted only once (RFC 8446 §8.1); \
@@ -78,7 +78,11 @@ fn settings(config: &Config, report: &mut Report) {
 }
 
 /// The server's own certificate, if the chain and its key can be used.
-fn pair(place: &str, pair: &Certificate, report: &mut Report) -> Option<x509::Certificate> {
+fn pair(
+    place: &str,
+    pair: &CertificateFiles,
+    report: &mut CheckReport,
+) -> Option<x509::Certificate> {
     let (chain_place, key_place) = (format!("{place}.chain"), format!("{place}.key"));
     report.path(&chain_place, &pair.chain);
     report.secret(&key_place, &SecretFrom::File(pair.key.clone()));
@@ -112,7 +116,7 @@ fn pair(place: &str, pair: &Certificate, report: &mut Report) -> Option<x509::Ce
     Some(first)
 }
 
-fn dates(place: &str, certificate: &x509::Certificate, now: i64, report: &mut Report) {
+fn dates(place: &str, certificate: &x509::Certificate, now: i64, report: &mut CheckReport) {
     let place = format!("{place}.chain");
     let left = certificate.not_after.saturating_sub(now);
     if left < 0 {

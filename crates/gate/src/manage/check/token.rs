@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::Report;
+use super::CheckReport;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, Jwks, SecretFrom};
 use crate::judge::configured::{add_key, allowed};
@@ -11,7 +11,7 @@ use crate::judge::guard::Keys;
 /// Bytes of a new secret for HS512. RFC 7518 §3.2.
 const SIGNING: usize = 64;
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let token = &config.token;
     let wanted = config.route.iter().any(|route| route.auth);
     if wanted && token.cookie.is_empty() && !token.bearer {
@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
 }
 
 /// Checks each key by itself, so that all errors are reported.
-fn keys(config: &Config, report: &mut Report) {
+fn keys(config: &Config, report: &mut CheckReport) {
     for (n, key) in config.token.key.iter().enumerate() {
         let place = format!("token.key[{n}]");
         if key.algorithm.starts_with("HS") {
@@ -64,7 +64,7 @@ fn keys(config: &Config, report: &mut Report) {
     }
 }
 
-fn set(jwks: &Jwks, report: &mut Report) {
+fn set(jwks: &Jwks, report: &mut CheckReport) {
     const PLACE: &str = "token.jwks";
     for (n, name) in jwks.algorithms.iter().enumerate() {
         if let Err(error) = algorithm(name) {
@@ -102,7 +102,7 @@ fn set(jwks: &Jwks, report: &mut Report) {
     }
 }
 
-fn url_of_set(text: &str, report: &mut Report) {
+fn url_of_set(text: &str, report: &mut CheckReport) {
     let place = "token.jwks.url";
     match Url::parse(text) {
         Ok(url) if url.scheme() == "https" => {}

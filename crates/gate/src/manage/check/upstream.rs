@@ -2,10 +2,10 @@
 
 use url::Url;
 
-use super::Report;
-use crate::config::{Config, Protocol, Upstream};
+use super::CheckReport;
+use crate::config::{Config, Upstream, UpstreamProtocol};
 
-pub(super) fn check(config: &Config, report: &mut Report) {
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
     for (name, upstream) in &config.upstream {
         let place = format!("upstream.{name}");
         servers(&place, upstream, report);
@@ -24,7 +24,7 @@ pub(super) fn check(config: &Config, report: &mut Report) {
     }
 }
 
-fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
+fn servers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
     if upstream.servers.is_empty() {
         let what = "it has no server; set servers = [\"http://127.0.0.1:8000\"]";
         return report.error(format!("{place}.servers"), what);
@@ -55,7 +55,7 @@ fn servers(place: &str, upstream: &Upstream, report: &mut Report) {
             );
         }
     }
-    if upstream.protocol == Protocol::H2 && !secure && !schemes.is_empty() {
+    if upstream.protocol == UpstreamProtocol::H2 && !secure && !schemes.is_empty() {
         let what = "HTTP/2 without TLS begins at once (prior knowledge, RFC 9113 §3.3); few servers expect it";
         report.warn(format!("{place}.protocol"), what);
     }
@@ -80,7 +80,7 @@ pub(super) fn server(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-fn numbers(place: &str, upstream: &Upstream, report: &mut Report) {
+fn numbers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
     let times = [
         ("connect", upstream.connect),
         ("first_byte", upstream.first_byte),

@@ -27,14 +27,14 @@ pub struct Imported {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ImportLine {
     sid: String,
     credentials: String,
     /// Seconds since 1970.
     expires: Option<u64>,
 }
 
-impl Drop for Line {
+impl Drop for ImportLine {
     fn drop(&mut self) {
         self.credentials.zeroize();
     }
@@ -75,7 +75,7 @@ impl SessionManager {
 
     async fn take(&self, line: &[u8]) -> Result<(), GateError> {
         // Serde's message would repeat part of the line.
-        let line: Line = serde_json::from_slice(line)
+        let line: ImportLine = serde_json::from_slice(line)
             .map_err(|error| GateError::Line(format!("at its byte {}", error.column())))?;
         check_name(&line.sid)?;
         let expires =

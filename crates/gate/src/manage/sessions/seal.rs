@@ -4,7 +4,7 @@
 use roundtrip_store::{Record, Store};
 use serde::Serialize;
 
-use super::{Form, SessionManager, ends_all};
+use super::{CredentialForm, SessionManager, ends_all};
 use crate::GateError;
 
 const PAGE_SIZE: usize = 500;
@@ -22,7 +22,7 @@ pub struct Resealed {
     pub stopped: bool,
 }
 
-enum Outcome {
+enum SealOutcome {
     Sealed,
     Kept,
     Gone,
@@ -42,9 +42,9 @@ impl SessionManager {
             let page = self.store.list(after.as_deref(), PAGE_SIZE).await?;
             for sid in &page.sids {
                 match self.seal_one(sid, key).await {
-                    Ok(Outcome::Sealed) => resealed.sealed += 1,
-                    Ok(Outcome::Kept) => resealed.kept += 1,
-                    Ok(Outcome::Gone) => resealed.gone += 1,
+                    Ok(SealOutcome::Sealed) => resealed.sealed += 1,
+                    Ok(SealOutcome::Kept) => resealed.kept += 1,
+                    Ok(SealOutcome::Gone) => resealed.gone += 1,
                     Err(error) => {
                         told(sid, &error);
                         resealed.failed += 1;
@@ -62,12 +62,12 @@ impl SessionManager {
         }
     }
 
-    async fn seal_one(&self, sid: &str, key: &str) -> Result<Outcome, GateError> {
+    async fn seal_one(&self, sid: &str, key: &str) -> Result<SealOutcome, GateError> {
         let Some(before) = self.store.get(sid).await? else {
-            return Ok(Outcome::Gone);
+            return Ok(SealOutcome::Gone);
         };
-        if self.form(&before) == Form::Sealed(key.to_owned()) {
-            return Ok(Outcome::Kept);
+        if self.form(&before) == CredentialForm::Sealed(key.to_owned()) {
+            return Ok(SealOutcome::Kept);
         }
         let login = self.vault.open(sid, &before.credentials)?;
         let sealed = self.vault.seal(sid, &login)?;
@@ -75,9 +75,9 @@ impl SessionManager {
         after.others = before.others.clone();
         let replaced = self.store.replace(sid, &before.credentials, &after);
         Ok(if replaced.await? {
-            Outcome::Sealed
+            SealOutcome::Sealed
         } else {
-            Outcome::Gone
+            SealOutcome::Gone
         })
     }
 }

@@ -56,12 +56,12 @@ fn what_is_put_is_sealed_shown_without_its_password_and_revoked() {
         let keeper = SessionManager::open(&config).unwrap();
         let end = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
         let form = keeper.put("s", &login("user:canary"), Some(end)).await;
-        assert_eq!(form.unwrap(), Form::Sealed("k".into()));
+        assert_eq!(form.unwrap(), CredentialForm::Sealed("k".into()));
         let shown = keeper.show("s").await.unwrap().unwrap();
         assert_eq!(shown.user, Ok("user".into()));
         assert_eq!(
             (&shown.form, shown.expires),
-            (&Form::Sealed("k".into()), Some(end))
+            (&CredentialForm::Sealed("k".into()), Some(end))
         );
         assert!(!format!("{shown:?}").contains("canary"));
         let stored = keeper.store.get("s").await.unwrap().unwrap();
@@ -90,7 +90,7 @@ fn without_a_key_plain_is_written_only_where_it_is_taken() {
         let keeper = SessionManager::open(&config(folder.path(), "", "")).unwrap();
         assert_eq!(
             keeper.put("s", &login("u:p\n"), None).await.unwrap(),
-            Form::Plain
+            CredentialForm::Plain
         );
         let stored = keeper.store.get("s").await.unwrap().unwrap();
         assert_eq!(stored.credentials, b"dTpw");
@@ -141,7 +141,7 @@ fn lines_come_in_and_bad_ones_cost_themselves() {
         assert_eq!(imported, expected);
         assert_eq!(keeper.list(None, 10).await.unwrap().sids, ["a", "b", "f"]);
         let shown = keeper.show("b").await.unwrap().unwrap();
-        assert_eq!(shown.form, Form::Sealed("k".into()));
+        assert_eq!(shown.form, CredentialForm::Sealed("k".into()));
         assert!(shown.expires.is_some());
     });
 }
@@ -181,7 +181,7 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
             let shown = keeper.show(sid).await.unwrap().unwrap();
             assert_eq!(
                 (shown.user, shown.form),
-                (Ok(user.into()), Form::Sealed("n".into()))
+                (Ok(user.into()), CredentialForm::Sealed("n".into()))
             );
         }
         let sealed = keeper.store.get("plain").await.unwrap().unwrap();

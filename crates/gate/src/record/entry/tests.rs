@@ -44,14 +44,20 @@ fn what_was_under_way_has_the_rest() {
     let only = |entry: &Entry| entry.phases(ended).map(|(p, _)| p).collect::<Vec<_>>();
     let mut entry = entry(began);
     entry.turn_away(401, Reason::NoToken);
-    assert_eq!(only(&entry), [Phase::Authorize]);
+    assert_eq!(only(&entry), [ExchangePhase::Authorize]);
     entry.authorized = Some(began);
-    assert_eq!(only(&entry), [Phase::Authorize], "turned away");
+    assert_eq!(only(&entry), [ExchangePhase::Authorize], "turned away");
     entry.turn_away(503, Reason::PoolFull);
-    assert_eq!(only(&entry), [Phase::Authorize, Phase::Lease]);
+    assert_eq!(
+        only(&entry),
+        [ExchangePhase::Authorize, ExchangePhase::Lease]
+    );
     // A known session and a waiting connection need no marks.
     (entry.authorized, entry.sent) = (None, Some(began + ms(1)));
-    assert_eq!(only(&entry), [Phase::Request, Phase::FirstByte]);
+    assert_eq!(
+        only(&entry),
+        [ExchangePhase::Request, ExchangePhase::FirstByte]
+    );
     assert_eq!(entry.waited(ended), ms(8), "it never came");
 }
 

@@ -132,7 +132,7 @@ fn processes_that_take_over_lose_no_request() {
     std::fs::set_permissions(&paths[1], PermissionsExt::from_mode(0o600)).unwrap();
     let with_tls = |config: &mut Config| {
         let [chain, key] = paths.clone();
-        config.tls.certificate = vec![roundtrip_gate::config::Certificate { chain, key }];
+        config.tls.certificate = vec![roundtrip_gate::config::CertificateFiles { chain, key }];
     };
     let mut scene = Scene::tuned(first, "", |config| {
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];

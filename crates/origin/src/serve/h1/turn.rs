@@ -3,7 +3,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Version, header};
-use roundtrip_wire::http1::{Chunked, Limits, Strictness};
+use roundtrip_wire::http1::{Chunked, ChunkedLimits, Strictness};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::head::{BodyFraming, H1RequestHead};
@@ -13,7 +13,7 @@ use crate::serve::{AnswerError, HttpExchange};
 /// where they are.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
-const CHUNK_LIMITS: Limits = Limits {
+const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,
     line: 4096,
     trailers: 64,

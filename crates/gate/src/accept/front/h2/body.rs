@@ -1,18 +1,17 @@
 //! Reads a request's body as HTTP/2.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
 
-use h2::RecvStream;
-
+use super::link::StreamHandle;
 use crate::accept::front::signal::Signal;
-use crate::forward::exchange::{ExchangeError, Source};
+use crate::forward::exchange::{ExchangeError, PIECE, Source};
 use crate::forward::h1::Trailers;
 use crate::judge::request::BadRequestError;
 
-pub(super) struct Body {
-    stream: RecvStream,
+pub(super) struct Body<'a> {
+    stream: &'a StreamHandle,
     confirmed: Rc<Signal>,
     /// The length of the last piece. Once it has been passed on, the next read returns as much to
     /// the client's window.
@@ -20,8 +19,8 @@ pub(super) struct Body {
     trailers: Trailers,
 }
 
-impl Body {
-    pub(super) fn new(stream: RecvStream, confirmed: Rc<Signal>) -> Self {
+impl<'a> Body<'a> {
+    pub(super) fn new(stream: &'a StreamHandle, confirmed: Rc<Signal>) -> Self {
         Self {
             stream,
             confirmed,
@@ -31,29 +30,22 @@ impl Body {
     }
 }
 
-impl Source for Body {
+impl Source for Body<'_> {
     async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
-        loop {
-            let window = self.stream.flow_control();
-            // Capacity cannot be released for data that was not received.
-            let _ = window.release_capacity(std::mem::take(&mut self.given));
-            match self.stream.data().await {
-                None => {
-                    if let Some(fields) = self.stream.trailers().await.map_err(broken)? {
-                        self.trailers =
-                            Trailers::of(&fields).map_err(|_| BadRequestError::Chunk)?;
-                    }
-                    return Ok(false);
-                }
-                Some(Err(error)) => return Err(broken(error)),
-                Some(Ok(data)) if data.is_empty() => {}
-                Some(Ok(data)) => {
-                    self.given = data.len();
-                    into.extend_from_slice(&data);
-                    return Ok(true);
-                }
-            }
+        let StreamHandle { id, server } = self.stream;
+        server
+            .borrow_mut()
+            .consume(*id, std::mem::take(&mut self.given));
+        let read = poll_fn(|cx| server.borrow_mut().poll_read(*id, into, PIECE, cx)).await;
+        if let Some(length) = read.map_err(|gone| ExchangeError::Client(io::Error::other(gone)))? {
+            self.given = length;
+            return Ok(true);
         }
+        if let Some(section) = server.borrow_mut().take_trailers(*id) {
+            let trailers = Trailers::from_lines(section.lines());
+            self.trailers = trailers.map_err(|_| BadRequestError::Chunk)?;
+        }
+        Ok(false)
     }
 
     fn trailers(&mut self) -> Trailers {
@@ -72,8 +64,4 @@ impl Source for Body {
         self.confirmed.wait().await;
         Ok(())
     }
-}
-
-fn broken(error: h2::Error) -> ExchangeError {
-    ExchangeError::Client(io::Error::other(error))
 }

@@ -1,6 +1,5 @@
 //! Converts a head of HTTP/2 or HTTP/3 into a [`Request`].
 
-use http::request::Parts;
 use roundtrip_wire::qpack::Section;
 
 use crate::config::Limits;
@@ -10,7 +9,7 @@ use crate::judge::request::{BadRequestError, Field, Request, Version};
 const COOKIE: &str = "cookie";
 
 pub(in crate::accept::front) struct Head {
-    source: Source,
+    section: Section,
     /// No body follows.
     ended: bool,
     /// The cookies in one field, if they came in several, for HTTP/1.1. RFC 9113 §8.2.3, RFC 9114
@@ -18,24 +17,10 @@ pub(in crate::accept::front) struct Head {
     cookies: Option<Vec<u8>>,
 }
 
-/// The form in which a head was read.
-enum Source {
-    H2(Parts),
-    H3(Section),
-}
-
 impl Head {
-    pub(in crate::accept::front) fn of_parts(parts: Parts, ended: bool) -> Self {
-        Self::new(Source::H2(parts), ended)
-    }
-
     /// From a valid section.
-    pub(in crate::accept::front) fn of_section(section: Section, ended: bool) -> Self {
-        Self::new(Source::H3(section), ended)
-    }
-
-    fn new(source: Source, ended: bool) -> Self {
-        let cookies = || source.fields().filter(|field| field.name == COOKIE);
+    pub(in crate::accept::front) fn new(section: Section, ended: bool) -> Self {
+        let cookies = || fields(&section).filter(|field| field.name == COOKIE);
         let in_pieces = cookies().nth(1).is_some();
         let cookies = in_pieces.then(|| {
             let mut whole = Vec::new();
@@ -48,7 +33,7 @@ impl Head {
             whole
         });
         Self {
-            source,
+            section,
             ended,
             cookies,
         }
@@ -68,7 +53,7 @@ impl Head {
             *place.ok_or(BadRequestError::TooManyFields)? = field;
             count += 1;
         }
-        let line = self.source.line();
+        let line = self.line();
         Ok(take(&Request {
             method: if line.protocol.is_some() {
                 "GET"
@@ -86,12 +71,28 @@ impl Head {
 
     fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         let pieced = self.cookies.is_some();
-        let fields = self.source.fields();
+        let fields = fields(&self.section);
         let fields = fields.filter(move |field| !pieced || field.name != COOKIE);
         fields.chain(self.cookies.as_deref().map(|value| Field {
             name: COOKIE,
             value,
         }))
+    }
+
+    fn line(&self) -> RequestLine<'_> {
+        let mut line = RequestLine::default();
+        for (name, value) in self.section.lines() {
+            // A value that is not UTF-8 is refused like a missing one.
+            let value = std::str::from_utf8(value);
+            match name {
+                b":method" => line.method = value.unwrap_or_default(),
+                b":path" => line.target = value.unwrap_or_default(),
+                b":authority" => line.authority = value.ok(),
+                b":protocol" => line.protocol = value.ok(),
+                _ => {}
+            }
+        }
+        line
     }
 }
 
@@ -105,66 +106,36 @@ struct RequestLine<'a> {
     protocol: Option<&'a str>,
 }
 
-impl Source {
-    fn line(&self) -> RequestLine<'_> {
-        match self {
-            Self::H2(parts) => {
-                let uri = &parts.uri;
-                let protocol = parts.extensions.get::<h2::ext::Protocol>();
-                RequestLine {
-                    method: parts.method.as_str(),
-                    target: uri.path_and_query().map_or("", |target| target.as_str()),
-                    authority: uri.authority().map(http::uri::Authority::as_str),
-                    protocol: protocol.map(h2::ext::Protocol::as_str),
-                }
-            }
-            Self::H3(section) => {
-                let mut line = RequestLine::default();
-                for (name, value) in section.lines() {
-                    // A value that is not UTF-8 is refused like a missing one.
-                    let value = std::str::from_utf8(value);
-                    match name {
-                        b":method" => line.method = value.unwrap_or_default(),
-                        b":path" => line.target = value.unwrap_or_default(),
-                        b":authority" => line.authority = value.ok(),
-                        _ => {}
-                    }
-                }
-                line
-            }
-        }
-    }
-
-    fn fields(&self) -> impl Iterator<Item = Field<'_>> {
-        let (parts, section) = match self {
-            Self::H2(parts) => (Some(parts), None),
-            Self::H3(section) => (None, Some(section)),
-        };
-        let of_parts = parts.into_iter().flat_map(|parts| &parts.headers);
-        let of_parts = of_parts.map(|(name, value)| Field {
-            name: name.as_str(),
-            value: value.as_bytes(),
-        });
-        let of_section = section.into_iter().flat_map(Section::lines);
-        let of_section = of_section.filter_map(|(name, value)| {
-            let name = std::str::from_utf8(name).ok();
-            let name = name.filter(|name| !name.starts_with(':'))?;
-            Some(Field { name, value })
-        });
-        of_parts.chain(of_section)
-    }
+fn fields(section: &Section) -> impl Iterator<Item = Field<'_>> {
+    section.lines().filter_map(|(name, value)| {
+        let name = std::str::from_utf8(name).ok();
+        let name = name.filter(|name| !name.starts_with(':'))?;
+        Some(Field { name, value })
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use roundtrip_wire::qpack::{SectionBounds, begin_section, read_section, write_line};
+
     use super::*;
 
     fn head(fields: &[(&'static str, &'static str)]) -> Head {
-        let mut request = http::Request::get("https://a.example/x?y");
-        for (name, value) in fields {
-            request = request.header(*name, *value);
+        let mut block = Vec::new();
+        begin_section(&mut block);
+        let request = [
+            (":method", "GET"),
+            (":authority", "a.example"),
+            (":path", "/x?y"),
+        ];
+        for (name, value) in request.iter().chain(fields) {
+            write_line(&mut block, name.as_bytes(), value.as_bytes());
         }
-        Head::of_parts(request.body(()).unwrap().into_parts().0, true)
+        let bounds = SectionBounds {
+            lines: 99,
+            size: 9999,
+        };
+        Head::new(read_section(&block, bounds).unwrap(), true)
     }
 
     fn written(head: &Head) -> Vec<String> {

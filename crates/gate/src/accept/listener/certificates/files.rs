@@ -16,7 +16,7 @@ const MAX_CHAIN_LENGTH: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Files {
-    setting: config::Certificate,
+    setting: config::CertificateFiles,
     /// The versions that were read last.
     read: FileVersions,
     /// The versions at the last check, if they were different: files that are being written now are
@@ -49,7 +49,7 @@ impl FileVersion {
 
 impl Files {
     pub(super) fn load(
-        setting: &config::Certificate,
+        setting: &config::CertificateFiles,
         provider: &CryptoProvider,
     ) -> Result<(Self, CertifiedKey), GateError> {
         // Taken before the files are read, so that files that are replaced meanwhile are read
@@ -86,7 +86,7 @@ impl Files {
     }
 }
 
-fn stamps(setting: &config::Certificate) -> FileVersions {
+fn stamps(setting: &config::CertificateFiles) -> FileVersions {
     [
         FileVersion::read(&setting.chain),
         FileVersion::read(&setting.key),
@@ -94,7 +94,7 @@ fn stamps(setting: &config::Certificate) -> FileVersions {
 }
 
 fn load(
-    setting: &config::Certificate,
+    setting: &config::CertificateFiles,
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, GateError> {
     let wrong = |path: &Path, why: String| GateError::Certificate {

@@ -7,10 +7,10 @@ use rustls::crypto::aws_lc_rs::default_provider;
 
 use super::*;
 
-fn write(folder: &Path, name: &str, names: &[&str]) -> config::Certificate {
+fn write(folder: &Path, name: &str, names: &[&str]) -> config::CertificateFiles {
     let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
     let made = rcgen::generate_simple_self_signed(names).unwrap();
-    let setting = config::Certificate {
+    let setting = config::CertificateFiles {
         chain: folder.join(format!("{name}.pem")),
         key: folder.join(format!("{name}.key")),
     };
@@ -23,7 +23,7 @@ fn write(folder: &Path, name: &str, names: &[&str]) -> config::Certificate {
     setting
 }
 
-fn load(settings: &[config::Certificate]) -> Result<Certificates, GateError> {
+fn load(settings: &[config::CertificateFiles]) -> Result<Certificates, GateError> {
     Certificates::load(settings, &[], Arc::new(default_provider()))
 }
 
@@ -93,7 +93,7 @@ fn what_cannot_be_used_is_said_with_its_file() {
     let good = write(folder.path(), "good", &["a.test"]);
     let other = write(folder.path(), "other", &["b.test"]);
     let refused = |chain: &Path, key: &Path| {
-        let setting = config::Certificate {
+        let setting = config::CertificateFiles {
             chain: chain.to_owned(),
             key: key.to_owned(),
         };

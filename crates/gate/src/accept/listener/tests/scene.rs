@@ -192,7 +192,7 @@ async fn serve(
         let arrival = listener.next().await;
         let (accept_config, unmet) = (accept_config.clone(), unmet.clone());
         tokio::task::spawn_local(async move {
-            match arrival.meet(&accept_config, within).await {
+            match Box::new(arrival).meet(&accept_config, within).await {
                 Ok(met) => describe(met).await,
                 Err(error) => unmet.borrow_mut().push(error.to_string()),
             }

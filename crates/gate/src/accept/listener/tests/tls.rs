@@ -124,7 +124,7 @@ fn openssl_resumes_with_either_version() {
 fn a_replaced_certificate_is_shown_to_the_next_client() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let setting = config::Certificate {
+        let setting = config::CertificateFiles {
             chain: folder.path().join("chain.pem"),
             key: folder.path().join("key.pem"),
         };

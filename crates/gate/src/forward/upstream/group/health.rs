@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tracing::info;
 
 use super::Group;
-use crate::config::Protocol;
+use crate::config::UpstreamProtocol;
 use crate::forward::upstream::h2;
 use crate::forward::upstream::pool::after;
 use crate::forward::upstream::wire::Wire;
@@ -52,8 +52,8 @@ impl Group {
         let authority = self.servers.get(server)?.address.authority();
         let asking = async {
             match self.config.protocol {
-                Protocol::H1 => ask(opened.wire, &authority, path).await,
-                Protocol::H2 => h2::check(opened.wire, &authority, path).await,
+                UpstreamProtocol::H1 => ask(opened.wire, &authority, path).await,
+                UpstreamProtocol::H2 => h2::check(opened.wire, &authority, path).await,
             }
         };
         timeout_at(deadline, asking).await.ok()?.ok()?

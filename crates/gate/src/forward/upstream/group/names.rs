@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_net::Wanted;
 use tokio::time::sleep;
 
-use super::{Group, Server};
+use super::{Group, GroupServer};
 use crate::forward::upstream::address::Host;
 use crate::forward::upstream::error::UpstreamError;
 
@@ -86,7 +86,7 @@ impl Group {
     }
 }
 
-impl Server {
+impl GroupServer {
     /// Returns at once, unless the name was never looked up. The caller has a deadline.
     pub(super) async fn addresses(&self) -> Result<Arc<[SocketAddr]>, UpstreamError> {
         let mut resolved = self.resolved.subscribe();

@@ -10,13 +10,13 @@ use rustls::HandshakeKind;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
-use super::{Group, Server};
-use crate::config::Protocol;
+use super::{Group, GroupServer};
+use crate::config::UpstreamProtocol;
 use crate::forward::upstream::error::UpstreamError;
 use crate::forward::upstream::wire::Wire;
 
 #[derive(Debug)]
-pub(in crate::forward::upstream) struct Opened {
+pub(in crate::forward::upstream) struct OpenedWire {
     pub(in crate::forward::upstream) wire: Wire,
     pub(in crate::forward::upstream) resumed: bool,
 }
@@ -29,7 +29,7 @@ impl Group {
         server: usize,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<Opened, UpstreamError> {
+    ) -> Result<OpenedWire, UpstreamError> {
         let shown = self.shown(server);
         let server = self
             .servers
@@ -56,10 +56,10 @@ impl Group {
 
     async fn open_unbounded(
         &self,
-        server: &Server,
+        server: &GroupServer,
         fast_open: bool,
         deadline: Instant,
-    ) -> Result<Opened, UpstreamError> {
+    ) -> Result<OpenedWire, UpstreamError> {
         let addresses = server.addresses().await?;
         let plain = connect(&addresses, fast_open, deadline).await;
         let plain = plain.map_err(|source| UpstreamError::Connect {
@@ -67,7 +67,7 @@ impl Group {
             source,
         })?;
         let Some(config) = &self.tls else {
-            return Ok(Opened {
+            return Ok(OpenedWire {
                 wire: Wire::Clear(plain),
                 resumed: false,
             });
@@ -80,10 +80,10 @@ impl Group {
         stream.handshake().await.map_err(failed)?;
         let tls = stream.connection();
         let resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
-        if self.config.protocol == Protocol::H2 && tls.alpn_protocol() != Some(b"h2") {
+        if self.config.protocol == UpstreamProtocol::H2 && tls.alpn_protocol() != Some(b"h2") {
             return Err(other_protocol(&server.shown, tls.alpn_protocol()));
         }
-        Ok(Opened {
+        Ok(OpenedWire {
             wire: Wire::Secure(Box::new(stream)),
             resumed,
         })

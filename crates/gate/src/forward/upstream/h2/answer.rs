@@ -18,8 +18,8 @@ use crate::forward::h1::{Trailers, write_last_chunk};
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct Answer {
-    state: State,
+pub(super) struct UpstreamAnswer {
+    state: AnswerState,
     /// Heads and chunk framing that are still to be read.
     heads: Vec<u8>,
     /// The bytes of them that have been read.
@@ -27,18 +27,18 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug)]
-enum State {
+enum AnswerState {
     /// No request yet; a reader that waits is woken by it.
     Unasked(Option<Waker>),
     Awaited(ResponseFuture),
-    Body(RecvStream, Bytes, Framing),
+    Body(RecvStream, Bytes, AnswerFraming),
     /// Everything that arrived has been written.
     Ended,
 }
 
 /// How the body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Framing {
+enum AnswerFraming {
     /// With the length that the server announced.
     Counted,
     /// In chunks, none of which has begun.
@@ -47,20 +47,20 @@ enum Framing {
     Chunk,
 }
 
-impl Default for Answer {
+impl Default for UpstreamAnswer {
     fn default() -> Self {
         Self {
-            state: State::Unasked(None),
+            state: AnswerState::Unasked(None),
             heads: Vec::new(),
             read: 0,
         }
     }
 }
 
-impl Answer {
+impl UpstreamAnswer {
     pub(super) fn begin(&mut self, response: ResponseFuture) {
-        let before = std::mem::replace(&mut self.state, State::Awaited(response));
-        if let State::Unasked(Some(waker)) = before {
+        let before = std::mem::replace(&mut self.state, AnswerState::Awaited(response));
+        if let AnswerState::Unasked(Some(waker)) = before {
             waker.wake();
         }
     }
@@ -74,7 +74,7 @@ impl Answer {
             let before = into.filled().len();
             let heads = self.heads.get(self.read..).unwrap_or_default();
             self.read += put(heads, into);
-            if let State::Body(stream, rest, _) = &mut self.state
+            if let AnswerState::Body(stream, rest, _) = &mut self.state
                 && !rest.is_empty()
                 && self.heads.len() == self.read
             {
@@ -96,7 +96,7 @@ impl Answer {
     /// Continues reading after the exchange has read the announced length: the server's END_STREAM
     /// may come separately, and must not cause a reset.
     pub(super) async fn end(mut self) {
-        if let State::Body(stream, rest, _) = &mut self.state
+        if let AnswerState::Body(stream, rest, _) = &mut self.state
             && rest.is_empty()
             && !stream.is_end_stream()
         {
@@ -107,20 +107,20 @@ impl Answer {
 
     pub(super) fn is_ended(&self) -> bool {
         match &self.state {
-            State::Body(stream, rest, _) => rest.is_empty() && stream.is_end_stream(),
-            State::Ended => true,
-            State::Unasked(_) | State::Awaited(_) => false,
+            AnswerState::Body(stream, rest, _) => rest.is_empty() && stream.is_end_stream(),
+            AnswerState::Ended => true,
+            AnswerState::Unasked(_) | AnswerState::Awaited(_) => false,
         }
     }
 
     /// `false` at the end.
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         match &mut self.state {
-            State::Unasked(waker) => {
+            AnswerState::Unasked(waker) => {
                 *waker = Some(cx.waker().clone());
                 Poll::Pending
             }
-            State::Awaited(response) => {
+            AnswerState::Awaited(response) => {
                 self.heads.clear();
                 self.read = 0;
                 if let Some(interim) = ready!(response.poll_informational(cx)) {
@@ -142,32 +142,34 @@ impl Answer {
                 self.state = if chunks && body.is_end_stream() {
                     // The head carried END_STREAM, so the reader gets the end now.
                     write_last_chunk(&mut self.heads, &Trailers::default());
-                    State::Ended
+                    AnswerState::Ended
                 } else {
                     let framing = if chunks {
-                        Framing::Chunks
+                        AnswerFraming::Chunks
                     } else {
-                        Framing::Counted
+                        AnswerFraming::Counted
                     };
-                    State::Body(body, Bytes::new(), framing)
+                    AnswerState::Body(body, Bytes::new(), framing)
                 };
                 Poll::Ready(Ok(true))
             }
-            State::Body(_, rest, _) if !rest.is_empty() => Poll::Ready(Ok(true)),
-            State::Body(stream, rest, Framing::Counted) => match ready!(stream.poll_data(cx)) {
-                None => Poll::Ready(Ok(false)),
-                Some(data) => {
-                    *rest = data.map_err(broken)?;
-                    Poll::Ready(Ok(true))
+            AnswerState::Body(_, rest, _) if !rest.is_empty() => Poll::Ready(Ok(true)),
+            AnswerState::Body(stream, rest, AnswerFraming::Counted) => {
+                match ready!(stream.poll_data(cx)) {
+                    None => Poll::Ready(Ok(false)),
+                    Some(data) => {
+                        *rest = data.map_err(broken)?;
+                        Poll::Ready(Ok(true))
+                    }
                 }
-            },
-            State::Body(..) => self.poll_chunk(cx),
-            State::Ended => Poll::Ready(Ok(false)),
+            }
+            AnswerState::Body(..) => self.poll_chunk(cx),
+            AnswerState::Ended => Poll::Ready(Ok(false)),
         }
     }
 
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let State::Body(stream, rest, framing) = &mut self.state else {
+        let AnswerState::Body(stream, rest, framing) = &mut self.state else {
             return Poll::Ready(Ok(false));
         };
         let data = ready!(stream.poll_data(cx)).transpose().map_err(broken)?;
@@ -179,19 +181,19 @@ impl Answer {
         };
         self.heads.clear();
         self.read = 0;
-        if *framing == Framing::Chunk {
+        if *framing == AnswerFraming::Chunk {
             self.heads.extend_from_slice(b"\r\n");
         }
         if let Some(data) = data {
             // Writing to a Vec does not fail.
             let _ = write!(self.heads, "{:x}\r\n", data.len());
             *rest = data;
-            *framing = Framing::Chunk;
+            *framing = AnswerFraming::Chunk;
         } else {
             let trailers = trailers.as_ref().map(Trailers::of).transpose();
             let trailers = trailers.map_err(|_| invalid("it has too many trailers"))?;
             write_last_chunk(&mut self.heads, &trailers.unwrap_or_default());
-            self.state = State::Ended;
+            self.state = AnswerState::Ended;
         }
         Poll::Ready(Ok(true))
     }

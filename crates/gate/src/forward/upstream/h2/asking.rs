@@ -4,12 +4,12 @@
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Shared, SharedEnd, Stream};
-use crate::config::Protocol;
+use super::{H2Stream, SharedEnd, SharedH2};
+use crate::config::UpstreamProtocol;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
 /// The shared connection to one server.
-pub(in crate::forward::upstream) type SharedSlot = Mutex<Option<Shared>>;
+pub(in crate::forward::upstream) type SharedSlot = Mutex<Option<SharedH2>>;
 
 impl Upstream {
     /// A stream to a server, and whether its connection was open before.
@@ -17,7 +17,7 @@ impl Upstream {
         &self,
         server: usize,
         deadline: Instant,
-    ) -> Result<(Stream, bool), UpstreamError> {
+    ) -> Result<(H2Stream, bool), UpstreamError> {
         let mut place = self.place(server, deadline).await?;
         // One of the exchanges in progress is this one.
         self.give_up(server, &mut place, 1);
@@ -62,7 +62,7 @@ impl Upstream {
 
     /// The number of shared connections, if connections are shared.
     pub(in crate::forward::upstream) fn shared_open(&self) -> Option<usize> {
-        if self.protocol() != Protocol::H2 {
+        if self.protocol() != UpstreamProtocol::H2 {
             return None;
         }
         let places = self.shared.iter().filter_map(|place| place.try_lock().ok());
@@ -73,7 +73,7 @@ impl Upstream {
         &self,
         server: usize,
         deadline: Instant,
-    ) -> Result<MutexGuard<'_, Option<Shared>>, UpstreamError> {
+    ) -> Result<MutexGuard<'_, Option<SharedH2>>, UpstreamError> {
         let place = self
             .shared
             .get(server)
@@ -92,7 +92,7 @@ impl Upstream {
         }
     }
 
-    fn give_up(&self, server: usize, place: &mut Option<Shared>, asking: usize) {
+    fn give_up(&self, server: usize, place: &mut Option<SharedH2>, asking: usize) {
         let config = &self.group.config;
         let busy = self.pools.busy(server) > asking;
         let over = place
@@ -108,11 +108,11 @@ impl Upstream {
         *place = None;
     }
 
-    async fn share(&self, server: usize, deadline: Instant) -> Result<Shared, UpstreamError> {
+    async fn share(&self, server: usize, deadline: Instant) -> Result<SharedH2, UpstreamError> {
         let counts = self.pools.counts();
         let opened = self.group.open(server, false, deadline).await;
         let opened = opened.inspect_err(|_| counts.unreached.add(1))?;
-        let shared = timeout_at(deadline, Shared::open(opened.wire)).await;
+        let shared = timeout_at(deadline, SharedH2::open(opened.wire)).await;
         let shared = shared.map_err(|_| self.silent(server))?;
         let shared = shared.map_err(|source| self.no_h2(server, source))?;
         counts.opened.add(1);

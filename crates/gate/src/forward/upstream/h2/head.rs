@@ -14,7 +14,7 @@ use crate::forward::h1::Chunked;
 const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.
-pub(super) enum Framing {
+pub(super) enum RequestFraming {
     None,
     Length(u64),
     Chunked(Chunked),
@@ -25,20 +25,20 @@ pub(super) enum Framing {
 pub(super) fn request(
     bytes: &[u8],
     secure: bool,
-) -> io::Result<Option<(Request<()>, Framing, usize)>> {
+) -> io::Result<Option<(Request<()>, RequestFraming, usize)>> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let read = http1::request(bytes, &mut room, Strictness::Tolerant);
     let Some(head) = read.map_err(|_| invalid("the head is malformed"))? else {
         return Ok(None);
     };
     let mut headers = HeaderMap::with_capacity(head.fields.len());
-    let (mut authority, mut framing) = (None, Framing::None);
+    let (mut authority, mut framing) = (None, RequestFraming::None);
     for field in head.fields {
         let is = |name: &str| field.name.eq_ignore_ascii_case(name);
         if is("host") {
             authority = Some(field.value);
         } else if is("transfer-encoding") {
-            framing = Framing::Chunked(Chunked::default());
+            framing = RequestFraming::Chunked(Chunked::default());
         } else if is("te") {
             // RFC 9113 §8.2.2: the only value that is allowed.
             headers.insert(http::header::TE, HeaderValue::from_static("trailers"));
@@ -69,14 +69,14 @@ pub(super) fn request(
     Ok(Some((request, framing, head.length)))
 }
 
-fn counted(value: &[u8]) -> io::Result<Framing> {
+fn counted(value: &[u8]) -> io::Result<RequestFraming> {
     let number = std::str::from_utf8(value)
         .ok()
         .and_then(|text| text.trim().parse().ok());
     match number {
         None => Err(invalid("the length is not a number")),
-        Some(0) => Ok(Framing::None),
-        Some(length) => Ok(Framing::Length(length)),
+        Some(0) => Ok(RequestFraming::None),
+        Some(length) => Ok(RequestFraming::Length(length)),
     }
 }
 

@@ -12,8 +12,8 @@ use h2::client::SendRequest;
 use h2::{Reason, SendStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::answer::Answer;
-use super::head::{self, Framing};
+use super::answer::UpstreamAnswer;
+use super::head::{self, RequestFraming};
 use super::{broken, invalid};
 use crate::forward::h1::Trailers;
 
@@ -22,11 +22,11 @@ const MAX_HEAD: usize = 1024 * 1024;
 /// The most of a body that is taken at once.
 const PIECE: usize = 16 * 1024;
 
-pub(crate) struct Stream {
+pub(crate) struct H2Stream {
     up: UploadState,
     /// Data of the body that is still to be sent.
     pending: BytesMut,
-    answer: Answer,
+    answer: UpstreamAnswer,
     secure: bool,
     /// Whether the connection must not be used for others.
     suspect: Arc<AtomicBool>,
@@ -35,19 +35,19 @@ pub(crate) struct Stream {
 enum UploadState {
     /// The part of the head that has been written.
     Head(SendRequest<Bytes>, Vec<u8>),
-    Body(SendStream<Bytes>, Framing),
+    Body(SendStream<Bytes>, RequestFraming),
     /// The body is complete; its end follows what is pending.
     Ending(SendStream<Bytes>, Trailers),
     /// Everything was sent, or the server wants no more of it.
     Done,
 }
 
-impl Stream {
+impl H2Stream {
     pub(super) fn new(send: SendRequest<Bytes>, secure: bool, suspect: Arc<AtomicBool>) -> Self {
         Self {
             up: UploadState::Head(send, Vec::new()),
             pending: BytesMut::new(),
-            answer: Answer::default(),
+            answer: UpstreamAnswer::default(),
             secure,
             suspect,
         }
@@ -93,7 +93,7 @@ impl Stream {
         let Some((request, framing, length)) = head::request(head, self.secure)? else {
             return Ok(data.len());
         };
-        let whole = matches!(framing, Framing::None);
+        let whole = matches!(framing, RequestFraming::None);
         let (response, body) = send.send_request(request, whole).map_err(broken)?;
         self.answer.begin(response);
         self.up = if whole {
@@ -111,8 +111,8 @@ impl Stream {
         };
         let mut trailers = Trailers::default();
         let (used, whole) = match framing {
-            Framing::None => return Err(invalid("there is no body")),
-            Framing::Length(left) => {
+            RequestFraming::None => return Err(invalid("there is no body")),
+            RequestFraming::Length(left) => {
                 let here = piece
                     .len()
                     .min(usize::try_from(*left).unwrap_or(usize::MAX));
@@ -121,7 +121,7 @@ impl Stream {
                 *left -= here as u64;
                 (here, *left == 0)
             }
-            Framing::Chunked(coding) => {
+            RequestFraming::Chunked(coding) => {
                 let pending = &mut self.pending;
                 let used = coding.take(piece, |data| pending.extend_from_slice(data));
                 let used = used.map_err(|_| invalid("the chunks are malformed"))?;
@@ -186,7 +186,7 @@ impl Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for H2Stream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,7 +218,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for H2Stream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::{PoolError, PoolRequest, Pools, Server, State};
+use super::{PoolError, PoolRequest, PooledServer, Pools, PoolsState};
 use crate::config::Balance;
-use crate::forward::upstream::pool::Carrier;
+use crate::forward::upstream::pool::Poolable;
 
-impl<C: Carrier> Pools<C> {
+impl<C: Poolable> Pools<C> {
     pub(super) fn choose(
         &self,
-        state: &mut State<C>,
+        state: &mut PoolsState<C>,
         want: PoolRequest,
         now: Instant,
     ) -> Result<usize, PoolError> {
@@ -49,7 +49,7 @@ impl<C: Carrier> Pools<C> {
 
     /// If all healthy servers are ejected: the one that was ejected longest ago. Trying none would
     /// be worse.
-    fn last_resort(&self, state: &State<C>, now: Instant) -> Result<Option<usize>, PoolError> {
+    fn last_resort(&self, state: &PoolsState<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {
             if !self.is_well(at) {
@@ -65,7 +65,7 @@ impl<C: Carrier> Pools<C> {
         resort.map(|(_, at)| Some(at)).ok_or(PoolError::NoneWell)
     }
 
-    fn load(&self, server: &Server<C>) -> usize {
+    fn load(&self, server: &PooledServer<C>) -> usize {
         match self.rules.balance {
             Balance::LeastRequests => server.busy,
             Balance::InTurn => 0,

@@ -19,8 +19,10 @@ use crate::config::Balance;
 use crate::forward::upstream::Counts;
 use crate::forward::upstream::counts::ThreadCounts;
 use crate::forward::upstream::outlier_ejection::EjectionConfig;
-use crate::forward::upstream::pool::{Bounds, Carrier, PooledConnection};
-use crate::forward::upstream::pools::{Claim, PoolConfig, PoolError, PoolRequest, Pools, Slot};
+use crate::forward::upstream::pool::{Bounds, Poolable, PooledConnection};
+use crate::forward::upstream::pools::{
+    PoolConfig, PoolError, PoolGrant, PoolRequest, PoolSlot, Pools,
+};
 
 const IDLE_TIME: Duration = Duration::from_millis(500);
 const AGE: Duration = Duration::from_secs(2);
@@ -121,7 +123,7 @@ struct Thread {
     alive: Rc<RefCell<HashSet<usize>>>,
 }
 
-impl Carrier for Thread {
+impl Poolable for Thread {
     fn is_quiet(&mut self) -> bool {
         !self.broken.get()
     }
@@ -135,7 +137,7 @@ impl Drop for Thread {
 }
 
 struct Used {
-    slot: Slot<Thread>,
+    slot: PoolSlot<Thread>,
     kept: PooledConnection<Thread>,
 }
 
@@ -145,7 +147,7 @@ struct World {
     rules: PoolConfig,
     servers: usize,
     used: Vec<Used>,
-    queue: Vec<(usize, bool, Receiver<Claim<Thread>>)>,
+    queue: Vec<(usize, bool, Receiver<PoolGrant<Thread>>)>,
     arrivals: usize,
     served_last: usize,
     alive: Rc<RefCell<HashSet<usize>>>,
@@ -248,8 +250,8 @@ impl World {
         }
     }
 
-    fn take(&mut self, claim: Claim<Thread>, fresh: bool) {
-        let Claim { mut slot, kept } = claim;
+    fn take(&mut self, claim: PoolGrant<Thread>, fresh: bool) {
+        let PoolGrant { mut slot, kept } = claim;
         let now = Instant::now();
         let kept = match kept {
             Some(kept) => {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use roundtrip_tls::Stream;
-use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use roundtrip_tls::ServerStream;
+use rustls::{HandshakeKind, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::spawn_local;
@@ -23,8 +23,8 @@ async fn serve(config: Arc<ServerConfig>) -> (SocketAddr, Rc<Cell<usize>>) {
     let count = resumed.clone();
     spawn_local(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let tls = ServerConnection::new(config.clone()).unwrap();
-            let (mut stream, count) = (Stream::server(stream, tls), count.clone());
+            let mut stream = ServerStream::new(stream, config.clone()).unwrap();
+            let count = count.clone();
             spawn_local(async move {
                 let mut buffer = [0; 1024];
                 let mut first = true;

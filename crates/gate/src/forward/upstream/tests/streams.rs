@@ -10,8 +10,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::{Request, Response};
-use roundtrip_tls::Stream;
-use rustls::ServerConnection;
+use roundtrip_tls::ServerStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -19,7 +18,7 @@ use tokio::task::spawn_local;
 
 use super::authority::Authority;
 use super::scene::{ANY, run, until, upstream};
-use crate::config::{HealthCheck, Protocol, Span};
+use crate::config::{HealthCheck, Span, UpstreamProtocol};
 use crate::forward::upstream::{Fate, Link, Upstream, UpstreamError};
 
 /// Answers according to the path.
@@ -46,8 +45,8 @@ impl Server {
                     match config {
                         None => server.connection(stream).await,
                         Some(config) => {
-                            let tls = ServerConnection::new(config).unwrap();
-                            server.connection(Stream::server(stream, tls)).await;
+                            let stream = ServerStream::new(stream, config).unwrap();
+                            server.connection(stream).await;
                         }
                     }
                 });
@@ -131,7 +130,7 @@ pub(super) fn over_h2(
     change: impl FnOnce(&mut crate::config::Upstream),
 ) -> Rc<Upstream> {
     upstream(&[format!("http://{address}")], |config| {
-        config.protocol = Protocol::H2;
+        config.protocol = UpstreamProtocol::H2;
         change(config);
     })
 }
@@ -400,7 +399,7 @@ fn over_tls_it_is_negotiated() {
         let authority = Authority::new(&["h2"]);
         let (address, server) = Server::start(Some(&authority)).await;
         let upstream = upstream(&[format!("https://{address}")], |config| {
-            config.protocol = Protocol::H2;
+            config.protocol = UpstreamProtocol::H2;
             config.ca = Some(authority.ca());
             config.health = Some(HealthCheck {
                 path: "/up".into(),
@@ -419,7 +418,7 @@ fn over_tls_it_is_negotiated() {
         let plain = Authority::new(&[]);
         let (address, _server) = Server::start(Some(&plain)).await;
         let upstream = super::scene::upstream(&[format!("https://{address}")], |config| {
-            config.protocol = Protocol::H2;
+            config.protocol = UpstreamProtocol::H2;
             config.ca = Some(plain.ca());
         });
         let trouble = upstream.lease(ANY).await.unwrap_err();

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use h2::Reason;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::timeout;
 
 use super::{ask, get, is_over, speak, text};
-use crate::accept::front::scene::{Scene, run};
+use crate::accept::front::scene::{Scene, run, run_in_virtual_time};
 use crate::config::{Bytes, Span};
 use crate::record::Limit;
 
@@ -14,6 +15,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
@@ -66,6 +68,16 @@ impl Raw {
             if kind == GOAWAY {
                 let code = payload.get(4..8)?.try_into().ok()?;
                 return Some(u32::from_be_bytes(code).into());
+            }
+        }
+    }
+
+    /// The last stream that the next GOAWAY names.
+    async fn goaway_last(&mut self) -> Option<u32> {
+        loop {
+            let (kind, _, payload) = self.frame().await?;
+            if kind == GOAWAY {
+                return payload.first_chunk().map(|last| u32::from_be_bytes(*last));
             }
         }
     }
@@ -208,6 +220,28 @@ fn a_connection_without_requests_is_let_go() {
     );
 }
 
+/// Frames without a request do not keep a connection open.
+#[test]
+fn a_client_that_only_pings_is_let_go() {
+    run_in_virtual_time(
+        |config| config.limits.idle_time = Span(Duration::from_secs(20)),
+        async |scene: Scene| {
+            let mut raw = Raw::to(&scene).await;
+            let mut pings = 0;
+            let code = loop {
+                raw.send(PING, 0, 0, &[0; 8]).await;
+                pings += 1;
+                match timeout(Duration::from_secs(1), raw.goaway()).await {
+                    Ok(code) => break code,
+                    Err(_) => assert!(pings < 100, "it is kept"),
+                }
+            };
+            assert_eq!(code, Some(Reason::NO_ERROR));
+            assert_eq!(scene.met(Limit::IdleTime), 1);
+        },
+    );
+}
+
 #[test]
 fn a_handshake_that_does_not_come_is_not_waited_for() {
     run(
@@ -234,6 +268,28 @@ fn after_so_many_requests_a_client_is_asked_to_come_anew() {
             served.await.unwrap().unwrap();
             assert_eq!(scene.met(Limit::Requests), 1);
             assert!(ask(&mut client, get("/")).await.is_err());
+        },
+    );
+}
+
+/// The second GOAWAY does not need the client's help.
+#[test]
+fn a_client_that_does_not_answer_is_held_to_the_limit() {
+    run_in_virtual_time(
+        |config| config.limits.requests = 3,
+        async |scene: Scene| {
+            let mut raw = Raw::to(&scene).await;
+            let mut last = None;
+            for stream in (1..200).step_by(2) {
+                raw.ask(stream).await;
+                let next = timeout(Duration::from_millis(200), raw.goaway_last()).await;
+                last = next.ok().flatten().or(last);
+                if last.is_some_and(|last| last < 200) {
+                    break;
+                }
+            }
+            let last = last.unwrap();
+            assert!((5..60).contains(&last), "{last}");
         },
     );
 }
