@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_net::datagrams::{Parcel, is_too_long};
 use roundtrip_net::{Alarm, Watch};
-use roundtrip_quic::{Handle, Misdirected, Time, Transmit, Way};
+use roundtrip_quic::{Handle, Misdirected, RecvMeta, Time, Transmit};
 use tokio::task::yield_now;
 
 use crate::sibling::Sibling;
@@ -182,7 +182,7 @@ impl Rounds {
         let mut state = self.shared.lock();
         let now = state.now();
         for mut arrival in self.socket.arrivals_mut() {
-            let way = Way {
+            let way = RecvMeta {
                 remote: arrival.from,
                 local: arrival.to,
                 ecn: arrival.ecn,

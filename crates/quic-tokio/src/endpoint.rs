@@ -13,7 +13,7 @@ use crate::driver::Driver;
 use crate::handle::ConnectionHandle;
 use crate::sibling::Sibling;
 use crate::socket::Socket;
-use crate::state::{Shared, Stage, State};
+use crate::state::{EndpointState, Lifecycle, Shared};
 use crate::{Connection, DatagramObserver, Incoming};
 
 /// A handle on a UDP socket and its connections.
@@ -36,9 +36,9 @@ use crate::{Connection, DatagramObserver, Incoming};
 /// When the last handle is dropped, no connection is accepted any more, and the socket is closed
 /// once all connections have ended.
 #[derive(Clone)]
-pub struct Endpoint(Arc<Inner>);
+pub struct Endpoint(Arc<EndpointInner>);
 
-struct Inner {
+struct EndpointInner {
     shared: Shared,
     local: SocketAddr,
 }
@@ -87,7 +87,7 @@ impl Endpoint {
         let shared = Shared::new(engine);
         let socket = Socket::new(datagrams, observer);
         tokio::spawn(Driver::new(socket, shared.clone(), sibling)?);
-        Ok(Self(Arc::new(Inner { shared, local })))
+        Ok(Self(Arc::new(EndpointInner { shared, local })))
     }
 
     pub fn local_addr(&self) -> SocketAddr {
@@ -98,7 +98,7 @@ impl Endpoint {
     pub async fn accept(&self) -> Option<Incoming> {
         let shared = &self.0.shared;
         let taken = shared.wait(|state| {
-            if state.stage != Stage::Open {
+            if state.stage != Lifecycle::Open {
                 return Some(None);
             }
             state.take_incoming().map(Some)
@@ -132,8 +132,8 @@ impl Endpoint {
 
     /// Waits until there is no connection.
     pub async fn wait_idle(&self) {
-        let is_idle = |state: &mut State| {
-            let is_idle = state.engine.is_empty() || state.stage == Stage::Closed;
+        let is_idle = |state: &mut EndpointState| {
+            let is_idle = state.engine.is_empty() || state.stage == Lifecycle::Closed;
             is_idle.then_some(())
         };
         self.0.shared.wait(is_idle).await;
@@ -146,7 +146,8 @@ impl Endpoint {
 
     /// Waits until the socket is closed.
     pub async fn closed(&self) {
-        let is_closed = |state: &mut State| (state.stage == Stage::Closed).then_some(());
+        let is_closed =
+            |state: &mut EndpointState| (state.stage == Lifecycle::Closed).then_some(());
         self.0.shared.wait(is_closed).await;
     }
 
@@ -183,7 +184,7 @@ pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error>
     Ok(seed)
 }
 
-impl Drop for Inner {
+impl Drop for EndpointInner {
     fn drop(&mut self) {
         self.shared.lock().abandon();
     }

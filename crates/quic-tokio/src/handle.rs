@@ -9,16 +9,16 @@ use crate::connection_wakers::ConnectionWakers;
 use crate::state::Shared;
 
 #[derive(Clone)]
-pub(crate) struct ConnectionHandle(Arc<Inner>);
+pub(crate) struct ConnectionHandle(Arc<ConnectionInner>);
 
-struct Inner {
+struct ConnectionInner {
     shared: Shared,
     handle: Handle,
 }
 
 impl ConnectionHandle {
     pub(crate) fn new(shared: Shared, handle: Handle) -> Self {
-        Self(Arc::new(Inner { shared, handle }))
+        Self(Arc::new(ConnectionInner { shared, handle }))
     }
 
     /// Does something to the live connection that its peer may notice.
@@ -66,7 +66,7 @@ impl ConnectionHandle {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ConnectionInner {
     fn drop(&mut self) {
         self.shared.lock().orphan(self.handle);
     }

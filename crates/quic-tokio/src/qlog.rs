@@ -32,13 +32,13 @@ const MAX_SAME_NAME: usize = 100;
 #[derive(Debug)]
 pub struct QlogDirectory {
     path: PathBuf,
-    failure: Arc<Failure>,
+    failure: Arc<FirstFailure>,
 }
 
 type Report = dyn Fn(&Path, &io::Error) + Send + Sync;
 
 /// The first error of a file, which is reported once.
-struct Failure {
+struct FirstFailure {
     was_reported: AtomicBool,
     report: Box<Report>,
 }
@@ -52,7 +52,7 @@ struct QlogFile {
     began: Time,
     flushed: Time,
     translator: Translator,
-    failure: Arc<Failure>,
+    failure: Arc<FirstFailure>,
 }
 
 impl QlogDirectory {
@@ -65,7 +65,7 @@ impl QlogDirectory {
         fs::create_dir_all(path)?;
         Ok(Self {
             path: path.to_owned(),
-            failure: Arc::new(Failure {
+            failure: Arc::new(FirstFailure {
                 was_reported: AtomicBool::new(false),
                 report: Box::new(report),
             }),
@@ -165,7 +165,7 @@ impl Drop for QlogFile {
     }
 }
 
-impl Failure {
+impl FirstFailure {
     fn report(&self, path: &Path, error: &io::Error) {
         if !self.was_reported.swap(true, Ordering::Relaxed) {
             (self.report)(path, error);
@@ -173,9 +173,9 @@ impl Failure {
     }
 }
 
-impl std::fmt::Debug for Failure {
+impl std::fmt::Debug for FirstFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Failure")
+        f.debug_struct("FirstFailure")
             .field("was_reported", &self.was_reported)
             .finish_non_exhaustive()
     }

@@ -6,7 +6,7 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use roundtrip_quic::{Misdirected, Way};
+use roundtrip_quic::{Misdirected, RecvMeta};
 
 /// The most datagrams that wait to be taken over, and the most bytes of them.
 const MAX_DATAGRAMS: usize = 1024;
@@ -23,7 +23,7 @@ pub struct Sibling {
 /// What the others have handed over, until the endpoint's driver takes it.
 #[derive(Default)]
 struct Inbox {
-    datagrams: Vec<(Way, Vec<u8>)>,
+    datagrams: Vec<(RecvMeta, Vec<u8>)>,
     bytes: usize,
     /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
@@ -74,7 +74,7 @@ impl Sibling {
     }
 
     /// Takes what was handed over to this endpoint.
-    pub(crate) fn take(&self) -> Vec<(Way, Vec<u8>)> {
+    pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
         self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
             inbox.bytes = 0;
             take(&mut inbox.datagrams)
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn give(from: &Sibling, to: u16, size: usize) {
-        let way = Way {
+        let way = RecvMeta {
             remote: "192.0.2.1:9".parse().unwrap(),
             local: None,
             ecn: 0,

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use roundtrip_net::Watch;
-use roundtrip_net::datagrams::{Arrival, Datagrams, Intake, Parcel};
+use roundtrip_net::datagrams::{DatagramRun, Datagrams, Intake, Parcel};
 
 use crate::DatagramObserver;
 
@@ -51,7 +51,7 @@ impl Socket {
     }
 
     /// What the last call received.
-    pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
+    pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = DatagramRun<'_>> {
         let intake = if self.received_single {
             &mut self.single
         } else {

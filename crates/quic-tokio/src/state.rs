@@ -17,7 +17,7 @@ use crate::connection_wakers::ConnectionWakers;
 use crate::wakers::{Interest, WaiterId, Wakers};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum Lifecycle {
     Open,
     /// All connections are closed, but their peers still have to be informed.
     Closing,
@@ -27,14 +27,14 @@ pub(crate) enum Stage {
 
 /// The lock. Nobody holds it while waiting or in a system call.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<State>>);
+pub(crate) struct Shared(Arc<Mutex<EndpointState>>);
 
-pub(crate) struct State {
+pub(crate) struct EndpointState {
     pub(crate) engine: Engine,
-    pub(crate) stage: Stage,
+    pub(crate) stage: Lifecycle,
     /// No handle on the endpoint is left: nobody can accept or connect any more.
     abandoned: bool,
-    connections: HashMap<Handle, Entry>,
+    connections: HashMap<Handle, DrivenConnection>,
     /// Connections that may have events, or something to send.
     queue: VecDeque<Handle>,
     /// Connections that clients began and that are not accepted yet.
@@ -51,7 +51,7 @@ pub(crate) struct State {
 
 /// A connection in the table.
 #[derive(Default)]
-struct Entry {
+struct DrivenConnection {
     /// It is in the queue.
     queued: bool,
     /// A client began it and it is not accepted yet: nothing is sent.
@@ -65,9 +65,9 @@ struct Entry {
 
 impl Shared {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(EndpointState {
             engine,
-            stage: Stage::Open,
+            stage: Lifecycle::Open,
             abandoned: false,
             connections: HashMap::new(),
             queue: VecDeque::new(),
@@ -79,13 +79,13 @@ impl Shared {
         })))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, EndpointState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `ask` returns a value. It is called again whenever the endpoint as a whole has
     /// changed.
-    pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut State) -> Option<R>) -> R {
+    pub(crate) async fn wait<R>(&self, mut ask: impl FnMut(&mut EndpointState) -> Option<R>) -> R {
         let waiter = EndpointWaiter {
             shared: self,
             id: self.lock().wakers.new_waiter(),
@@ -114,7 +114,7 @@ impl Drop for EndpointWaiter<'_> {
     }
 }
 
-impl State {
+impl EndpointState {
     pub(crate) fn now(&self) -> Time {
         self.began_at.after(self.began.elapsed())
     }
@@ -126,7 +126,7 @@ impl State {
         name: &str,
     ) -> Result<Handle, ConnectError> {
         let handle = self.engine.connect(self.now(), config, remote, name)?;
-        self.connections.insert(handle, Entry::default());
+        self.connections.insert(handle, DrivenConnection::default());
         self.queue(handle);
         Ok(handle)
     }
@@ -147,15 +147,15 @@ impl State {
     pub(crate) fn take_in_clients(&mut self, wakes: &mut Vec<Waker>) {
         let mut any = false;
         while let Some(handle) = self.engine.accept() {
-            let entry = Entry {
+            let entry = DrivenConnection {
                 unanswered: true,
-                ..Entry::default()
+                ..DrivenConnection::default()
             };
             self.connections.insert(handle, entry);
             self.queue(handle);
             let has_ended = self.engine.connection(handle).is_none_or(|c| c.is_closed());
             // A connection that has already ended is not offered: strangers make many of these.
-            if has_ended || self.abandoned || self.stage != Stage::Open {
+            if has_ended || self.abandoned || self.stage != Lifecycle::Open {
                 self.answer(handle);
                 self.orphan(handle);
             } else {
@@ -287,13 +287,13 @@ impl State {
     pub(crate) fn is_over(&self) -> bool {
         let mut entries = self.connections.values();
         match self.stage {
-            Stage::Open => {
+            Lifecycle::Open => {
                 self.queue.is_empty()
                     && self.abandoned
                     && entries.all(|entry| entry.wakers.ended().is_some())
             }
-            Stage::Closing => self.queue.is_empty(),
-            Stage::Closed => true,
+            Lifecycle::Closing => self.queue.is_empty(),
+            Lifecycle::Closed => true,
         }
     }
 
@@ -324,10 +324,10 @@ impl State {
     }
 
     pub(crate) fn close_all(&mut self, code: u64, reason: &[u8]) {
-        if self.stage != Stage::Open {
+        if self.stage != Lifecycle::Open {
             return;
         }
-        self.stage = Stage::Closing;
+        self.stage = Lifecycle::Closing;
         while let Some(handle) = self.take_incoming() {
             self.answer(handle);
         }
@@ -347,7 +347,7 @@ impl State {
 
     /// The socket is closed: ends all connections, and collects the wakers of all waiting tasks.
     pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
-        self.stage = Stage::Closed;
+        self.stage = Lifecycle::Closed;
         self.driver = None;
         for entry in self.connections.values_mut() {
             entry.wakers.end(CloseReason::Local { code: 0 }, wakes);

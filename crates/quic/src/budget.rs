@@ -50,13 +50,13 @@ impl Budget {
 
 /// What one connection has reported to its budget.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct BudgetShare {
     budget: Option<Arc<Budget>>,
     counted: u64,
     was_short: bool,
 }
 
-impl Account {
+impl BudgetShare {
     pub(crate) fn new(budget: Option<Arc<Budget>>) -> Self {
         Self {
             budget,
@@ -86,7 +86,7 @@ impl Account {
     }
 }
 
-impl Drop for Account {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
             budget.used.fetch_sub(self.counted, Ordering::Relaxed);
@@ -101,7 +101,9 @@ mod tests {
     #[test]
     fn shares_shrink_from_half_of_the_budget_on() {
         let budget = Arc::new(Budget::new(1 << 20));
-        let mut accounts: Vec<_> = (0..4).map(|_| Account::new(Some(budget.clone()))).collect();
+        let mut accounts: Vec<_> = (0..4)
+            .map(|_| BudgetShare::new(Some(budget.clone())))
+            .collect();
         let mut shares = vec![budget.share(1000, 10)];
         for account in &mut accounts {
             account.settle(300 << 10);

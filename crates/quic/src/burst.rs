@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// How a datagram came: its addresses and its ECN mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub struct RecvMeta {
     pub remote: SocketAddr,
     /// The address that it was sent to, if the socket reports it.
     pub local: Option<IpAddr>,

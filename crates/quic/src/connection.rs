@@ -7,64 +7,58 @@
 
 mod ack_frequency;
 mod amplification;
-mod application;
 mod closing;
-mod coalesced;
 mod control;
-mod ending;
 mod establishing;
 mod events;
-mod feedback;
-mod frames;
+mod frame_owners;
 mod handshake;
 mod idle;
 mod ids;
 mod logging;
-mod memory;
-mod migration;
 mod opening;
 mod paths;
-mod payload;
-mod probing;
 mod random;
 mod receiving;
 mod sending;
 mod spin;
+mod splitter;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod undecryptable;
 
 use std::fmt;
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use roundtrip_wire::quic::ConnectionId;
-use rustls::pki_types::ServerName;
+use roundtrip_wire::quic::{Side, Version};
+use rustls::pki_types::CertificateDer;
 
-use crate::budget::Account;
-use crate::crypto::{Crypto, Level, bind_sessions};
+use crate::budget::BudgetShare;
+use crate::crypto::{Crypto, Level};
+use crate::error::{CloseReason, TransportError};
 use crate::log::Log;
-use crate::mtu::Mtu;
 use crate::received::Received;
 use crate::recovery::{Feedback, Recovery};
-use crate::sent::Item;
-use crate::space::Space;
+use crate::sent::SentFrame;
 use crate::stats::Stats;
-use crate::streams::Streams;
-use crate::{HandshakeObserver, Time, Transport};
+use crate::streams::{Dir, Peek, Read, ReadError, StreamId, Streams, WriteError};
+use crate::{Code, Event, Time, Transport};
 use ack_frequency::AckFrequency;
-use closing::Closing;
+use closing::{CloseFrame, Closing};
 use control::Control;
 use events::Events;
 use handshake::Handshake;
 use idle::Idle;
 use ids::{LocalIds, RemoteIds};
-use paths::{Path, Paths};
+use paths::Paths;
 use spin::Spin;
 use undecryptable::Undecryptable;
 
-pub(crate) use opening::{Arrival, Issuer, Opening, VERSIONS};
+pub(crate) use opening::{ConnectionSetup, FirstInitial, Issuer, VERSIONS};
 pub(crate) use random::Random;
 
 /// Every path carries UDP payloads of this size. RFC 9000 §14.
@@ -90,8 +84,9 @@ const MIN_PACKET: usize = 100;
 /// datagrams received together), then [`Self::deadline`] again. Once [`Self::is_drained`], the
 /// connection is over and can be forgotten.
 ///
-/// Inside, each field owns what it names, and no other field changes it; `receiving`, `sending` and
-/// `timers` are the loops that connect them.
+/// Inside, each field owns what it names, and no other field changes it; `establishing`,
+/// `receiving`, `sending` and `timers` are the loops that connect them. However it ends, it passes
+/// through `end` once, when [`Closing`] says that this is the first time.
 pub struct Connection {
     config: Arc<Transport>,
     closing: Closing,
@@ -109,11 +104,11 @@ pub struct Connection {
     idle: Idle,
     spin: Spin,
     undecryptable: Undecryptable,
-    account: Account,
+    account: BudgetShare,
     events: Events,
     stats: Stats,
     /// What the packet being written carries besides its run of stream data.
-    items: Vec<Item>,
+    items: Vec<SentFrame>,
     /// Empty between calls of `settle`, except for its capacity.
     feedback: Feedback,
     log: Log,
@@ -122,97 +117,279 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// `destination` is the id that addresses the server until it has chosen its own.
-    pub(crate) fn client(
-        now: Time,
-        opening: Opening,
-        tls: Arc<rustls::ClientConfig>,
-        name: ServerName<'static>,
-        token: Option<Bytes>,
-        destination: ConnectionId,
-    ) -> Result<Self, rustls::Error> {
-        let version = opening.version;
-        let mut random = Random::new(&opening.seed);
-        let (source, _) = opening.issuer.id(0);
-        let parameters = opening::parameters(&opening.transport, version, source);
-        let encoded = opening::encode(&parameters, random.number());
-        let crypto = Crypto::client(tls, name, encoded, &destination, version)?;
-        let handshake = Handshake::client(version, destination, token.unwrap_or_default());
-        let path = Path::new(opening.remote, opening.local, true);
-        let mut connection = Self::new(now, opening, crypto, handshake, destination, path, random);
-        connection.log_parameters(true, &parameters);
-        connection.remember();
-        Ok(connection)
+    /// Returns the next event, or `None` until something else happens.
+    pub fn poll(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.poll() {
+            return Some(event);
+        }
+        self.streams.poll().map(Event::Stream)
     }
 
-    /// The caller then passes in the datagram that `arrival` describes.
-    pub(crate) fn server(
-        now: Time,
-        opening: Opening,
-        tls: &rustls::ServerConfig,
-        arrival: &Arrival,
-    ) -> Result<Self, rustls::Error> {
-        let version = opening.version;
-        let mut random = Random::new(&opening.seed);
-        let (source, reset_token) = opening.issuer.id(0);
-        let mut parameters = opening::parameters(&opening.transport, version, source);
-        opening::server_parameters(&mut parameters, arrival, reset_token);
-        let encoded = opening::encode(&parameters, random.number());
-        let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
-        let crypto = Crypto::server(tls, encoded, &arrival.destination, version)?;
-        let handshake = Handshake::server(version, arrival);
-        let path = Path::new(opening.remote, opening.local, arrival.validated);
-        let peer = arrival.source;
-        let mut connection = Self::new(now, opening, crypto, handshake, peer, path, random);
-        connection.log_parameters(true, &parameters);
-        connection.recovery.on_first_datagram(arrival.datagram);
-        Ok(connection)
+    /// Opens a stream. Returns `None` if the peer permits no more; an event follows when it does.
+    pub fn open(&mut self, dir: Dir) -> Option<StreamId> {
+        self.streams.open(dir)
     }
 
-    fn new(
-        now: Time,
-        opening: Opening,
-        crypto: Crypto,
-        handshake: Handshake,
-        peer: ConnectionId,
-        path: Path,
-        mut random: Random,
-    ) -> Self {
-        let log = Log::open(now, &logging::about(&opening, &handshake));
-        let config = opening.transport;
-        let mtu = Mtu::new(config.datagram, opening.remote.ip());
-        Self {
-            closing: Closing::new(),
-            recovery: Recovery::new(now, &config, mtu, random.number()),
-            received: Space::ALL.map(|space| Received::new(space, &config)),
-            streams: Streams::new(handshake.side(), &config),
-            local_ids: LocalIds::new(opening.issuer),
-            remote_ids: RemoteIds::new(peer),
-            control: Control::default(),
-            ack_frequency: AckFrequency::new(config.ask_acks),
-            idle: Idle::new(now, &config),
-            spin: Spin::new(random.number()),
-            paths: Paths::new(path, random),
-            undecryptable: Undecryptable::default(),
-            account: Account::new(config.budget.clone()),
-            events: Events::default(),
-            stats: Stats::default(),
-            items: Vec::new(),
-            feedback: Feedback {
-                lost_numbers: log.is_on().then(Vec::new),
-                ..Feedback::default()
-            },
-            log,
-            clock: now,
-            handshake,
-            crypto,
-            config,
+    /// Returns the next stream that the peer opened.
+    pub fn accept(&mut self, dir: Dir) -> Option<StreamId> {
+        self.streams.accept(dir)
+    }
+
+    /// Buffers as much of the front of `data` as there is room for, without copying it. Returns the
+    /// number of bytes.
+    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, WriteError> {
+        self.streams.write(id, data)
+    }
+
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams.finish(id)
+    }
+
+    /// Gives up sending: what the peer has not received yet, it never gets.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
+        self.streams.reset(id, code)
+    }
+
+    /// Asks the peer to send no more.
+    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
+        self.streams.stop(id, code)
+    }
+
+    pub fn peek(&mut self, id: StreamId) -> Result<Peek<'_>, ReadError> {
+        self.streams.peek(id)
+    }
+
+    /// Removes `count` bytes, which the caller has peeked at, from the stream.
+    pub fn consume(&mut self, id: StreamId, count: usize) {
+        self.streams.consume(id, count);
+    }
+
+    pub fn read(&mut self, id: StreamId, into: &mut [u8]) -> Result<Read, ReadError> {
+        self.streams.read(id, into)
+    }
+
+    /// Sends a PING.
+    pub fn ping(&mut self) {
+        self.control.ping();
+    }
+
+    /// Continues from another address, as a client. Returns false if the server forbids it, or has
+    /// given no spare id that would keep the move unlinkable. RFC 9000 §9.5.
+    pub fn migrate(&mut self, now: Time, local: Option<IpAddr>) -> bool {
+        let may = self.handshake.side() == Side::Client
+            && self.handshake.is_confirmed()
+            && self.config.migration
+            && !self.handshake.peer_forbids_migration()
+            && self.remote_ids.renew();
+        if !may {
+            return false;
+        }
+        self.clock = now;
+        self.paths.migrate(now, local, self.recovery.pto());
+        // The server follows any packet that does not only probe the path.
+        self.control.ping();
+        self.begin_on_path(None);
+        self.stats.migrations += 1;
+        true
+    }
+
+    /// Begins a new key phase; returns false if that is not permitted now. RFC 9001 §6.1.
+    pub fn update_keys(&mut self) -> bool {
+        self.crypto.update_keys()
+    }
+
+    /// Closes the connection; streams are cut off.
+    pub fn close(&mut self, now: Time, code: u64, reason: &[u8]) {
+        self.clock = now;
+        let frame = CloseFrame::application(code, reason);
+        self.send_close(frame, CloseReason::Local { code });
+    }
+
+    /// Refuses a connection that a client has begun, as if it had never been accepted. RFC 9000
+    /// §5.2.2.
+    pub fn refuse(&mut self, now: Time) {
+        self.clock = now;
+        let code = Code::CONNECTION_REFUSED.0;
+        self.send_close(CloseFrame::refused(), CloseReason::Local { code });
+    }
+
+    /// Frees the memory that is kept ready for the next data.
+    pub fn rest(&mut self) {
+        self.streams.rest();
+    }
+
+    /// Handles that the socket refused a datagram of `size` bytes: it exceeds the path's limit.
+    pub fn on_too_big(&mut self, size: usize) {
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        self.recovery.on_too_big(size);
+    }
+
+    /// The network says that the peer cannot be reached. Anybody can say so, so it is believed only
+    /// while nothing authentic has come. RFC 9000 §21.1.
+    pub fn on_unreachable(&mut self, now: Time, why: ErrorKind) {
+        self.clock = now;
+        let is_proven = self.stats.packets_received > 0 || self.handshake.was_retried();
+        if !is_proven {
+            self.give_up(CloseReason::Unreachable(why));
         }
     }
 
-    /// Sets the observer of the handshake, before anything has come.
-    pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
-        self.crypto.set_observer(observer);
+    /// The client's hello as TLS messages, as far as it has come without a gap; `None` if it is not
+    /// held, or no longer.
+    pub fn hello(&self) -> Option<&[u8]> {
+        self.crypto.held()
+    }
+
+    pub fn side(&self) -> Side {
+        self.handshake.side()
+    }
+
+    pub fn version(&self) -> Version {
+        self.handshake.version()
+    }
+
+    pub fn remote(&self) -> SocketAddr {
+        self.paths.remote()
+    }
+
+    /// Whether the handshake was completed, whatever has happened to the connection since.
+    pub fn is_connected(&self) -> bool {
+        self.handshake.is_complete()
+    }
+
+    /// Whether the handshake may still complete.
+    pub fn is_handshaking(&self) -> bool {
+        self.closing.is_open() && !self.handshake.is_complete()
+    }
+
+    /// Whether the peer may be elsewhere than it says: the client of a server has not validated its
+    /// address yet.
+    pub fn is_unproved(&self) -> bool {
+        self.handshake.side() == Side::Server
+            && !self.handshake.is_complete()
+            && !self.paths.is_validated()
+    }
+
+    /// Whether the connection has ended: nothing can be sent on streams any more.
+    pub fn is_closed(&self) -> bool {
+        !self.closing.is_open()
+    }
+
+    /// Whether nothing is left to do, so that the connection can be forgotten.
+    pub fn is_drained(&self) -> bool {
+        self.closing.is_drained()
+    }
+
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.crypto.alpn()
+    }
+
+    /// The server name that the client asked for.
+    pub fn server_name(&self) -> Option<&str> {
+        self.crypto.server_name()
+    }
+
+    pub fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.crypto.peer_certificates()
+    }
+
+    pub fn cipher(&self) -> Option<rustls::CipherSuite> {
+        self.crypto.cipher()
+    }
+
+    pub fn group(&self) -> Option<rustls::NamedGroup> {
+        self.crypto.group()
+    }
+
+    pub fn handshake_kind(&self) -> Option<rustls::HandshakeKind> {
+        self.crypto.handshake_kind()
+    }
+
+    /// Whether data that a client writes now leaves as early data.
+    pub fn is_early(&self) -> bool {
+        self.is_handshaking() && self.crypto.has(Level::Early)
+    }
+
+    /// Whether the server accepted early data; `None` if none was offered, or that is not known
+    /// yet.
+    pub fn early_accepted(&self) -> Option<bool> {
+        self.crypto.early_accepted()
+    }
+
+    /// How many bytes the connection keeps because the peer sent them, has not acknowledged them,
+    /// or has not been sent them yet. What each connection has from the start is not counted.
+    pub fn memory(&self) -> u64 {
+        let kept = self.recovery.memory() + self.crypto.memory() + self.undecryptable.memory();
+        kept as u64 + self.streams.memory()
+    }
+
+    pub fn stats(&self) -> Stats {
+        let rtt = self.recovery.rtt();
+        let streams = self.streams.counters();
+        Stats {
+            datagram: self.recovery.datagram(),
+            window: self.recovery.window(),
+            in_flight: self.recovery.in_flight(),
+            rtt: rtt.smoothed(),
+            min_rtt: rtt.sampled().map(|_| rtt.min()),
+            key_updates: self.crypto.key_updates(),
+            ecn: self.recovery.is_ecn_capable(),
+            stream_bytes_sent: streams.bytes_sent,
+            stream_bytes_resent: streams.bytes_resent,
+            stream_bytes_acked: streams.bytes_acked,
+            stream_bytes_received: streams.bytes_received,
+            missing: self.received.iter().map(Received::missing).sum(),
+            acked_after: self.recovery.acked_after(),
+            ..self.stats
+        }
+    }
+
+    /// The closing datagram, which this connection itself does not repeat.
+    pub(crate) fn take_farewell(&mut self) -> Vec<u8> {
+        self.closing.take_farewell()
+    }
+
+    /// Closes because the peer broke a rule, or a key has protected as many packets as it may.
+    fn fail(&mut self, error: &TransportError) {
+        let why = CloseReason::by_rule(error, self.crypto.failure());
+        self.send_close(CloseFrame::violated(error), why);
+    }
+
+    /// The peer has closed, or has forgotten the connection.
+    fn drain(&mut self, why: CloseReason) {
+        let until = (!self.is_unproved()).then(|| self.lingering());
+        if self.closing.drain(until) {
+            self.end(why);
+        }
+    }
+
+    /// Ends without a word.
+    fn give_up(&mut self, why: CloseReason) {
+        if self.closing.end() {
+            self.end(why);
+        }
+    }
+
+    fn send_close(&mut self, frame: CloseFrame, why: CloseReason) {
+        if self.closing.close(frame, self.lingering()) {
+            self.end(why);
+        }
+    }
+
+    /// The time until which packets of an ended connection may still come.
+    fn lingering(&self) -> Time {
+        self.clock.after(3 * self.recovery.pto())
+    }
+
+    /// A packet from the peer now needs only the keys and the closing frame, so everything else is
+    /// dropped.
+    fn end(&mut self, why: CloseReason) {
+        self.undecryptable.clear();
+        self.streams.end(&self.config);
+        self.crypto.end();
+        self.recovery.end();
+        self.log.on_closed(self.clock, &why);
+        self.events.push(Event::Closed(why));
     }
 }
 
@@ -223,13 +400,5 @@ impl fmt::Debug for Connection {
             .field("state", &self.closing.state())
             .field("remote", &self.paths.remote())
             .finish_non_exhaustive()
-    }
-}
-
-fn space_of(level: Level) -> Space {
-    match level {
-        Level::Initial => Space::Initial,
-        Level::Handshake => Space::Handshake,
-        Level::Early | Level::OneRtt => Space::Data,
     }
 }

@@ -18,15 +18,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_wire::quic::{ConnectionId, Side, Version};
+use roundtrip_wire::quic::{ConnectionId, PacketKind, Side, Version};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CipherSuite, ClientConfig, HandshakeKind, NamedGroup, ServerConfig};
 
 use crate::Time;
 use crate::error::{Code, TransportError};
 use crate::observer::HandshakeObserver;
-use levels::{Levels, Pair};
-use session::Session;
+use crate::space::Space;
+use levels::{KeyPair, Levels};
+use session::TlsSession;
 
 pub(crate) use levels::InitialKeys;
 pub(crate) use resumption::{LIMITS, bind_sessions};
@@ -45,9 +46,38 @@ pub(crate) enum Level {
     OneRtt,
 }
 
+impl Level {
+    /// Returns the level at which this side acknowledges and resends in `space`.
+    pub(crate) fn from_space(space: Space) -> Self {
+        match space {
+            Space::Initial => Self::Initial,
+            Space::Handshake => Self::Handshake,
+            Space::Data => Self::OneRtt,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn space(self) -> Space {
+        match self {
+            Self::Initial => Space::Initial,
+            Self::Handshake => Space::Handshake,
+            Self::Early | Self::OneRtt => Space::Data,
+        }
+    }
+
+    pub(crate) fn kind(self) -> PacketKind {
+        match self {
+            Self::Initial => PacketKind::Initial,
+            Self::Early => PacketKind::ZeroRtt,
+            Self::Handshake => PacketKind::Handshake,
+            Self::OneRtt => PacketKind::OneRtt,
+        }
+    }
+}
+
 /// A packet whose protection was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedPacket {
     pub(crate) number: u64,
     /// The position of its frames.
     pub(crate) payload: Range<usize>,
@@ -69,7 +99,7 @@ pub(crate) enum OpenError {
 /// The cryptographic half of one connection.
 pub(crate) struct Crypto {
     levels: Levels,
-    session: Session,
+    session: TlsSession,
     /// When a server forgets its 0-RTT keys.
     early_until: Option<Time>,
 }
@@ -83,7 +113,7 @@ impl Crypto {
         id: &ConnectionId,
         version: Version,
     ) -> Result<Self, rustls::Error> {
-        let session = Session::client(config, name, parameters, version)?;
+        let session = TlsSession::client(config, name, parameters, version)?;
         Ok(Self::new(session, id))
     }
 
@@ -94,13 +124,13 @@ impl Crypto {
         id: &ConnectionId,
         version: Version,
     ) -> Result<Self, rustls::Error> {
-        let session = Session::server(config, parameters, version)?;
+        let session = TlsSession::server(config, parameters, version)?;
         Ok(Self::new(session, id))
     }
 
-    fn new(session: Session, id: &ConnectionId) -> Self {
+    fn new(session: TlsSession, id: &ConnectionId) -> Self {
         let mut levels = Levels::default();
-        levels.initial = session.initial_keys(id).map(Pair::new);
+        levels.initial = session.initial_keys(id).map(KeyPair::new);
         let mut crypto = Self {
             levels,
             session,
@@ -117,7 +147,7 @@ impl Crypto {
 
     /// Handles a Retry: there are new Initial keys, and all Initial handshake bytes are sent again.
     pub(crate) fn restart(&mut self, id: &ConnectionId) {
-        self.levels.initial = self.session.initial_keys(id).map(Pair::new);
+        self.levels.initial = self.session.initial_keys(id).map(KeyPair::new);
         self.session.rewind();
     }
 
@@ -202,7 +232,7 @@ impl Crypto {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         if level == Level::OneRtt && !self.session.is_complete() {
             return Err(OpenError::NoKeys);
         }
@@ -411,6 +441,14 @@ impl Crypto {
     #[cfg(test)]
     pub(crate) fn is_resumed(&self) -> bool {
         self.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Lets the 1-RTT key protect only this many packets more.
+    #[cfg(test)]
+    pub(crate) fn wear(&mut self, left: u64) {
+        if let Some(keys) = &mut self.levels.one_rtt {
+            keys.sealer.wear(left);
+        }
     }
 
     /// The TLS error, in rustls's own words, behind the [`TransportError`] that [`Self::receive`]

@@ -24,16 +24,16 @@ use std::sync::Arc;
 use roundtrip_wire::quic::ConnectionId;
 use rustls::pki_types::ServerName;
 
-use crate::connection::{Connection, Opening, Random};
+use crate::connection::{Connection, ConnectionSetup, Random};
 use crate::error::ConnectError;
-use crate::{Time, Transmit, Way};
+use crate::{RecvMeta, Time, Transmit};
 use answers::Answers;
 use early_0rtt::EarlyDatagrams;
 use ids::{ID, Owner, Router};
 use issuer::{EndpointIssuer, Secrets};
 use misdirected::MisdirectedQueue;
 use peers::Peers;
-use table::Table;
+use table::ConnectionTable;
 use timers::Timers;
 use tokens::Tokens;
 use unproved::{First, Unproved};
@@ -70,7 +70,7 @@ pub struct Endpoint {
     number: u16,
     siblings: u16,
     misdirected: MisdirectedQueue,
-    table: Table,
+    table: ConnectionTable,
     router: Router,
     /// Clients' connections, by the address and the original destination id of their first packets.
     firsts: HashMap<First, Handle>,
@@ -115,7 +115,7 @@ impl Endpoint {
             misdirected: MisdirectedQueue::default(),
             has_served: server.is_some(),
             server: server.map(Arc::new),
-            table: Table::default(),
+            table: ConnectionTable::default(),
             router: Router::default(),
             firsts: HashMap::new(),
             peers: Peers::default(),
@@ -154,7 +154,7 @@ impl Endpoint {
             .map_err(|_| ConnectError::Name(name.to_owned()))?
             .to_owned();
         let handle = self.table.reserve().ok_or(ConnectError::TooMany)?;
-        let opening = Opening {
+        let opening = ConnectionSetup {
             transport: config.transport.clone(),
             version: config.version,
             remote,
@@ -179,7 +179,7 @@ impl Endpoint {
 
     /// Handles a datagram, which is decrypted in place. Returns its connection, which may have
     /// events and something to send.
-    pub fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
+    pub fn receive(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
         let Some(handle) = self.route(way.remote, datagram) else {
             return self.receive_stray(now, way, datagram);
         };
@@ -187,7 +187,7 @@ impl Endpoint {
         Some(handle)
     }
 
-    fn deliver(&mut self, now: Time, way: &Way, datagram: &mut [u8], handle: Handle) {
+    fn deliver(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8], handle: Handle) {
         let Some(entry) = self.table.get_mut(handle) else {
             return;
         };
@@ -240,7 +240,7 @@ impl Endpoint {
 
     /// Handles a datagram that belongs to no connection of this endpoint: it is for a sibling's
     /// connection, or a stateless reset, or begins a connection, or is for one that is gone.
-    fn receive_stray(&mut self, now: Time, way: &Way, datagram: &mut [u8]) -> Option<Handle> {
+    fn receive_stray(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
                 self.table.get_mut(handle)?.connection.on_reset(now);
@@ -275,7 +275,7 @@ impl Endpoint {
     }
 
     /// Returns true if a sibling with that number exists, which then gets the datagram.
-    fn misdirect(&mut self, names: u16, way: &Way, datagram: &[u8]) -> bool {
+    fn misdirect(&mut self, names: u16, way: &RecvMeta, datagram: &[u8]) -> bool {
         let is_siblings = names != self.number && names < self.siblings;
         if is_siblings {
             self.misdirected.push(names, way, datagram);

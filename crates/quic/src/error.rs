@@ -80,6 +80,36 @@ pub enum CloseReason {
     Versions { offered: Vec<Version> },
 }
 
+impl CloseReason {
+    /// The peer broke a rule, or `tls` has failed.
+    pub(crate) fn by_rule(error: &TransportError, tls: Option<&rustls::Error>) -> Self {
+        let code = error.code;
+        match tls {
+            Some(tls) => Self::Handshake {
+                code,
+                why: tls.to_string(),
+            },
+            None => Self::Violated {
+                code,
+                why: error.why.to_owned(),
+            },
+        }
+    }
+
+    /// The peer has sent CONNECTION_CLOSE.
+    pub(crate) fn by_peer(code: u64, is_application: bool, reason: &[u8]) -> Self {
+        let reason = String::from_utf8_lossy(reason).into_owned();
+        if is_application {
+            Self::Application { code, reason }
+        } else {
+            Self::Transport {
+                code: Code(code),
+                reason,
+            }
+        }
+    }
+}
+
 fn said(reason: &str) -> String {
     if reason.is_empty() {
         String::new()

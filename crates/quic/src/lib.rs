@@ -38,7 +38,7 @@ mod streams;
 mod time;
 
 pub use budget::Budget;
-pub use burst::{Transmit, Way};
+pub use burst::{RecvMeta, Transmit};
 pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
 pub use endpoint::{ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling};

@@ -38,7 +38,7 @@ pub(crate) struct Mtu {
     limit: u16,
     /// Nothing larger is tried in this search.
     ceiling: u16,
-    search: Search,
+    search: MtuSearch,
     /// The probe in flight.
     probe: Option<u16>,
     /// How many probes of the current size were lost.
@@ -48,7 +48,7 @@ pub(crate) struct Mtu {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Search {
+enum MtuSearch {
     Never,
     Running,
     /// It has ended, and starts again this long after a probe is next asked for.
@@ -74,10 +74,10 @@ impl Mtu {
             .max(BASE);
         let (current, search) = match (kind, first_seen) {
             (DatagramSize::Fixed(size), _) | (DatagramSize::Mirror, Some(size)) => {
-                (size.clamp(BASE, limit), Search::Never)
+                (size.clamp(BASE, limit), MtuSearch::Never)
             }
-            (DatagramSize::Discover, Some(size)) => (size.clamp(BASE, limit), Search::Running),
-            (DatagramSize::Mirror | DatagramSize::Discover, None) => (BASE, Search::Running),
+            (DatagramSize::Discover, Some(size)) => (size.clamp(BASE, limit), MtuSearch::Running),
+            (DatagramSize::Mirror | DatagramSize::Discover, None) => (BASE, MtuSearch::Running),
         };
         Self {
             kind,
@@ -122,20 +122,20 @@ impl Mtu {
     /// right.
     pub(crate) fn probe(&mut self, now: Time) -> Option<u16> {
         match self.search {
-            Search::Rests(span) => self.search = Search::Until(now.after(span)),
-            Search::Until(time) if time <= now => {
-                self.search = Search::Running;
+            MtuSearch::Rests(span) => self.search = MtuSearch::Until(now.after(span)),
+            MtuSearch::Until(time) if time <= now => {
+                self.search = MtuSearch::Running;
                 self.ceiling = self.limit;
             }
             _ => {}
         }
-        if self.search != Search::Running || self.probe.is_some() {
+        if self.search != MtuSearch::Running || self.probe.is_some() {
             return None;
         }
         if self.ceiling.saturating_sub(self.current) < GAIN && self.ceiling < self.limit
             || self.ceiling <= self.current
         {
-            self.search = Search::Until(now.after(RAISE));
+            self.search = MtuSearch::Until(now.after(RAISE));
             return None;
         }
         Some(self.candidate())
@@ -159,7 +159,7 @@ impl Mtu {
             self.probe = None;
             self.lost_probes = 0;
         }
-        let grows = size > self.current && size <= self.limit && self.search == Search::Running;
+        let grows = size > self.current && size <= self.limit && self.search == MtuSearch::Running;
         if grows {
             self.current = size;
             self.ceiling = self.ceiling.max(size);
@@ -211,11 +211,11 @@ impl Mtu {
     /// The same during the handshake: the size that the search began with has not been shown to
     /// arrive.
     pub(crate) fn on_handshake_timeout(&mut self, in_a_row: u32) -> bool {
-        if self.search != Search::Running {
+        if self.search != MtuSearch::Running {
             return self.on_probe_timeout(in_a_row);
         }
         let falls = self.fall();
-        self.search = Search::Running;
+        self.search = MtuSearch::Running;
         falls
     }
 
@@ -226,8 +226,8 @@ impl Mtu {
         }
         self.current = BASE;
         self.probe = None;
-        if self.search != Search::Never {
-            self.search = Search::Rests(PAUSE);
+        if self.search != MtuSearch::Never {
+            self.search = MtuSearch::Rests(PAUSE);
         }
         true
     }
@@ -245,8 +245,8 @@ impl Mtu {
         let shrinks = self.current > self.limit;
         if shrinks {
             self.current = BASE;
-            if self.search != Search::Never {
-                self.search = Search::Running;
+            if self.search != MtuSearch::Never {
+                self.search = MtuSearch::Running;
             }
         }
         shrinks

@@ -26,7 +26,7 @@ use crate::mtu::Mtu;
 use crate::pacer::Pacer;
 use crate::rtt::Rtt;
 use crate::sent::entry::{ELICITING, MARKED, MTU_PROBE, OUTSTANDING};
-use crate::sent::{Bursts, Chunk, Entry, Item, Items};
+use crate::sent::{Bursts, Chunk, Items, SentFrame, SentPacket};
 use crate::space::Space;
 use crate::{Time, Transport};
 pub(crate) use acks::AckContext;
@@ -92,7 +92,7 @@ pub(crate) struct Recovery {
 
 /// How far the handshake is: timers and round trips depend on it. RFC 9002 §6.2.1, §6.2.2.1.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
+pub(crate) struct HandshakeProgress {
     pub(crate) has_handshake_keys: bool,
     pub(crate) is_complete: bool,
     pub(crate) is_confirmed: bool,
@@ -288,14 +288,16 @@ impl Recovery {
         number: u64,
         size: u16,
         chunk: Option<Chunk>,
-        items: &mut Vec<Item>,
+        items: &mut Vec<SentFrame>,
         eliciting: bool,
     ) {
         let mut flags = OUTSTANDING | (MARKED * self.mark);
         let mut chain = 0;
         if !items.is_empty() {
             // A packet that probes a path may be lost because of it.
-            let is_probe = |item: &Item| matches!(item, Item::MtuProbe(_) | Item::PathChallenge(_));
+            let is_probe = |item: &SentFrame| {
+                matches!(item, SentFrame::MtuProbe(_) | SentFrame::PathChallenge(_))
+            };
             flags |= MTU_PROBE * u8::from(items.iter().any(is_probe));
             chain = self.items.keep(items);
         }
@@ -306,7 +308,7 @@ impl Recovery {
             self.make_room(space, number);
         }
         let ledger = &mut self.spaces[index];
-        ledger.push(Entry::new(chunk, self.burst, chain, size, flags));
+        ledger.push(SentPacket::new(chunk, self.burst, chain, size, flags));
         if eliciting {
             ledger.eliciting += 1;
             ledger.last_eliciting = self.burst;

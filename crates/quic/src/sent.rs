@@ -1,7 +1,7 @@
 //! What packets carried, and the ring of those that are not acknowledged yet.
 //!
 //! A packet costs one entry of 32 bytes: it holds the one run of stream data that almost every
-//! packet carries. Anything else that a packet carried is stored as `Item`s in a slab. When the
+//! packet carries. Anything else that a packet carried is stored as `SentFrame`s in a slab. When the
 //! packet left, and how fast the path was then, is kept once for each burst. `recovery` acts on
 //! acknowledgements and losses.
 
@@ -10,10 +10,10 @@ pub(crate) mod entry;
 mod items;
 mod ring;
 
-pub(crate) use bursts::{Burst, Bursts};
-pub(crate) use entry::Entry;
+pub(crate) use bursts::{Bursts, SentBurst};
+pub(crate) use entry::SentPacket;
 pub(crate) use items::Items;
-pub(crate) use ring::Ring;
+pub(crate) use ring::SentRing;
 
 /// A run of one stream's bytes, from one packet or joined from consecutive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub(crate) struct Chunk {
 /// What a packet carried besides its run of stream data: enough to send it again, or to recognize
 /// its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Item {
+pub(crate) enum SentFrame {
     /// The space determines its level: 0-RTT packets carry none. RFC 9000 §12.5.
     Crypto {
         offset: u64,

@@ -60,14 +60,14 @@ const MIN_FRAGMENTS: u64 = 1024;
 pub(crate) struct Streams {
     side: Side,
     slab: Slab,
-    own: Pair<Own>,
-    theirs: Pair<Theirs>,
+    own: PerStreamKind<Own>,
+    theirs: PerStreamKind<Theirs>,
     receiving: Receiving,
     sending: Sending,
     /// What the peer may send on each stream before it is read.
     stream_window: u64,
     /// What this side may send on each stream before the peer raises the limit.
-    initial: Initial,
+    initial: InitialStreamLimits,
     /// Streams with new data that their own limit permits.
     ready: Turns,
     /// Streams with something to send that no limit restricts.
@@ -103,14 +103,14 @@ struct Configured {
 
 /// One value for each direction.
 #[derive(Debug, Default)]
-struct Pair<T> {
+struct PerStreamKind<T> {
     bidi: T,
     uni: T,
 }
 
 /// The peer's `initial_max_stream_data_*`. RFC 9000 §18.2.
 #[derive(Debug, Default)]
-struct Initial {
+struct InitialStreamLimits {
     bidi_local: u64,
     bidi_remote: u64,
     uni: u64,
@@ -123,15 +123,15 @@ impl Streams {
         Self {
             side,
             slab: Slab::default(),
-            own: Pair::default(),
-            theirs: Pair {
+            own: PerStreamKind::default(),
+            theirs: PerStreamKind {
                 bidi: Theirs::new(config.bidi_streams),
                 uni: Theirs::new(config.uni_streams),
             },
             receiving: Receiving::new(config.window),
             sending: Sending::default(),
             stream_window: config.stream_window,
-            initial: Initial::default(),
+            initial: InitialStreamLimits::default(),
             ready: Turns::default(),
             urgent: Turns::default(),
             control: Turns::default(),
@@ -157,7 +157,7 @@ impl Streams {
     /// actual ones once they are known. Limits only rise; if early data was refused, call
     /// [`Streams::refuse_early`] first.
     pub(crate) fn set_peer(&mut self, parameters: &Parameters) {
-        self.initial = Initial {
+        self.initial = InitialStreamLimits {
             bidi_local: parameters.initial_max_stream_data_bidi_local,
             bidi_remote: parameters.initial_max_stream_data_bidi_remote,
             uni: parameters.initial_max_stream_data_uni,
@@ -284,7 +284,7 @@ impl Streams {
     }
 }
 
-impl<T> Pair<T> {
+impl<T> PerStreamKind<T> {
     fn get(&self, dir: Dir) -> &T {
         match dir {
             Dir::Bidi => &self.bidi,
@@ -300,7 +300,7 @@ impl<T> Pair<T> {
     }
 }
 
-impl Initial {
+impl InitialStreamLimits {
     /// What `side` may send on the stream at first.
     fn limit(&self, id: StreamId, side: Side) -> u64 {
         match (id.dir(), id.is_opened_by(side)) {

@@ -19,7 +19,7 @@ use super::{Acknowledged, Controller, Lost, Window};
 use crate::Time;
 use departures::Departures;
 use losses::{Losses, Undo};
-use machine::{FullPipe, State};
+use machine::{BbrState, FullPipe};
 use model::{Model, UNBOUNDED};
 use probes::{Cycle, ProbeRtt};
 
@@ -35,7 +35,7 @@ const QUANTUM: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Bbr {
-    state: State,
+    state: BbrState,
     model: Model,
     full: FullPipe,
     cycle: Cycle,
@@ -43,7 +43,7 @@ pub(super) struct Bbr {
     losses: Losses,
     undo: Undo,
     departures: Departures,
-    rounds: Rounds,
+    rounds: RoundCounter,
     datagram: u64,
     initial: u64,
     window: u64,
@@ -63,7 +63,7 @@ pub(super) struct Bbr {
 /// Round trips counted by packets: a round ends when a packet is acknowledged that was sent after
 /// the round began. §5.5.1.
 #[derive(Debug, Default)]
-struct Rounds {
+struct RoundCounter {
     count: u64,
     /// A packet ends this round if this much had been delivered when it left.
     end: u64,
@@ -72,7 +72,7 @@ struct Rounds {
 }
 
 /// What one acknowledgement says about the path. §4.1.
-struct Sample {
+struct PathSample {
     /// In bytes a second; 0 if there is no sample.
     rate: f64,
     /// Delivered between the departure of the newest acknowledged packet and now.
@@ -89,7 +89,7 @@ impl Bbr {
     pub(super) fn new(datagram: u16) -> Self {
         let initial = Window::new(datagram).bytes;
         Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             model: Model::default(),
             full: FullPipe::default(),
             cycle: Cycle::default(),
@@ -97,7 +97,7 @@ impl Bbr {
             losses: Losses::default(),
             undo: Undo::default(),
             departures: Departures::default(),
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             datagram: u64::from(datagram),
             initial,
             window: initial,
@@ -112,10 +112,10 @@ impl Bbr {
         }
     }
 
-    fn sample(&self, told: &Acknowledged) -> Sample {
+    fn sample(&self, told: &Acknowledged) -> PathSample {
         let rate = told.rate.filter(|rate| !rate.interval.is_zero());
         let Some(rate) = rate else {
-            return Sample {
+            return PathSample {
                 rate: 0.0,
                 delivered: 0,
                 prior: None,
@@ -125,7 +125,7 @@ impl Bbr {
                 acknowledged: told.bytes,
             };
         };
-        Sample {
+        PathSample {
             rate: rate.bytes as f64 / rate.interval.as_secs_f64(),
             delivered: rate.bytes,
             prior: Some(told.delivered.saturating_sub(rate.bytes)),
@@ -137,7 +137,7 @@ impl Bbr {
         }
     }
 
-    fn update_round(&mut self, told: &Acknowledged, sample: &Sample) {
+    fn update_round(&mut self, told: &Acknowledged, sample: &PathSample) {
         let ends = |prior| prior >= self.rounds.end;
         self.rounds.started = sample.prior.map_or(told.round_ended, ends);
         if self.rounds.started {
@@ -171,7 +171,7 @@ impl Bbr {
         let quantum = self.rate.unwrap_or_default() * QUANTUM.as_secs_f64();
         let quantum =
             (quantum as u64).clamp(2 * self.datagram, LARGEST_QUANTUM.max(2 * self.datagram));
-        let probing = if self.state == State::Up {
+        let probing = if self.state == BbrState::Up {
             2 * self.datagram
         } else {
             0
@@ -201,20 +201,20 @@ impl Bbr {
             self.window = self.window.saturating_add(acknowledged);
         }
         self.window = self.window.max(self.least_window());
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.window = self.window.min(self.probe_rtt.window);
         }
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.model.inflight_long,
-            State::Cruise | State::ProbeRtt => self.with_headroom(),
-            State::Startup | State::Drain => UNBOUNDED,
+            BbrState::Down | BbrState::Refill | BbrState::Up => self.model.inflight_long,
+            BbrState::Cruise | BbrState::ProbeRtt => self.with_headroom(),
+            BbrState::Startup | BbrState::Drain => UNBOUNDED,
         };
         let cap = cap.min(self.model.inflight_short).max(self.least_window());
         self.window = self.window.min(cap);
     }
 
     fn save_window(&mut self) {
-        self.prior_window = if self.losses.in_episode || self.state == State::ProbeRtt {
+        self.prior_window = if self.losses.in_episode || self.state == BbrState::ProbeRtt {
             self.prior_window.max(self.window)
         } else {
             self.window
@@ -293,6 +293,6 @@ impl Controller for Bbr {
     }
 
     fn is_slow_start(&self) -> bool {
-        self.state == State::Startup
+        self.state == BbrState::Startup
     }
 }

@@ -36,13 +36,13 @@ pub(super) struct Hystart {
     recent: [Duration; SAMPLES],
     count: usize,
     last: Option<Time>,
-    round: Round,
+    round: HystartRound,
     /// How many rounds slow start has been conservative for.
     conservative: Option<u32>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Round {
+struct HystartRound {
     shortest: Option<Duration>,
     samples: usize,
 }

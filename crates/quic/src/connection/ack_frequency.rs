@@ -7,7 +7,7 @@ use roundtrip_wire::quic::{Frame, Pen};
 use crate::Time;
 use crate::config::AckPolicy;
 use crate::recovery::Recovery;
-use crate::sent::Item;
+use crate::sent::SentFrame;
 
 /// The least number of acknowledgements in one round trip.
 const MIN_PER_ROUND: u32 = 4;
@@ -109,7 +109,7 @@ impl AckFrequency {
         })
     }
 
-    pub(super) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(super) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         let Some(ask) = self.ask.filter(|_| self.is_due) else {
             return;
         };
@@ -121,7 +121,7 @@ impl AckFrequency {
         };
         if frame.write(pen) {
             self.is_due = false;
-            items.push(Item::AckFrequency(ask.sequence));
+            items.push(SentFrame::AckFrequency(ask.sequence));
         }
     }
 

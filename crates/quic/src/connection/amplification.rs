@@ -10,7 +10,7 @@ const AMPLIFICATION: u64 = 3;
 const MAX_ADDRESSES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
-struct Account {
+struct AddressCredit {
     remote: SocketAddr,
     received: u64,
     sent: u64,
@@ -21,7 +21,7 @@ struct Account {
 #[derive(Debug, Default)]
 pub(super) struct Amplification {
     /// The address that sent something most recently is the last.
-    accounts: Vec<Account>,
+    accounts: Vec<AddressCredit>,
 }
 
 impl Amplification {
@@ -29,7 +29,7 @@ impl Amplification {
         let found = self.accounts.iter().position(|a| a.remote == remote);
         let mut account = match found {
             Some(at) => self.accounts.remove(at),
-            None => Account {
+            None => AddressCredit {
                 remote,
                 received: 0,
                 sent: 0,

@@ -1,10 +1,17 @@
 //! Whether a connection is open, and how it ends: what this side says about it, and how long it
 //! still answers. RFC 9000 §10.
 
-use crate::Time;
+use roundtrip_wire::quic::{Frame, Pen};
+
+use crate::crypto::Level;
+use crate::error::TransportError;
+use crate::{Code, Time};
+
+/// A longer reason is cut: it has to fit into a datagram with three packets.
+const MAX_REASON: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ClosingState {
     /// From the first packet on.
     Open,
     /// This side has closed, and repeats that to a peer that still sends.
@@ -18,15 +25,61 @@ pub(super) enum State {
 /// What this side says about the end.
 #[derive(Debug, Clone)]
 pub(super) struct CloseFrame {
-    pub(super) code: u64,
+    code: u64,
     /// The type of the frame at fault; `None` if the application closes.
-    pub(super) frame: Option<u64>,
-    pub(super) reason: Vec<u8>,
+    frame: Option<u64>,
+    reason: Vec<u8>,
 }
 
+impl CloseFrame {
+    /// The application closes.
+    pub(super) fn application(code: u64, reason: &[u8]) -> Self {
+        Self {
+            code,
+            frame: None,
+            reason: reason.get(..MAX_REASON).unwrap_or(reason).to_vec(),
+        }
+    }
+
+    /// The connection is refused, as if it had never been accepted. RFC 9000 §5.2.2.
+    pub(super) fn refused() -> Self {
+        Self::violated(&TransportError::new(Code::CONNECTION_REFUSED, ""))
+    }
+
+    /// The peer broke a rule.
+    pub(super) fn violated(error: &TransportError) -> Self {
+        Self {
+            code: error.code.0,
+            frame: Some(error.frame),
+            reason: error.why.as_bytes().to_vec(),
+        }
+    }
+
+    /// Writes the frame into a packet of this level; false if there is no room.
+    pub(super) fn write(&self, level: Level, pen: &mut Pen<'_>) -> bool {
+        let (code, frame, reason) = match self.frame {
+            // Only an authenticated peer sees the application's reason. RFC 9000 §10.2.3.
+            None if level != Level::OneRtt => (Code::APPLICATION_ERROR.0, Some(0), &[][..]),
+            frame => (self.code, frame, &self.reason[..]),
+        };
+        let close = Frame::Close {
+            code,
+            frame,
+            reason,
+        };
+        close.write(pen)
+    }
+}
+
+/// Whether the connection is open, and what is left to do if not.
+///
+/// Whoever ends it calls [`Self::close`], [`Self::drain`] or [`Self::end`]: the first call counts,
+/// returns true, and leaves it to the caller to drop everything else. From then on, the loop of
+/// receiving reports packets to [`Self::on_packet`], the loop of sending asks [`Self::poll_frame`],
+/// and the timers ask [`Self::deadline`].
 #[derive(Debug)]
 pub(super) struct Closing {
-    state: State,
+    state: ClosingState,
     frame: Option<CloseFrame>,
     is_due: bool,
     /// Packets that came while closing; they are answered less and less often. RFC 9000 §10.2.1.
@@ -40,7 +93,7 @@ pub(super) struct Closing {
 impl Closing {
     pub(super) fn new() -> Self {
         Self {
-            state: State::Open,
+            state: ClosingState::Open,
             frame: None,
             is_due: false,
             packets: 0,
@@ -49,42 +102,59 @@ impl Closing {
         }
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> ClosingState {
         self.state
     }
 
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        self.state == State::Open
+        self.state == ClosingState::Open
     }
 
     pub(super) fn is_drained(&self) -> bool {
-        self.state == State::Drained
+        self.state == ClosingState::Drained
     }
 
-    /// Closes an open connection: this side answers with `frame` until `deadline`. Only an open
-    /// connection can be closed.
-    pub(super) fn close(&mut self, frame: CloseFrame, deadline: Time) {
-        self.state = State::Closing;
+    /// Closes: this side answers with `frame` until `deadline`. Returns false if the connection is
+    /// not open.
+    pub(super) fn close(&mut self, frame: CloseFrame, deadline: Time) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        self.state = ClosingState::Closing;
         self.frame = Some(frame);
         self.is_due = true;
         self.deadline = Some(deadline);
+        true
     }
 
-    /// The peer has closed: nothing is sent any more. RFC 9000 §10.2.2.
-    pub(super) fn drain(&mut self, deadline: Time) {
-        self.state = State::Draining;
-        self.deadline = Some(deadline);
+    /// The peer has closed: nothing is sent any more, and until `deadline` its packets are ignored.
+    /// Returns false if the connection is not open. RFC 9000 §10.2.2.
+    pub(super) fn drain(&mut self, deadline: Option<Time>) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        self.state = match deadline {
+            Some(_) => ClosingState::Draining,
+            None => ClosingState::Drained,
+        };
+        self.deadline = deadline;
+        true
     }
 
-    pub(super) fn end(&mut self) {
-        self.state = State::Drained;
+    /// Ends an open connection at once; returns false if it is not open.
+    pub(super) fn end(&mut self) -> bool {
+        let is_open = self.is_open();
+        if is_open {
+            self.state = ClosingState::Drained;
+        }
+        is_open
     }
 
     /// Ends with what was just sent: the connection does not wait for a client that may not exist.
     pub(super) fn end_with(&mut self, farewell: &[u8]) {
         self.farewell = farewell.to_vec();
-        self.end();
+        self.state = ClosingState::Drained;
     }
 
     pub(super) fn take_farewell(&mut self) -> Vec<u8> {
@@ -99,7 +169,7 @@ impl Closing {
 
     /// The frame that is to be sent now.
     pub(super) fn poll_frame(&mut self) -> Option<CloseFrame> {
-        if self.state != State::Closing || !std::mem::take(&mut self.is_due) {
+        if self.state != ClosingState::Closing || !std::mem::take(&mut self.is_due) {
             return None;
         }
         self.frame.clone()
@@ -108,14 +178,56 @@ impl Closing {
     /// When a connection that is closing or draining is over.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
-            State::Closing | State::Draining => self.deadline,
-            State::Open | State::Drained => None,
+            ClosingState::Closing | ClosingState::Draining => self.deadline,
+            ClosingState::Open | ClosingState::Drained => None,
         }
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
-            self.state = State::Drained;
+            self.state = ClosingState::Drained;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_wire::quic::Frames;
+
+    use super::*;
+
+    fn says(frame: &CloseFrame, level: Level) -> (u64, Option<u64>, Vec<u8>) {
+        let mut buffer = [0; 600];
+        let mut pen = Pen::new(&mut buffer);
+        assert!(frame.write(level, &mut pen));
+        let length = pen.position();
+        match Frames::new(&buffer[..length]).next() {
+            Some(Ok(Frame::Close {
+                code,
+                frame,
+                reason,
+            })) => (code, frame, reason.to_vec()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_an_authenticated_peer_sees_what_the_application_says() {
+        let frame = CloseFrame::application(7, &[b'x'; 300]);
+        let hidden = (Code::APPLICATION_ERROR.0, Some(0), Vec::new());
+        assert_eq!(says(&frame, Level::Initial), hidden);
+        assert_eq!(says(&frame, Level::Handshake), hidden);
+        let said = (7, None, vec![b'x'; MAX_REASON]);
+        assert_eq!(says(&frame, Level::OneRtt), said);
+    }
+
+    #[test]
+    fn the_first_end_counts() {
+        let mut closing = Closing::new();
+        let frame = CloseFrame::application(0, b"");
+        assert!(closing.close(frame.clone(), Time(9)));
+        assert!(!closing.close(frame, Time(10)) && !closing.drain(None) && !closing.end());
+        assert_eq!(closing.deadline(), Some(Time(9)));
+        assert!(closing.poll_frame().is_some() && closing.poll_frame().is_none());
     }
 }

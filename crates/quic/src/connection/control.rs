@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use roundtrip_wire::quic::{Frame, Pen};
 
-use crate::sent::Item;
+use crate::sent::SentFrame;
 
 #[derive(Debug, Default)]
 pub(super) struct Control {
@@ -38,21 +38,21 @@ impl Control {
         self.tokens_due = (0..=u8::MAX).take(self.tokens.len()).collect();
     }
 
-    pub(super) fn write_ping(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(super) fn write_ping(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         if self.ping && Frame::Ping.write(pen) {
             self.ping = false;
-            items.push(Item::Ping);
+            items.push(SentFrame::Ping);
         }
     }
 
-    pub(super) fn write_handshake_done(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(super) fn write_handshake_done(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         if self.handshake_done && Frame::HandshakeDone.write(pen) {
             self.handshake_done = false;
-            items.push(Item::HandshakeDone);
+            items.push(SentFrame::HandshakeDone);
         }
     }
 
-    pub(super) fn write_tokens(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(super) fn write_tokens(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         while let Some(which) = self.tokens_due.last().copied()
             && let Some(token) = self.tokens.get(usize::from(which))
         {
@@ -60,7 +60,7 @@ impl Control {
                 return;
             }
             self.tokens_due.pop();
-            items.push(Item::NewToken(which));
+            items.push(SentFrame::NewToken(which));
         }
     }
 

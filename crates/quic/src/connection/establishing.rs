@@ -1,24 +1,135 @@
-//! What progress of the handshake means for the rest of a connection: parameters are applied, keys
-//! dropped, streams informed.
+//! Begins a connection, and spreads what the progress of its handshake means: parameters are
+//! applied, keys dropped, streams informed.
 //!
 //! RFC 9000 §7, RFC 9001 §4.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_wire::quic::{Parameters, Retry, Side, Version};
+use bytes::Bytes;
+use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version};
+use rustls::pki_types::ServerName;
 
-use super::Connection;
-use super::feedback::level_of;
-use crate::crypto::Level;
+use super::ack_frequency::AckFrequency;
+use super::closing::Closing;
+use super::control::Control;
+use super::events::Events;
+use super::frame_owners::FrameOwners;
+use super::handshake::Handshake;
+use super::idle::Idle;
+use super::ids::{LocalIds, RemoteIds};
+use super::paths::{Path, Paths};
+use super::spin::Spin;
+use super::undecryptable::Undecryptable;
+use super::{Connection, ConnectionSetup, FirstInitial, Random, logging, opening};
+use crate::budget::BudgetShare;
+use crate::crypto::{Crypto, Level, bind_sessions};
 use crate::error::{CloseReason, TransportError};
-use crate::log::LogEvent;
-use crate::recovery::Progress;
+use crate::log::{Log, LogEvent};
+use crate::mtu::Mtu;
+use crate::received::Received;
+use crate::recovery::{Feedback, HandshakeProgress, Recovery};
 use crate::space::Space;
-use crate::{Code, Event, Time};
+use crate::stats::Stats;
+use crate::streams::Streams;
+use crate::{Event, HandshakeObserver, Time};
 
 impl Connection {
+    /// `destination` is the id that addresses the server until it has chosen its own.
+    pub(crate) fn client(
+        now: Time,
+        opening: ConnectionSetup,
+        tls: Arc<rustls::ClientConfig>,
+        name: ServerName<'static>,
+        token: Option<Bytes>,
+        destination: ConnectionId,
+    ) -> Result<Self, rustls::Error> {
+        let version = opening.version;
+        let mut random = Random::new(&opening.seed);
+        let (source, _) = opening.issuer.id(0);
+        let parameters = opening::parameters(&opening.transport, version, source);
+        let encoded = opening::encode(&parameters, random.number());
+        let crypto = Crypto::client(tls, name, encoded, &destination, version)?;
+        let handshake = Handshake::client(version, destination, token.unwrap_or_default());
+        let path = Path::new(opening.remote, opening.local, true);
+        let mut connection = Self::new(now, opening, crypto, handshake, destination, path, random);
+        connection.log.on_parameters(now, true, &parameters);
+        connection.remember();
+        Ok(connection)
+    }
+
+    /// The caller then passes in the datagram that `arrival` describes.
+    pub(crate) fn server(
+        now: Time,
+        opening: ConnectionSetup,
+        tls: &rustls::ServerConfig,
+        arrival: &FirstInitial,
+    ) -> Result<Self, rustls::Error> {
+        let version = opening.version;
+        let mut random = Random::new(&opening.seed);
+        let (source, reset_token) = opening.issuer.id(0);
+        let mut parameters = opening::parameters(&opening.transport, version, source);
+        opening::server_parameters(&mut parameters, arrival, reset_token);
+        let encoded = opening::encode(&parameters, random.number());
+        let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
+        let crypto = Crypto::server(tls, encoded, &arrival.destination, version)?;
+        let handshake = Handshake::server(version, arrival);
+        let path = Path::new(opening.remote, opening.local, arrival.validated);
+        let peer = arrival.source;
+        let mut connection = Self::new(now, opening, crypto, handshake, peer, path, random);
+        connection.log.on_parameters(now, true, &parameters);
+        connection.recovery.on_first_datagram(arrival.datagram);
+        Ok(connection)
+    }
+
+    fn new(
+        now: Time,
+        opening: ConnectionSetup,
+        crypto: Crypto,
+        handshake: Handshake,
+        peer: ConnectionId,
+        path: Path,
+        mut random: Random,
+    ) -> Self {
+        let log = Log::open(now, &logging::about(&opening, &handshake));
+        let config = opening.transport;
+        let mtu = Mtu::new(config.datagram, opening.remote.ip());
+        Self {
+            closing: Closing::new(),
+            recovery: Recovery::new(now, &config, mtu, random.number()),
+            received: Space::ALL.map(|space| Received::new(space, &config)),
+            streams: Streams::new(handshake.side(), &config),
+            local_ids: LocalIds::new(opening.issuer),
+            remote_ids: RemoteIds::new(peer),
+            control: Control::default(),
+            ack_frequency: AckFrequency::new(config.ask_acks),
+            idle: Idle::new(now, &config),
+            spin: Spin::new(random.number()),
+            paths: Paths::new(path, config.initial_rtt, random),
+            undecryptable: Undecryptable::default(),
+            account: BudgetShare::new(config.budget.clone()),
+            events: Events::default(),
+            stats: Stats::default(),
+            items: Vec::new(),
+            feedback: Feedback {
+                lost_numbers: log.is_on().then(Vec::new),
+                ..Feedback::default()
+            },
+            log,
+            clock: now,
+            handshake,
+            crypto,
+            config,
+        }
+    }
+
+    /// Sets the observer of the handshake, before anything has come.
+    pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
+        self.crypto.set_observer(observer);
+    }
+
     /// A client's limits for early data are those of the previous connection. RFC 9000 §7.4.1.
-    pub(super) fn remember(&mut self) {
+    fn remember(&mut self) {
         if !self.crypto.has(Level::Early) {
             return;
         }
@@ -36,12 +147,6 @@ impl Connection {
     /// Keeps the client's hello from TLS until the owner of this server has seen it.
     pub(crate) fn hold(&mut self) {
         self.crypto.hold();
-    }
-
-    /// The client's hello as TLS messages, as far as it has come without a gap; `None` if it is not
-    /// held, or no longer.
-    pub fn hello(&self) -> Option<&[u8]> {
-        self.crypto.held()
     }
 
     /// Passes the hello that was held to TLS, and handles what came after it.
@@ -64,9 +169,14 @@ impl Connection {
             && let Some(bytes) = self.crypto.peer_parameters()
         {
             let parameters = self.handshake.on_parameters(bytes)?;
-            self.log_parameters(false, &parameters);
-            self.settle_early(&parameters)?;
-            self.apply(&parameters);
+            self.log.on_parameters(self.clock, false, &parameters);
+            let accepted = self.crypto.early_accepted() == Some(true);
+            if self.handshake.on_early_answer(accepted, &parameters)? {
+                self.refuse_early();
+            }
+            FrameOwners::new(self).set_peer(&parameters);
+            let idle_timeout = Duration::from_millis(parameters.max_idle_timeout);
+            self.idle.on_peer_timeout(idle_timeout);
         }
         if is_complete && !self.handshake.is_complete() {
             self.complete(now);
@@ -116,35 +226,22 @@ impl Connection {
         if space == Space::Data {
             return;
         }
-        let level = level_of(space);
+        let level = Level::from_space(space);
         if self.crypto.has(level) {
-            self.log_discarded(level);
+            self.log.on_discarded(self.clock, level);
         }
         self.crypto.discard(level);
         self.recovery.discard(space);
     }
 
     #[inline]
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> HandshakeProgress {
         let has_handshake_keys = self.crypto.has(Level::Handshake);
         self.handshake.progress(has_handshake_keys)
     }
 
-    /// Checks that the limits under which early data was sent still hold, unless it was refused.
-    /// RFC 9000 §7.4.1, RFC 9001 §4.6.2.
-    fn settle_early(&mut self, parameters: &Parameters) -> Result<(), TransportError> {
-        let Some(remembered) = self.handshake.take_remembered() else {
-            return Ok(());
-        };
-        if self.crypto.early_accepted() == Some(true) {
-            if has_shrunk(&remembered, parameters) {
-                return Err(TransportError::new(
-                    Code::PROTOCOL_VIOLATION,
-                    "it accepted early data, but lowered the limits that the data was sent under",
-                ));
-            }
-            return Ok(());
-        }
+    /// The server keeps nothing of the early data: it is sent again.
+    fn refuse_early(&mut self) {
         self.streams.refuse_early();
         self.settle(|recovery, feedback| {
             recovery.retransmit_all(Space::Data, feedback);
@@ -152,26 +249,6 @@ impl Connection {
             feedback.clear();
         });
         self.events.push(Event::EarlyRefused);
-        Ok(())
-    }
-
-    fn apply(&mut self, parameters: &Parameters) {
-        self.streams.set_peer(parameters);
-        let max_ack_delay = Duration::from_millis(parameters.max_ack_delay);
-        self.recovery.set_max_ack_delay(max_ack_delay);
-        if let Some(micros) = parameters.min_ack_delay {
-            let min_delay = Duration::from_micros(micros);
-            self.ack_frequency.on_peer_min_delay(min_delay);
-        }
-        self.local_ids
-            .set_limit(parameters.active_connection_id_limit);
-        if let Some(token) = parameters.stateless_reset_token {
-            self.remote_ids.set_first_token(token);
-        }
-        let idle_timeout = Duration::from_millis(parameters.max_idle_timeout);
-        self.idle.on_peer_timeout(idle_timeout);
-        self.recovery
-            .on_peer_max_datagram(parameters.max_udp_payload_size);
     }
 
     /// RFC 9000 §17.2.5.2.
@@ -203,29 +280,10 @@ impl Connection {
             .handshake
             .expects_negotiation(destination, source, &versions, &own)
         {
-            self.closing.end();
             let why = CloseReason::Versions { offered: versions };
-            self.log_closed(&why);
+            self.closing.end();
+            self.log.on_closed(self.clock, &why);
             self.events.push(Event::Closed(why));
         }
     }
-}
-
-/// RFC 9000 §7.4.1.
-fn has_shrunk(before: &Parameters, now: &Parameters) -> bool {
-    let limits = |p: &Parameters| {
-        [
-            p.active_connection_id_limit,
-            p.initial_max_data,
-            p.initial_max_stream_data_bidi_local,
-            p.initial_max_stream_data_bidi_remote,
-            p.initial_max_stream_data_uni,
-            p.initial_max_streams_bidi,
-            p.initial_max_streams_uni,
-        ]
-    };
-    limits(before)
-        .into_iter()
-        .zip(limits(now))
-        .any(|(before, now)| now < before)
 }

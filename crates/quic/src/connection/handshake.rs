@@ -4,13 +4,16 @@
 //! RFC 9000 §6, §7 and §17.2.5. TLS and its keys belong to `crypto`; consequences for others belong
 //! to `establishing`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version, retry_is_authentic};
 
-use super::opening::{Arrival, other};
+use super::opening::{FirstInitial, other};
 use crate::Code;
 use crate::error::TransportError;
-use crate::recovery::Progress;
+use crate::recovery::HandshakeProgress;
+use crate::space::Space;
 
 /// RFC 9000 §18.2.
 const MAX_ACK_DELAY_EXPONENT: u64 = 20;
@@ -59,7 +62,7 @@ impl Handshake {
         }
     }
 
-    pub(super) fn server(version: Version, arrival: &Arrival) -> Self {
+    pub(super) fn server(version: Version, arrival: &FirstInitial) -> Self {
         Self {
             side: Side::Server,
             retry_source: arrival.retry_source,
@@ -97,8 +100,33 @@ impl Handshake {
         self.is_confirmed
     }
 
-    pub(super) fn ack_delay_exponent(&self) -> u32 {
-        self.ack_delay_exponent
+    /// How long the peer says that it has delayed an acknowledgement. RFC 9000 §13.2.5 and §19.3.
+    pub(super) fn ack_delay(&self, space: Space, encoded: u64) -> Duration {
+        if space != Space::Data {
+            return Duration::ZERO;
+        }
+        let micros = encoded.checked_shl(self.ack_delay_exponent);
+        Duration::from_micros(micros.unwrap_or(u64::MAX).min(1 << 40))
+    }
+
+    /// Refuses what only a server may send.
+    pub(super) fn expect_client(&self, why: &'static str) -> Result<(), TransportError> {
+        match self.side {
+            Side::Client => Ok(()),
+            Side::Server => Err(TransportError::new(Code::PROTOCOL_VIOLATION, why)),
+        }
+    }
+
+    /// Returns the token of a NEW_TOKEN frame, which is for a later connection. RFC 9000 §19.7.
+    pub(super) fn on_new_token(&self, token: &[u8]) -> Result<Bytes, TransportError> {
+        self.expect_client("NEW_TOKEN came from a client")?;
+        if token.is_empty() {
+            return Err(TransportError::new(
+                Code::FRAME_ENCODING_ERROR,
+                "a NEW_TOKEN is empty",
+            ));
+        }
+        Ok(Bytes::copy_from_slice(token))
     }
 
     pub(super) fn peer_forbids_migration(&self) -> bool {
@@ -106,8 +134,8 @@ impl Handshake {
     }
 
     #[inline]
-    pub(super) fn progress(&self, has_handshake_keys: bool) -> Progress {
-        Progress {
+    pub(super) fn progress(&self, has_handshake_keys: bool) -> HandshakeProgress {
+        HandshakeProgress {
             has_handshake_keys,
             is_complete: self.is_complete,
             is_confirmed: self.is_confirmed,
@@ -139,9 +167,23 @@ impl Handshake {
         self.remembered = Some(parameters);
     }
 
-    /// Takes the limits that early data was sent under; `None` the second time.
-    pub(super) fn take_remembered(&mut self) -> Option<Parameters> {
-        self.remembered.take()
+    /// The server has answered early data: returns whether it was refused. If it was accepted,
+    /// checks that the limits under which it was sent still hold. RFC 9000 §7.4.1, RFC 9001 §4.6.2.
+    pub(super) fn on_early_answer(
+        &mut self,
+        accepted: bool,
+        parameters: &Parameters,
+    ) -> Result<bool, TransportError> {
+        let Some(remembered) = self.remembered.take() else {
+            return Ok(false);
+        };
+        if accepted && has_shrunk(&remembered, parameters) {
+            return Err(TransportError::new(
+                Code::PROTOCOL_VIOLATION,
+                "it accepted early data, but lowered the limits that the data was sent under",
+            ));
+        }
+        Ok(!accepted)
     }
 
     /// Whether to read the peer's parameters now. A client's are authentic once the handshake is
@@ -263,6 +305,25 @@ fn bad_parameters(why: &'static str) -> TransportError {
     TransportError::new(Code::TRANSPORT_PARAMETER_ERROR, why)
 }
 
+/// RFC 9000 §7.4.1.
+fn has_shrunk(before: &Parameters, now: &Parameters) -> bool {
+    let limits = |p: &Parameters| {
+        [
+            p.active_connection_id_limit,
+            p.initial_max_data,
+            p.initial_max_stream_data_bidi_local,
+            p.initial_max_stream_data_bidi_remote,
+            p.initial_max_stream_data_uni,
+            p.initial_max_streams_bidi,
+            p.initial_max_streams_uni,
+        ]
+    };
+    limits(before)
+        .into_iter()
+        .zip(limits(now))
+        .any(|(before, now)| now < before)
+}
+
 #[cfg(test)]
 mod tests {
     use roundtrip_wire::quic::VersionInformation;
@@ -272,7 +333,7 @@ mod tests {
     #[test]
     fn a_client_that_chose_another_version_was_led_astray() {
         let id = ConnectionId::new(b"12345678").unwrap();
-        let arrival = Arrival {
+        let arrival = FirstInitial {
             original: id,
             retry_source: None,
             destination: id,

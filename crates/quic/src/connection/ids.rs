@@ -7,7 +7,7 @@ use roundtrip_wire::quic::{ConnectionId, Frame, Pen, Version};
 
 use super::opening::Issuer;
 use crate::error::TransportError;
-use crate::sent::Item;
+use crate::sent::SentFrame;
 use crate::{Code, Time};
 
 /// The most ids of the peer that are kept: what `active_connection_id_limit` promises.
@@ -121,7 +121,7 @@ impl LocalIds {
         !self.unannounced.is_empty()
     }
 
-    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         while pen.room() > MAX_FRAME
             && let Some(sequence) = self.unannounced.pop()
         {
@@ -136,7 +136,7 @@ impl LocalIds {
             };
             frame.write(pen);
             self.sent = self.sent.max(sequence + 1);
-            items.push(Item::NewConnectionId(sequence));
+            items.push(SentFrame::NewConnectionId(sequence));
         }
     }
 
@@ -320,12 +320,12 @@ impl RemoteIds {
         !self.retired.is_empty()
     }
 
-    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         while pen.room() > MAX_FRAME
             && let Some(sequence) = self.retired.pop()
         {
             Frame::RetireConnectionId(sequence).write(pen);
-            items.push(Item::RetireConnectionId(sequence));
+            items.push(SentFrame::RetireConnectionId(sequence));
         }
     }
 }
@@ -371,7 +371,7 @@ mod tests {
         let mut items = Vec::new();
         ids.write(&mut Pen::new(&mut [0; 1000]), &mut items);
         let sequences = items.into_iter().map(|item| match item {
-            Item::NewConnectionId(sequence) => sequence,
+            SentFrame::NewConnectionId(sequence) => sequence,
             other => panic!("{other:?}"),
         });
         sequences.collect()
@@ -458,7 +458,7 @@ mod tests {
             let (mut pen, mut items) = (Pen::new(&mut buffer), Vec::new());
             ids.write(&mut pen, &mut items);
             for item in items {
-                let Item::NewConnectionId(sequence) = item else {
+                let SentFrame::NewConnectionId(sequence) = item else {
                     panic!("{item:?}");
                 };
                 let (id, _) = ids.get(sequence).unwrap();

@@ -2,17 +2,14 @@
 
 use roundtrip_wire::quic::Parameters;
 
-use super::Connection;
-use super::feedback::level_of;
-use super::frames::kind_of;
 use super::handshake::Handshake;
-use super::opening::Opening;
-use crate::CloseReason;
+use super::opening::ConnectionSetup;
 use crate::crypto::{Level, TAG};
-use crate::log::{DropReason, LogEvent, LoggedConnection, LoggedPacket, Metrics};
+use crate::log::{DropReason, Log, LogEvent, LoggedConnection, LoggedPacket, Metrics};
 use crate::recovery::{Feedback, Recovery};
+use crate::{CloseReason, Time};
 
-pub(super) fn about(opening: &Opening, handshake: &Handshake) -> LoggedConnection {
+pub(super) fn about(opening: &ConnectionSetup, handshake: &Handshake) -> LoggedConnection {
     LoggedConnection {
         side: handshake.side(),
         version: opening.version,
@@ -22,11 +19,15 @@ pub(super) fn about(opening: &Opening, handshake: &Handshake) -> LoggedConnectio
     }
 }
 
-impl Connection {
+/// Called by the parts of a connection when the thing has happened, and before a packet is
+/// protected. Without a log, each call costs a branch; callers skip those for every packet with
+/// [`Log::is_on`].
+impl Log {
     /// Logs a packet that is about to be protected.
     #[cold]
-    pub(super) fn log_sent(
+    pub(super) fn on_sent(
         &mut self,
+        at: Time,
         level: Level,
         number: u64,
         packet: &[u8],
@@ -35,7 +36,7 @@ impl Connection {
     ) {
         let end = packet.len().saturating_sub(TAG);
         let packet = LoggedPacket {
-            kind: kind_of(level),
+            kind: level.kind(),
             number,
             header: packet.get(..number_at).unwrap_or_default(),
             payload: packet
@@ -43,13 +44,14 @@ impl Connection {
                 .unwrap_or_default(),
             length: packet.len(),
         };
-        self.log.write(self.clock, &LogEvent::Sent(packet));
+        self.write(at, &LogEvent::Sent(packet));
     }
 
     /// Logs a packet that was decrypted.
     #[cold]
-    pub(super) fn log_received(
+    pub(super) fn on_received(
         &mut self,
+        at: Time,
         level: Level,
         number: u64,
         header: &[u8],
@@ -57,51 +59,50 @@ impl Connection {
         length: usize,
     ) {
         let packet = LoggedPacket {
-            kind: kind_of(level),
+            kind: level.kind(),
             number,
             header,
             payload,
             length,
         };
-        self.log.write(self.clock, &LogEvent::Received(packet));
+        self.write(at, &LogEvent::Received(packet));
     }
 
-    pub(super) fn log_dropped(&mut self, level: Level, length: usize, why: DropReason) {
-        let kind = kind_of(level);
+    pub(super) fn on_dropped(&mut self, at: Time, level: Level, length: usize, why: DropReason) {
+        let kind = level.kind();
         let dropped = LogEvent::Dropped { kind, length, why };
-        self.log.write(self.clock, &dropped);
+        self.write(at, &dropped);
     }
 
-    pub(super) fn log_parameters(&mut self, is_local: bool, parameters: &Parameters) {
+    pub(super) fn on_parameters(&mut self, at: Time, is_local: bool, parameters: &Parameters) {
         let event = LogEvent::Parameters {
             is_local,
             parameters,
         };
-        self.log.write(self.clock, &event);
+        self.write(at, &event);
     }
 
-    pub(super) fn log_closed(&mut self, why: &CloseReason) {
-        self.log.write(self.clock, &LogEvent::Closed(why));
+    pub(super) fn on_closed(&mut self, at: Time, why: &CloseReason) {
+        self.write(at, &LogEvent::Closed(why));
     }
 
-    pub(super) fn log_discarded(&mut self, level: Level) {
-        let event = LogEvent::KeysDiscarded(kind_of(level));
-        self.log.write(self.clock, &event);
+    pub(super) fn on_discarded(&mut self, at: Time, level: Level) {
+        let event = LogEvent::KeysDiscarded(level.kind());
+        self.write(at, &event);
     }
 
     /// Logs what recovery has settled: losses, and the metrics that changed.
     #[inline]
-    pub(super) fn log_settled(&mut self, feedback: &Feedback) {
+    pub(super) fn on_settled(&mut self, at: Time, recovery: &Recovery, feedback: &Feedback) {
         let Some(lost) = &feedback.lost_numbers else {
             return;
         };
-        let now = self.clock;
         for (space, number) in lost {
-            let (kind, number) = (kind_of(level_of(*space)), *number);
-            self.log.write(now, &LogEvent::Lost { kind, number });
+            let (kind, number) = (Level::from_space(*space).kind(), *number);
+            self.write(at, &LogEvent::Lost { kind, number });
         }
-        let metrics = metrics(&self.recovery);
-        self.log.write_metrics(now, metrics);
+        let metrics = metrics(recovery);
+        self.write_metrics(at, metrics);
     }
 }
 

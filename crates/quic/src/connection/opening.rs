@@ -36,7 +36,7 @@ pub(crate) trait Issuer: Debug + Send {
 
 /// What a connection of either side begins with.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct ConnectionSetup {
     pub(crate) transport: Arc<Transport>,
     pub(crate) version: Version,
     pub(crate) remote: SocketAddr,
@@ -47,7 +47,7 @@ pub(crate) struct Opening {
 
 /// The Initial packet that a server's connection begins with.
 #[derive(Debug, Clone)]
-pub(crate) struct Arrival {
+pub(crate) struct FirstInitial {
     /// The destination of the client's very first packet.
     pub(crate) original: ConnectionId,
     /// The source of our Retry, if there was one.
@@ -104,7 +104,7 @@ pub(crate) fn early_limits(transport: &Transport) -> [u64; LIMITS] {
 
 pub(crate) fn server_parameters(
     parameters: &mut Parameters,
-    arrival: &Arrival,
+    arrival: &FirstInitial,
     reset_token: [u8; 16],
 ) {
     if let Some(information) = &mut parameters.version_information {

@@ -2,11 +2,12 @@
 //! 9000 §8.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use super::amplification::Amplification;
 use super::random::Random;
 use super::{MIN_DATAGRAM, MIN_PACKET};
-use crate::{Time, Way};
+use crate::{RecvMeta, Time};
 
 /// How many unanswered challenges are remembered: any of them validates. RFC 9000 §8.2.
 const CHALLENGES: usize = 4;
@@ -149,11 +150,17 @@ pub(super) struct Target {
 pub(super) struct Move {
     /// Whether it is back on the previous path, which is validated.
     pub(super) is_return: bool,
-    /// Whether its address has changed, not only its port.
-    pub(super) is_elsewhere: bool,
+    /// The host that it has left; `None` if only its port has changed.
+    pub(super) left: Option<IpAddr>,
 }
 
-/// The paths of one connection. `random` makes the data of their challenges.
+/// The paths of one connection.
+///
+/// The loop of receiving reports each datagram to [`Self::on_received`] while an address is not
+/// validated, and a newest packet from elsewhere to [`Self::on_moved`]; frames of a path come to
+/// [`Self::on_challenge`] and [`Self::on_response`]. Whoever sends asks [`Self::credit`] first,
+/// polls responses before challenges, and then calls [`Self::on_sent`]. A [`Move`] that is returned
+/// has happened: the caller informs recovery, and takes another id.
 #[derive(Debug)]
 pub(super) struct Paths {
     active: Path,
@@ -163,17 +170,21 @@ pub(super) struct Paths {
     amplification: Amplification,
     /// Until this time the peer is not followed to another address.
     settled: Time,
+    /// The round trip that is assumed of an unknown path.
+    initial_rtt: Duration,
+    /// Makes the data of the challenges.
     random: Random,
 }
 
 impl Paths {
-    pub(super) fn new(active: Path, random: Random) -> Self {
+    pub(super) fn new(active: Path, initial_rtt: Duration, random: Random) -> Self {
         Self {
             active,
             previous: None,
             owed: Vec::new(),
             amplification: Amplification::default(),
             settled: Time::ZERO,
+            initial_rtt,
             random,
         }
     }
@@ -222,12 +233,12 @@ impl Paths {
 
     /// Whether `way` is the active path.
     #[inline]
-    pub(super) fn is_active(&self, way: &Way) -> bool {
+    pub(super) fn is_active(&self, way: &RecvMeta) -> bool {
         way.remote == self.active.remote
     }
 
     /// Whether `way` leads to an address that this side has left.
-    pub(super) fn has_left(&self, way: &Way) -> bool {
+    pub(super) fn has_left(&self, way: &RecvMeta) -> bool {
         matches!((way.local, self.active.local), (Some(came), Some(own)) if came != own)
     }
 
@@ -261,7 +272,7 @@ impl Paths {
 
     /// PATH_CHALLENGE came in datagram number `datagram` of the connection. A datagram is answered
     /// once, whatever it asks: an answer may be many times as large as a challenge.
-    pub(super) fn on_challenge(&mut self, way: &Way, data: [u8; 8], datagram: u64) {
+    pub(super) fn on_challenge(&mut self, way: &RecvMeta, data: [u8; 8], datagram: u64) {
         let owed = Owed {
             remote: way.remote,
             local: way.local,
@@ -324,8 +335,14 @@ impl Paths {
         }
     }
 
-    /// This client continues from another address; the server has until `deadline` to answer there.
-    pub(super) fn migrate(&mut self, local: Option<IpAddr>, deadline: Time) {
+    /// How long to wait for an answer from an unknown path. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
+    fn validation_timeout(&self, pto: Duration) -> Duration {
+        3 * pto.max(3 * self.initial_rtt)
+    }
+
+    /// This client continues from another address, where the server is to answer.
+    pub(super) fn migrate(&mut self, now: Time, local: Option<IpAddr>, pto: Duration) {
+        let deadline = now.after(self.validation_timeout(pto));
         // The server's address is known to be valid, so what is sent there is not limited.
         let mut path = Path::new(self.active.remote, local, true);
         path.challenge(deadline);
@@ -337,7 +354,7 @@ impl Paths {
     /// data that it waits for is lost. Any other move waits until the last one is validated or
     /// given up, and there is one move in a probe timeout: each has to look at everything in
     /// flight, and may reset the window.
-    pub(super) fn may_move(&self, now: Time, way: &Way) -> bool {
+    fn may_move(&self, now: Time, way: &RecvMeta) -> bool {
         let known = [Some(&self.active), self.previous.as_ref()];
         let mut known = known.into_iter().flatten().filter(|p| p.validated);
         let only_port = known.any(|path| path.remote.ip() == way.remote.ip());
@@ -345,21 +362,25 @@ impl Paths {
         only_port || self.is_return(way) || is_settled
     }
 
-    fn is_return(&self, way: &Way) -> bool {
+    fn is_return(&self, way: &RecvMeta) -> bool {
         self.previous
             .as_ref()
             .is_some_and(|previous| previous.remote == way.remote && previous.validated)
     }
 
-    /// The newest packet came from elsewhere: the peer has moved, has until `deadline` to prove it,
-    /// and is not followed elsewhere before `settled`. RFC 9000 §9.3.
-    pub(super) fn on_moved(&mut self, way: &Way, deadline: Time, settled: Time) -> Move {
+    /// The newest packet came from elsewhere: the peer has moved, and has to prove it. Returns
+    /// `None` if it is not followed now. RFC 9000 §9.3.
+    pub(super) fn on_moved(&mut self, now: Time, way: &RecvMeta, pto: Duration) -> Option<Move> {
+        if !self.may_move(now, way) {
+            return None;
+        }
         let is_return = self.is_return(way);
-        let is_elsewhere = way.remote.ip() != self.active.remote.ip();
+        let host = self.active.remote.ip();
+        let deadline = now.after(self.validation_timeout(pto));
         let mut path = Path::new(way.remote, way.local, is_return);
         if !is_return {
             path.challenge(deadline);
-            self.settled = settled;
+            self.settled = now.after(pto);
         }
         let mut left = std::mem::replace(&mut self.active, path);
         if left.validated {
@@ -370,15 +391,15 @@ impl Paths {
         if is_return {
             self.previous = None;
         }
-        Move {
+        Some(Move {
             is_return,
-            is_elsewhere,
-        }
+            left: (way.remote.ip() != host).then_some(host),
+        })
     }
 
-    /// PATH_RESPONSE: returns whether it validates the active path. A second challenge has until
-    /// `again`.
-    pub(super) fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
+    /// PATH_RESPONSE: returns whether it validates the active path. A second challenge may follow.
+    pub(super) fn on_response(&mut self, now: Time, data: [u8; 8], pto: Duration) -> bool {
+        let again = now.after(self.validation_timeout(pto));
         if self.active.on_response(data, again) {
             self.amplification.forget(self.active.remote);
             self.previous = None;
@@ -399,9 +420,10 @@ impl Paths {
         if self.active.has_failed(now) {
             self.active.give_up_challenge();
             if let Some(previous) = self.previous.take() {
+                let host = self.active.remote.ip();
                 moved = Some(Move {
                     is_return: true,
-                    is_elsewhere: previous.remote.ip() != self.active.remote.ip(),
+                    left: (previous.remote.ip() != host).then_some(host),
                 });
                 self.active = previous;
                 self.active.give_up_challenge();

@@ -1,50 +1,52 @@
 //! Receives datagrams: splits them into packets, opens these, and acts on what an authentic packet
 //! proves.
 
-use roundtrip_wire::quic::{ConnectionId, LongKind, Packet, Packets, Side};
+use std::net::IpAddr;
 
-use super::closing::State;
-use super::{Connection, MIN_DATAGRAM, space_of};
+use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
+
+use super::closing::ClosingState;
+use super::frame_owners::FrameOwners;
+use super::splitter::{DatagramPart, PacketLayout, Splitter};
+use super::{Connection, opening};
 use crate::crypto::{Level, OpenError};
+use crate::error::{CloseReason, TransportError};
 use crate::log::DropReason;
+use crate::recovery::{AckContext, Feedback, Recovery};
 use crate::space::Space;
-use crate::{Time, Way};
+use crate::{Code, Event, RecvMeta, Time};
 
-const FORM_LONG: u8 = 0x80;
-const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
 
 /// The datagram that is being read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Datagram<'a> {
     pub(super) now: Time,
-    pub(super) way: &'a Way,
+    pub(super) way: &'a RecvMeta,
 }
 
-/// One packet within its datagram.
+/// What a packet held, as far as later decisions depend on it.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    level: Level,
-    number_at: usize,
-    length: usize,
-    /// The sender's id, in long headers.
-    source: Option<ConnectionId>,
+pub(super) struct PacketTraits {
+    eliciting: bool,
+    /// Nothing that moves the connection to another path. RFC 9000 §9.1.
+    probing: bool,
 }
 
 impl Connection {
     /// Handles all packets of one datagram, which is opened in place.
-    pub(crate) fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+    pub(crate) fn receive(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) {
         self.clock = now;
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += datagram.len() as u64;
         let is_active = self.paths.is_active(way);
         match self.closing.state() {
-            State::Open => {}
-            State::Closing if is_active => {
+            ClosingState::Open => {}
+            ClosingState::Closing if is_active => {
                 self.paths.on_received(way.remote, datagram.len());
                 return self.closing.on_packet();
             }
-            State::Closing | State::Draining | State::Drained => return,
+            ClosingState::Closing | ClosingState::Draining | ClosingState::Drained => return,
         }
         // Servers do not move, and clients do not before the handshake is confirmed. RFC 9000 §9.
         let may_move = self.handshake.side() == Side::Server && self.handshake.is_confirmed();
@@ -80,87 +82,33 @@ impl Connection {
     }
 
     fn read_packets(&mut self, context: &Datagram<'_>, datagram: &mut [u8]) {
-        let is_small = datagram.len() < MIN_DATAGRAM;
-        let mut at = 0;
-        let mut first_destination = None;
-        while let Some(rest) = datagram.get_mut(at..)
-            && let Some(first) = rest.first().copied()
+        let id_length = self.local_ids.first().len();
+        let (side, version) = (self.handshake.side(), self.handshake.version());
+        let mut splitter = Splitter::new(side, version, id_length);
+        while self.closing.is_open()
+            && let Some(part) = splitter.next(datagram)
         {
-            if first & FORM_LONG == 0 {
-                if first & FIXED != 0 {
-                    let place = Place {
-                        level: Level::OneRtt,
-                        number_at: 1 + self.local_ids.first().len(),
-                        length: rest.len(),
-                        source: None,
-                    };
-                    self.on_packet(context, place, rest);
+            match part {
+                DatagramPart::Packet(layout) => {
+                    let end = layout.start + layout.length;
+                    if let Some(packet) = datagram.get_mut(layout.start..end) {
+                        self.on_packet(context, layout, packet);
+                    }
                 }
-                return;
+                DatagramPart::Retry(retry) => self.on_retry(&retry),
+                DatagramPart::VersionNegotiation {
+                    destination,
+                    source,
+                    versions,
+                } => self.on_version_negotiation(destination, source, versions),
             }
-            let Some((place, destination)) = self.read_long(rest) else {
-                return;
-            };
-            // RFC 9000 §12.2: all packets of a datagram are for one connection.
-            if *first_destination.get_or_insert(destination) != destination {
-                return;
-            }
-            let length = place.length;
-            // RFC 9000 §14.1: a client's Initial packets come in large datagrams.
-            let is_discarded =
-                place.level == Level::Initial && is_small && self.handshake.side() == Side::Server;
-            if !is_discarded && let Some(packet) = rest.get_mut(..length) {
-                self.on_packet(context, place, packet);
-            }
-            if !self.closing.is_open() || length == 0 {
-                return;
-            }
-            at += length;
         }
     }
 
-    /// Returns the position of a packet with a long header; handles Retry and version negotiation
-    /// at once.
-    fn read_long(&mut self, rest: &[u8]) -> Option<(Place, ConnectionId)> {
-        match Packets::new(rest).next()?.ok()? {
-            Packet::Long(long) if long.version == self.handshake.version() => {
-                // RFC 9000 §17.2.2: servers send no tokens in Initial packets.
-                if self.handshake.side() == Side::Client && !long.token.is_empty() {
-                    return None;
-                }
-                let level = match long.kind {
-                    LongKind::Initial => Level::Initial,
-                    LongKind::ZeroRtt => Level::Early,
-                    LongKind::Handshake => Level::Handshake,
-                };
-                let place = Place {
-                    level,
-                    number_at: long.number_at,
-                    length: long.bytes.len(),
-                    source: Some(long.source),
-                };
-                Some((place, long.destination))
-            }
-            Packet::Retry(retry) => {
-                self.on_retry(&retry);
-                None
-            }
-            Packet::VersionNegotiation {
-                destination,
-                source,
-                versions,
-            } => {
-                self.on_version_negotiation(destination, source, versions);
-                None
-            }
-            _ => None,
-        }
-    }
-
-    fn on_packet(&mut self, context: &Datagram<'_>, place: Place, packet: &mut [u8]) {
+    fn on_packet(&mut self, context: &Datagram<'_>, place: PacketLayout, packet: &mut [u8]) {
         let now = context.now;
         let level = place.level;
-        let space = space_of(level).index();
+        let space = level.space().index();
         if !self.crypto.can_open(level) {
             return self.keep(context.way, place, packet);
         }
@@ -183,7 +131,8 @@ impl Connection {
                 {
                     self.on_reset(now);
                 } else {
-                    self.log_dropped(level, packet.len(), DropReason::Undecryptable);
+                    self.log
+                        .on_dropped(self.clock, level, packet.len(), DropReason::Undecryptable);
                 }
                 return;
             }
@@ -206,7 +155,14 @@ impl Connection {
         };
         if self.log.is_on() {
             let header = packet.get(..place.number_at).unwrap_or_default();
-            self.log_received(level, opened.number, header, payload, packet.len());
+            self.log.on_received(
+                self.clock,
+                level,
+                opened.number,
+                header,
+                payload,
+                packet.len(),
+            );
         }
         match self.on_payload(context, level, payload) {
             Ok(seen) => {
@@ -221,8 +177,40 @@ impl Connection {
         }
     }
 
+    /// The newest packet, which was addressed to our id `destination`, came from elsewhere. RFC
+    /// 9000 §9.3.
+    fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
+        let Datagram { now, way } = *datagram;
+        let Some(moved) = self.paths.on_moved(now, way, self.recovery.pto()) else {
+            return;
+        };
+        // A peer that moves on purpose takes another id, and must not be recognized by ours. RFC
+        // 9000 §9.5.
+        let took_another = self.local_ids.is_another(destination);
+        if moved.left.is_some() || took_another {
+            // Without a spare id, the one in use stays.
+            self.remote_ids.renew();
+        }
+        // A NAT that changes only the port changes nothing else about the path. RFC 9000 §9.4.
+        if moved.left.is_some() {
+            self.begin_on_path(moved.left);
+        }
+        self.stats.migrations += 1;
+        if moved.is_return {
+            self.events.push(Event::PathChanged(way.remote));
+        }
+    }
+
+    /// Nothing is known about the new path, unless it leads to the address used before `left`. RFC
+    /// 9000 §9.4.
+    pub(super) fn begin_on_path(&mut self, left: Option<IpAddr>) {
+        let remote = self.paths.remote().ip();
+        self.recovery
+            .on_new_path(&self.config, self.clock, left, remote);
+    }
+
     /// Side effects of a packet that decrypts: the peer has the keys.
-    fn on_opened(&mut self, now: Time, level: Level, place: &Place) {
+    fn on_opened(&mut self, now: Time, level: Level, place: &PacketLayout) {
         self.idle.on_received(now);
         if self.handshake.is_confirmed() {
             return;
@@ -239,15 +227,16 @@ impl Connection {
     }
 
     /// Keeps a packet whose keys are not known yet.
-    fn keep(&mut self, way: &Way, place: Place, packet: &[u8]) {
-        let Place {
+    fn keep(&mut self, way: &RecvMeta, place: PacketLayout, packet: &[u8]) {
+        let PacketLayout {
             level, number_at, ..
         } = place;
         let is_kept =
             self.crypto.awaits(level) && self.undecryptable.keep(level, way, number_at, packet);
         if !is_kept {
             self.stats.undecryptable += 1;
-            self.log_dropped(level, packet.len(), DropReason::NoKeys);
+            self.log
+                .on_dropped(self.clock, level, packet.len(), DropReason::NoKeys);
         }
     }
 
@@ -255,8 +244,9 @@ impl Connection {
     pub(super) fn open_undecryptable(&mut self, now: Time) {
         let crypto = &self.crypto;
         for mut kept in self.undecryptable.take_if(|level| crypto.can_open(level)) {
-            let place = Place {
+            let place = PacketLayout {
                 level: kept.level,
+                start: 0,
                 number_at: kept.number_at,
                 length: kept.bytes.len(),
                 source: None,
@@ -271,6 +261,12 @@ impl Connection {
         }
     }
 
+    /// Stateless reset. RFC 9000 §10.3.1.
+    pub(crate) fn on_reset(&mut self, now: Time) {
+        self.clock = now;
+        self.drain(CloseReason::Reset);
+    }
+
     /// Whether the datagram ends in a token that the peer gave for a stateless reset. RFC 9000
     /// §10.3.1.
     pub(crate) fn is_reset(&self, datagram: &[u8]) -> bool {
@@ -278,4 +274,166 @@ impl Connection {
             .last_chunk()
             .is_some_and(|token| self.remote_ids.is_reset_token(token))
     }
+
+    pub(super) fn on_payload(
+        &mut self,
+        datagram: &Datagram<'_>,
+        level: Level,
+        payload: &[u8],
+    ) -> Result<PacketTraits, TransportError> {
+        if payload.is_empty() {
+            return Err(broken("a packet holds no frame"));
+        }
+        let kind = level.kind();
+        let mut seen = PacketTraits {
+            eliciting: false,
+            probing: true,
+        };
+        // A client that closes at once costs no handshake.
+        if level == Level::Initial
+            && self.is_unproved()
+            && let Some(close) = closing_frame(payload)
+        {
+            self.on_frame(datagram, level, &close)?;
+            return Ok(seen);
+        }
+        for frame in Frames::new(payload) {
+            let Ok(frame) = frame else {
+                return Err(TransportError::new(
+                    Code::FRAME_ENCODING_ERROR,
+                    "a frame cannot be read",
+                ));
+            };
+            seen.eliciting |= frame.is_ack_eliciting();
+            seen.probing &= frame.is_probing();
+            // The hot path.
+            if let Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } = frame
+                && kind == PacketKind::OneRtt
+            {
+                self.streams.on_stream(id, offset, data, fin)?;
+                continue;
+            }
+            if !frame.is_allowed(kind) {
+                return Err(in_frame(
+                    &frame,
+                    broken("a packet of this kind may not hold such a frame"),
+                ));
+            }
+            self.on_frame(datagram, level, &frame)
+                .map_err(|error| in_frame(&frame, error))?;
+            if !self.closing.is_open() {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Passes a frame to its owner, and does what follows for the others.
+    fn on_frame(
+        &mut self,
+        datagram: &Datagram<'_>,
+        level: Level,
+        frame: &Frame<'_>,
+    ) -> Result<(), TransportError> {
+        let Datagram { now, way } = *datagram;
+        match *frame {
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Ack(ref ack) => self.on_ack(now, level, ack)?,
+            Frame::Crypto { offset, data } => {
+                self.crypto.receive(level, offset, data)?;
+                self.on_handshake_bytes(now)?;
+            }
+            Frame::Close {
+                code,
+                frame,
+                reason,
+            } => self.drain(CloseReason::by_peer(code, frame.is_none(), reason)),
+            Frame::HandshakeDone => {
+                self.handshake
+                    .expect_client("HANDSHAKE_DONE came from a client")?;
+                self.confirm();
+            }
+            Frame::NewToken(token) => {
+                let token = self.handshake.on_new_token(token)?;
+                self.events.push(Event::NewToken(token));
+            }
+            Frame::PathResponse(data) => {
+                if self.paths.on_response(now, data, self.recovery.pto()) {
+                    self.recovery.set_blocked(false);
+                    self.events.push(Event::PathChanged(self.paths.remote()));
+                }
+            }
+            Frame::Datagram(_) => {
+                return Err(broken("a DATAGRAM frame came, but was not negotiated"));
+            }
+            _ => {
+                let side = self.handshake.side();
+                let min_delay = opening::min_ack_delay(&self.config);
+                FrameOwners::new(self).on_frame(way, side, min_delay, frame)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_ack(&mut self, now: Time, level: Level, ack: &Ack<'_>) -> Result<(), TransportError> {
+        self.stats.acks_received += 1;
+        let space = level.space();
+        let context = AckContext {
+            now,
+            space,
+            delay: self.handshake.ack_delay(space, ack.delay),
+            progress: self.progress(),
+        };
+        let newest = self.settle(|recovery, feedback| {
+            let result = recovery.on_ack(&context, ack, feedback);
+            result.map(|()| feedback.newest)
+        })?;
+        if space == Space::Data {
+            FrameOwners::new(self).on_acknowledgement(now, newest);
+        }
+        if level != Level::Initial {
+            self.handshake.on_peer_validated();
+        }
+        Ok(())
+    }
+
+    /// Lets recovery settle packets, and informs the owners of their contents.
+    pub(super) fn settle<T>(
+        &mut self,
+        settle: impl FnOnce(&mut Recovery, &mut Feedback) -> T,
+    ) -> T {
+        let mut feedback = std::mem::take(&mut self.feedback);
+        let outcome = settle(&mut self.recovery, &mut feedback);
+        FrameOwners::new(self).on_settled(&feedback);
+        self.log.on_settled(self.clock, &self.recovery, &feedback);
+        feedback.clear();
+        self.feedback = feedback;
+        outcome
+    }
+}
+
+/// The CONNECTION_CLOSE among the frames of an Initial packet.
+fn closing_frame(payload: &[u8]) -> Option<Frame<'_>> {
+    let mut frames = Frames::new(payload).map_while(Result::ok);
+    frames
+        .find(|frame| matches!(frame, Frame::Close { .. }) && frame.is_allowed(PacketKind::Initial))
+}
+
+fn broken(why: &'static str) -> TransportError {
+    TransportError::new(Code::PROTOCOL_VIOLATION, why)
+}
+
+fn in_frame(frame: &Frame<'_>, error: TransportError) -> TransportError {
+    if error.frame == 0 {
+        return TransportError {
+            frame: frame.kind(),
+            ..error
+        };
+    }
+    error
 }

@@ -2,6 +2,7 @@
 
 use super::{Connection, MIN_PACKET};
 use crate::Time;
+use crate::error::CloseReason;
 use crate::recovery::Timeout;
 use crate::space::Space;
 
@@ -38,7 +39,7 @@ impl Connection {
             return self.closing.on_timeout(now);
         }
         if is_due(self.idle.deadline(self.recovery.pto()), now) {
-            return self.time_out();
+            return self.give_up(CloseReason::TimedOut);
         }
         if is_due(self.recovery.deadline(self.progress()), now) {
             let progress = self.progress();
@@ -56,6 +57,16 @@ impl Connection {
         }
         self.recovery.forget_paced(now);
         self.crypto.on_timeout(now, 3 * self.recovery.pto());
+    }
+
+    /// A challenge got no answer. RFC 9000 §8.2.4 and §9.3.2.
+    fn on_path_timeout(&mut self, now: Time) {
+        if let Some(moved) = self.paths.on_timeout(now) {
+            self.recovery.set_blocked(false);
+            if moved.left.is_some() {
+                self.begin_on_path(moved.left);
+            }
+        }
     }
 
     /// If a PING already waits, no other is sent.

@@ -1,6 +1,6 @@
 //! Packets that came before their keys. RFC 9001 §5.7.
 
-use crate::Way;
+use crate::RecvMeta;
 use crate::crypto::Level;
 
 /// The most bytes that are kept of them: a first flight. RFC 9002 §7.2.
@@ -11,7 +11,7 @@ const MAX_PACKETS: usize = 32;
 #[derive(Debug)]
 pub(super) struct UndecryptablePacket {
     pub(super) level: Level,
-    pub(super) way: Way,
+    pub(super) way: RecvMeta,
     pub(super) number_at: usize,
     pub(super) bytes: Vec<u8>,
 }
@@ -24,7 +24,7 @@ impl Undecryptable {
     pub(super) fn keep(
         &mut self,
         level: Level,
-        way: &Way,
+        way: &RecvMeta,
         number_at: usize,
         packet: &[u8],
     ) -> bool {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn keep(kept: &mut Undecryptable, length: usize) -> usize {
-        let way = Way {
+        let way = RecvMeta {
             remote: "192.0.2.1:1".parse().unwrap(),
             local: None,
             ecn: 0,

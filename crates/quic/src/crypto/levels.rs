@@ -7,7 +7,7 @@ use rustls::quic::Keys;
 use super::phases::Phases;
 use super::protection::{Opener, Sealer};
 use super::session::{initial_keys, tls_version};
-use super::{Level, OpenError, Opened};
+use super::{Level, OpenError, OpenedPacket};
 use crate::Time;
 use crate::error::{Code, TransportError};
 
@@ -15,8 +15,8 @@ use crate::error::{Code, TransportError};
 pub(super) struct Levels {
     /// First, because nearly all packets need it.
     pub(super) one_rtt: Option<Phases>,
-    pub(super) initial: Option<Pair>,
-    pub(super) handshake: Option<Pair>,
+    pub(super) initial: Option<KeyPair>,
+    pub(super) handshake: Option<KeyPair>,
     /// Only a client has it.
     pub(super) early_seal: Option<Sealer>,
     /// Only a server has it.
@@ -26,12 +26,12 @@ pub(super) struct Levels {
 }
 
 /// The keys of both directions.
-pub(super) struct Pair {
+pub(super) struct KeyPair {
     sealer: Sealer,
     opener: Opener,
 }
 
-impl Pair {
+impl KeyPair {
     pub(super) fn new(keys: Keys) -> Self {
         Self {
             sealer: Sealer::new(keys.local),
@@ -42,14 +42,14 @@ impl Pair {
 
 /// The keys of Initial packets alone, to read or to refuse a first packet before a connection
 /// exists.
-pub(crate) struct InitialKeys(Pair);
+pub(crate) struct InitialKeys(KeyPair);
 
 impl InitialKeys {
     /// `id` is the destination of the client's Initial. Returns `None` if the version is not
     /// supported.
     pub(crate) fn new(id: &ConnectionId, version: Version, side: Side) -> Option<Self> {
         let keys = initial_keys(id, tls_version(version).ok()?, side)?;
-        Some(Self(Pair::new(keys)))
+        Some(Self(KeyPair::new(keys)))
     }
 
     /// See [`super::Crypto::seal`].
@@ -71,7 +71,7 @@ impl InitialKeys {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         self.0.opener.open(packet, number_at, expected)
     }
 }
@@ -106,7 +106,7 @@ impl Levels {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         let opened = match level {
             Level::OneRtt => match &mut self.one_rtt {
                 Some(phases) => phases.open(packet, number_at, expected, now),
@@ -127,7 +127,7 @@ impl Levels {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         let opener = match level {
             Level::Initial => self.initial.as_ref().map(|pair| &pair.opener),
             Level::Early => self.early_open.as_ref(),

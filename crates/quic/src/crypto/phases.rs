@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustls::quic::{HeaderProtectionKey, Keys, PacketKey, PacketKeySet, Secrets};
 
 use super::protection::{Sealer, Unmasked, unmask};
-use super::{OpenError, Opened};
+use super::{OpenError, OpenedPacket};
 use crate::Time;
 use crate::error::{Code, TransportError};
 
@@ -57,7 +57,7 @@ impl Phases {
         number_at: usize,
         expected: u64,
         now: Time,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         let unmasked =
             unmask(&*self.header, packet, number_at, expected).ok_or(OpenError::Undecryptable)?;
         let key_phase = unmasked.first & KEY_PHASE != 0;
@@ -75,7 +75,7 @@ impl Phases {
         unmasked
             .check_reserved_bits()
             .map_err(OpenError::Transport)?;
-        Ok(Opened {
+        Ok(OpenedPacket {
             number: unmasked.number,
             payload,
             key_phase,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use roundtrip_wire::quic::expand_number;
 use rustls::quic::{DirectionalKeys, HeaderProtectionKey, PacketKey};
 
-use super::{OpenError, Opened, TAG};
+use super::{OpenError, OpenedPacket, TAG};
 use crate::error::{Code, TransportError};
 
 /// The distance from the start of the packet number to the sample, whatever the number's length.
@@ -122,7 +122,7 @@ impl Opener {
         packet: &mut [u8],
         number_at: usize,
         expected: u64,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedPacket, OpenError> {
         let unmasked = unmask(&*self.header, packet, number_at, expected);
         let unmasked = unmasked.ok_or(OpenError::Undecryptable)?;
         let payload = unmasked.open(&*self.packet, packet);
@@ -130,7 +130,7 @@ impl Opener {
         unmasked
             .check_reserved_bits()
             .map_err(OpenError::Transport)?;
-        Ok(Opened {
+        Ok(OpenedPacket {
             number: unmasked.number,
             payload,
             key_phase: false,

@@ -12,7 +12,7 @@ use rustls::quic::{
 use rustls::{ClientConfig, Error, ServerConfig};
 
 use super::inbound::Inbound;
-use super::levels::{Levels, Pair};
+use super::levels::{KeyPair, Levels};
 use super::outbound::Outbound;
 use super::phases::Phases;
 use super::protection::{Opener, Sealer};
@@ -20,7 +20,7 @@ use super::{Level, violation};
 use crate::error::{Code, TransportError};
 use crate::observer::{HandshakeBytes, HandshakeObserver};
 
-pub(super) struct Session {
+pub(super) struct TlsSession {
     tls: Connection,
     version: TlsVersion,
     /// On a client: the server name that it asked for.
@@ -40,7 +40,7 @@ pub(super) struct Session {
     observer: Option<Box<dyn HandshakeObserver>>,
 }
 
-impl Session {
+impl TlsSession {
     pub(super) fn client(
         config: Arc<ClientConfig>,
         name: ServerName<'static>,
@@ -99,7 +99,7 @@ impl Session {
             match change {
                 None => break,
                 Some(KeyChange::Handshake { keys }) => {
-                    levels.handshake = Some(Pair::new(keys));
+                    levels.handshake = Some(KeyPair::new(keys));
                     self.take_servers_early_keys(levels);
                     self.write_level = Level::Handshake;
                 }

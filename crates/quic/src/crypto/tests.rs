@@ -16,7 +16,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use roundtrip_wire::quic::{ConnectionId, Side, Version};
 
-use super::{Crypto, Level, OpenError, Opened, TAG};
+use super::{Crypto, Level, OpenError, OpenedPacket, TAG};
 use crate::Time;
 use crate::error::TransportError;
 
@@ -160,12 +160,17 @@ impl Ends {
     }
 
     /// Passes a 1-RTT packet from one end to the other, which opens it.
-    fn pass(&mut self, from: Side, number: u64) -> Result<Opened, OpenError> {
+    fn pass(&mut self, from: Side, number: u64) -> Result<OpenedPacket, OpenError> {
         let mut packet = seal(self.end(from), Level::OneRtt, number, b"some frames").unwrap();
         self.open(other(from), &mut packet, number)
     }
 
-    fn open(&mut self, to: Side, packet: &mut [u8], expected: u64) -> Result<Opened, OpenError> {
+    fn open(
+        &mut self,
+        to: Side,
+        packet: &mut [u8],
+        expected: u64,
+    ) -> Result<OpenedPacket, OpenError> {
         open(self.end(to), Level::OneRtt, packet, expected)
     }
 }
@@ -218,6 +223,6 @@ fn open(
     level: Level,
     packet: &mut [u8],
     expected: u64,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenedPacket, OpenError> {
     end.open(level, packet, NUMBER_AT, expected, Time(7))
 }

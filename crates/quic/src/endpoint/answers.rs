@@ -11,7 +11,7 @@ use roundtrip_wire::quic::{
 
 use crate::connection::{Random, VERSIONS};
 use crate::crypto::{InitialKeys, TAG};
-use crate::{Code, Time, Transmit, Way};
+use crate::{Code, RecvMeta, Time, Transmit};
 
 /// No answer is added when this many wait.
 const MAX_WAITING: usize = 256;
@@ -27,7 +27,7 @@ const FIXED: u8 = 0x40;
 
 #[derive(Debug)]
 pub(super) struct Answers {
-    waiting: VecDeque<(Way, Vec<u8>)>,
+    waiting: VecDeque<(RecvMeta, Vec<u8>)>,
     random: Random,
     /// When the whole ration is available again.
     spent_until: Time,
@@ -62,7 +62,7 @@ impl Answers {
     }
 
     /// RFC 9000 §6.1; `dst` and `src` are those of the packet that it answers.
-    pub(super) fn negotiate_version(&mut self, way: &Way, dst: &[u8], src: &[u8]) {
+    pub(super) fn negotiate_version(&mut self, way: &RecvMeta, dst: &[u8], src: &[u8]) {
         let [random, grease, ..] = self.random.bytes();
         // A version that does not exist, so that clients keep ignoring versions that they do not
         // know. RFC 9000 §6.3.
@@ -75,7 +75,7 @@ impl Answers {
     /// RFC 9000 §8.1.2.
     pub(super) fn retry(
         &mut self,
-        way: &Way,
+        way: &RecvMeta,
         packet: &LongPacket<'_>,
         source: &ConnectionId,
         token: &[u8],
@@ -95,7 +95,13 @@ impl Answers {
     }
 
     /// Refuses a client with an Initial packet that closes. RFC 9000 §5.2.2.
-    pub(super) fn refuse(&mut self, now: Time, way: &Way, packet: &LongPacket<'_>, code: Code) {
+    pub(super) fn refuse(
+        &mut self,
+        now: Time,
+        way: &RecvMeta,
+        packet: &LongPacket<'_>,
+        code: Code,
+    ) {
         if self.spend(now)
             && let Some(datagram) = close(packet, code)
         {
@@ -104,7 +110,7 @@ impl Answers {
     }
 
     /// Repeats the closing datagram of an ended connection to its client. RFC 9000 §10.2.1.
-    pub(super) fn repeat(&mut self, now: Time, way: &Way, farewell: &[u8]) {
+    pub(super) fn repeat(&mut self, now: Time, way: &RecvMeta, farewell: &[u8]) {
         if !farewell.is_empty() && self.spend(now) {
             self.push(way, farewell.to_vec());
         }
@@ -112,7 +118,7 @@ impl Answers {
 
     /// Sends a stateless reset, smaller than the datagram that it answers, so that two endpoints do
     /// not answer each other for ever. RFC 9000 §10.3.3.
-    pub(super) fn reset(&mut self, now: Time, way: &Way, answered: usize, token: [u8; TOKEN]) {
+    pub(super) fn reset(&mut self, now: Time, way: &RecvMeta, answered: usize, token: [u8; TOKEN]) {
         let length = answered.saturating_sub(1).min(MAX_RESET);
         if length < MIN_RESET || !self.spend(now) {
             return;
@@ -129,7 +135,7 @@ impl Answers {
         self.push(way, datagram);
     }
 
-    fn push(&mut self, way: &Way, datagram: Vec<u8>) {
+    fn push(&mut self, way: &RecvMeta, datagram: Vec<u8>) {
         if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((*way, datagram));
         }
@@ -172,8 +178,8 @@ fn close(packet: &LongPacket<'_>, code: Code) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn way() -> Way {
-        Way {
+    fn way() -> RecvMeta {
+        RecvMeta {
             remote: "192.0.2.1:9".parse().unwrap(),
             local: None,
             ecn: 0,

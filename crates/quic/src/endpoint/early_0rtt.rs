@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use roundtrip_wire::quic::ConnectionId;
 
-use crate::{Time, Way};
+use crate::{RecvMeta, Time};
 
 /// The most datagrams that are kept for all clients together: strangers can fill this, so it is
 /// small.
@@ -17,13 +17,13 @@ const MAX_DATAGRAM_SIZE: usize = 2048;
 const MAX_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
-pub(super) struct EarlyDatagrams(VecDeque<Kept>);
+pub(super) struct EarlyDatagrams(VecDeque<BufferedDatagram>);
 
 #[derive(Debug)]
-struct Kept {
+struct BufferedDatagram {
     of: (SocketAddr, ConnectionId),
     came: Time,
-    way: Way,
+    way: RecvMeta,
     datagram: Vec<u8>,
 }
 
@@ -31,13 +31,13 @@ impl EarlyDatagrams {
     pub(super) fn keep(
         &mut self,
         now: Time,
-        way: &Way,
+        way: &RecvMeta,
         destination: ConnectionId,
         datagram: &[u8],
     ) {
         self.forget(now);
         if self.0.len() < MAX_DATAGRAMS && datagram.len() <= MAX_DATAGRAM_SIZE {
-            self.0.push_back(Kept {
+            self.0.push_back(BufferedDatagram {
                 of: (way.remote, destination),
                 came: now,
                 way: *way,
@@ -51,7 +51,7 @@ impl EarlyDatagrams {
         &mut self,
         now: Time,
         of: &(SocketAddr, ConnectionId),
-    ) -> Option<(Way, Vec<u8>)> {
+    ) -> Option<(RecvMeta, Vec<u8>)> {
         self.forget(now);
         let place = self.0.iter().position(|kept| kept.of == *of)?;
         let kept = self.0.remove(place)?;
@@ -59,7 +59,7 @@ impl EarlyDatagrams {
     }
 
     fn forget(&mut self, now: Time) {
-        let is_old = |kept: &mut Kept| now.since(kept.came) > MAX_AGE;
+        let is_old = |kept: &mut BufferedDatagram| now.since(kept.came) > MAX_AGE;
         while self.0.pop_front_if(is_old).is_some() {}
     }
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_for_strangers_is_little_and_goes_to_its_own() {
-        let way = |port: u16| Way {
+        let way = |port: u16| RecvMeta {
             remote: SocketAddr::from(([192, 0, 2, 1], port)),
             local: None,
             ecn: 0,

@@ -8,8 +8,8 @@ use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
 use super::issuer::EndpointIssuer;
 use super::tokens::{self, Occasion, Proof};
 use super::{Endpoint, Handle, Retry, ServerConfig};
-use crate::connection::{Arrival, Connection, Opening, Random};
-use crate::{Code, Time, Way};
+use crate::connection::{Connection, ConnectionSetup, FirstInitial, Random};
+use crate::{Code, RecvMeta, Time};
 
 /// A client's Initial packets come in datagrams of at least this size. RFC 9000 §14.1.
 const MIN_FIRST_DATAGRAM: usize = 1200;
@@ -21,7 +21,7 @@ impl Endpoint {
     pub(super) fn receive_first(
         &mut self,
         now: Time,
-        way: &Way,
+        way: &RecvMeta,
         datagram: &mut [u8],
         server: &Arc<ServerConfig>,
     ) -> Option<Handle> {
@@ -49,7 +49,7 @@ impl Endpoint {
             _ => return None,
         };
         let handle = self.table.reserve()?;
-        let opening = Opening {
+        let opening = ConnectionSetup {
             transport: server.transport.clone(),
             version,
             remote: way.remote,
@@ -97,11 +97,11 @@ impl Endpoint {
     fn admit(
         &mut self,
         now: Time,
-        way: &Way,
+        way: &RecvMeta,
         packet: &LongPacket<'_>,
         size: usize,
         server: &ServerConfig,
-    ) -> Option<Arrival> {
+    ) -> Option<FirstInitial> {
         if packet.destination.len() < MIN_FIRST_ID {
             return None;
         }
@@ -153,12 +153,12 @@ impl Endpoint {
     }
 }
 
-fn arrival(packet: &LongPacket<'_>, proof: Proof, size: usize) -> Arrival {
+fn arrival(packet: &LongPacket<'_>, proof: Proof, size: usize) -> FirstInitial {
     let (original, retry_source): (ConnectionId, _) = match proof {
         Proof::Retried { original } => (original, Some(packet.destination)),
         _ => (packet.destination, None),
     };
-    Arrival {
+    FirstInitial {
         original,
         retry_source,
         destination: packet.destination,

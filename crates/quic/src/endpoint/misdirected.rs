@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Way;
+use crate::RecvMeta;
 
 /// The most datagrams that wait, and the most bytes of them: as much as one read of a socket
 /// returns.
@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 512 << 10;
 pub struct Misdirected {
     /// The number of that endpoint among its siblings.
     pub to: u16,
-    pub way: Way,
+    pub way: RecvMeta,
     pub datagram: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct MisdirectedQueue {
 
 impl MisdirectedQueue {
     /// A datagram that finds no room counts as lost.
-    pub(super) fn push(&mut self, to: u16, way: &Way, datagram: &[u8]) {
+    pub(super) fn push(&mut self, to: u16, way: &RecvMeta, datagram: &[u8]) {
         let bytes = self.bytes + datagram.len();
         if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {
             self.bytes = bytes;
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_by_number_and_size() {
-        let way = Way {
+        let way = RecvMeta {
             remote: "192.0.2.1:9".parse().unwrap(),
             local: None,
             ecn: 0,

@@ -20,7 +20,7 @@ impl Handle {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ConnectionEntry {
     pub(super) connection: Connection,
     /// The address of the peer, as far as the endpoint knows.
     pub(super) peer: SocketAddr,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) scheduled: Option<Time>,
 }
 
-impl Entry {
+impl ConnectionEntry {
     /// Returns true once: when the client has validated its address. A client that has ended
     /// without doing so counts until it leaves the table.
     #[inline]
@@ -46,26 +46,26 @@ impl Entry {
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct ConnectionSlot {
     generation: u32,
-    entry: Option<Box<Entry>>,
+    entry: Option<Box<ConnectionEntry>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    slots: Vec<Slot>,
+pub(super) struct ConnectionTable {
+    slots: Vec<ConnectionSlot>,
     /// First in, first out, so that the ids of one slot change slowly.
     free: VecDeque<u32>,
     count: usize,
 }
 
-impl Table {
+impl ConnectionTable {
     /// Reserves the slot that has been free for longest, to be filled or released.
     pub(super) fn reserve(&mut self) -> Option<Handle> {
         let slot = match self.free.pop_front() {
             Some(slot) => slot,
             None if self.slots.len() < Handle::MAX_SLOTS as usize => {
-                self.slots.push(Slot::default());
+                self.slots.push(ConnectionSlot::default());
                 (self.slots.len() - 1) as u32
             }
             None => return None,
@@ -81,7 +81,7 @@ impl Table {
 
     pub(super) fn fill(&mut self, handle: Handle, connection: Connection, first: Option<First>) {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
-            slot.entry = Some(Box::new(Entry {
+            slot.entry = Some(Box::new(ConnectionEntry {
                 unproved: connection.is_unproved(),
                 peer: connection.remote(),
                 connection,
@@ -94,7 +94,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn get(&self, handle: Handle) -> Option<&Entry> {
+    pub(super) fn get(&self, handle: Handle) -> Option<&ConnectionEntry> {
         let slot = self.slots.get(handle.slot as usize)?;
         if slot.generation != handle.generation {
             return None;
@@ -103,7 +103,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Entry> {
+    pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut ConnectionEntry> {
         let slot = self.slots.get_mut(handle.slot as usize)?;
         if slot.generation != handle.generation {
             return None;
@@ -122,7 +122,7 @@ impl Table {
         slot.is_some_and(|slot| handle.generation < slot.generation)
     }
 
-    pub(super) fn remove(&mut self, handle: Handle) -> Option<Entry> {
+    pub(super) fn remove(&mut self, handle: Handle) -> Option<ConnectionEntry> {
         let slot = self.slots.get_mut(handle.slot as usize)?;
         if slot.generation != handle.generation {
             return None;

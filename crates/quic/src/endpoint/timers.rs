@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Handle;
-use super::table::Table;
+use super::table::ConnectionTable;
 use crate::Time;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Timers {
 
 impl Timers {
     #[inline]
-    pub(super) fn touch(&mut self, table: &mut Table, handle: Handle) {
+    pub(super) fn touch(&mut self, table: &mut ConnectionTable, handle: Handle) {
         if let Some(entry) = table.get_mut(handle)
             && !entry.touched
         {
@@ -27,7 +27,7 @@ impl Timers {
         }
     }
 
-    pub(super) fn deadline(&mut self, table: &mut Table) -> Option<Time> {
+    pub(super) fn deadline(&mut self, table: &mut ConnectionTable) -> Option<Time> {
         self.settle(table);
         while let Some(Reverse((time, handle))) = self.heap.peek().copied() {
             let scheduled = table.get(handle).and_then(|entry| entry.scheduled);
@@ -41,7 +41,12 @@ impl Timers {
     }
 
     /// Adds the connections whose deadline has come by `now`, each once.
-    pub(super) fn take_due(&mut self, table: &mut Table, now: Time, due: &mut Vec<Handle>) {
+    pub(super) fn take_due(
+        &mut self,
+        table: &mut ConnectionTable,
+        now: Time,
+        due: &mut Vec<Handle>,
+    ) {
         self.settle(table);
         while let Some(Reverse((time, handle))) = self.heap.peek().copied()
             && time <= now
@@ -65,7 +70,7 @@ impl Timers {
         }
     }
 
-    fn settle(&mut self, table: &mut Table) {
+    fn settle(&mut self, table: &mut ConnectionTable) {
         for handle in self.touched.drain(..) {
             let Some(entry) = table.get_mut(handle) else {
                 continue;

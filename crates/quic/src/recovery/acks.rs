@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use roundtrip_wire::quic::Ack;
 
-use super::ecn::Report;
+use super::ecn::EcnFeedback;
 use super::feedback::Feedback;
-use super::ledger::{Ledger, Settled, Told};
-use super::{Progress, Recovery, Time};
+use super::ledger::{Ledger, SettleOutput, Settled};
+use super::{HandshakeProgress, Recovery, Time};
 use crate::congestion::Acknowledged;
 use crate::error::{Code, TransportError};
 use crate::space::Space;
@@ -20,7 +20,7 @@ pub(crate) struct AckContext {
     pub(crate) space: Space,
     /// The peer's reported acknowledgement delay.
     pub(crate) delay: Duration,
-    pub(crate) progress: Progress,
+    pub(crate) progress: HandshakeProgress,
 }
 
 impl Recovery {
@@ -60,7 +60,7 @@ impl Recovery {
         let grows = ledger.largest_acked.is_none_or(|before| largest > before);
         ledger.largest_acked = ledger.largest_acked.max(Some(largest));
         let mut settled = Settled::default();
-        let mut told = Told {
+        let mut told = SettleOutput {
             space,
             items: &mut self.items,
             feedback,
@@ -110,7 +110,7 @@ impl Recovery {
     }
 
     fn hear_marks(&mut self, now: Time, space: Space, counts: Option<[u64; 3]>, settled: &Settled) {
-        let report = Report {
+        let report = EcnFeedback {
             space,
             counts,
             acked: settled.marked,

@@ -2,7 +2,7 @@
 
 use crate::Time;
 use crate::congestion::RateSample;
-use crate::sent::Burst;
+use crate::sent::SentBurst;
 
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
@@ -25,8 +25,8 @@ impl Delivery {
         }
     }
 
-    pub(super) fn burst(&self, now: Time, in_flight: u64) -> Burst {
-        Burst {
+    pub(super) fn burst(&self, now: Time, in_flight: u64) -> SentBurst {
+        SentBurst {
             time: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -47,7 +47,7 @@ impl Delivery {
         &mut self,
         now: Time,
         bytes: u64,
-        burst: &Burst,
+        burst: &SentBurst,
     ) -> (bool, Option<RateSample>) {
         self.delivered += bytes;
         self.delivered_at = now;

@@ -7,7 +7,7 @@ const TRIAL: u64 = 10;
 
 #[derive(Debug)]
 pub(super) struct Ecn {
-    state: State,
+    state: EcnValidation,
     /// How many packets were marked before this path.
     base: u64,
     /// How many packets of the trial were lost.
@@ -17,7 +17,7 @@ pub(super) struct Ecn {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EcnValidation {
     Off,
     Trial,
     /// The trial's packets are in flight.
@@ -27,7 +27,7 @@ enum State {
 }
 
 /// What an ACK frame says, and what is known about the packets that it newly acknowledges.
-pub(super) struct Report {
+pub(super) struct EcnFeedback {
     pub(super) space: Space,
     pub(super) counts: Option<[u64; 3]>,
     /// Marked packets newly acknowledged.
@@ -39,7 +39,11 @@ pub(super) struct Report {
 impl Ecn {
     pub(super) fn new(enabled: bool) -> Self {
         Self {
-            state: if enabled { State::Trial } else { State::Off },
+            state: if enabled {
+                EcnValidation::Trial
+            } else {
+                EcnValidation::Off
+            },
             base: 0,
             lost: 0,
             counts: [[0; 3]; 3],
@@ -47,55 +51,55 @@ impl Ecn {
     }
 
     pub(super) fn marks(&self) -> bool {
-        matches!(self.state, State::Trial | State::Capable)
+        matches!(self.state, EcnValidation::Trial | EcnValidation::Capable)
     }
 
     pub(super) fn is_capable(&self) -> bool {
-        self.state == State::Capable
+        self.state == EcnValidation::Capable
     }
 
     /// `marked` packets have been marked so far.
     pub(super) fn on_sent(&mut self, marked: u64) {
-        if self.state == State::Trial && marked >= self.base + TRIAL {
-            self.state = State::Waiting;
+        if self.state == EcnValidation::Trial && marked >= self.base + TRIAL {
+            self.state = EcnValidation::Waiting;
         }
     }
 
     /// Marked packets are lost: if none of a trial came, the marks are why.
     pub(super) fn on_lost(&mut self, marked: u64) {
         self.lost += marked;
-        if self.state == State::Waiting && self.lost >= TRIAL {
-            self.state = State::Failed;
+        if self.state == EcnValidation::Waiting && self.lost >= TRIAL {
+            self.state = EcnValidation::Failed;
         }
     }
 
     /// Call it only for a frame that acknowledges a larger number than any before. Returns how many
     /// more packets routers have marked.
-    pub(super) fn on_report(&mut self, report: &Report) -> u64 {
-        if matches!(self.state, State::Off | State::Failed) {
+    pub(super) fn on_report(&mut self, report: &EcnFeedback) -> u64 {
+        if matches!(self.state, EcnValidation::Off | EcnValidation::Failed) {
             return 0;
         }
         let Some(counts) = report.counts else {
             if report.acked > 0 {
-                self.state = State::Failed;
+                self.state = EcnValidation::Failed;
             }
             return 0;
         };
         let before = std::mem::replace(&mut self.counts[report.space.index()], counts);
         let grown = |kind: usize| counts[kind].checked_sub(before[kind]);
         let (Some(plain), Some(other), Some(congested)) = (grown(0), grown(1), grown(2)) else {
-            self.state = State::Failed;
+            self.state = EcnValidation::Failed;
             return 0;
         };
         let told = counts[0].saturating_add(counts[2]);
         // Every marked packet is reported and no unmarked one, and no router turned ECT(0) into
         // ECT(1).
         if plain.saturating_add(congested) < report.acked || told > report.sent || other > 0 {
-            self.state = State::Failed;
+            self.state = EcnValidation::Failed;
             return 0;
         }
         if report.acked > 0 {
-            self.state = State::Capable;
+            self.state = EcnValidation::Capable;
         }
         congested
     }
@@ -103,8 +107,8 @@ impl Ecn {
     /// What the old path did to marks says nothing about the new one. `marked` packets have been
     /// marked so far.
     pub(super) fn on_new_path(&mut self, marked: u64) {
-        if self.state != State::Off {
-            self.state = State::Trial;
+        if self.state != EcnValidation::Off {
+            self.state = EcnValidation::Trial;
             self.base = marked;
             self.lost = 0;
         }
@@ -115,8 +119,8 @@ impl Ecn {
 mod tests {
     use super::*;
 
-    fn report(counts: Option<[u64; 3]>, acked: u64, sent: u64) -> Report {
-        Report {
+    fn report(counts: Option<[u64; 3]>, acked: u64, sent: u64) -> EcnFeedback {
+        EcnFeedback {
             space: Space::Data,
             counts,
             acked,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::sent::{Chunk, Item};
+use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
 
 /// Each connection keeps one, and clears it after reading it.
@@ -13,8 +13,8 @@ pub(crate) struct Feedback {
     pub(crate) acked: Vec<Chunk>,
     /// Stream data to be sent again. Some of it may still be acknowledged later.
     pub(crate) lost: Vec<Chunk>,
-    pub(crate) acked_items: Vec<(Space, Item)>,
-    pub(crate) lost_items: Vec<(Space, Item)>,
+    pub(crate) acked_items: Vec<(Space, SentFrame)>,
+    pub(crate) lost_items: Vec<(Space, SentFrame)>,
     /// The largest newly acknowledged packet number.
     pub(crate) newest: Option<u64>,
     /// Packets newly acknowledged.

@@ -6,7 +6,7 @@ use super::feedback::Feedback;
 use super::losses::Reordering;
 use crate::error::{Code, TransportError};
 use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
-use crate::sent::{Bursts, Entry, Items, Ring};
+use crate::sent::{Bursts, Items, SentPacket, SentRing};
 use crate::space::Space;
 
 /// When more than this are kept, those that are lost or elicit nothing are forgotten first.
@@ -14,7 +14,7 @@ const MAX_AT_EASE: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    pub(super) ring: Ring,
+    pub(super) ring: SentRing,
     /// The next packet's number.
     pub(super) number: u64,
     pub(super) largest_acked: Option<u64>,
@@ -62,7 +62,7 @@ impl Ledger {
         self.ring.is_full()
     }
 
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: SentPacket) {
         self.ring.push(entry);
     }
 
@@ -76,7 +76,7 @@ impl Ledger {
         &mut self,
         range: RangeInclusive<u64>,
         settled: &mut Settled,
-        told: &mut Told<'_>,
+        told: &mut SettleOutput<'_>,
     ) -> Result<(), TransportError> {
         let from = (*range.start()).max(self.ring.first());
         let after = *range.end() + 1;
@@ -147,7 +147,7 @@ impl Ledger {
     #[cold]
     pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
         while self.ring.next() < number {
-            self.ring.push(Entry::GAP);
+            self.ring.push(SentPacket::GAP);
             self.skipped += 1;
         }
         self.number = self.number.max(number + 1);
@@ -196,7 +196,7 @@ impl Ledger {
 }
 
 /// Where the settled packets are reported.
-pub(super) struct Told<'a> {
+pub(super) struct SettleOutput<'a> {
     pub(super) space: Space,
     pub(super) items: &'a mut Items,
     pub(super) feedback: &'a mut Feedback,
@@ -205,7 +205,7 @@ pub(super) struct Told<'a> {
     pub(super) largest: u64,
 }
 
-impl Told<'_> {
+impl SettleOutput<'_> {
     #[cold]
     fn take(&mut self, chain: u32) {
         let acked = &mut self.feedback.acked_items;
@@ -226,7 +226,7 @@ struct Sums {
 
 impl Sums {
     #[inline]
-    fn add(&mut self, was: &Entry) {
+    fn add(&mut self, was: &SentPacket) {
         self.bytes += u64::from(was.size);
         self.packets += 1;
         self.eliciting += u64::from(was.is(ELICITING));
@@ -248,9 +248,9 @@ impl Settled {
     #[cold]
     fn add_late(
         &mut self,
-        was: &Entry,
+        was: &SentPacket,
         number: u64,
-        told: &mut Told<'_>,
+        told: &mut SettleOutput<'_>,
     ) -> Result<(), TransportError> {
         if !was.is(LOST) {
             return Err(TransportError::new(

@@ -98,7 +98,7 @@ impl Reordering {
 }
 
 #[derive(Debug, Default)]
-struct Losses {
+struct FoundLosses {
     bytes: u64,
     newest: Option<Time>,
     /// The smallest datagram, if a congestion event began with them.
@@ -117,7 +117,7 @@ impl Recovery {
         let Some(largest) = self.spaces[index].largest_acked else {
             return;
         };
-        let mut losses = Losses::default();
+        let mut losses = FoundLosses::default();
         let mut runs = Runs::new();
         let mut number = self.spaces[index].unresolved;
         let end = (largest + 1).min(self.spaces[index].next());
@@ -162,7 +162,7 @@ impl Recovery {
         now: Time,
         space: Space,
         number: u64,
-        losses: &mut Losses,
+        losses: &mut FoundLosses,
         runs: &mut Runs,
         feedback: &mut Feedback,
     ) {
@@ -218,7 +218,7 @@ impl Recovery {
         });
     }
 
-    fn tell_losses(&mut self, now: Time, losses: &Losses) {
+    fn tell_losses(&mut self, now: Time, losses: &FoundLosses) {
         let Some(sent) = losses.newest else {
             return;
         };

@@ -10,7 +10,7 @@ use super::ledger::Ledger;
 use super::{Pacer, Recovery, Reordering, Rtt};
 use crate::congestion::{Controller, controller};
 use crate::sent::entry::{ACKED, OUTSTANDING, REQUEUED, Runs};
-use crate::sent::{Bursts, Items, Ring};
+use crate::sent::{Bursts, Items, SentRing};
 use crate::space::Space;
 use crate::{Time, Transport};
 
@@ -38,7 +38,7 @@ impl Recovery {
     /// The connection is over: sent packets are forgotten, but not their numbers.
     pub(crate) fn end(&mut self) {
         for ledger in &mut self.spaces {
-            ledger.ring = Ring::default();
+            ledger.ring = SentRing::default();
         }
         self.items = Items::default();
         self.bursts = Bursts::new();

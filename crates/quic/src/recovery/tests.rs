@@ -14,18 +14,18 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{AckContext, Feedback, Progress, Recovery};
+use super::{AckContext, Feedback, HandshakeProgress, Recovery};
 use crate::congestion::{Acknowledged, Controller, Lost};
 use crate::error::TransportError;
 use crate::mtu::Mtu;
-use crate::sent::{Chunk, Item};
+use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
 use crate::{Time, Transport};
 
 const SIZE: u16 = 1000;
 const RTT: Duration = Duration::from_millis(100);
 const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-const CONFIRMED: Progress = Progress {
+const CONFIRMED: HandshakeProgress = HandshakeProgress {
     has_handshake_keys: true,
     is_complete: true,
     is_confirmed: true,
@@ -97,7 +97,7 @@ impl Controller for Spy {
 /// A connection whose handshake is confirmed, unless a test changes that.
 struct Rig {
     recovery: Recovery,
-    progress: Progress,
+    progress: HandshakeProgress,
     now: Time,
     feedback: Feedback,
     notes: Arc<Mutex<Vec<Note>>>,
@@ -159,14 +159,20 @@ impl Rig {
     }
 
     /// Sends a burst of one packet with items.
-    fn send_items(&mut self, space: Space, items: &[Item], eliciting: bool) -> u64 {
+    fn send_items(&mut self, space: Space, items: &[SentFrame], eliciting: bool) -> u64 {
         self.recovery.begin_burst(self.now);
         let number = self.put(space, None, items, eliciting);
         self.recovery.end_burst();
         number
     }
 
-    fn put(&mut self, space: Space, chunk: Option<Chunk>, items: &[Item], eliciting: bool) -> u64 {
+    fn put(
+        &mut self,
+        space: Space,
+        chunk: Option<Chunk>,
+        items: &[SentFrame],
+        eliciting: bool,
+    ) -> u64 {
         let number = self.recovery.next_number(space);
         let mut items = items.to_vec();
         self.recovery

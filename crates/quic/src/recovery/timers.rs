@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::feedback::Feedback;
-use super::{Progress, Recovery, Timeout};
+use super::{HandshakeProgress, Recovery, Timeout};
 use crate::Time;
 use crate::sent::entry::{ELICITING, MTU_PROBE, OUTSTANDING, REQUEUED, Runs};
 use crate::space::Space;
@@ -14,7 +14,7 @@ const MAX_DOUBLINGS: u32 = 16;
 const PROBES: usize = 2;
 
 impl Recovery {
-    pub(crate) fn deadline(&self, progress: Progress) -> Option<Time> {
+    pub(crate) fn deadline(&self, progress: HandshakeProgress) -> Option<Time> {
         let loss = self.reordering.loss_times.iter().flatten().min();
         match loss {
             Some(time) => Some(*time),
@@ -34,7 +34,7 @@ impl Recovery {
         self.rtt.pto() + self.max_ack_delay
     }
 
-    fn next_probe(&self, progress: Progress) -> Option<(Time, Space)> {
+    fn next_probe(&self, progress: HandshakeProgress) -> Option<(Time, Space)> {
         let mut earliest: Option<(Time, Space)> = None;
         for space in Space::ALL {
             let ledger = &self.spaces[space.index()];
@@ -70,7 +70,7 @@ impl Recovery {
     pub(crate) fn on_timeout(
         &mut self,
         now: Time,
-        progress: Progress,
+        progress: HandshakeProgress,
         feedback: &mut Feedback,
     ) -> Timeout {
         self.end_burst();

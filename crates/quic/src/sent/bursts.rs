@@ -6,7 +6,7 @@ use crate::Time;
 
 /// What was true when a burst left. draft-ietf-ccwg-bbr §4.1.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Burst {
+pub(crate) struct SentBurst {
     pub(crate) time: Time,
     /// All bytes delivered, and when the last of them were.
     pub(crate) delivered: u64,
@@ -23,10 +23,10 @@ pub(crate) struct Burst {
 /// The bursts that packets in a ring still refer to. There is always one.
 #[derive(Debug)]
 pub(crate) struct Bursts {
-    before: VecDeque<Burst>,
+    before: VecDeque<SentBurst>,
     first: u32,
     /// The newest burst, to which the packets now being sent belong.
-    current: Burst,
+    current: SentBurst,
 }
 
 impl Bursts {
@@ -34,12 +34,12 @@ impl Bursts {
         Self {
             before: VecDeque::new(),
             first: 0,
-            current: Burst::default(),
+            current: SentBurst::default(),
         }
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.before.capacity() * size_of::<Burst>()
+        self.before.capacity() * size_of::<SentBurst>()
     }
 
     /// Frees the memory if no packet refers to a burst before the newest.
@@ -54,16 +54,16 @@ impl Bursts {
         self.first.wrapping_add(self.before.len() as u32)
     }
 
-    pub(crate) fn current(&self) -> &Burst {
+    pub(crate) fn current(&self) -> &SentBurst {
         &self.current
     }
 
-    pub(crate) fn current_mut(&mut self) -> &mut Burst {
+    pub(crate) fn current_mut(&mut self) -> &mut SentBurst {
         &mut self.current
     }
 
     /// Begins another burst; `used` says whether any packet refers to the one before.
-    pub(crate) fn begin(&mut self, burst: Burst, used: bool) {
+    pub(crate) fn begin(&mut self, burst: SentBurst, used: bool) {
         if used {
             self.before.push_back(self.current);
         }
@@ -71,7 +71,7 @@ impl Bursts {
     }
 
     #[inline]
-    pub(crate) fn get(&self, index: u32) -> &Burst {
+    pub(crate) fn get(&self, index: u32) -> &SentBurst {
         let place = index.wrapping_sub(self.first) as usize;
         self.before.get(place).unwrap_or(&self.current)
     }

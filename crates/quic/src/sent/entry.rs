@@ -24,7 +24,7 @@ const NO_STREAM: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct Entry {
+pub(crate) struct SentPacket {
     /// The offset of the stream data. In an acknowledged entry: the next number above it that may
     /// be unacknowledged.
     pub(crate) offset: u64,
@@ -41,9 +41,9 @@ pub(crate) struct Entry {
     pub(crate) episode: u8,
 }
 
-const _: () = assert!(size_of::<Entry>() == 32);
+const _: () = assert!(size_of::<SentPacket>() == 32);
 
-impl Entry {
+impl SentPacket {
     pub(crate) const GAP: Self = Self {
         offset: 0,
         slot: NO_STREAM,
@@ -110,7 +110,7 @@ impl Runs {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, entry: &Entry, to: &mut Vec<Chunk>) {
+    pub(crate) fn add(&mut self, entry: &SentPacket, to: &mut Vec<Chunk>) {
         let run = &mut self.run;
         let follows = entry.slot == run.slot && entry.offset == run.offset + u64::from(run.length);
         if follows && run.length < u32::MAX / 2 && entry.slot != NO_STREAM {

@@ -1,11 +1,11 @@
 //! What packets carried besides stream data: chains of nodes in one slab, so that a packet needs no
 //! list.
 
-use super::Item;
+use super::SentFrame;
 
 #[derive(Debug)]
 struct Node {
-    item: Item,
+    item: SentFrame,
     next: u32,
 }
 
@@ -30,7 +30,7 @@ impl Items {
     }
 
     /// Stores the items in their order and returns their chain, 0 for none.
-    pub(crate) fn keep(&mut self, items: &mut Vec<Item>) -> u32 {
+    pub(crate) fn keep(&mut self, items: &mut Vec<SentFrame>) -> u32 {
         let mut chain = 0;
         while let Some(item) = items.pop() {
             chain = self.put(item, chain);
@@ -38,7 +38,7 @@ impl Items {
         chain
     }
 
-    fn put(&mut self, item: Item, next: u32) -> u32 {
+    fn put(&mut self, item: SentFrame, next: u32) -> u32 {
         self.used += 1;
         let free = self.free;
         if let Some(node) = free
@@ -54,7 +54,7 @@ impl Items {
     }
 
     /// Calls `told` with each item of the chain, which stays.
-    pub(crate) fn tell(&self, chain: u32, mut told: impl FnMut(Item)) {
+    pub(crate) fn tell(&self, chain: u32, mut told: impl FnMut(SentFrame)) {
         let mut at = chain;
         while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get(i as usize)) {
             told(node.item);
@@ -63,7 +63,7 @@ impl Items {
     }
 
     /// Calls `told` with each item of the chain, which is freed.
-    pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(Item)) {
+    pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(SentFrame)) {
         let mut at = chain;
         while let Some(node) = at
             .checked_sub(1)
@@ -96,17 +96,20 @@ mod tests {
             all
         };
         assert_eq!(items.keep(&mut Vec::new()), 0);
-        let first = items.keep(&mut vec![Item::Ping, Item::MaxData]);
-        let second = items.keep(&mut vec![Item::NewToken(0)]);
-        assert_eq!(told(&items, first), [Item::Ping, Item::MaxData]);
-        assert_eq!(told(&items, second), [Item::NewToken(0)]);
+        let first = items.keep(&mut vec![SentFrame::Ping, SentFrame::MaxData]);
+        let second = items.keep(&mut vec![SentFrame::NewToken(0)]);
+        assert_eq!(told(&items, first), [SentFrame::Ping, SentFrame::MaxData]);
+        assert_eq!(told(&items, second), [SentFrame::NewToken(0)]);
         items.take(first, |_| {});
         for _ in 0..1000 {
-            let chain = items.keep(&mut vec![Item::HandshakeDone, Item::Ping]);
-            assert_eq!(told(&items, chain), [Item::HandshakeDone, Item::Ping]);
+            let chain = items.keep(&mut vec![SentFrame::HandshakeDone, SentFrame::Ping]);
+            assert_eq!(
+                told(&items, chain),
+                [SentFrame::HandshakeDone, SentFrame::Ping]
+            );
             items.take(chain, |_| {});
         }
-        assert_eq!(told(&items, second), [Item::NewToken(0)]);
+        assert_eq!(told(&items, second), [SentFrame::NewToken(0)]);
         assert_eq!((items.len(), items.nodes.len()), (1, 3));
     }
 }

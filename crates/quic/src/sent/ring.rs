@@ -3,19 +3,19 @@
 //! The index of an entry is its number modulo a power of two. An acknowledged entry points past
 //! others that are acknowledged too, so that repeated ranges of ACK frames are skipped.
 
-use super::Entry;
+use super::SentPacket;
 
 const MIN_CAPACITY: usize = 16;
 
 #[derive(Debug, Default)]
-pub(crate) struct Ring {
+pub(crate) struct SentRing {
     /// Empty, or a power of two.
-    entries: Vec<Entry>,
+    entries: Vec<SentPacket>,
     first: u64,
     next: u64,
 }
 
-impl Ring {
+impl SentRing {
     /// The oldest number that is kept.
     #[inline]
     pub(crate) fn first(&self) -> u64 {
@@ -38,7 +38,7 @@ impl Ring {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.entries.len() * size_of::<Entry>()
+        self.entries.len() * size_of::<SentPacket>()
     }
 
     #[cfg(test)]
@@ -49,13 +49,13 @@ impl Ring {
     /// The index of a number within `first..next`; any other number gives some entry or a gap, but
     /// never a panic.
     #[inline]
-    pub(crate) fn at(&self, number: u64) -> Entry {
+    pub(crate) fn at(&self, number: u64) -> SentPacket {
         let index = self.index(number);
-        self.entries.get(index).copied().unwrap_or(Entry::GAP)
+        self.entries.get(index).copied().unwrap_or(SentPacket::GAP)
     }
 
     #[inline]
-    pub(crate) fn at_mut(&mut self, number: u64) -> Option<&mut Entry> {
+    pub(crate) fn at_mut(&mut self, number: u64) -> Option<&mut SentPacket> {
         let index = self.index(number);
         self.entries.get_mut(index)
     }
@@ -66,7 +66,7 @@ impl Ring {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: SentPacket) {
         if self.is_full() {
             self.grow();
         }
@@ -80,7 +80,7 @@ impl Ring {
     #[cold]
     fn grow(&mut self) {
         let size = (self.entries.len() * 2).max(MIN_CAPACITY);
-        let mut larger = vec![Entry::GAP; size];
+        let mut larger = vec![SentPacket::GAP; size];
         for number in self.first..self.next {
             if let Some(place) = larger.get_mut(number as usize & (size - 1)) {
                 *place = self.at(number);

@@ -6,7 +6,7 @@ use roundtrip_wire::quic::LARGEST_VARINT;
 use super::incoming::{Incoming, Offer};
 use super::outgoing::{Outgoing, PIECE_COST};
 use super::stream::{Pending, Stream};
-use super::turn::Place;
+use super::turn::QueueState;
 use super::{Dir, Peek, RESERVE, Read, ReadError, StreamEvent, StreamId, Streams, WriteError};
 
 impl Streams {
@@ -25,7 +25,7 @@ impl Streams {
             outgoing: Some(Outgoing::new(self.initial.limit(id, self.side))),
             incoming: dir.is_bidi().then(|| Incoming::new(self.stream_window)),
             pending: Pending::default(),
-            control: Place::default(),
+            control: QueueState::default(),
         })?;
         self.own.get_mut(dir).table.push(key);
         self.counters.opened += 1;

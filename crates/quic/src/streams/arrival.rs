@@ -1,18 +1,45 @@
 //! The effects of the peer's frames about streams, and the rules for them. RFC 9000 §3, §4,
 //! §19.4–19.14.
 
-use roundtrip_wire::quic::{LARGEST_VARINT, Side};
+use roundtrip_wire::quic::{Frame, LARGEST_VARINT, Side};
 
 use super::incoming::{Arrived, Incoming};
 use super::limits::MAX_STREAM_COUNT;
 use super::outgoing::Outgoing;
 use super::stream::{Pending, Stream};
-use super::turn::Place;
+use super::turn::QueueState;
 use super::{Dir, StreamEvent, StreamId, Streams};
 use crate::Code;
 use crate::error::TransportError;
 
 impl Streams {
+    /// Handles a frame of a stream, or of the limits for streams; all others are for other owners.
+    pub(crate) fn on_frame(&mut self, frame: &Frame<'_>) -> Result<(), TransportError> {
+        match *frame {
+            Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => self.on_stream(id, offset, data, fin),
+            Frame::ResetStream { id, code, size } => self.on_reset(id, code, size),
+            Frame::StopSending { id, code } => self.on_stop_sending(id, code),
+            Frame::MaxData(limit) => {
+                self.on_max_data(limit);
+                Ok(())
+            }
+            Frame::MaxStreamData { id, limit } => self.on_max_stream_data(id, limit),
+            Frame::MaxStreams { bidi, limit } => self.on_max_streams(bidi, limit),
+            Frame::StreamDataBlocked { id, limit } => self.on_stream_data_blocked(id, limit),
+            Frame::StreamsBlocked { bidi, limit } => self.on_streams_blocked(bidi, limit),
+            Frame::DataBlocked(limit) => {
+                self.on_data_blocked(limit);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     #[inline]
     pub(crate) fn on_stream(
         &mut self,
@@ -48,7 +75,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_reset(&mut self, id: u64, code: u64, size: u64) -> Result<(), TransportError> {
+    pub(super) fn on_reset(&mut self, id: u64, code: u64, size: u64) -> Result<(), TransportError> {
         let Some(key) = self.incoming_key(StreamId(id))? else {
             return Ok(());
         };
@@ -66,18 +93,18 @@ impl Streams {
     }
 
     /// Resets the stream with the same code. RFC 9000 §3.5.
-    pub(crate) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), TransportError> {
+    pub(super) fn on_stop_sending(&mut self, id: u64, code: u64) -> Result<(), TransportError> {
         if let Some(key) = self.outgoing_key(StreamId(id))? {
             self.cut_off(key, code, true);
         }
         Ok(())
     }
 
-    pub(crate) fn on_max_data(&mut self, limit: u64) {
+    pub(super) fn on_max_data(&mut self, limit: u64) {
         self.sending.raise(limit);
     }
 
-    pub(crate) fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), TransportError> {
+    pub(super) fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), TransportError> {
         if let Some(key) = self.outgoing_key(StreamId(id))?
             && let Some(outgoing) = self.outgoing_mut(key)
             && limit > outgoing.limit()
@@ -89,18 +116,18 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_max_streams(&mut self, bidi: bool, limit: u64) -> Result<(), TransportError> {
+    pub(super) fn on_max_streams(&mut self, bidi: bool, limit: u64) -> Result<(), TransportError> {
         check_count(limit)?;
         self.raise_own(Dir::from_bidi(bidi), limit);
         Ok(())
     }
 
-    pub(crate) fn on_data_blocked(&mut self, _limit: u64) {
+    pub(super) fn on_data_blocked(&mut self, _limit: u64) {
         self.counters.peer_blocked += 1;
         self.receiving.hurry();
     }
 
-    pub(crate) fn on_stream_data_blocked(
+    pub(super) fn on_stream_data_blocked(
         &mut self,
         id: u64,
         _limit: u64,
@@ -119,7 +146,7 @@ impl Streams {
         Ok(())
     }
 
-    pub(crate) fn on_streams_blocked(
+    pub(super) fn on_streams_blocked(
         &mut self,
         bidi: bool,
         limit: u64,
@@ -203,7 +230,7 @@ impl Streams {
                 outgoing: dir.is_bidi().then(|| Outgoing::new(limit)),
                 incoming: Some(Incoming::new(self.stream_window)),
                 pending: Pending::default(),
-                control: Place::default(),
+                control: QueueState::default(),
             });
             let Some(key) = key else {
                 let why = "more streams are open at once than are kept";

@@ -6,12 +6,12 @@ use roundtrip_wire::quic::{Frame, Pen};
 use super::incoming::Incoming;
 use super::stream::Stream;
 use super::{Dir, Streams};
-use crate::sent::Item;
+use crate::sent::SentFrame;
 
 /// Where frames are written, and where the written ones are recorded.
-struct Page<'a, 'b> {
+struct FrameWriter<'a, 'b> {
     pen: &'a mut Pen<'b>,
-    items: &'a mut Vec<Item>,
+    items: &'a mut Vec<SentFrame>,
 }
 
 impl Streams {
@@ -26,11 +26,11 @@ impl Streams {
     }
 
     /// Writes waiting frames as far as there is room, and records them in `items`.
-    pub(crate) fn write_control(&mut self, pen: &mut Pen<'_>, items: &mut Vec<Item>) {
+    pub(crate) fn write_control(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
         if !self.has_control() {
             return;
         }
-        let mut page = Page { pen, items };
+        let mut page = FrameWriter { pen, items };
         if !self.write_limits(&mut page) {
             return;
         }
@@ -47,17 +47,17 @@ impl Streams {
     }
 
     /// Returns whether there was room for all frames, as do the functions below.
-    fn write_limits(&mut self, page: &mut Page<'_, '_>) -> bool {
+    fn write_limits(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         if self.receiving.pending {
             let frame = Frame::MaxData(self.receiving.next_limit());
-            if !page.write(&frame, Item::MaxData) {
+            if !page.write(&frame, SentFrame::MaxData) {
                 return false;
             }
             self.receiving.raise();
         }
         if self.sending.blocked_pending {
             let frame = Frame::DataBlocked(self.sending.limit());
-            if self.sending.credit() == 0 && !page.write(&frame, Item::DataBlocked) {
+            if self.sending.credit() == 0 && !page.write(&frame, SentFrame::DataBlocked) {
                 return false;
             }
             self.sending.blocked_pending = false;
@@ -65,13 +65,13 @@ impl Streams {
         Dir::ALL.into_iter().all(|dir| self.write_counts(dir, page))
     }
 
-    fn write_counts(&mut self, dir: Dir, page: &mut Page<'_, '_>) -> bool {
+    fn write_counts(&mut self, dir: Dir, page: &mut FrameWriter<'_, '_>) -> bool {
         let bidi = dir.is_bidi();
         let theirs = self.theirs.get_mut(dir);
         if theirs.pending {
             let limit = theirs.next_limit();
             let frame = Frame::MaxStreams { bidi, limit };
-            if !page.write(&frame, Item::MaxStreams { bidi }) {
+            if !page.write(&frame, SentFrame::MaxStreams { bidi }) {
                 return false;
             }
             theirs.raise();
@@ -80,7 +80,7 @@ impl Streams {
         if own.blocked_pending {
             let limit = own.limit;
             let frame = Frame::StreamsBlocked { bidi, limit };
-            if !page.write(&frame, Item::StreamsBlocked { bidi }) {
+            if !page.write(&frame, SentFrame::StreamsBlocked { bidi }) {
                 return false;
             }
             own.blocked_pending = false;
@@ -90,11 +90,11 @@ impl Streams {
 }
 
 impl Stream {
-    fn write_pending(&mut self, page: &mut Page<'_, '_>) -> bool {
+    fn write_pending(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         self.write_ends(page) && self.write_max_data(page) && self.write_blocked(page)
     }
 
-    fn write_ends(&mut self, page: &mut Page<'_, '_>) -> bool {
+    fn write_ends(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         let id = self.id.0;
         if self.pending.reset
             && let Some(outgoing) = &self.outgoing
@@ -102,7 +102,7 @@ impl Stream {
         {
             let size = outgoing.sent();
             let frame = Frame::ResetStream { id, code, size };
-            if !page.write(&frame, Item::ResetStream(id)) {
+            if !page.write(&frame, SentFrame::ResetStream(id)) {
                 return false;
             }
         }
@@ -111,7 +111,7 @@ impl Stream {
             && let Some(code) = self.incoming.as_ref().and_then(Incoming::stop_code)
         {
             let frame = Frame::StopSending { id, code };
-            if !page.write(&frame, Item::StopSending(id)) {
+            if !page.write(&frame, SentFrame::StopSending(id)) {
                 return false;
             }
         }
@@ -119,14 +119,14 @@ impl Stream {
         true
     }
 
-    fn write_max_data(&mut self, page: &mut Page<'_, '_>) -> bool {
+    fn write_max_data(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         if self.pending.max_data
             && let Some(incoming) = &mut self.incoming
             && incoming.may_raise()
         {
             let (id, limit) = (self.id.0, incoming.next_limit());
             let frame = Frame::MaxStreamData { id, limit };
-            if !page.write(&frame, Item::MaxStreamData(id)) {
+            if !page.write(&frame, SentFrame::MaxStreamData(id)) {
                 return false;
             }
             incoming.raise();
@@ -135,14 +135,14 @@ impl Stream {
         true
     }
 
-    fn write_blocked(&mut self, page: &mut Page<'_, '_>) -> bool {
+    fn write_blocked(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         if self.pending.blocked
             && let Some(outgoing) = &self.outgoing
             && outgoing.is_blocked()
         {
             let (id, limit) = (self.id.0, outgoing.limit());
             let frame = Frame::StreamDataBlocked { id, limit };
-            if !page.write(&frame, Item::StreamDataBlocked(id)) {
+            if !page.write(&frame, SentFrame::StreamDataBlocked(id)) {
                 return false;
             }
         }
@@ -151,8 +151,8 @@ impl Stream {
     }
 }
 
-impl Page<'_, '_> {
-    fn write(&mut self, frame: &Frame<'_>, item: Item) -> bool {
+impl FrameWriter<'_, '_> {
+    fn write(&mut self, frame: &Frame<'_>, item: SentFrame) -> bool {
         let fits = frame.write(self.pen);
         if fits {
             self.items.push(item);

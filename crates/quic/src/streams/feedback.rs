@@ -3,8 +3,8 @@
 use super::incoming::Incoming;
 use super::limits::Sending;
 use super::outgoing::Outgoing;
-use super::{Dir, Initial, StreamEvent, StreamId, Streams};
-use crate::sent::{Chunk, Item};
+use super::{Dir, InitialStreamLimits, StreamEvent, StreamId, Streams};
+use crate::sent::{Chunk, SentFrame};
 
 impl Streams {
     /// A run of one stream's bytes has arrived.
@@ -45,10 +45,10 @@ impl Streams {
         }
     }
 
-    pub(crate) fn on_item_acked(&mut self, item: &Item) {
+    pub(crate) fn on_item_acked(&mut self, item: &SentFrame) {
         match item {
-            Item::Stream(chunk) => self.on_acked(chunk),
-            Item::ResetStream(id) => {
+            SentFrame::Stream(chunk) => self.on_acked(chunk),
+            SentFrame::ResetStream(id) => {
                 if let Some(key) = self.find(StreamId(*id))
                     && let Some(outgoing) = self.outgoing_mut(key)
                     && outgoing.reset_code().is_some()
@@ -61,20 +61,22 @@ impl Streams {
     }
 
     /// Frames that are still useful are sent again, with current values.
-    pub(crate) fn on_item_lost(&mut self, item: &Item) {
+    pub(crate) fn on_item_lost(&mut self, item: &SentFrame) {
         match item {
-            Item::Stream(chunk) => self.on_lost(chunk),
-            Item::MaxData => self.receiving.pending = true,
-            Item::MaxStreams { bidi } => self.theirs.get_mut(Dir::from_bidi(*bidi)).pending = true,
-            Item::DataBlocked => self.sending.blocked_pending = self.is_blocked(),
-            Item::StreamsBlocked { bidi } => {
+            SentFrame::Stream(chunk) => self.on_lost(chunk),
+            SentFrame::MaxData => self.receiving.pending = true,
+            SentFrame::MaxStreams { bidi } => {
+                self.theirs.get_mut(Dir::from_bidi(*bidi)).pending = true;
+            }
+            SentFrame::DataBlocked => self.sending.blocked_pending = self.is_blocked(),
+            SentFrame::StreamsBlocked { bidi } => {
                 let own = self.own.get_mut(Dir::from_bidi(*bidi));
                 own.blocked_pending = own.wanted;
             }
-            Item::ResetStream(id)
-            | Item::StopSending(id)
-            | Item::MaxStreamData(id)
-            | Item::StreamDataBlocked(id) => self.on_stream_item_lost(StreamId(*id), item),
+            SentFrame::ResetStream(id)
+            | SentFrame::StopSending(id)
+            | SentFrame::MaxStreamData(id)
+            | SentFrame::StreamDataBlocked(id) => self.on_stream_item_lost(StreamId(*id), item),
             _ => {}
         }
     }
@@ -83,7 +85,7 @@ impl Streams {
     /// [`Streams::set_peer`] sets next.
     pub(crate) fn refuse_early(&mut self) {
         self.sending = Sending::default();
-        self.initial = Initial::default();
+        self.initial = InitialStreamLimits::default();
         self.own.bidi.limit = 0;
         self.own.uni.limit = 0;
         let keys: Vec<u32> = self.slab.keys().collect();
@@ -102,7 +104,7 @@ impl Streams {
         self.turn = 0;
     }
 
-    fn on_stream_item_lost(&mut self, id: StreamId, item: &Item) {
+    fn on_stream_item_lost(&mut self, id: StreamId, item: &SentFrame) {
         let Some(key) = self.find(id) else {
             return;
         };
@@ -110,9 +112,9 @@ impl Streams {
             return;
         };
         match item {
-            Item::ResetStream(_) => stream.pending.reset = stream.outgoing.is_some(),
-            Item::StopSending(_) => stream.pending.stop = stream.incoming.is_some(),
-            Item::MaxStreamData(_) => {
+            SentFrame::ResetStream(_) => stream.pending.reset = stream.outgoing.is_some(),
+            SentFrame::StopSending(_) => stream.pending.stop = stream.incoming.is_some(),
+            SentFrame::MaxStreamData(_) => {
                 let incoming = stream.incoming.as_ref();
                 stream.pending.max_data = incoming.is_some_and(Incoming::may_raise);
             }

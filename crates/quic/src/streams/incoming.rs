@@ -3,7 +3,7 @@
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
-use super::ring::{Ring, Spares};
+use super::ring::{ByteRing, Spares};
 use crate::Code;
 use crate::error::TransportError;
 use crate::spans::Spans;
@@ -13,7 +13,7 @@ const MAX_AHEAD: u64 = 1 << 30;
 
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
-    ring: Ring,
+    ring: ByteRing,
     /// Everything before this offset was read.
     read: u64,
     /// Everything before this offset has come.
@@ -27,13 +27,13 @@ pub(super) struct Incoming {
     later: Spans,
     /// The final size. RFC 9000 §4.5.
     size: Option<u64>,
-    state: State,
+    state: RecvState,
     /// An event was queued, but the application has not polled it.
     pub(super) told: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum State {
+enum RecvState {
     #[default]
     Open,
     /// The application wants no more, with this code: what comes is dropped.
@@ -114,9 +114,9 @@ impl Incoming {
             self.size = Some(end);
         }
         match self.state {
-            State::Open => {}
-            State::Stopped(_) => return self.drop_up_to(end.max(self.highest)),
-            State::Reset(_) => return Arrived::default(),
+            RecvState::Open => {}
+            RecvState::Stopped(_) => return self.drop_up_to(end.max(self.highest)),
+            RecvState::Reset(_) => return Arrived::default(),
         }
         let before = self.whole;
         let known = self.whole.saturating_sub(offset).min(data.len() as u64);
@@ -154,13 +154,13 @@ impl Incoming {
         let was_whole = self.is_whole();
         self.size = Some(size);
         match self.state {
-            State::Stopped(_) => return self.drop_up_to(size),
-            State::Reset(_) => return Arrived::default(),
+            RecvState::Stopped(_) => return self.drop_up_to(size),
+            RecvState::Reset(_) => return Arrived::default(),
             // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
-            State::Open if was_whole => return Arrived::default(),
-            State::Open => {}
+            RecvState::Open if was_whole => return Arrived::default(),
+            RecvState::Open => {}
         }
-        self.state = State::Reset(code);
+        self.state = RecvState::Reset(code);
         self.ring.rest(spares);
         Arrived {
             is_news: true,
@@ -171,8 +171,8 @@ impl Incoming {
 
     /// The application wants no more. Once the final size is known, the peer is not informed.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
-        if self.state == State::Open {
-            self.state = State::Stopped(code);
+        if self.state == RecvState::Open {
+            self.state = RecvState::Stopped(code);
         }
         self.ring.rest(spares);
         self.drop_up_to(self.highest)
@@ -193,13 +193,13 @@ impl Incoming {
 
     pub(super) fn offer(&self) -> Offer {
         match self.state {
-            State::Reset(code) => Offer::Reset(code),
-            State::Stopped(_) => Offer::Stopped,
-            State::Open if self.whole > self.read => {
+            RecvState::Reset(code) => Offer::Reset(code),
+            RecvState::Stopped(_) => Offer::Stopped,
+            RecvState::Open if self.whole > self.read => {
                 Offer::Bytes((self.whole - self.read) as usize)
             }
-            State::Open if self.size == Some(self.read) => Offer::End,
-            State::Open => Offer::Blocked,
+            RecvState::Open if self.size == Some(self.read) => Offer::End,
+            RecvState::Open => Offer::Blocked,
         }
     }
 
@@ -237,7 +237,7 @@ impl Incoming {
 
     /// Whether a new limit would be of use to the peer.
     pub(super) fn may_raise(&self) -> bool {
-        self.size.is_none() && self.state == State::Open
+        self.size.is_none() && self.state == RecvState::Open
     }
 
     pub(super) fn next_limit(&self) -> u64 {
@@ -263,7 +263,7 @@ impl Incoming {
     /// The code with which the application wants no more.
     pub(super) fn stop_code(&self) -> Option<u64> {
         match self.state {
-            State::Stopped(code) => Some(code),
+            RecvState::Stopped(code) => Some(code),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use roundtrip_wire::quic::LARGEST_VARINT;
 
-use super::table::Table;
+use super::table::StreamTable;
 use crate::Code;
 use crate::error::TransportError;
 
@@ -32,7 +32,7 @@ pub(super) struct Sending {
 /// Streams of one direction that this side opens.
 #[derive(Debug, Default)]
 pub(super) struct Own {
-    pub(super) table: Table,
+    pub(super) table: StreamTable,
     /// The peer allows this many in total.
     pub(super) limit: u64,
     /// The application asked for one and was refused.
@@ -45,7 +45,7 @@ pub(super) struct Own {
 /// Streams of one direction that the peer opens.
 #[derive(Debug)]
 pub(super) struct Theirs {
-    pub(super) table: Table,
+    pub(super) table: StreamTable,
     /// How many the application has accepted.
     pub(super) accepted: u64,
     /// How many may be open at once.
@@ -163,7 +163,7 @@ impl Own {
 impl Theirs {
     pub(super) fn new(window: u64) -> Self {
         Self {
-            table: Table::default(),
+            table: StreamTable::default(),
             accepted: 0,
             window: window.min(MAX_STREAM_COUNT),
             limit: window.min(MAX_STREAM_COUNT),

@@ -11,7 +11,7 @@ use roundtrip_wire::quic::Pen;
 
 use super::WriteError;
 use super::fit::Fit;
-use super::turn::Place;
+use super::turn::QueueState;
 use crate::spans::Spans;
 
 /// What a piece costs besides its bytes: many small ones fill the buffer, too.
@@ -20,7 +20,7 @@ pub(super) const PIECE_COST: u64 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     /// What was written from `acked` on, and how much of the first piece lies before it.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<SentPiece>,
     /// The piece that contains `next`.
     cursor: usize,
     /// Everything before this offset was acknowledged.
@@ -45,13 +45,13 @@ pub(super) struct Outgoing {
     /// Its writer waits until the peer lets it send more.
     pub(super) waits_for_limit: bool,
     /// Its places in the queues for new data, lost data, and waiting writers.
-    pub(super) ready: Place,
-    pub(super) urgent: Place,
-    pub(super) writer: Place,
+    pub(super) ready: QueueState,
+    pub(super) urgent: QueueState,
+    pub(super) writer: QueueState,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct SentPiece {
     start: u64,
     data: Bytes,
 }
@@ -167,7 +167,7 @@ impl Outgoing {
     pub(super) fn push(&mut self, data: Bytes) {
         let start = self.end;
         self.end += data.len() as u64;
-        self.pieces.push_back(Piece { start, data });
+        self.pieces.push_back(SentPiece { start, data });
     }
 
     pub(super) fn finish(&mut self) {

@@ -9,7 +9,7 @@ const MAX_SPARE: usize = 256 << 10;
 const MIN_SHRINKABLE: usize = 64 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct ByteRing {
     /// Its length is a power of two, or 0.
     bytes: Vec<u8>,
     /// The index of the next byte to read.
@@ -25,7 +25,7 @@ pub(super) struct Spares {
     lent: usize,
 }
 
-impl Ring {
+impl ByteRing {
     /// Makes room for `count` bytes; keeps the first `kept`.
     #[inline]
     pub(super) fn reach(&mut self, count: usize, kept: usize, spares: &mut Spares) {
@@ -153,7 +153,7 @@ mod tests {
         /// Bytes are appended, some after a gap that is filled later, and read from the front.
         #[test]
         fn a_ring_is_a_queue(steps in prop::collection::vec((1..3000usize, 0..3000usize, any::<bool>()), 1..40)) {
-            let (mut ring, mut spares) = (Ring::default(), Spares::default());
+            let (mut ring, mut spares) = (ByteRing::default(), Spares::default());
             let mut queue = std::collections::VecDeque::new();
             let mut next = 0u32;
             for (count, read, backwards) in steps {

@@ -18,12 +18,12 @@ const RESTING: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Slab {
-    slots: Vec<Slot>,
+    slots: Vec<StreamSlot>,
     free: VecDeque<u32>,
 }
 
 #[derive(Debug)]
-struct Slot {
+struct StreamSlot {
     generation: u32,
     stream: Option<Stream>,
 }
@@ -31,7 +31,7 @@ struct Slot {
 impl Slab {
     /// In bytes, without what streams store elsewhere.
     pub(super) fn memory(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot>()
+        self.slots.capacity() * size_of::<StreamSlot>()
     }
 
     /// Returns `None` if there are a million already.
@@ -43,7 +43,7 @@ impl Slab {
             return Some(slot.generation << SLOT_BITS | index);
         }
         let index = self.slots.len() as u32;
-        self.slots.push(Slot {
+        self.slots.push(StreamSlot {
             generation: 0,
             stream: Some(stream),
         });

@@ -3,7 +3,7 @@
 use super::StreamId;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
-use super::turn::Place;
+use super::turn::QueueState;
 
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -14,7 +14,7 @@ pub(super) struct Stream {
     pub(super) incoming: Option<Incoming>,
     pub(super) pending: Pending,
     /// Its place in the queue for frames.
-    pub(super) control: Place,
+    pub(super) control: QueueState,
 }
 
 /// Frames to be sent; their values are read when they are written. RFC 9000 §19.

@@ -11,7 +11,7 @@ const GONE: u32 = u32::MAX;
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct StreamTable {
     /// The index of the first stream in `young`.
     first: u64,
     young: VecDeque<u32>,
@@ -20,7 +20,7 @@ pub(super) struct Table {
     old: Vec<(u64, u32)>,
 }
 
-impl Table {
+impl StreamTable {
     /// How many streams there ever were.
     pub(super) fn count(&self) -> u64 {
         self.first + self.young.len() as u64
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_old_are_found_and_the_empty_places_go() {
-        let mut table = Table::default();
+        let mut table = StreamTable::default();
         for index in 0..100_000 {
             assert_eq!(table.count(), u64::from(index));
             table.push(index);

@@ -15,7 +15,7 @@ pub(super) struct Turns {
 
 /// What a stream knows about its place in one queue.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct QueueState {
     queued: bool,
     wants: bool,
 }
@@ -46,7 +46,7 @@ impl Turns {
 
     /// Sets whether the stream with this key and place wants a turn.
     #[inline]
-    pub(super) fn set(&mut self, key: u32, place: &mut Place, wants: bool) {
+    pub(super) fn set(&mut self, key: u32, place: &mut QueueState, wants: bool) {
         if place.wants == wants {
             return;
         }
@@ -63,11 +63,11 @@ impl Turns {
     }
 
     /// Removes the first; `place` is its own, if its stream still exists.
-    pub(super) fn pop(&mut self, place: Option<&mut Place>) {
+    pub(super) fn pop(&mut self, place: Option<&mut QueueState>) {
         self.keys.pop_front();
         if let Some(place) = place {
             self.wanting -= usize::from(place.wants);
-            *place = Place::default();
+            *place = QueueState::default();
         }
     }
 
@@ -79,7 +79,7 @@ impl Turns {
     }
 
     /// Its stream is forgotten.
-    pub(super) fn forget(&mut self, place: Place) {
+    pub(super) fn forget(&mut self, place: QueueState) {
         self.wanting -= usize::from(place.wants);
     }
 
@@ -93,7 +93,7 @@ impl Turns {
     }
 }
 
-impl Place {
+impl QueueState {
     #[inline]
     pub(super) fn wants(self) -> bool {
         self.wants

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_quic::{
-    Budget, ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, StreamId, Time,
-    Transport, Way,
+    Budget, ClientConfig, Connection, Endpoint, Handle, RecvMeta, Retry, ServerConfig, StreamId,
+    Time, Transport,
 };
 use roundtrip_wire::quic::{
     Frame, Frames, Parameters, Pen, Side, Version, write_ack, write_version_negotiation,
@@ -303,7 +303,7 @@ impl Game {
         let remote = self.addresses[from % self.addresses.len()];
         self.last.clone_from(&datagram);
         self.traffic.entry(remote).or_default()[0] += datagram.len() as u64;
-        let way = Way {
+        let way = RecvMeta {
             remote,
             local: None,
             ecn: (from / 64) as u8 & 3,

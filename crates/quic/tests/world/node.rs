@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use roundtrip_quic::{
-    CloseReason, Connection, Endpoint, Event, Handle, Stats, Time, Transmit, Way,
+    CloseReason, Connection, Endpoint, Event, Handle, RecvMeta, Stats, Time, Transmit,
 };
 
 use super::traffic::Traffic;
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn receive(&mut self, now: Time, way: &Way, datagram: &mut [u8]) {
+    pub(crate) fn receive(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) {
         let handle = self.endpoint.receive(now, way, datagram);
         self.stirred.extend(handle);
         while let Some(handle) = self.endpoint.accept() {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use roundtrip_quic::{
-    ClientConfig, CloseReason, Code, Endpoint, Event, Handle, Retry, ServerConfig, Time, Transport,
-    Way,
+    ClientConfig, CloseReason, Code, Endpoint, Event, Handle, RecvMeta, Retry, ServerConfig, Time,
+    Transport,
 };
 use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Parameters, Pen, write_retry};
 
@@ -79,7 +79,7 @@ impl Pair {
     }
 
     fn receive_from(&mut self, remote: SocketAddr, mut datagram: Vec<u8>) {
-        let way = Way {
+        let way = RecvMeta {
             remote,
             local: None,
             ecn: 0,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_quic::{
-    ClientConfig, Connection, Endpoint, Handle, Retry, ServerConfig, Sibling, Stats, Time,
-    Transport, Way,
+    ClientConfig, Connection, Endpoint, Handle, RecvMeta, Retry, ServerConfig, Sibling, Stats,
+    Time, Transport,
 };
 
 use super::amplification::Amplification;
@@ -310,7 +310,7 @@ impl Simulation {
             } else {
                 self.amplification.on_arrived(flying.to);
             }
-            let way = Way {
+            let way = RecvMeta {
                 remote: flying.from,
                 local: Some(flying.to.ip()),
                 ecn: flying.ecn,
@@ -319,7 +319,7 @@ impl Simulation {
         }
     }
 
-    fn arrive(&mut self, host: usize, way: &Way, datagram: &mut [u8]) {
+    fn arrive(&mut self, host: usize, way: &RecvMeta, datagram: &mut [u8]) {
         let of_siblings = usize::from(way.remote.port()).checked_rem(self.siblings.len());
         let chosen = of_siblings.filter(|_| host == SERVER);
         let host = chosen.map_or(host, |number| self.siblings[number]);
@@ -332,7 +332,7 @@ impl Simulation {
 
     /// Puts a datagram into a host's socket, as if from that address.
     pub(crate) fn inject(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
-        let way = Way {
+        let way = RecvMeta {
             remote: from,
             local: Some(self.nodes[host].address.ip()),
             ecn: 0,

@@ -1,9 +1,9 @@
 //! What losses and marks mean: that the probe that caused them was too large, or that the path has
 //! become slower. §5.5.10.
 
-use super::machine::State;
+use super::machine::BbrState;
 use super::model::UNBOUNDED;
-use super::{Bbr, Sample};
+use super::{Bbr, PathSample};
 use crate::Time;
 use crate::congestion::Lost;
 
@@ -35,7 +35,7 @@ pub(super) struct Losses {
 #[derive(Debug)]
 pub(super) struct Undo {
     /// The state that the losses ended.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<BbrState>,
     bandwidth_short: f64,
     inflight_short: u64,
     inflight_long: u64,
@@ -52,14 +52,14 @@ impl Default for Undo {
     }
 }
 
-impl Sample {
+impl PathSample {
     pub(super) fn is_too_lossy(&self) -> bool {
         self.lost as f64 > self.in_flight_when_sent as f64 * THRESHOLD
     }
 }
 
 impl Bbr {
-    pub(super) fn update_latest(&mut self, sample: &Sample) {
+    pub(super) fn update_latest(&mut self, sample: &PathSample) {
         let model = &mut self.model;
         model.bandwidth_latest = model.bandwidth_latest.max(sample.rate);
         model.inflight_latest = model.inflight_latest.max(sample.delivered);
@@ -107,7 +107,7 @@ impl Bbr {
         }
     }
 
-    pub(super) fn advance_latest(&mut self, sample: &Sample) {
+    pub(super) fn advance_latest(&mut self, sample: &PathSample) {
         if self.losses.round_started {
             self.model.bandwidth_latest = sample.rate;
             self.model.inflight_latest = sample.delivered;
@@ -173,8 +173,8 @@ impl Bbr {
             let least = (self.target() as f64 * BETA) as u64;
             self.model.inflight_long = held.max(least);
         }
-        if self.state == State::Up {
-            self.undo.state = Some(State::Up);
+        if self.state == BbrState::Up {
+            self.undo.state = Some(BbrState::Up);
             self.go_down();
         }
     }
@@ -188,13 +188,15 @@ impl Bbr {
         model.inflight_short = model.inflight_short.max(undo.inflight_short);
         model.inflight_long = model.inflight_long.max(undo.inflight_long);
         match undo.state.take() {
-            Some(State::Startup) if self.state != State::Startup => {
+            Some(BbrState::Startup) if self.state != BbrState::Startup => {
                 self.full.reached = false;
-                if self.state != State::ProbeRtt {
-                    self.state = State::Startup;
+                if self.state != BbrState::ProbeRtt {
+                    self.state = BbrState::Startup;
                 }
             }
-            Some(State::Up) if !matches!(self.state, State::Up | State::ProbeRtt) => self.refill(),
+            Some(BbrState::Up) if !matches!(self.state, BbrState::Up | BbrState::ProbeRtt) => {
+                self.refill();
+            }
             _ => {}
         }
     }

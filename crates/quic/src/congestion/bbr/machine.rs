@@ -2,7 +2,7 @@
 
 use super::model::UNBOUNDED;
 use super::probes::Acks;
-use super::{Bbr, STARTUP_PACING, Sample};
+use super::{Bbr, PathSample, STARTUP_PACING};
 
 /// The bandwidth still grows if a round delivers this much faster. §5.3.1.2.
 const GROWTH: f64 = 1.25;
@@ -18,7 +18,7 @@ const DRAIN_ROUNDS: u64 = 3;
 const HEADROOM: f64 = 0.15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum BbrState {
     Startup,
     Drain,
     Down,
@@ -28,7 +28,7 @@ pub(super) enum State {
     ProbeRtt,
 }
 
-impl State {
+impl BbrState {
     /// §5.6.1.
     pub(super) fn pacing_gain(self) -> f64 {
         match self {
@@ -77,7 +77,7 @@ impl FullPipe {
 }
 
 impl Bbr {
-    pub(super) fn check_full_pipe(&mut self, sample: &Sample) {
+    pub(super) fn check_full_pipe(&mut self, sample: &PathSample) {
         if self.full.now || !self.rounds.started || sample.app_limited {
             return;
         }
@@ -90,25 +90,25 @@ impl Bbr {
         self.full.reached |= self.full.now;
     }
 
-    pub(super) fn check_startup(&mut self, sample: &Sample) {
-        if self.state == State::Startup && self.losses.round_started && !self.full.reached {
+    pub(super) fn check_startup(&mut self, sample: &PathSample) {
+        if self.state == BbrState::Startup && self.losses.round_started && !self.full.reached {
             let is_lossy = self.losses.last_events >= STARTUP_LOSSES && sample.is_too_lossy();
             let is_marked = self.losses.marked_rounds >= STARTUP_MARKED_ROUNDS;
             if is_lossy || is_marked {
-                self.undo.state = Some(State::Startup);
+                self.undo.state = Some(BbrState::Startup);
                 self.full.reached = true;
                 let product = self.inflight(self.model.max_bandwidth(), 1.0);
                 self.model.inflight_long = product.max(self.model.inflight_latest);
             }
         }
-        if self.state == State::Startup && self.full.reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full.reached {
+            self.state = BbrState::Drain;
             self.cycle.drain_until = self.rounds.count + DRAIN_ROUNDS;
         }
     }
 
     pub(super) fn check_drain(&mut self) {
-        if self.state != State::Drain {
+        if self.state != BbrState::Drain {
             return;
         }
         let full = self.with_quantum(self.inflight(self.model.bandwidth, 1.0));
@@ -118,18 +118,18 @@ impl Bbr {
     }
 
     /// §5.3.3.6.
-    pub(super) fn advance_cycle(&mut self, sample: &Sample) {
+    pub(super) fn advance_cycle(&mut self, sample: &PathSample) {
         if !self.full.reached || self.adapt_long_term(sample) {
             return;
         }
         match self.state {
-            State::Down | State::Cruise if self.is_time_to_probe() => self.refill(),
-            State::Down if self.is_time_to_cruise() => self.state = State::Cruise,
-            State::Refill if self.rounds.started => {
+            BbrState::Down | BbrState::Cruise if self.is_time_to_probe() => self.refill(),
+            BbrState::Down if self.is_time_to_cruise() => self.state = BbrState::Cruise,
+            BbrState::Refill if self.rounds.started => {
                 self.cycle.is_sample = true;
                 self.go_up(sample);
             }
-            State::Up => self.consider_going_down(sample),
+            BbrState::Up => self.consider_going_down(sample),
             _ => {}
         }
     }
@@ -140,21 +140,21 @@ impl Bbr {
         self.model.inflight_latest = 0;
         self.cycle.begin(self.now, self.delivered);
         self.start_round();
-        self.state = State::Down;
+        self.state = BbrState::Down;
     }
 
     pub(super) fn refill(&mut self) {
         self.model.forget_short_term();
         self.cycle.refill();
         self.start_round();
-        self.state = State::Refill;
+        self.state = BbrState::Refill;
     }
 
-    fn go_up(&mut self, sample: &Sample) {
+    fn go_up(&mut self, sample: &PathSample) {
         self.cycle.acks = Acks::Starting;
         self.start_round();
         self.full.reset(sample.rate);
-        self.state = State::Up;
+        self.state = BbrState::Up;
         self.cycle.raise_slope(self.window, self.datagram);
     }
 
@@ -168,7 +168,7 @@ impl Bbr {
         self.in_flight <= self.with_headroom() && self.in_flight <= full
     }
 
-    fn consider_going_down(&mut self, sample: &Sample) {
+    fn consider_going_down(&mut self, sample: &PathSample) {
         // The last probe lost too much: this one goes as far, and no farther.
         let is_far = self.cycle.was_too_high && self.in_flight >= self.model.inflight_long;
         self.cycle.is_precautionary |= is_far;

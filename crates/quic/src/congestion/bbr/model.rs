@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Rounds, Sample};
+use super::{PathSample, RoundCounter};
 use crate::Time;
 use crate::congestion::Acknowledged;
 
@@ -67,7 +67,7 @@ impl Model {
     }
 
     /// §5.5.5. A sample that the application limited counts only if it is faster.
-    pub(super) fn see_rate(&mut self, sample: &Sample) {
+    pub(super) fn see_rate(&mut self, sample: &PathSample) {
         if sample.rate >= self.max_bandwidth() || !sample.app_limited {
             let [_, this] = &mut self.peaks;
             *this = this.max(sample.rate);
@@ -115,7 +115,7 @@ impl Model {
         &mut self,
         told: &Acknowledged,
         window: u64,
-        rounds: &Rounds,
+        rounds: &RoundCounter,
         is_full: bool,
     ) {
         let own = &mut self.aggregation;

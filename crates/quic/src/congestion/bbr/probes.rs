@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::machine::State;
+use super::machine::BbrState;
 use super::model::UNBOUNDED;
-use super::{Bbr, Sample};
+use super::{Bbr, PathSample};
 use crate::Time;
 use crate::congestion::Acknowledged;
 
@@ -99,7 +99,7 @@ impl ProbeRtt {
 
 impl Bbr {
     /// Returns whether the state has changed. §5.3.3.6.
-    pub(super) fn adapt_long_term(&mut self, sample: &Sample) -> bool {
+    pub(super) fn adapt_long_term(&mut self, sample: &PathSample) -> bool {
         if self.cycle.acks == Acks::Starting && self.rounds.started {
             self.cycle.acks = Acks::Feedback;
         }
@@ -122,7 +122,7 @@ impl Bbr {
         }
         let held = sample.in_flight_when_sent;
         self.model.inflight_long = self.model.inflight_long.max(held);
-        if self.state == State::Up {
+        if self.state == BbrState::Up {
             self.probe_upward(sample.acknowledged);
         }
         false
@@ -146,7 +146,7 @@ impl Bbr {
 
     pub(super) fn update_min_rtt(&mut self, told: &Acknowledged) {
         self.model.expire_min_rtt(told.now);
-        if self.model.min_rtt_expired && self.state != State::ProbeRtt {
+        if self.model.min_rtt_expired && self.state != BbrState::ProbeRtt {
             // Uses what was known before: the next sample may have waited in a queue.
             let half = self.inflight(self.model.bandwidth, PROBE_RTT_GAIN);
             self.probe_rtt.window = half.max(self.least_window());
@@ -156,15 +156,15 @@ impl Bbr {
 
     pub(super) fn check_probe_rtt(&mut self) {
         let is_due = self.model.min_rtt_expired && !self.is_restarting;
-        if is_due && self.state != State::ProbeRtt {
+        if is_due && self.state != BbrState::ProbeRtt {
             self.save_window();
-            self.state = State::ProbeRtt;
+            self.state = BbrState::ProbeRtt;
             self.probe_rtt.done = None;
             self.probe_rtt.span = Some((self.now, None));
             self.cycle.acks = Acks::Stopping;
             self.start_round();
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.handle_probe_rtt();
         }
         self.is_restarting = false;
@@ -195,9 +195,9 @@ impl Bbr {
         self.model.forget_short_term();
         if self.full.reached {
             self.go_down();
-            self.state = State::Cruise;
+            self.state = BbrState::Cruise;
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 
@@ -208,7 +208,7 @@ impl Bbr {
         self.model.restart_aggregation(self.now);
         if self.state.is_probe_bandwidth() {
             self.set_rate(1.0);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == BbrState::ProbeRtt {
             self.check_probe_rtt_done();
         }
     }

@@ -5,7 +5,7 @@ mod path;
 use std::time::Duration;
 
 use super::model::UNBOUNDED;
-use super::{Bbr, State};
+use super::{Bbr, BbrState};
 use crate::congestion::{Controller, Lost};
 use path::{DATAGRAM, Path, START};
 
@@ -32,18 +32,18 @@ fn the_states_come_one_after_the_other() {
     path.run(seconds(9));
     // The queue is empty when Drain ends, so Down ends at once.
     let wanted = [
-        State::Startup,
-        State::Drain,
-        State::Cruise,
-        State::Refill,
-        State::Up,
-        State::Down,
-        State::Cruise,
-        State::Refill,
-        State::Up,
+        BbrState::Startup,
+        BbrState::Drain,
+        BbrState::Cruise,
+        BbrState::Refill,
+        BbrState::Up,
+        BbrState::Down,
+        BbrState::Cruise,
+        BbrState::Refill,
+        BbrState::Up,
     ];
     assert!(path.seen.starts_with(&wanted), "{:?}", path.seen);
-    assert!(!path.seen.contains(&State::ProbeRtt));
+    assert!(!path.seen.contains(&BbrState::ProbeRtt));
     let share = path.bbr.model.max_bandwidth() / path.rate as f64;
     assert!((0.98..1.05).contains(&share), "{share}");
     assert_eq!(path.lost, 0);
@@ -124,14 +124,17 @@ fn the_shortest_round_trip_is_looked_for_when_it_is_old() {
     let mut path = Path::new(50 * MEGABIT, RTT, 4.0);
     path.run(Duration::from_millis(10_800));
     let times = |path: &Path| {
-        let probes = path.seen.iter().filter(|state| **state == State::ProbeRtt);
+        let probes = path
+            .seen
+            .iter()
+            .filter(|state| **state == BbrState::ProbeRtt);
         probes.count()
     };
     assert_eq!(times(&path), 1);
     let product = path.rate as f64 * RTT.as_secs_f64();
     let least = path.least_window_in_probe as f64 / product;
     assert!((0.4..0.6).contains(&least), "{least}");
-    assert_ne!(path.bbr.state, State::ProbeRtt);
+    assert_ne!(path.bbr.state, BbrState::ProbeRtt);
     // A longer path is believed after ten seconds, not before.
     path.delay = 2 * RTT;
     path.run(seconds(5));
@@ -149,7 +152,7 @@ fn who_sends_little_is_believed_to_be_able_to_send_more() {
     path.has = 4;
     path.run(seconds(4));
     assert!(path.bbr.is_slow_start());
-    assert_eq!(path.seen, [State::Startup]);
+    assert_eq!(path.seen, [BbrState::Startup]);
     path.has = usize::MAX;
     path.run(seconds(2));
     assert!(!path.bbr.is_slow_start());
@@ -172,7 +175,7 @@ fn who_was_idle_goes_on_at_the_rate_of_the_path() {
     assert!((0.9..1.01).contains(&rate), "{rate}");
     path.run(RTT * 3);
     // The idle time was probe enough.
-    assert!(!path.seen.contains(&State::ProbeRtt));
+    assert!(!path.seen.contains(&BbrState::ProbeRtt));
 }
 
 #[test]

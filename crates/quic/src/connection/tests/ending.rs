@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::pair::{End, Pair};
-use crate::{Dir, Transport};
+use crate::{CloseReason, Code, Dir, Event, Transport};
 
 #[test]
 fn what_was_not_delivered_is_dropped_at_once_at_both_ends() {
@@ -29,4 +29,26 @@ fn what_was_not_delivered_is_dropped_at_once_at_both_ends() {
         assert_eq!(connection.recovery.remembered(), 0);
     }
     assert!(pair.server().stats().stream_bytes_sent >= told);
+}
+
+/// What was sealed before the key was used up still leaves.
+#[test]
+fn a_key_that_is_used_up_within_a_burst_ends_the_connection() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    let (now, mut buffer) = (pair.now, vec![0; 65_536]);
+    let client = &mut pair.client;
+    while client.transmit(now, &mut buffer).is_some() {}
+    let stream = client.open(Dir::Uni).unwrap();
+    let data = Bytes::from(vec![7; 20_000]);
+    assert!(client.write(stream, data).unwrap() > 0);
+    client.crypto.wear(2);
+    let burst = client.transmit(now, &mut buffer).unwrap();
+    assert_eq!(burst.count(), 2);
+    assert!(client.is_closed());
+    let Some(Event::Closed(CloseReason::Violated { code, .. })) = client.poll() else {
+        panic!("it says nothing");
+    };
+    assert_eq!(code, Code::AEAD_LIMIT_REACHED);
+    assert_eq!(client.recovery.remembered(), 0);
 }

@@ -12,7 +12,7 @@ use rustls::RootCertStore;
 use super::super::Connection;
 use super::pair::{End, Pair, make_tls, tls};
 use crate::crypto::InitialKeys;
-use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, Transport, Way};
+use crate::{CloseReason, Code, Event, HandshakeBytes, HandshakeObserver, RecvMeta, Transport};
 
 #[test]
 fn a_handshake_takes_one_round_trip_and_is_confirmed_after_two() {
@@ -137,7 +137,7 @@ fn a_client_takes_no_initial_packet_with_a_token() {
         assert!(Frame::Ping.write(&mut pen));
         assert!(set_length(&mut datagram, at.length_at, 1200 - at.number_at));
         keys.seal(0, &mut datagram, at.number_at, 1).unwrap();
-        let way = Way {
+        let way = RecvMeta {
             remote: pair.server_address,
             local: None,
             ecn: 0,

@@ -10,10 +10,9 @@ use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Frame, Packet, Packets, Pen, Version};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 
-use super::super::{Arrival, Connection, Issuer, Opening};
-use crate::crypto::{Level, TAG};
-use crate::space::Space;
-use crate::{Dir, Event, Read, StreamEvent, Time, Transport, Way};
+use super::super::frame_owners::PacketWriter;
+use super::super::{Connection, ConnectionSetup, FirstInitial, Issuer};
+use crate::{Dir, Event, Read, RecvMeta, StreamEvent, Time, Transport};
 
 pub(super) const DELAY: Duration = Duration::from_millis(10);
 
@@ -266,7 +265,7 @@ impl Pair {
             let Some(Reverse((_, _, to_server, remote, mut datagram))) = self.flying.pop() else {
                 return;
             };
-            let way = Way {
+            let way = RecvMeta {
                 remote,
                 local: None,
                 ecn: 0,
@@ -291,7 +290,7 @@ impl Pair {
             panic!("a first datagram without an Initial packet");
         };
         assert!(datagram.len() >= 1200);
-        let arrival = Arrival {
+        let arrival = FirstInitial {
             original: initial.destination,
             retry_source: None,
             destination: initial.destination,
@@ -319,7 +318,7 @@ impl Pair {
     pub(super) fn forge_bytes(&mut self, from: SocketAddr, payload: &[u8]) {
         let mut datagram = self.client.seal_alone(payload);
         self.exchanged.entry(from).or_default()[0] += datagram.len() as u64;
-        let way = Way {
+        let way = RecvMeta {
             remote: from,
             local: None,
             ecn: 0,
@@ -397,8 +396,8 @@ fn byte(at: usize) -> u8 {
     ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8
 }
 
-pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> Opening {
-    Opening {
+pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> ConnectionSetup {
+    ConnectionSetup {
         transport: Arc::new(transport.clone()),
         version: Version::V1,
         remote,
@@ -416,20 +415,6 @@ impl Connection {
 
     /// Makes a 1-RTT packet with this payload.
     fn seal_alone(&mut self, payload: &[u8]) -> Vec<u8> {
-        let number = self.recovery.next_number(Space::Data);
-        let mut packet = vec![0; 1500];
-        let mut pen = Pen::new(&mut packet);
-        let (_, number_at) = self
-            .write_header(Level::OneRtt, &mut pen, number, 4)
-            .unwrap();
-        let at = number_at + 4;
-        packet.truncate(at + payload.len() + TAG);
-        packet[at..at + payload.len()].copy_from_slice(payload);
-        self.crypto
-            .seal(Level::OneRtt, number, &mut packet, number_at, 4)
-            .unwrap();
-        self.recovery
-            .on_sent(Space::Data, number, 0, None, &mut Vec::new(), true);
-        packet
+        PacketWriter::new(self).seal_alone(payload)
     }
 }

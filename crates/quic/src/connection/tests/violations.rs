@@ -8,7 +8,7 @@ use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
 use super::super::receiving::Datagram;
 use super::pair::{End, Pair};
 use crate::crypto::Level;
-use crate::{CloseReason, Code, Event, Transport, Way};
+use crate::{CloseReason, Code, Event, RecvMeta, Transport};
 
 /// The result of receiving a packet with these frames.
 fn judge(end: End, level: Level, frames: &[Frame<'_>]) -> Result<(), Code> {
@@ -27,7 +27,7 @@ fn judge(end: End, level: Level, frames: &[Frame<'_>]) -> Result<(), Code> {
 fn judge_bytes(pair: &mut Pair, end: End, level: Level, payload: &[u8]) -> Result<(), Code> {
     let now = pair.now;
     let connection = pair.connection(end);
-    let way = Way {
+    let way = RecvMeta {
         remote: connection.remote(),
         local: None,
         ecn: 0,

@@ -51,13 +51,17 @@ fn runs_end_where_streams_and_fins_do() {
 #[test]
 fn items_are_told_with_their_space() {
     let mut rig = Rig::sampled();
-    let crypto = Item::Crypto {
+    let crypto = SentFrame::Crypto {
         offset: 7,
         length: 9,
     };
-    rig.send_items(Space::Initial, &[Item::Ack { largest: 3 }, crypto], true);
+    rig.send_items(
+        Space::Initial,
+        &[SentFrame::Ack { largest: 3 }, crypto],
+        true,
+    );
     rig.try_ack(Space::Initial, &[0..=0]).unwrap();
-    let expected = [Item::Ack { largest: 3 }, crypto].map(|item| (Space::Initial, item));
+    let expected = [SentFrame::Ack { largest: 3 }, crypto].map(|item| (Space::Initial, item));
     assert_eq!(rig.feedback.acked_items, expected);
     assert_eq!(rig.recovery.items.len(), 0);
 }

@@ -7,7 +7,7 @@ use crate::recovery::MAX_PACKETS;
 fn a_receiver_forgets_its_acknowledgements() {
     let mut rig = Rig::sampled();
     for largest in 0..100_000 {
-        rig.send_items(Space::Data, &[Item::Ack { largest }], false);
+        rig.send_items(Space::Data, &[SentFrame::Ack { largest }], false);
     }
     let ledger = &rig.recovery.spaces[2];
     assert!(ledger.ring.capacity() <= 512, "{}", ledger.ring.capacity());
@@ -18,7 +18,7 @@ fn a_receiver_forgets_its_acknowledgements() {
         rig.recovery.bursts.len()
     );
     assert!(rig.recovery.needs_ping(Space::Data));
-    rig.send_items(Space::Data, &[Item::Ping], true);
+    rig.send_items(Space::Data, &[SentFrame::Ping], true);
     assert!(!rig.recovery.needs_ping(Space::Data));
     let newest = rig.recovery.upcoming(Space::Data) - 1;
     rig.ack(&[newest..=newest]);
@@ -30,7 +30,7 @@ fn a_peer_that_never_acknowledges_is_not_remembered_for_ever() {
     let mut rig = Rig::sampled();
     rig.send(3);
     for largest in 0..(MAX_PACKETS as u64 * 2) {
-        rig.send_items(Space::Data, &[Item::Ack { largest }], false);
+        rig.send_items(Space::Data, &[SentFrame::Ack { largest }], false);
     }
     let ledger = &rig.recovery.spaces[2];
     assert_eq!(ledger.ring.capacity(), MAX_PACKETS);

@@ -126,12 +126,12 @@ fn one_true_loss_keeps_the_reduction() {
 #[test]
 fn a_lost_probe_of_the_paths_limit_is_no_congestion() {
     let mut rig = Rig::sampled();
-    let probe = Item::MtuProbe(1472);
-    rig.send_items(Space::Data, &[Item::Ping, probe], true);
+    let probe = SentFrame::MtuProbe(1472);
+    rig.send_items(Space::Data, &[SentFrame::Ping, probe], true);
     rig.send(4);
     rig.wait(RTT);
     rig.ack(&[2..=5]);
-    let lost_items = [(Space::Data, Item::Ping), (Space::Data, probe)];
+    let lost_items = [(Space::Data, SentFrame::Ping), (Space::Data, probe)];
     assert_eq!(rig.feedback.lost_items, lost_items);
     assert_eq!(rig.feedback.lost_size, None);
     assert_eq!(rig.notes(), [acked(4000)]);

@@ -67,7 +67,7 @@ impl Pair {
                 length: 1,
                 fin: false,
             });
-            let items = [Item::Ack { largest: 0 }];
+            let items = [SentFrame::Ack { largest: 0 }];
             let items = if chunk.is_some() { &[][..] } else { &items };
             let number = self.rig.put(Space::Data, chunk, items, chunk.is_some());
             let packet = Packet {

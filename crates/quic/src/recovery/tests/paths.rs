@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_space_without_keys_has_nothing_in_flight() {
     let mut rig = Rig::new();
-    rig.send_items(Space::Initial, &[Item::Ping], true);
+    rig.send_items(Space::Initial, &[SentFrame::Ping], true);
     rig.send(1);
     rig.recovery.discard(Space::Initial);
     assert_eq!(rig.recovery.in_flight(), 1000);
@@ -18,11 +18,11 @@ fn a_space_without_keys_has_nothing_in_flight() {
 fn a_refused_flight_is_sent_again_and_blames_nobody() {
     let mut rig = Rig::new();
     rig.send(5);
-    rig.send_items(Space::Data, &[Item::MaxData], true);
+    rig.send_items(Space::Data, &[SentFrame::MaxData], true);
     rig.feedback.clear();
     rig.recovery.retransmit_all(Space::Data, &mut rig.feedback);
     assert_eq!(rig.feedback.lost, [run(0, 5)]);
-    assert_eq!(rig.feedback.lost_items, [(Space::Data, Item::MaxData)]);
+    assert_eq!(rig.feedback.lost_items, [(Space::Data, SentFrame::MaxData)]);
     assert_eq!((rig.recovery.in_flight(), rig.notes().len()), (0, 0));
     // Numbers continue; a late acknowledgement of the old ones is harmless.
     rig.send(1);

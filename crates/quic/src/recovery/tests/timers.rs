@@ -31,7 +31,7 @@ fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
 #[test]
 fn what_elicits_nothing_sets_no_timer() {
     let mut rig = Rig::sampled();
-    rig.send_items(Space::Data, &[Item::Ack { largest: 9 }], false);
+    rig.send_items(Space::Data, &[SentFrame::Ack { largest: 9 }], false);
     assert_eq!(rig.deadline(), None);
     assert_eq!(rig.recovery.in_flight(), 0);
     assert!(!rig.recovery.has_in_flight_eliciting(Space::Data));
@@ -40,14 +40,14 @@ fn what_elicits_nothing_sets_no_timer() {
 #[test]
 fn the_handshake_is_probed_first() {
     let mut rig = Rig::new();
-    let mut handshake = Progress {
+    let mut handshake = HandshakeProgress {
         is_confirmed: false,
         ..CONFIRMED
     };
     rig.progress = handshake;
     // Data waits for the handshake to be confirmed.
     let sent = rig.now;
-    rig.send_items(Space::Handshake, &[Item::Ping], true);
+    rig.send_items(Space::Handshake, &[SentFrame::Ping], true);
     rig.send(1);
     // 333 ms + 4 × 166.5 ms; the peer does not delay here.
     assert_eq!(rig.deadline(), Some(sent.after(ms(999))));
@@ -60,9 +60,9 @@ fn the_handshake_is_probed_first() {
 #[test]
 fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
     let mut rig = Rig::new();
-    let mut handshake = Progress::default();
+    let mut handshake = HandshakeProgress::default();
     rig.progress = handshake;
-    rig.send_items(Space::Initial, &[Item::Ping], true);
+    rig.send_items(Space::Initial, &[SentFrame::Ping], true);
     rig.wait(RTT);
     rig.try_ack(Space::Initial, &[0..=0]).unwrap();
     assert_eq!(rig.deadline(), Some(rig.now.after(ms(300))));
@@ -80,7 +80,7 @@ fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
 #[test]
 fn what_is_left_of_the_handshake_is_probed_for_behind_data() {
     let mut rig = Rig::new();
-    let mut handshake = Progress {
+    let mut handshake = HandshakeProgress {
         is_confirmed: false,
         ..CONFIRMED
     };
@@ -103,9 +103,9 @@ fn what_is_left_of_the_handshake_is_probed_for_behind_data() {
 #[test]
 fn a_client_keeps_its_distance_until_the_server_knows_its_address() {
     let mut rig = Rig::new();
-    rig.progress = Progress::default();
+    rig.progress = HandshakeProgress::default();
     for _ in 0..2 {
-        rig.send_items(Space::Initial, &[Item::Ping], true);
+        rig.send_items(Space::Initial, &[SentFrame::Ping], true);
     }
     rig.now = rig.deadline().unwrap();
     rig.time_out();
@@ -128,11 +128,11 @@ fn a_server_that_may_not_send_does_not_probe() {
 #[test]
 fn probes_carry_the_oldest_content_once() {
     let mut rig = Rig::sampled();
-    rig.send_items(Space::Data, &[Item::MaxData], true);
+    rig.send_items(Space::Data, &[SentFrame::MaxData], true);
     rig.send(4);
     rig.wait(ms(325));
     assert_eq!(rig.time_out(), PROBE);
-    assert_eq!(rig.feedback.lost_items, [(Space::Data, Item::MaxData)]);
+    assert_eq!(rig.feedback.lost_items, [(Space::Data, SentFrame::MaxData)]);
     assert_eq!(rig.feedback.lost, [run(1, 1)]);
     assert_eq!(
         (rig.feedback.lost_packets, rig.recovery.in_flight()),

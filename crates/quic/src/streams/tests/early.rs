@@ -6,7 +6,7 @@ use roundtrip_wire::quic::{Parameters, Side};
 
 use super::super::{Dir, StreamEvent, Streams};
 use super::peer::{self, parameters, transport};
-use crate::sent::Item;
+use crate::sent::SentFrame;
 
 fn early() -> Streams {
     let mut client = Streams::new(Side::Client, &transport());
@@ -72,7 +72,7 @@ fn smaller_limits_hold_what_was_begun_under_larger_ones() {
         (1, 0, 100)
     );
     let items: Vec<_> = sent.iter().flat_map(|sent| &sent.items).collect();
-    assert_eq!(items, [&Item::StreamDataBlocked(ids[0].0)]);
+    assert_eq!(items, [&SentFrame::StreamDataBlocked(ids[0].0)]);
     client.on_max_streams(true, 3).unwrap();
     client.check();
     let sent: Vec<_> = std::iter::from_fn(|| peer::send(&mut client, 300)).collect();
@@ -83,7 +83,10 @@ fn smaller_limits_hold_what_was_begun_under_larger_ones() {
         .collect();
     assert_eq!(lengths, [50]);
     let items: Vec<_> = sent.iter().flat_map(|sent| &sent.items).copied().collect();
-    assert_eq!(items, [Item::ResetStream(ids[2].0), Item::DataBlocked]);
+    assert_eq!(
+        items,
+        [SentFrame::ResetStream(ids[2].0), SentFrame::DataBlocked]
+    );
     client.on_max_data(10_000);
     for id in &ids[..2] {
         client.on_max_stream_data(id.0, 1000).unwrap();

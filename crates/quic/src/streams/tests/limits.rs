@@ -6,7 +6,7 @@ use roundtrip_wire::quic::{Frame, Frames, Side};
 use super::super::{Dir, Peek, StreamEvent, Streams};
 use super::peer::{self, client, server, transport};
 use crate::error::TransportError;
-use crate::sent::Item;
+use crate::sent::SentFrame;
 use crate::{Code, Transport};
 
 type Case = fn(&mut Streams, u64) -> Result<(), TransportError>;
@@ -157,7 +157,7 @@ fn half_a_window_read_lets_the_peer_send_more() {
     assert!(!ends[1].has_control());
     ends[1].consume(id, 1);
     let sent = peer::send(&mut ends[1], 300).unwrap();
-    assert_eq!(sent.items, [Item::MaxStreamData(id.0)]);
+    assert_eq!(sent.items, [SentFrame::MaxStreamData(id.0)]);
     let frames: Vec<_> = Frames::new(&sent.payload).map(Result::unwrap).collect();
     let (id_, limit) = (id.0, 1500);
     assert_eq!(frames, [Frame::MaxStreamData { id: id_, limit }]);
@@ -173,7 +173,10 @@ fn half_a_window_read_lets_the_peer_send_more() {
     ends[1].consume(id, 500);
     // 1250 of 2500: the connection's window is due, too.
     let sent = peer::send(&mut ends[1], 300).unwrap();
-    assert_eq!(sent.items, [Item::MaxData, Item::MaxStreamData(id.0)]);
+    assert_eq!(
+        sent.items,
+        [SentFrame::MaxData, SentFrame::MaxStreamData(id.0)]
+    );
     let limit = Frames::new(&sent.payload).next().unwrap().unwrap();
     assert_eq!(limit, Frame::MaxData(3750));
 }
@@ -186,7 +189,7 @@ fn who_is_held_back_says_so_once() {
     client.write(one, Bytes::from(vec![0; 1001])).unwrap();
     let sent: Vec<_> = std::iter::from_fn(|| peer::send(client, 300)).collect();
     let items: Vec<_> = sent.iter().flat_map(|sent| &sent.items).collect();
-    assert_eq!(items, [&Item::StreamDataBlocked(one.0)]);
+    assert_eq!(items, [&SentFrame::StreamDataBlocked(one.0)]);
     // The limit rose before the frame was sent again, so the frame would be wrong.
     client.on_max_stream_data(one.0, 2000).unwrap();
     for sent in &sent {
@@ -202,7 +205,7 @@ fn who_is_held_back_says_so_once() {
     }
     let sent: Vec<_> = std::iter::from_fn(|| peer::send(client, 300)).collect();
     let items: Vec<_> = sent.iter().flat_map(|sent| &sent.items).collect();
-    assert_eq!(items, [&Item::DataBlocked]);
+    assert_eq!(items, [&SentFrame::DataBlocked]);
     let last = sent.last().unwrap();
     assert_eq!(
         Frames::new(&last.payload).next().unwrap().unwrap(),
@@ -211,7 +214,7 @@ fn who_is_held_back_says_so_once() {
     assert_eq!(client.open(Dir::Bidi), None);
     assert_eq!(client.open(Dir::Bidi), None);
     let sent = peer::send(client, 300).unwrap();
-    assert_eq!(sent.items, [Item::StreamsBlocked { bidi: true }]);
+    assert_eq!(sent.items, [SentFrame::StreamsBlocked { bidi: true }]);
     assert!(peer::send(client, 300).is_none());
     client.on_max_streams(true, 4).unwrap();
     assert_eq!(peer::events(client), [StreamEvent::Available(Dir::Bidi)]);
@@ -237,7 +240,10 @@ fn who_says_that_it_waits_is_let_go_on() {
     ends[1].on_stream_data_blocked(id.0, 1000).unwrap();
     ends[1].on_data_blocked(2500);
     let sent = peer::send(&mut ends[1], 300).unwrap();
-    assert_eq!(sent.items, [Item::MaxData, Item::MaxStreamData(id.0)]);
+    assert_eq!(
+        sent.items,
+        [SentFrame::MaxData, SentFrame::MaxStreamData(id.0)]
+    );
 }
 
 #[test]
@@ -304,7 +310,7 @@ fn numbers_too_large_for_the_wire_hold_nothing_up() {
     let sent = peer::send(&mut ends[1], 300).unwrap();
     assert_eq!(
         sent.items,
-        [Item::ResetStream(id.0), Item::StopSending(id.0)]
+        [SentFrame::ResetStream(id.0), SentFrame::StopSending(id.0)]
     );
     assert!(!ends[1].has_control());
 }

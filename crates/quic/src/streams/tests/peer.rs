@@ -8,14 +8,14 @@ use roundtrip_wire::quic::{Frame, Frames, Parameters, Pen, Side};
 use super::super::{Dir, Peek, ReadError, StreamEvent, StreamId, Streams};
 use crate::Transport;
 use crate::error::TransportError;
-use crate::sent::{Chunk, Item};
+use crate::sent::{Chunk, SentFrame};
 
 /// What one packet carried.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sent {
     pub(super) payload: Vec<u8>,
     pub(super) chunks: Vec<Chunk>,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<SentFrame>,
 }
 
 pub(super) fn transport() -> Transport {

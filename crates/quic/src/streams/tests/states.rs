@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::super::{Dir, Peek, Read, ReadError, StreamEvent, WriteError};
 use super::peer::{self, client, server, transport};
-use crate::sent::Item;
+use crate::sent::SentFrame;
 
 #[test]
 fn a_stream_goes_from_open_to_forgotten() {
@@ -96,11 +96,11 @@ fn a_reset_replaces_what_was_not_read() {
     peer::lost(&mut ends[0], &sent);
     assert!(!ends[0].wants_to_send());
     let lost = peer::send(&mut ends[0], 400).unwrap();
-    assert_eq!(lost.items, [Item::ResetStream(id.0)]);
+    assert_eq!(lost.items, [SentFrame::ResetStream(id.0)]);
     assert!(!ends[0].has_control());
     peer::lost(&mut ends[0], &lost);
     let reset = peer::send(&mut ends[0], 400).unwrap();
-    assert_eq!(reset.items, [Item::ResetStream(id.0)]);
+    assert_eq!(reset.items, [SentFrame::ResetStream(id.0)]);
     peer::deliver(&mut ends[1], &reset.payload).unwrap();
     peer::acked(&mut ends[0], &reset);
     assert_eq!(ends[0].count(), 0);
@@ -135,7 +135,7 @@ fn who_is_told_to_stop_resets() {
     ends[1].stop(id, 6).unwrap();
     assert_eq!(ends[1].peek(id), Err(ReadError::Unknown));
     let stop = peer::send(&mut ends[1], 300).unwrap();
-    assert_eq!(stop.items, [Item::StopSending(id.0)]);
+    assert_eq!(stop.items, [SentFrame::StopSending(id.0)]);
     peer::deliver(&mut ends[0], &stop.payload).unwrap();
     peer::deliver(&mut ends[0], &stop.payload).unwrap();
     assert_eq!(peer::events(&mut ends[0]), [StreamEvent::Stopped(id, 5)]);
@@ -159,7 +159,7 @@ fn nobody_is_told_to_stop_what_has_ended() {
     assert_eq!(ends[0].count(), 0);
     // Another may come instead.
     let sent = peer::send(&mut ends[0], 300).unwrap();
-    assert_eq!(sent.items, [Item::MaxStreams { bidi: false }]);
+    assert_eq!(sent.items, [SentFrame::MaxStreams { bidi: false }]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::super::{Bbr, State};
+use super::super::{Bbr, BbrState};
 use crate::Time;
 use crate::congestion::{Acknowledged, Controller, Lost, RateSample};
 
@@ -30,7 +30,7 @@ pub(super) struct Path {
     pub(super) in_flight: u64,
     pub(super) sent: u64,
     pub(super) lost: u64,
-    pub(super) seen: Vec<State>,
+    pub(super) seen: Vec<BbrState>,
     pub(super) least_window_in_probe: u64,
     delivered: u64,
     lost_bytes: u64,
@@ -71,7 +71,7 @@ impl Path {
             in_flight: 0,
             sent: 0,
             lost: 0,
-            seen: vec![State::Startup],
+            seen: vec![BbrState::Startup],
             least_window_in_probe: u64::MAX,
             delivered: 0,
             lost_bytes: 0,
@@ -116,7 +116,7 @@ impl Path {
             if self.seen.last() != Some(&state) {
                 self.seen.push(state);
             }
-            if state == State::ProbeRtt {
+            if state == BbrState::ProbeRtt {
                 let window = self.bbr.window();
                 self.least_window_in_probe = self.least_window_in_probe.min(window);
             }

@@ -3,12 +3,13 @@
 
 use roundtrip_wire::quic::{Frame, Pen, write_ack};
 
-use super::opening::ACK_DELAY_EXPONENT;
-use super::{Connection, space_of};
+use super::FrameOwners;
 use crate::Time;
+use crate::connection::opening::ACK_DELAY_EXPONENT;
 use crate::crypto::Level;
-use crate::sent::{Chunk, Item};
+use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
+use crate::streams::Streams;
 
 /// The largest head of a CRYPTO frame with an offset below 2^30: no handshake is as long as that.
 const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
@@ -16,24 +17,24 @@ const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
 const MIN_CRYPTO: usize = 16;
 
 /// The stream data that was written, and whether it asks for an acknowledgement; the rest is in
-/// `Connection::items`.
+/// the items.
 #[derive(Debug, Default)]
-pub(super) struct Payload {
-    pub(super) chunk: Option<Chunk>,
-    pub(super) eliciting: bool,
+pub(in crate::connection) struct Payload {
+    pub(in crate::connection) chunk: Option<Chunk>,
+    pub(in crate::connection) eliciting: bool,
 }
 
-impl Connection {
+impl FrameOwners<'_> {
     /// Fills a packet. If the congestion window or pacing does not permit it, the packet only
     /// acknowledges.
-    pub(super) fn write_payload(
+    pub(in crate::connection) fn write_payload(
         &mut self,
         now: Time,
         level: Level,
         pen: &mut Pen<'_>,
         permitted: bool,
     ) -> Payload {
-        let space = space_of(level);
+        let space = level.space();
         let mut payload = Payload::default();
         if level != Level::Early && self.received[space.index()].has_any_pending() {
             self.write_acknowledgement(now, space, pen);
@@ -43,7 +44,7 @@ impl Connection {
             // Without it, nothing would ever show that the acknowledgements sent so far have
             // arrived. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
-                self.items.push(Item::Ping);
+                self.items.push(SentFrame::Ping);
                 payload.eliciting = true;
             }
             return payload;
@@ -58,12 +59,12 @@ impl Connection {
         }
         if space == Space::Data {
             self.write_control(level, pen);
-            self.streams.write_control(pen, &mut self.items);
-            payload.chunk = self.write_chunks(pen);
+            self.streams.write_control(pen, self.items);
+            payload.chunk = write_chunks(self.streams, self.items, pen);
         }
         if self.recovery.probes(space) > 0 {
             if pen.position() == before && Frame::Ping.write(pen) {
-                self.items.push(Item::Ping);
+                self.items.push(SentFrame::Ping);
             }
             // The peer must not delay the acknowledgement that this probe asks for.
             // draft-ietf-quic-ack-frequency §5.
@@ -74,20 +75,6 @@ impl Connection {
         }
         payload.eliciting = pen.position() > before;
         payload
-    }
-
-    /// Writes as much stream data as there is room for: returns the first run, and adds the others
-    /// to the items.
-    #[inline]
-    pub(super) fn write_chunks(&mut self, pen: &mut Pen<'_>) -> Option<Chunk> {
-        let first = self.streams.write_chunk(pen)?;
-        while pen.room() > 0 {
-            let Some(next) = self.streams.write_chunk(pen) else {
-                break;
-            };
-            self.items.push(Item::Stream(next));
-        }
-        Some(first)
     }
 
     fn write_acknowledgement(&mut self, now: Time, space: Space, pen: &mut Pen<'_>) {
@@ -103,7 +90,7 @@ impl Connection {
         if write_ack(pen, delay, received.ranges(), received.ecn()) {
             received.on_ack_sent();
             self.stats.acks_sent += 1;
-            self.items.push(Item::Ack { largest });
+            self.items.push(SentFrame::Ack { largest });
         }
     }
 
@@ -120,14 +107,14 @@ impl Connection {
             let frame = Frame::Crypto { offset, data };
             let written = frame.write(pen);
             debug_assert!(written, "a CRYPTO frame has the room that it asked for");
-            self.items.push(Item::Crypto { offset, length });
+            self.items.push(SentFrame::Crypto { offset, length });
         }
     }
 
     /// Writes frames of the connection. All but PING wait for 1-RTT keys: 0-RTT may carry neither
     /// RETIRE_CONNECTION_ID nor NEW_TOKEN, and the others are needed only after the handshake.
     fn write_control(&mut self, level: Level, pen: &mut Pen<'_>) {
-        let items = &mut self.items;
+        let items = &mut *self.items;
         self.control.write_ping(pen, items);
         if level != Level::OneRtt {
             return;
@@ -138,13 +125,22 @@ impl Connection {
         self.local_ids.write(pen, items);
         self.control.write_tokens(pen, items);
     }
+}
 
-    /// Whether frames of the connection wait for a 1-RTT packet.
-    #[inline]
-    pub(super) fn has_control_frames(&self) -> bool {
-        self.control.has_work()
-            || self.ack_frequency.has_work()
-            || self.remote_ids.has_work()
-            || self.local_ids.has_work()
+/// Writes as much stream data as there is room for: returns the first run, and adds the others
+/// to the items.
+#[inline]
+pub(in crate::connection) fn write_chunks(
+    streams: &mut Streams,
+    items: &mut Vec<SentFrame>,
+    pen: &mut Pen<'_>,
+) -> Option<Chunk> {
+    let first = streams.write_chunk(pen)?;
+    while pen.room() > 0 {
+        let Some(next) = streams.write_chunk(pen) else {
+            break;
+        };
+        items.push(SentFrame::Stream(next));
     }
+    Some(first)
 }

@@ -3,14 +3,14 @@
 //!
 //! RFC 9000 §12.2 and §14.1.
 
-use roundtrip_wire::quic::{LongKind, Pen, Side, set_length, write_long, write_short};
+use roundtrip_wire::quic::{Pen, Side, set_length};
 
-use super::sending::{SAMPLED, put_number};
-use super::{Connection, MIN_DATAGRAM, space_of};
+use super::{PacketWriter, SAMPLED, put_number};
+use crate::Transmit;
+use crate::connection::MIN_DATAGRAM;
 use crate::crypto::{Level, TAG};
-use crate::sent::{Chunk, Item};
+use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
-use crate::{Time, Transmit};
 
 /// With less room than this, no further packet is begun in a datagram.
 const MIN_ROOM: usize = 128;
@@ -30,35 +30,41 @@ struct Draft {
     end: usize,
     number: u64,
     chunk: Option<Chunk>,
-    items: Vec<Item>,
+    items: Vec<SentFrame>,
     eliciting: bool,
 }
 
-impl Connection {
+impl PacketWriter<'_> {
     /// Whether packets with long headers may still have to be sent.
     #[inline]
     pub(super) fn has_long_headers(&self) -> bool {
-        self.crypto.has(Level::Initial) || self.crypto.has(Level::Handshake) || self.sends_early()
+        self.owners.crypto.has(Level::Initial)
+            || self.owners.crypto.has(Level::Handshake)
+            || self.sends_early()
     }
 
     fn sends_early(&self) -> bool {
         self.handshake.side() == Side::Client
-            && !self.crypto.has(Level::OneRtt)
-            && self.crypto.has(Level::Early)
+            && !self.owners.crypto.has(Level::OneRtt)
+            && self.owners.crypto.has(Level::Early)
     }
 
     /// Writes a datagram that holds at least one packet with a long header.
-    pub(super) fn transmit_coalesced(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+    pub(super) fn write_coalesced(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
         let wanted = [Level::Initial, Level::Early, Level::Handshake]
             .into_iter()
-            .any(|level| self.has_work(now, level));
+            .any(|level| self.has_work(level));
         if !wanted {
             return None;
         }
         let limit = self.segment(buffer.len(), MIN_DATAGRAM)?.min(MAX_PACKET);
-        let probes = Space::ALL.map(|space| self.recovery.probes(space));
+        let probes = Space::ALL.map(|space| self.owners.recovery.probes(space));
         let probes = probes.iter().sum();
-        let permitted = self.recovery.permitted(now, limit as u16, 1, probes) > 0;
+        let permitted = self
+            .owners
+            .recovery
+            .permitted(self.now, limit as u16, 1, probes)
+            > 0;
         let mut drafts = Vec::new();
         let mut at = 0;
         for level in [
@@ -71,39 +77,39 @@ impl Connection {
             if !self.may_write(level, is_alone) || limit - at < MIN_ROOM {
                 continue;
             }
-            if let Some(draft) = self.draft(now, level, buffer.get_mut(..limit)?, at, permitted) {
+            if let Some(draft) = self.draft(level, buffer.get_mut(..limit)?, at, permitted) {
                 at = draft.end + TAG;
                 drafts.push(draft);
             }
         }
         self.pad(&mut drafts, buffer, limit);
-        self.seal_all(now, drafts, buffer)
+        self.seal_all(drafts, buffer)
     }
 
     fn may_write(&self, level: Level, is_first: bool) -> bool {
         match level {
             // A packet that is alone leaves in a burst.
-            Level::OneRtt => !is_first && self.crypto.has(level),
+            Level::OneRtt => !is_first && self.owners.crypto.has(level),
             Level::Early => self.sends_early(),
-            Level::Initial | Level::Handshake => self.crypto.has(level),
+            Level::Initial | Level::Handshake => self.owners.crypto.has(level),
         }
     }
 
-    fn has_work(&self, now: Time, level: Level) -> bool {
-        let space = space_of(level);
+    fn has_work(&self, level: Level) -> bool {
+        let space = level.space();
         match level {
             Level::Initial | Level::Handshake => {
-                self.crypto.has(level)
-                    && (self.received[space.index()].is_due(now)
-                        || self.crypto.wants_to_send(level)
-                        || self.recovery.probes(space) > 0)
+                self.owners.crypto.has(level)
+                    && (self.owners.received[space.index()].is_due(self.now)
+                        || self.owners.crypto.wants_to_send(level)
+                        || self.owners.recovery.probes(space) > 0)
             }
             Level::Early => {
                 self.sends_early()
-                    && (self.recovery.probes(space) > 0
-                        || self.control.has_ping()
-                        || self.streams.has_control()
-                        || self.streams.wants_to_send())
+                    && (self.owners.recovery.probes(space) > 0
+                        || self.owners.control.has_ping()
+                        || self.owners.streams.has_control()
+                        || self.owners.streams.wants_to_send())
             }
             Level::OneRtt => false,
         }
@@ -111,21 +117,22 @@ impl Connection {
 
     fn draft(
         &mut self,
-        now: Time,
         level: Level,
         datagram: &mut [u8],
         start: usize,
         permitted: bool,
     ) -> Option<Draft> {
-        let space = space_of(level);
-        let next = self.recovery.upcoming(space);
+        let space = level.space();
+        let next = self.owners.recovery.upcoming(space);
         // A number may be skipped: one byte more than necessary is enough for both.
-        let number_length = self.recovery.number_length(space, 2);
+        let number_length = self.owners.recovery.number_length(space, 2);
         let end = datagram.len().checked_sub(TAG)?;
         let mut pen = Pen::new(datagram.get_mut(start..end)?);
         let (length_at, number_at) = self.write_header(level, &mut pen, next, number_length)?;
         let before = pen.position();
-        let payload = self.write_payload(now, level, &mut pen, permitted);
+        let payload = self
+            .owners
+            .write_payload(self.now, level, &mut pen, permitted);
         let written = pen.position() - before;
         if written == 0 {
             return None;
@@ -134,7 +141,7 @@ impl Connection {
             pen.zeros(SAMPLED - number_length - written);
         }
         let end = start + pen.position();
-        let number = self.recovery.next_number(space);
+        let number = self.owners.recovery.next_number(space);
         let number_at = start + number_at;
         put_number(
             datagram.get_mut(..number_at + number_length)?,
@@ -150,43 +157,9 @@ impl Connection {
             end,
             number,
             chunk: payload.chunk,
-            items: std::mem::take(&mut self.items),
+            items: std::mem::take(self.owners.items),
             eliciting: payload.eliciting,
         })
-    }
-
-    /// Returns the positions of the header's length field and packet number.
-    pub(super) fn write_header(
-        &self,
-        level: Level,
-        pen: &mut Pen<'_>,
-        number: u64,
-        number_length: usize,
-    ) -> Option<(Option<usize>, usize)> {
-        let destination = self.remote_ids.current();
-        let kind = match level {
-            Level::Initial => LongKind::Initial,
-            Level::Early => LongKind::ZeroRtt,
-            Level::Handshake => LongKind::Handshake,
-            Level::OneRtt => {
-                let phase = self.crypto.key_phase();
-                let spin = self.spin.bit();
-                let at = write_short(pen, destination, spin, phase, number, number_length)?;
-                return Some((None, at));
-            }
-        };
-        let source = self.local_ids.first();
-        let header = write_long(
-            pen,
-            kind,
-            self.handshake.version(),
-            destination,
-            &source,
-            self.handshake.token(),
-            number,
-            number_length,
-        )?;
-        Some((Some(header.length_at), header.number_at))
     }
 
     /// Pads datagrams that hold an Initial packet to be acknowledged, and all of a client's that
@@ -210,7 +183,7 @@ impl Connection {
         }
     }
 
-    fn seal_all(&mut self, now: Time, drafts: Vec<Draft>, buffer: &mut [u8]) -> Option<Transmit> {
+    fn seal_all(&mut self, drafts: Vec<Draft>, buffer: &mut [u8]) -> Option<Transmit> {
         let mut length = 0;
         let mut eliciting = false;
         let count = drafts.len();
@@ -233,26 +206,21 @@ impl Connection {
             )?;
             eliciting |= draft.eliciting;
             sent_handshake |= draft.level == Level::Handshake;
-            let space = space_of(draft.level);
+            let space = draft.level.space();
             let (chunk, items) = (draft.chunk, &mut draft.items);
-            self.recovery
+            self.owners
+                .recovery
                 .on_sent(space, draft.number, size, chunk, items, draft.eliciting);
         }
         if length == 0 {
             return None;
         }
-        self.count_sent(now, count, 1, length, eliciting);
-        self.paths.on_sent(length);
-        // RFC 9001 §4.9.1.
-        if sent_handshake
-            && self.handshake.side() == Side::Client
-            && self.crypto.has(Level::Initial)
-        {
-            self.discard(Space::Initial);
-        }
+        self.count_sent(count, 1, length, eliciting);
+        self.owners.paths.on_sent(length);
+        self.sent_handshake = sent_handshake;
         Some(Transmit {
-            to: self.paths.remote(),
-            from: self.paths.local(),
+            to: self.owners.paths.remote(),
+            from: self.owners.paths.local(),
             ecn: self.mark(),
             segment: length,
             length,
