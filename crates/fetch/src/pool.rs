@@ -74,12 +74,21 @@ impl Pool {
     pub async fn fetch(&self, ask: &PoolRequest) -> Result<Reply, PoolError> {
         let inner = &self.0;
         let asked = inner.context.now();
-        if !inner.context.settings.strategy.reuse {
+        if !ask.shares || !inner.context.settings.strategy.reuse {
             return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
         // Boxed, so that a task that only waits for another's answer takes little memory.
-        let fetch = || Box::pin(inner.fetch_in_turn(ask, asked));
-        match inner.flights.join(Key::from(ask), fetch).await {
+        let fetch = || {
+            if std::env::var_os("SZ").is_some() {
+                eprintln!(
+                    "in_turn {}",
+                    std::mem::size_of_val(&inner.fetch_in_turn(ask, asked))
+                );
+            }
+            Box::pin(inner.fetch_in_turn(ask, asked))
+        };
+        let joined = Box::pin(inner.flights.join(Key::from(ask), fetch));
+        match joined.await {
             (outcome, false) => outcome,
             (outcome, true) => outcome.map(|reply| inner.coalesced(reply, asked)),
         }
@@ -105,6 +114,13 @@ impl Pool {
     pub fn learnt(&self) -> Vec<OriginKnowledge> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         sites.iter().map(|site| site.learnt()).collect()
+    }
+
+    /// The origins from which tickets of HTTP/3 are on their way.
+    pub fn sought(&self) -> Vec<Origin> {
+        let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
+        let seeking = sites.iter().filter(|site| site.is_seeking());
+        seeking.map(|site| site.origin.clone()).collect()
     }
 
     pub fn tally(&self) -> PoolStats {
@@ -166,6 +182,7 @@ impl Inner {
             let failed = match outcome {
                 Ok(reply) if self.was_too_early(&reply, tries) => continue,
                 Ok(mut reply) => {
+                    site.seek_ticket(&lane);
                     tries.sum_up(&mut reply.timing);
                     return Ok(reply);
                 }

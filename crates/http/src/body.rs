@@ -14,13 +14,13 @@ pub trait Sink: Write + Send {}
 impl<T: Write + Send> Sink for T {}
 
 /// Counts what comes from the wire and what remains after decoding.
-pub(crate) struct Body<'a> {
-    decoder: Decoder<'a>,
+pub(crate) struct ReceivedBody<'a> {
+    decoder: BodyDecoder<'a>,
     /// The counts are kept here, even if the rest of the body is not waited for.
     pub(crate) facts: &'a mut HttpFacts,
 }
 
-enum Decoder<'a> {
+enum BodyDecoder<'a> {
     Plain(Counted<'a>),
     Gzip(Box<MultiGzDecoder<Counted<'a>>>),
     Deflate(Box<ZlibDecoder<Counted<'a>>>),
@@ -34,7 +34,7 @@ struct Counted<'a> {
     failed: Option<io::Error>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> ReceivedBody<'a> {
     /// `decode` is set when the client offered encodings (`--compressed`).
     pub(crate) fn new(facts: &'a mut HttpFacts, decode: bool, sink: &'a mut dyn Sink) -> Self {
         let counted = Counted {
@@ -47,10 +47,10 @@ impl<'a> Body<'a> {
             .filter(|_| decode)
             .unwrap_or_default();
         let decoder = match encoding.to_ascii_lowercase().as_slice() {
-            b"gzip" | b"x-gzip" => Decoder::Gzip(Box::new(MultiGzDecoder::new(counted))),
-            b"deflate" => Decoder::Deflate(Box::new(ZlibDecoder::new(counted))),
-            b"br" => Decoder::Brotli(Box::new(DecompressorWriter::new(counted, 4096))),
-            _ => Decoder::Plain(counted),
+            b"gzip" | b"x-gzip" => BodyDecoder::Gzip(Box::new(MultiGzDecoder::new(counted))),
+            b"deflate" => BodyDecoder::Deflate(Box::new(ZlibDecoder::new(counted))),
+            b"br" => BodyDecoder::Brotli(Box::new(DecompressorWriter::new(counted, 4096))),
+            _ => BodyDecoder::Plain(counted),
         };
         Self { decoder, facts }
     }
@@ -62,10 +62,10 @@ impl<'a> Body<'a> {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), HttpError> {
         self.facts.downloaded += bytes.len() as u64;
         let outcome = match &mut self.decoder {
-            Decoder::Plain(to) => to.write_all(bytes),
-            Decoder::Gzip(to) => to.write_all(bytes),
-            Decoder::Deflate(to) => to.write_all(bytes),
-            Decoder::Brotli(to) => to.write_all(bytes),
+            BodyDecoder::Plain(to) => to.write_all(bytes),
+            BodyDecoder::Gzip(to) => to.write_all(bytes),
+            BodyDecoder::Deflate(to) => to.write_all(bytes),
+            BodyDecoder::Brotli(to) => to.write_all(bytes),
         };
         outcome.map_err(|e| self.blame(e))
     }
@@ -74,10 +74,10 @@ impl<'a> Body<'a> {
     pub(crate) fn finish(&mut self) -> Result<(), HttpError> {
         if self.downloaded() > 0 {
             let outcome = match &mut self.decoder {
-                Decoder::Plain(to) => to.flush(),
-                Decoder::Gzip(to) => to.try_finish(),
-                Decoder::Deflate(to) => to.try_finish(),
-                Decoder::Brotli(to) => to.close(),
+                BodyDecoder::Plain(to) => to.flush(),
+                BodyDecoder::Gzip(to) => to.try_finish(),
+                BodyDecoder::Deflate(to) => to.try_finish(),
+                BodyDecoder::Brotli(to) => to.close(),
             };
             outcome.map_err(|e| self.blame(e))?;
         }
@@ -87,10 +87,10 @@ impl<'a> Body<'a> {
 
     fn counted(&mut self) -> &mut Counted<'a> {
         match &mut self.decoder {
-            Decoder::Plain(to) => to,
-            Decoder::Gzip(to) => to.get_mut(),
-            Decoder::Deflate(to) => to.get_mut(),
-            Decoder::Brotli(to) => to.get_mut(),
+            BodyDecoder::Plain(to) => to,
+            BodyDecoder::Gzip(to) => to.get_mut(),
+            BodyDecoder::Deflate(to) => to.get_mut(),
+            BodyDecoder::Brotli(to) => to.get_mut(),
         }
     }
 
@@ -99,10 +99,10 @@ impl<'a> Body<'a> {
             return HttpError::Sink(own);
         }
         let encoding = match self.decoder {
-            Decoder::Plain(_) => return HttpError::Sink(source),
-            Decoder::Gzip(_) => "gzip",
-            Decoder::Deflate(_) => "deflate",
-            Decoder::Brotli(_) => "br",
+            BodyDecoder::Plain(_) => return HttpError::Sink(source),
+            BodyDecoder::Gzip(_) => "gzip",
+            BodyDecoder::Deflate(_) => "deflate",
+            BodyDecoder::Brotli(_) => "br",
         };
         HttpError::Encoding { encoding, source }
     }

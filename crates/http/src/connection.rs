@@ -5,22 +5,22 @@ use std::task::{Context, Waker};
 
 use tokio::io::ReadBuf;
 
-use crate::{Ended, HttpError, Quic, RequestRun, Stream, h1, h2};
+use crate::{ByteStream, HttpError, OnEnded, Quic, RequestRun, h1, h2};
 
 pub enum Connection {
-    H1(Box<dyn Stream>),
-    H2(h2::Session),
+    H1(Box<dyn ByteStream>),
+    H2(h2::H2Session),
     H3(Quic),
 }
 
 impl Connection {
-    pub fn h1(stream: impl Stream + 'static) -> Self {
+    pub fn h1(stream: impl ByteStream + 'static) -> Self {
         Self::H1(Box::new(stream))
     }
 
     /// Begins HTTP/2: the preface waits for the first request and leaves with it.
-    pub async fn h2(stream: impl Stream + 'static) -> Result<Self, HttpError> {
-        Ok(Self::H2(h2::Session::open(stream).await?))
+    pub async fn h2(stream: impl ByteStream + 'static) -> Result<Self, HttpError> {
+        Ok(Self::H2(h2::H2Session::open(stream).await?))
     }
 
     /// Carries one request and its response.
@@ -36,7 +36,7 @@ impl Connection {
 
     /// Carries several requests. Where the protocol has streams, all leave at once, and one fails
     /// without the others. Over HTTP/1.1 they go one after another.
-    pub async fn exchange_all(&mut self, runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+    pub async fn exchange_all(&mut self, runs: Vec<RequestRun<'_>>, ended: &mut OnEnded<'_>) {
         match self {
             Self::H1(stream) => {
                 for (place, run) in runs.into_iter().enumerate() {
@@ -54,7 +54,7 @@ impl Connection {
     }
 
     /// The stream below HTTP/1.1, if the connection has one.
-    pub fn stream(&mut self) -> Option<&mut dyn Stream> {
+    pub fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         match self {
             Self::H1(stream) => Some(stream.as_mut()),
             Self::H2(_) | Self::H3(_) => None,

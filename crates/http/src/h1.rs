@@ -5,20 +5,20 @@ mod head;
 use std::time::Duration;
 
 use roundtrip_model::HttpFacts;
-use roundtrip_wire::http1::{ChunkError, Chunked, Limits, Strictness};
+use roundtrip_wire::http1::{ChunkError, Chunked, ChunkedLimits, Strictness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::body::Body;
+use crate::body::ReceivedBody;
 use crate::error::is_reset;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM};
-use crate::{HttpError, Request, RequestRecorder, RequestRun, Stream};
+use crate::{ByteStream, HttpError, Request, RequestRecorder, RequestRun};
 pub use head::response_head;
-use head::{Framing, Head};
+use head::{AnswerLength, ParsedHead};
 
 /// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
-const CHUNK_LIMITS: Limits = Limits {
+const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 8 * 1024,
     // As many as the server sends.
@@ -28,12 +28,12 @@ const CHUNK_LIMITS: Limits = Limits {
 
 /// One request and its response over an open stream.
 pub(crate) async fn exchange(
-    stream: &mut dyn Stream,
+    stream: &mut dyn ByteStream,
     run: RequestRun<'_>,
 ) -> Result<(), HttpError> {
     let (request, facts) = (run.request, run.facts);
     facts.method.clone_from(&request.method);
-    let mut reader = Reader {
+    let mut reader = ResponseReader {
         stream,
         buffer: Vec::new(),
         recorder: &run.recorder,
@@ -47,28 +47,28 @@ pub(crate) async fn exchange(
     run.recorder.answered();
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
-    let mut body = Body::new(facts, run.decode, run.sink);
+    let mut body = ReceivedBody::new(facts, run.decode, run.sink);
     reader.body(&framing, &mut body).await?;
     // Unrequested bytes would be taken for the next response.
     body.facts.keep_alive &= reader.buffer.is_empty();
     body.finish()
 }
 
-struct Reader<'a> {
-    stream: &'a mut dyn Stream,
+struct ResponseReader<'a> {
+    stream: &'a mut dyn ByteStream,
     buffer: Vec<u8>,
     recorder: &'a RequestRecorder,
     /// The first byte of the response is on the timeline.
     begun: bool,
 }
 
-impl Reader<'_> {
+impl ResponseReader<'_> {
     /// Sends head and body. With `Expect: 100-continue`, whatever came before the body is returned.
     async fn send(
         &mut self,
         request: &Request,
         facts: &mut HttpFacts,
-    ) -> Result<Option<Head>, HttpError> {
+    ) -> Result<Option<ParsedHead>, HttpError> {
         let head = request.head()?;
         facts.request_bytes = head.len() as u64;
         self.recorder.started();
@@ -105,7 +105,7 @@ impl Reader<'_> {
         Ok(early_answer)
     }
 
-    async fn final_head(&mut self, facts: &mut HttpFacts) -> Result<Head, HttpError> {
+    async fn final_head(&mut self, facts: &mut HttpFacts) -> Result<ParsedHead, HttpError> {
         loop {
             let head = self.head(facts).await?;
             // 101 is final: the connection belongs to another protocol now. RFC 9110 §15.2.2.
@@ -118,7 +118,7 @@ impl Reader<'_> {
         }
     }
 
-    async fn head(&mut self, facts: &mut HttpFacts) -> Result<Head, HttpError> {
+    async fn head(&mut self, facts: &mut HttpFacts) -> Result<ParsedHead, HttpError> {
         loop {
             if let Some((head, length)) = response_head(&self.buffer)? {
                 self.buffer.drain(..length);
@@ -153,12 +153,16 @@ impl Reader<'_> {
         Ok(n)
     }
 
-    async fn body(&mut self, framing: &Framing, body: &mut Body<'_>) -> Result<(), HttpError> {
+    async fn body(
+        &mut self,
+        framing: &AnswerLength,
+        body: &mut ReceivedBody<'_>,
+    ) -> Result<(), HttpError> {
         match framing {
-            Framing::None => Ok(()),
-            Framing::Length(expected) => self.body_of_length(*expected, body).await,
-            Framing::Chunked => self.body_in_chunks(body).await,
-            Framing::UntilClose => loop {
+            AnswerLength::None => Ok(()),
+            AnswerLength::Length(expected) => self.body_of_length(*expected, body).await,
+            AnswerLength::Chunked => self.body_in_chunks(body).await,
+            AnswerLength::UntilClose => loop {
                 body.take(&self.buffer)?;
                 self.buffer.clear();
                 if self.fill_body(body.downloaded(), None).await? == 0 {
@@ -171,7 +175,7 @@ impl Reader<'_> {
     async fn body_of_length(
         &mut self,
         expected: u64,
-        body: &mut Body<'_>,
+        body: &mut ReceivedBody<'_>,
     ) -> Result<(), HttpError> {
         while body.downloaded() < expected {
             let got = body.downloaded();
@@ -198,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    async fn body_in_chunks(&mut self, body: &mut Body<'_>) -> Result<(), HttpError> {
+    async fn body_in_chunks(&mut self, body: &mut ReceivedBody<'_>) -> Result<(), HttpError> {
         let mut chunked = Chunked::new(Strictness::AsCurl, CHUNK_LIMITS);
         loop {
             let used = chunked.feed(&self.buffer, |data| body.take(data))?;

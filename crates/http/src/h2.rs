@@ -16,10 +16,10 @@ use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::body::Body;
+use crate::body::ReceivedBody;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::run::all;
-use crate::{BodyEnd, Ended, HttpError, Request, RequestRun, Sink, Stream};
+use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
@@ -32,7 +32,7 @@ const MAX_STREAM_END: Duration = Duration::from_secs(10);
 /// so.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
-pub struct Session {
+pub struct H2Session {
     send: SendRequest<Bytes>,
     driver: Mutex<Driver>,
     first_error: FirstError,
@@ -47,8 +47,8 @@ enum Driver {
     Gone,
 }
 
-impl Session {
-    pub(crate) async fn open(stream: impl Stream + 'static) -> Result<Self, HttpError> {
+impl H2Session {
+    pub(crate) async fn open(stream: impl ByteStream + 'static) -> Result<Self, HttpError> {
         let (stream, first_error) = ErrorRecorder::new(stream);
         let headers = HeadersObserver::default();
         let (send, connection) = client::Builder::new()
@@ -106,7 +106,11 @@ impl Session {
 
     /// All requests are queued before the driver may write: on a new connection they leave in its
     /// first flight.
-    pub(crate) async fn exchange_all(&self, mut runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+    pub(crate) async fn exchange_all(
+        &self,
+        mut runs: Vec<RequestRun<'_>>,
+        ended: &mut OnEnded<'_>,
+    ) {
         let asked: Vec<_> = runs.iter_mut().map(|run| self.ask(run)).collect();
         self.start();
         let carried = runs.into_iter().zip(asked);
@@ -255,7 +259,7 @@ impl Driver {
     }
 }
 
-impl Drop for Session {
+impl Drop for H2Session {
     fn drop(&mut self) {
         self.close();
     }
@@ -283,7 +287,7 @@ async fn receive(
 ) -> Result<(), HttpError> {
     let length = expected_length(facts);
     let enough = length.filter(|_| end == BodyEnd::Length);
-    let mut body = Body::new(facts, decode, sink);
+    let mut body = ReceivedBody::new(facts, decode, sink);
     let mut outcome = Ok(());
     while let Some(chunk) = stream.data().await {
         match chunk {

@@ -20,7 +20,7 @@ use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
 use roundtrip_tls::{Client, Offer, RecordingVerifier, peer_facts};
 
 use crate::run::all;
-use crate::{Ended, HttpError, QuicError, RequestRun};
+use crate::{HttpError, OnEnded, QuicError, RequestRun};
 pub use attempt::QuicAttempt;
 use attempt::TokenTask;
 use client::H3Client;
@@ -113,7 +113,7 @@ impl Quic {
 
     /// All requests are queued before the driver may write: with a ticket they leave in the first
     /// flight.
-    pub(crate) async fn exchange_all(&self, runs: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+    pub(crate) async fn exchange_all(&self, runs: Vec<RequestRun<'_>>, ended: &mut OnEnded<'_>) {
         all(runs.into_iter().map(|run| self.exchange(run)), ended).await;
     }
 

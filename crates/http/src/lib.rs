@@ -29,7 +29,7 @@ pub use opening::{
     OpenError, Opened, Opening, OpeningFacts, Raced, StreamProtocol, Transport, race,
 };
 pub use request::{Request, check_sendable};
-pub use run::{BodyEnd, Ended, RequestRecorder, RequestRun};
+pub use run::{BodyEnd, OnEnded, RequestRecorder, RequestRun};
 pub use sharing::SharedConnection;
-pub use stream::Stream;
+pub use stream::ByteStream;
 pub use tunnel::open_tunnel;

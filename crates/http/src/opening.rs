@@ -13,7 +13,7 @@ use roundtrip_model::{Attempt, Recorder, TlsFacts};
 use roundtrip_net::{Bind, Connect, Gauge};
 use roundtrip_tls::{Client, Offer};
 
-use crate::{Connection, QuicGauge, Stream, Tokens};
+use crate::{ByteStream, Connection, QuicGauge, Tokens};
 pub use error::OpenError;
 pub use race::{Raced, race};
 pub use transport::Transport;
@@ -84,7 +84,7 @@ impl Opening<'_> {
     /// socket below.
     pub async fn over_stream(
         &self,
-        stream: Box<dyn Stream>,
+        stream: Box<dyn ByteStream>,
         gauge: Gauge,
         protocol: &StreamProtocol,
         opening_facts: &mut OpeningFacts,

@@ -40,7 +40,7 @@ pub struct RequestRecorder {
 }
 
 /// Is called as each of several turns ends, with its index and its outcome.
-pub type Ended<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
+pub type OnEnded<'a> = dyn FnMut(usize, Result<(), HttpError>) + Send + 'a;
 
 impl RequestRecorder {
     /// Makes a recorder for a request that has the connection to itself.

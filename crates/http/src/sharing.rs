@@ -5,7 +5,7 @@ mod slots;
 
 use std::sync::Arc;
 
-use crate::{Connection, HttpError, Quic, RequestRun, Stream, h2};
+use crate::{ByteStream, Connection, HttpError, Quic, RequestRun, h2};
 use slots::Slots;
 
 /// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC
@@ -19,29 +19,29 @@ const QUIC_SLOTS: usize = 256;
 
 /// A handle on a connection that many tasks use.
 #[derive(Clone)]
-pub struct SharedConnection(Arc<Inner>);
+pub struct SharedConnection(Arc<SharedInner>);
 
-struct Inner {
-    carrier: Carrier,
+struct SharedInner {
+    carrier: Multiplexed,
     slots: Slots,
 }
 
-enum Carrier {
-    H2(h2::Session),
+enum Multiplexed {
+    H2(h2::H2Session),
     H3(Quic),
 }
 
 impl Connection {
     /// Lets many tasks use the connection. HTTP/1.1 carries one request at a time: its stream is
     /// returned.
-    pub fn share(self) -> Result<SharedConnection, Box<dyn Stream>> {
+    pub fn share(self) -> Result<SharedConnection, Box<dyn ByteStream>> {
         let (carrier, count) = match self {
             Self::H1(stream) => return Err(stream),
-            Self::H2(session) => (Carrier::H2(session), FIRST_SLOTS),
-            Self::H3(quic) => (Carrier::H3(quic), QUIC_SLOTS),
+            Self::H2(session) => (Multiplexed::H2(session), FIRST_SLOTS),
+            Self::H3(quic) => (Multiplexed::H3(quic), QUIC_SLOTS),
         };
         let slots = Slots::new(count);
-        Ok(SharedConnection(Arc::new(Inner { carrier, slots })))
+        Ok(SharedConnection(Arc::new(SharedInner { carrier, slots })))
     }
 }
 
@@ -50,11 +50,11 @@ impl SharedConnection {
     /// driver runs leave together: on a new connection in its first flight.
     pub async fn exchange(&self, run: RequestRun<'_>) -> Result<(), HttpError> {
         match &self.0.carrier {
-            Carrier::H2(session) => {
+            Multiplexed::H2(session) => {
                 let _slot = self.0.slots.take_of(session).await;
                 session.exchange(run).await
             }
-            Carrier::H3(quic) => {
+            Multiplexed::H3(quic) => {
                 let _slot = self.0.slots.take().await;
                 quic.exchange(run).await
             }
@@ -63,7 +63,7 @@ impl SharedConnection {
 
     /// Begins the connection before anything is requested.
     pub fn start(&self) {
-        if let Carrier::H2(session) = &self.0.carrier {
+        if let Multiplexed::H2(session) = &self.0.carrier {
             session.start();
         }
     }
@@ -71,15 +71,15 @@ impl SharedConnection {
     /// Can another request travel on it, as far as is known?
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
-            Carrier::H2(session) => session.is_open() && !session.is_going_away(),
+            Multiplexed::H2(session) => session.is_open() && !session.is_going_away(),
             // The next request learns that an HTTP/3 server is going away.
-            Carrier::H3(quic) => quic.is_open(),
+            Multiplexed::H3(quic) => quic.is_open(),
         }
     }
 
     /// The number of requests that may be in flight at once.
     pub fn slots(&self) -> usize {
-        if let Carrier::H2(session) = &self.0.carrier {
+        if let Multiplexed::H2(session) = &self.0.carrier {
             self.0.slots.refresh(session);
         }
         self.0.slots.allowed()
@@ -93,8 +93,8 @@ impl SharedConnection {
     /// Closes the connection. Requests in flight fail.
     pub async fn close(&self) {
         match &self.0.carrier {
-            Carrier::H2(session) => session.close(),
-            Carrier::H3(quic) => quic.close().await,
+            Multiplexed::H2(session) => session.close(),
+            Multiplexed::H3(quic) => quic.close().await,
         }
     }
 }

@@ -3,6 +3,6 @@
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A byte stream under HTTP: a socket, TLS over it, or TLS through a proxy's tunnel.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for T {}

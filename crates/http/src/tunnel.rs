@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use roundtrip_model::{Event, Recorder, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{HttpError, Stream, response_head};
+use crate::{ByteStream, HttpError, response_head};
 
 /// The largest answer that a proxy may give to CONNECT.
 const MAX_ANSWER_SIZE: usize = 64 * 1024;
@@ -13,7 +13,7 @@ const MAX_ANSWER_SIZE: usize = 64 * 1024;
 /// Asks the proxy on `stream` for a tunnel to the target. Returns the proxy's status, which is a
 /// success.
 pub async fn open_tunnel(
-    stream: &mut dyn Stream,
+    stream: &mut dyn ByteStream,
     target: &Target,
     headers: &[(String, String)],
     recorder: &Recorder,

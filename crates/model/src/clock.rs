@@ -67,13 +67,13 @@ impl<F: Fn() -> SystemTime> WallClock for F {
 /// Two clocks read together: the wall clock's time since 1970, and the moments just before and just
 /// after that reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     pub before: Moment,
     pub wall: Duration,
     pub after: Moment,
 }
 
-impl Reading {
+impl ClockReading {
     /// Reads both clocks again, a few times at most, until less than `apart` passed between the
     /// moments. A longer pause between the readings could place an answer before its question.
     pub fn closest(
@@ -131,7 +131,7 @@ mod tests {
         };
         let apart = Duration::from_micros(2);
         let wall = || Duration::from_nanos(tick());
-        let reading = Reading::closest(|| Moment(tick()), wall, apart);
+        let reading = ClockReading::closest(|| Moment(tick()), wall, apart);
         let stamp = Duration::from_millis(900);
         assert_eq!(reading.width(), Duration::from_nanos(80));
         assert_eq!(reading.moment_of(stamp).0.abs_diff(900_000_000), 40);

@@ -3,7 +3,7 @@
 
 /// How a value is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     Less,
     LessOrEqual,
     Greater,
@@ -13,19 +13,19 @@ pub enum Comparison {
 }
 
 /// At one position the longer sign wins, so it comes first.
-const SIGNS: [(&str, Comparison); 6] = [
-    ("<=", Comparison::LessOrEqual),
-    (">=", Comparison::GreaterOrEqual),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
+const SIGNS: [(&str, ComparisonOperator); 6] = [
+    ("<=", ComparisonOperator::LessOrEqual),
+    (">=", ComparisonOperator::GreaterOrEqual),
+    ("==", ComparisonOperator::Equal),
+    ("!=", ComparisonOperator::NotEqual),
+    ("<", ComparisonOperator::Less),
+    (">", ComparisonOperator::Greater),
 ];
 
 /// Values that differ by less than this count as equal.
 const SAME: f64 = 1e-9;
 
-impl Comparison {
+impl ComparisonOperator {
     /// Splits the text at the first sign; `None` if there is none.
     pub fn split(text: &str) -> Option<(&str, Self, &str)> {
         SIGNS
@@ -92,16 +92,19 @@ mod tests {
 
     #[test]
     fn the_first_sign_splits_and_the_longer_one_wins() {
-        let split = Comparison::split;
+        let split = ComparisonOperator::split;
         assert_eq!(
             split("a >= 1"),
-            Some(("a", Comparison::GreaterOrEqual, "1"))
+            Some(("a", ComparisonOperator::GreaterOrEqual, "1"))
         );
         assert_eq!(
             split("a>1 <= 2"),
-            Some(("a", Comparison::Greater, "1 <= 2"))
+            Some(("a", ComparisonOperator::Greater, "1 <= 2"))
         );
-        assert_eq!(split("a != 1"), Some(("a", Comparison::NotEqual, "1")));
+        assert_eq!(
+            split("a != 1"),
+            Some(("a", ComparisonOperator::NotEqual, "1"))
+        );
         assert_eq!(split("a 1"), None);
     }
 

@@ -23,8 +23,8 @@ mod target;
 mod timeline;
 mod waited;
 
-pub use clock::{Clock, Moment, Reading, WallClock};
-pub use comparison::{Bound, Comparison};
+pub use clock::{Clock, ClockReading, Moment, WallClock};
+pub use comparison::{Bound, ComparisonOperator};
 pub use duration::parse_duration;
 pub use event::{Event, Task};
 pub use exchange::{Exchange, Finding, Primer, Setting, Unexplained, Withdrawn};
@@ -38,7 +38,7 @@ pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use origin::{Origin, Scheme};
 pub use phase::{
-    DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, Transfer, is_like_a_timeout,
+    BodyTransfer, DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, is_like_a_timeout,
 };
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};

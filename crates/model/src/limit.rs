@@ -4,13 +4,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bound, Comparison, Event, Exchange, Moment, PhaseName};
+use crate::{Bound, ComparisonOperator, Event, Exchange, Moment, PhaseName};
 
 /// A condition that must not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     quantity: Quantity,
-    comparison: Comparison,
+    comparison: ComparisonOperator,
     bound: f64,
     text: String,
 }
@@ -82,7 +82,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let short = || text.chars().take(60).collect::<String>();
         let (left, comparison, right) =
-            Comparison::split(text).ok_or_else(|| LimitError::Shape(short()))?;
+            ComparisonOperator::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let quantity = if left == "size" {
             Quantity::Size
         } else {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::{Exchange, Moment, PhaseName, Waited};
 
-pub use body::{FullWindow, Pause, Transfer};
+pub use body::{BodyTransfer, FullWindow, Pause};
 pub use delayed_ack::DELAYED_ACK;
 pub use spread::Spread;
 pub use waiting::is_like_a_timeout;

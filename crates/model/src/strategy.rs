@@ -140,7 +140,7 @@ impl FromStr for Strategy {
             None => (word, true),
         };
         strategy.post_quantum = pq;
-        let mut seen = Seen::default();
+        let mut seen = NamedAlternatives::default();
         for part in word.split('+') {
             match part {
                 "auto" => seen.http(&mut strategy, Http::Auto, part)?,
@@ -169,13 +169,13 @@ impl FromStr for Strategy {
 /// The alternatives that the word has named so far, so that a second one is an error and does not
 /// override the first.
 #[derive(Default)]
-struct Seen {
+struct NamedAlternatives {
     http: Option<String>,
     security: Option<String>,
     memory: Option<String>,
 }
 
-impl Seen {
+impl NamedAlternatives {
     fn http(
         &mut self,
         strategy: &mut Strategy,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use roundtrip_model::{Clock, Moment, Reading};
+use roundtrip_model::{Clock, ClockReading, Moment};
 
 use crate::sys;
 
@@ -25,6 +25,6 @@ impl Clock for SystemClock {
 }
 
 /// Reads our clock together with the one that the kernel uses for timestamps (`CLOCK_REALTIME`).
-pub(crate) fn read(clock: impl Fn() -> Moment) -> Reading {
-    Reading::closest(clock, sys::realtime, MAX_GAP)
+pub(crate) fn read(clock: impl Fn() -> Moment) -> ClockReading {
+    ClockReading::closest(clock, sys::realtime, MAX_GAP)
 }

@@ -23,7 +23,7 @@ use crate::{listen_udp, sys};
 use control::SendControl;
 
 pub use dispatch::is_too_long;
-pub use intake::{Arrival, Intake, MAX_SLOTS};
+pub use intake::{DatagramRun, Intake, MAX_SLOTS};
 pub use readiness::{MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any};
 
 /// The largest number of datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
@@ -110,7 +110,7 @@ impl Datagrams {
         self.socket.local_addr()
     }
 
-    /// Enables kernel timestamps of arriving datagrams: see [`Arrival::moment`].
+    /// Enables kernel timestamps of arriving datagrams: see [`DatagramRun::moment`].
     pub fn stamp(&self) -> io::Result<()> {
         sys::set_receive_stamps(&self.socket)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Event, Moment};
 
-use crate::sys::transmit::Stage;
+use crate::sys::transmit::TimestampKind;
 
 /// A shorter delay between a write and its departure is caused by the system call itself.
 const MIN_HELD_BACK: Duration = Duration::from_micros(500);
@@ -22,17 +22,17 @@ const MAX_SHORT: u64 = 5_000;
 
 /// Writes that are not acknowledged, in the clock's own time.
 #[derive(Debug, Default)]
-pub(crate) struct Departures {
+pub(crate) struct PendingWrites {
     /// The position in the stream from which the kernel counts; `None` if it does not stamp.
     origin: Option<u64>,
-    under_way: VecDeque<Departure>,
+    under_way: VecDeque<PendingWrite>,
     /// The position behind the last write.
     end: u64,
     unread: usize,
 }
 
 #[derive(Debug)]
-struct Departure {
+struct PendingWrite {
     /// The position in the stream behind the last byte.
     end: u64,
     /// The time before the system call.
@@ -46,13 +46,13 @@ struct Departure {
 
 /// The information in a timestamp about a write.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct WriteTimestamp {
     pub(crate) written: Moment,
     pub(crate) at: Moment,
     pub(crate) event: Event,
 }
 
-impl Departures {
+impl PendingWrites {
     /// Notes that the kernel timestamps data that is written from this position on.
     pub(crate) fn begin(&mut self, origin: u64) {
         self.origin = Some(origin);
@@ -67,7 +67,7 @@ impl Departures {
         if self.under_way.len() == MAX_UNDER_WAY {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(Departure {
+        self.under_way.push_back(PendingWrite {
             end,
             written: at,
             left: None,
@@ -95,12 +95,17 @@ impl Departures {
 
     /// Processes one timestamp. Writes that share a segment have one timestamp, the last one's;
     /// another timestamp of a departure is that of a retransmission.
-    pub(crate) fn stamped(&mut self, stage: Stage, place: u32, at: Moment) -> Option<Told> {
+    pub(crate) fn stamped(
+        &mut self,
+        stage: TimestampKind,
+        place: u32,
+        at: Moment,
+    ) -> Option<WriteTimestamp> {
         let origin = self.origin?;
-        let is_meant = |d: &Departure| (d.end.wrapping_sub(origin + 1)) as u32 == place;
+        let is_meant = |d: &PendingWrite| (d.end.wrapping_sub(origin + 1)) as u32 == place;
         let index = self.under_way.iter().position(is_meant)?;
         match stage {
-            Stage::Left => {
+            TimestampKind::Left => {
                 let departure = self.under_way.get_mut(index)?;
                 if departure.left.is_some() {
                     departure.again = Some(at);
@@ -110,16 +115,18 @@ impl Departures {
                 departure.left = Some(left);
                 let took = left.since(written);
                 // Data behind other bytes can wait for a window.
-                (took >= MIN_HELD_BACK && index == 0 && departure.is_short).then_some(Told {
-                    written,
-                    at: left,
-                    event: Event::HeldBack { took },
-                })
+                (took >= MIN_HELD_BACK && index == 0 && departure.is_short).then_some(
+                    WriteTimestamp {
+                        written,
+                        at: left,
+                        event: Event::HeldBack { took },
+                    },
+                )
             }
-            Stage::Acknowledged => {
+            TimestampKind::Acknowledged => {
                 let acknowledged = self.under_way.drain(..=index).next_back()?;
                 let left = acknowledged.left.unwrap_or(acknowledged.written);
-                Some(Told {
+                Some(WriteTimestamp {
                     written: acknowledged.written,
                     at: at.max(left),
                     event: Event::Acknowledged {
@@ -140,9 +147,9 @@ mod tests {
         Moment::from_millis(ms)
     }
 
-    fn acknowledged(written: f64, at_ms: f64, after: f64) -> Told {
+    fn acknowledged(written: f64, at_ms: f64, after: f64) -> WriteTimestamp {
         let after = at(after).since(Moment::ZERO);
-        Told {
+        WriteTimestamp {
             written: at(written),
             at: at(at_ms),
             event: Event::Acknowledged { after, again: None },
@@ -151,21 +158,24 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_covers_everything_before_it() {
-        let mut departures = Departures::default();
+        let mut departures = PendingWrites::default();
         departures.begin(100);
         departures.wrote(110, at(1.0));
         departures.wrote(130, at(2.0));
         departures.wrote(131, at(3.0));
         // The first two left in one segment, which carries the second one's position.
-        assert_eq!(departures.stamped(Stage::Left, 29, at(2.25)), None);
+        assert_eq!(departures.stamped(TimestampKind::Left, 29, at(2.25)), None);
         assert_eq!(
-            departures.stamped(Stage::Acknowledged, 29, at(42.25)),
+            departures.stamped(TimestampKind::Acknowledged, 29, at(42.25)),
             Some(acknowledged(2.0, 42.25, 40.0))
         );
-        assert_eq!(departures.stamped(Stage::Acknowledged, 9, at(43.0)), None);
+        assert_eq!(
+            departures.stamped(TimestampKind::Acknowledged, 9, at(43.0)),
+            None
+        );
         // Without a timestamp of its departure, the time of the write counts.
         assert_eq!(
-            departures.stamped(Stage::Acknowledged, 30, at(50.0)),
+            departures.stamped(TimestampKind::Acknowledged, 30, at(50.0)),
             Some(acknowledged(3.0, 50.0, 47.0))
         );
         assert!(!departures.is_expecting());
@@ -173,16 +183,18 @@ mod tests {
 
     #[test]
     fn a_late_departure_is_reported_once() {
-        let mut departures = Departures::default();
+        let mut departures = PendingWrites::default();
         departures.begin(0);
         departures.wrote(10, at(1.0));
-        let told = departures.stamped(Stage::Left, 9, at(31.0)).unwrap();
+        let told = departures
+            .stamped(TimestampKind::Left, 9, at(31.0))
+            .unwrap();
         let took = Duration::from_millis(30);
         assert_eq!((told.at, told.event), (at(31.0), Event::HeldBack { took }));
-        assert_eq!(departures.stamped(Stage::Left, 9, at(231.0)), None);
+        assert_eq!(departures.stamped(TimestampKind::Left, 9, at(231.0)), None);
         assert_eq!(
             departures
-                .stamped(Stage::Acknowledged, 9, at(271.0))
+                .stamped(TimestampKind::Acknowledged, 9, at(271.0))
                 .unwrap()
                 .event,
             Event::Acknowledged {
@@ -195,18 +207,18 @@ mod tests {
 
     #[test]
     fn the_kernel_counts_with_32_bits() {
-        let mut departures = Departures::default();
+        let mut departures = PendingWrites::default();
         departures.begin(0);
         departures.wrote((1 << 32) + 8, at(1.0));
         assert_eq!(
-            departures.stamped(Stage::Acknowledged, 7, at(2.0)),
+            departures.stamped(TimestampKind::Acknowledged, 7, at(2.0)),
             Some(acknowledged(1.0, 2.0, 1.0))
         );
     }
 
     #[test]
     fn memory_is_bounded_and_unused_without_timestamps() {
-        let mut departures = Departures::default();
+        let mut departures = PendingWrites::default();
         departures.wrote(1, at(1.0));
         assert!(!departures.is_expecting());
         departures.begin(1);

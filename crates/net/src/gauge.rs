@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use roundtrip_model::{FastOpenFacts, KeptFacts, Moment, Reading, Recorder, TcpFacts};
+use roundtrip_model::{ClockReading, FastOpenFacts, KeptFacts, Moment, Recorder, TcpFacts};
 
-use crate::departures::Departures;
+use crate::departures::PendingWrites;
 use crate::gaps::Gaps;
 use crate::sys::transmit;
 use crate::{TcpInfo, clock, info, sys};
@@ -26,7 +26,7 @@ pub(crate) struct SocketState {
     /// Kept here, because the kernel forgets the peer of a connection that was reset.
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) sent: u64,
-    pub(crate) departures: Departures,
+    pub(crate) departures: PendingWrites,
     pub(crate) gaps: Gaps,
 }
 
@@ -38,10 +38,10 @@ impl SocketState {
         self.first_mss = info.mss();
         self.announced_mss = info.announced_mss();
         self.note_window(info);
-        let written = transmit::request(socket, transmit::Counting::Written);
+        let written = transmit::request(socket, transmit::CountOrigin::Written);
         // Before Linux 6.2 the kernel counts from the first unacknowledged byte. If that is not the
         // end of the written data, or if the kernel cannot do it, no timestamps are requested.
-        let unacknowledged = || transmit::request(socket, transmit::Counting::Unacknowledged);
+        let unacknowledged = || transmit::request(socket, transmit::CountOrigin::Unacknowledged);
         if written.is_ok() || (info.has_nothing_under_way() && unacknowledged().is_ok()) {
             self.departures.begin(self.sent);
         }
@@ -56,7 +56,7 @@ impl SocketState {
         &mut self,
         socket: &socket2::Socket,
         recorder: &Recorder,
-        reading: &Reading,
+        reading: &ClockReading,
     ) {
         let zero = recorder.zero();
         while self.departures.is_expecting()

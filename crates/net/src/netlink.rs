@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use roundtrip_wire::netlink::{Request, messages};
+use roundtrip_wire::netlink::{NetlinkRequest, messages};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// A router can have a million routes; a longer answer is cut off here.
@@ -13,7 +13,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends one request by a netlink protocol (`NETLINK_ROUTE`, …) and passes the payload of each
 /// answering message to `each`.
-pub fn ask_kernel(protocol: i32, request: Request, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+pub fn ask_kernel(
+    protocol: i32,
+    request: NetlinkRequest,
+    mut each: impl FnMut(&[u8]),
+) -> io::Result<()> {
     let domain = Domain::from(libc::AF_NETLINK);
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(protocol)))?;
     socket.set_read_timeout(Some(PATIENCE))?;

@@ -208,14 +208,14 @@ impl Resolver {
         Ok(found)
     }
 
-    async fn maybe(&self, wanted: bool, name: &Name, kind: Kind) -> Option<Half> {
+    async fn maybe(&self, wanted: bool, name: &Name, kind: Kind) -> Option<AddressQuery> {
         if !wanted {
             return None;
         }
         let began = Instant::now();
         let outcome = ask(&self.conf, &self.servers, name, kind).await;
         let took = began.elapsed();
-        Some(Half { outcome, took })
+        Some(AddressQuery { outcome, took })
     }
 
     async fn service(&self, name: &Name, wanted: Wanted) -> Option<HttpsRecord> {
@@ -237,8 +237,8 @@ impl Resolver {
     fn gather(
         &self,
         name: &Name,
-        four: Option<Half>,
-        six: Option<Half>,
+        four: Option<AddressQuery>,
+        six: Option<AddressQuery>,
     ) -> Result<NameFacts, ResolveError> {
         let mut found = NameFacts::new(&name.to_string(), Answer::Hosts, Vec::new());
         if let (Some(four), Some(six)) = (&four, &six) {
@@ -279,12 +279,12 @@ impl Resolver {
 }
 
 /// One of the two address queries (A and AAAA).
-struct Half {
+struct AddressQuery {
     outcome: Result<TimedAnswer, ResolveError>,
     took: Duration,
 }
 
-impl Half {
+impl AddressQuery {
     fn is_clean(&self) -> bool {
         self.outcome.as_ref().is_ok_and(|asked| asked.resent == 0)
     }
@@ -299,7 +299,7 @@ impl Half {
 }
 
 /// Notes if one query was answered at once and the other was not: the first waited for the second.
-fn compare(waits: &mut NameWaits, four: &Half, six: &Half) {
+fn compare(waits: &mut NameWaits, four: &AddressQuery, six: &AddressQuery) {
     for (clean, late, kind) in [(four, six, "AAAA"), (six, four, "A")] {
         if clean.is_clean() && late.is_unanswered() {
             waits.unanswered = Some(kind);

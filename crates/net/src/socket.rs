@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_model::{Event, FastOpenFacts, Moment, Reading, Recorder};
+use roundtrip_model::{ClockReading, Event, FastOpenFacts, Moment, Recorder};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::task::coop;
@@ -218,7 +218,7 @@ impl Socket {
     /// The time when the wait ended; records the kernel's counters about it. Uses the clock's own
     /// time, because the connection can be older than the exchange, at whose start the timeline
     /// begins.
-    fn judge_wait(&mut self, reading: &Reading, info: &TcpInfo, stamps: Stamps) -> Moment {
+    fn judge_wait(&mut self, reading: &ClockReading, info: &TcpInfo, stamps: Stamps) -> Moment {
         let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
         let arrival = AwaitedArrival {
             now: reading.after,

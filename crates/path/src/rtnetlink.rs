@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use roundtrip_wire::netlink::{self, Request};
+use roundtrip_wire::netlink::{self, NetlinkRequest};
 
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
@@ -61,12 +61,12 @@ impl Rtnetlink {
         there: BorrowedFd<'_>,
         mtu: u16,
     ) -> io::Result<()> {
-        let describe = |request: &mut Request, end: WireEnd<'_>| {
+        let describe = |request: &mut NetlinkRequest, end: WireEnd<'_>| {
             request.attribute(libc::IFLA_IFNAME, &[end.name.as_bytes(), b"\0"].concat());
             request.attribute(libc::IFLA_ADDRESS, &end.mac);
             request.attribute(libc::IFLA_MTU, &u32::from(mtu).to_ne_bytes());
         };
-        let mut request = Request::create(libc::RTM_NEWLINK);
+        let mut request = NetlinkRequest::create(libc::RTM_NEWLINK);
         request.interface(here.index, 0);
         describe(&mut request, here);
         request.nest(libc::IFLA_LINKINFO, |info| {
@@ -86,7 +86,7 @@ impl Rtnetlink {
     /// Prepares an interface for real segments only, and without an automatic IPv6 address, whose
     /// announcements would be unexpected packets.
     pub(crate) fn tame(&self, index: u32, offload: bool) -> io::Result<()> {
-        let mut request = Request::change(libc::RTM_NEWLINK);
+        let mut request = NetlinkRequest::change(libc::RTM_NEWLINK);
         request.interface(index, 0);
         // Super-segments of any protocol are cut before this interface (netdev_features:
         // gso_features_check).
@@ -102,7 +102,7 @@ impl Rtnetlink {
     }
 
     pub(crate) fn bring_up(&self, index: u32) -> io::Result<()> {
-        let mut request = Request::change(libc::RTM_NEWLINK);
+        let mut request = NetlinkRequest::change(libc::RTM_NEWLINK);
         request.interface(index, libc::IFF_UP as u32);
         self.ask(request)
     }
@@ -110,7 +110,7 @@ impl Rtnetlink {
     /// Routes a subnet (or everything, with a prefix of 0) through a gateway that already has a
     /// route.
     pub(crate) fn route(&self, subnet: IpAddr, prefix: u8, gateway: IpAddr) -> io::Result<()> {
-        let mut request = Request::create(libc::RTM_NEWROUTE);
+        let mut request = NetlinkRequest::create(libc::RTM_NEWROUTE);
         request.unicast_route(family(subnet), prefix);
         if prefix > 0 {
             request.attribute(libc::RTA_DST, &octets(subnet));
@@ -120,14 +120,14 @@ impl Rtnetlink {
     }
 
     pub(crate) fn remove(&self, index: u32) -> io::Result<()> {
-        let mut request = Request::change(libc::RTM_DELLINK);
+        let mut request = NetlinkRequest::change(libc::RTM_DELLINK);
         request.interface(index, 0);
         self.ask(request)
     }
 
     /// Assigns an address, usable at once: no duplicate address detection.
     pub(crate) fn assign(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
-        let mut request = Request::create(libc::RTM_NEWADDR);
+        let mut request = NetlinkRequest::create(libc::RTM_NEWADDR);
         request.address(family(address), prefix, index);
         request.attribute(libc::IFA_LOCAL, &octets(address));
         request.attribute(libc::IFA_ADDRESS, &octets(address));
@@ -139,7 +139,7 @@ impl Rtnetlink {
 
     /// Adds a permanent neighbour, so that no packet ever waits for ARP or neighbour discovery.
     pub(crate) fn introduce(&self, index: u32, address: IpAddr, mac: Mac) -> io::Result<()> {
-        let mut request = Request::create(libc::RTM_NEWNEIGH);
+        let mut request = NetlinkRequest::create(libc::RTM_NEWNEIGH);
         request.neighbour(family(address), index, libc::NUD_PERMANENT);
         request.attribute(libc::NDA_DST, &octets(address));
         request.attribute(libc::NDA_LLADDR, &mac);
@@ -150,7 +150,7 @@ impl Rtnetlink {
     /// gets its route in the background (`addrconf_dad_work`), even without duplicate address
     /// detection; until then such packets are dropped.
     pub(crate) fn is_local(&self, address: IpAddr) -> io::Result<bool> {
-        let mut request = Request::query(libc::RTM_GETROUTE);
+        let mut request = NetlinkRequest::query(libc::RTM_GETROUTE);
         request.route(family(address), octets(address).len() as u8 * 8);
         request.attribute(libc::RTA_DST, &octets(address));
         let mut answer = [0; ANSWER];
@@ -160,13 +160,13 @@ impl Rtnetlink {
         Ok(first.is_some_and(|message| message.is_local_route()))
     }
 
-    fn ask(&self, request: Request) -> io::Result<()> {
+    fn ask(&self, request: NetlinkRequest) -> io::Result<()> {
         let mut answer = [0; ANSWER];
         netlink::acknowledged(self.exchange(request, &mut answer)?)
     }
 
     /// Sends a request and returns the one message that answers it.
-    fn exchange<'a>(&self, request: Request, answer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+    fn exchange<'a>(&self, request: NetlinkRequest, answer: &'a mut [u8]) -> io::Result<&'a [u8]> {
         let mut socket = &self.socket;
         socket.write_all(&request.finish())?;
         let length = socket.read(answer)?;

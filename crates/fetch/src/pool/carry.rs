@@ -73,7 +73,9 @@ impl RequestAttempt<'_> {
             facts: &mut facts,
         };
         let deadlines = &self.context.settings.deadlines;
-        let outcome = watched(seat.exchange(run), &own, &arrived, deadlines).await;
+        // Boxed, because an async function keeps its arguments twice.
+        let exchange = Box::pin(seat.exchange(run));
+        let outcome = watched(exchange, &own, &arrived, deadlines).await;
         let ended = lane.recorder.now();
         let timeline = RequestTimeline {
             lane: &lane,

@@ -98,7 +98,9 @@ impl Known {
 
     pub(super) fn tell(&self, origin: &Origin) -> OriginKnowledge {
         let now = Instant::now();
-        let alternative = self.alternative.as_ref().filter(|a| a.until > now);
+        // A later run does not lose time where QUIC does not pass.
+        let alternative = self.alternative.as_ref();
+        let alternative = alternative.filter(|a| a.until > now && !self.is_broken());
         OriginKnowledge {
             alpn: self.alpn.clone(),
             alt_svc: alternative.map(|a| Alternative {

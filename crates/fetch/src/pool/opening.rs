@@ -42,6 +42,29 @@ pub(super) async fn open(
     outcome
 }
 
+/// Opens a connection over QUIC, if the origin announced HTTP/3.
+pub(super) async fn open_quic(context: &PoolContext, site: &Site) -> Result<Arrival, Fault> {
+    let recorder = context.recorder();
+    let found = context.names.look_up(&site.origin, &context.settings);
+    let found = found.await?;
+    let way = OpenAttempt {
+        context,
+        site,
+        recorder: &recorder,
+        found: &found,
+    };
+    let plan = Plan {
+        tcp: None,
+        ..way.plan(false)?
+    };
+    let mut opening_facts = OpeningFacts::default();
+    let opened = way.take(&plan, &mut opening_facts);
+    let limit = context.settings.deadlines.connect;
+    let opened = timeout(limit, opened).await;
+    let opened = opened.map_err(|_| Fault::ConnectTimeout(limit))??;
+    Ok(Lane::new(opened, recorder, found, opening_facts.attempts))
+}
+
 async fn bring_up(context: &PoolContext, site: &Site, early: bool) -> Result<Arrival, Fault> {
     let recorder = context.recorder();
     recorder.record(Event::LookupStarted);

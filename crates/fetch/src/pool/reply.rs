@@ -19,6 +19,9 @@ pub struct PoolRequest {
     pub early: bool,
     /// The largest uncompressed size of the body in bytes.
     pub limit: u64,
+    /// Whether an equal request in flight answers this one too. A caller that knows that there is
+    /// none saves memory without it.
+    pub shares: bool,
 }
 
 /// The key that makes two requests equal.
@@ -52,6 +55,7 @@ impl PoolRequest {
             headers: Vec::new(),
             early: true,
             limit: BODY_LIMIT,
+            shares: true,
         }
     }
 }

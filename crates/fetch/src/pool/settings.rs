@@ -27,6 +27,10 @@ pub struct Settings {
     /// circumvents the limit of streams that the server sets for a connection; use it only if the
     /// server is known to accept that.
     pub shared_connections: usize,
+    /// When an answer over TCP announces HTTP/3, a QUIC connection is opened beside it, which
+    /// carries no request: its ticket lets a later run begin with early data over HTTP/3. No
+    /// request and no [`super::Pool::close`] waits for it.
+    pub seeks_tickets: bool,
     pub deadlines: Deadlines,
     pub roots: Roots,
     pub identity: Option<Identity>,
@@ -89,6 +93,7 @@ impl Default for Settings {
             serial: false,
             h1_connections: H1_CONNECTIONS,
             shared_connections: 1,
+            seeks_tickets: false,
             deadlines: Deadlines::default(),
             roots: Roots::System,
             identity: None,

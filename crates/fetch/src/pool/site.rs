@@ -3,6 +3,7 @@
 
 mod seat;
 mod state;
+mod ticket;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,10 +110,10 @@ impl Site {
             let mut state = self.state();
             state.waiting.clear();
             state.solos -= state.idle.len();
-            (
-                std::mem::take(&mut state.lanes),
-                std::mem::take(&mut state.idle),
-            )
+            let beside = state.seeking.take().and_then(|seeking| seeking.lane);
+            let mut lanes = std::mem::take(&mut state.lanes);
+            lanes.extend(beside);
+            (lanes, std::mem::take(&mut state.idle))
         };
         for lane in lanes {
             lane.retire();

@@ -12,7 +12,7 @@ use crate::error::shown;
 const MOST_HEADERS: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct ParsedHead {
     pub status: u16,
     version: u8,
     reason: String,
@@ -20,7 +20,7 @@ pub struct Head {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(super) enum AnswerLength {
     None,
     Length(u64),
     Chunked,
@@ -29,7 +29,7 @@ pub(super) enum Framing {
 
 /// Reads a head from the front of `bytes` and returns it with its length, or `None` while more is
 /// needed.
-pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
+pub fn response_head(bytes: &[u8]) -> Result<Option<(ParsedHead, usize)>, HttpError> {
     let told = bytes.get(..5.min(bytes.len())).unwrap_or_default();
     if !b"HTTP/".starts_with(told) {
         return Err(HttpError::NotHttp(shown(bytes)));
@@ -39,7 +39,7 @@ pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
         let mut room = vec![MaybeUninit::uninit(); most];
         return match http1::response(bytes, &mut room, Strictness::AsCurl) {
             Ok(None) => Ok(None),
-            Ok(Some(head)) => Ok(Some((Head::from(&head), head.length))),
+            Ok(Some(head)) => Ok(Some((ParsedHead::from(&head), head.length))),
             Err(HeadError::TooManyFields) if most < MOST_HEADERS => {
                 most *= 4;
                 continue;
@@ -52,7 +52,7 @@ pub fn response_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, HttpError> {
     }
 }
 
-impl From<&ResponseHead<'_, '_>> for Head {
+impl From<&ResponseHead<'_, '_>> for ParsedHead {
     fn from(head: &ResponseHead<'_, '_>) -> Self {
         let field = |field: &Field<'_>| (field.name.to_owned(), field.value.to_vec());
         Self {
@@ -64,7 +64,7 @@ impl From<&ResponseHead<'_, '_>> for Head {
     }
 }
 
-impl Head {
+impl ParsedHead {
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -82,39 +82,39 @@ impl Head {
             })
     }
 
-    pub(super) fn framing(&self, method: &str) -> Result<Framing, HttpError> {
+    pub(super) fn framing(&self, method: &str) -> Result<AnswerLength, HttpError> {
         let success = (200..300).contains(&self.status);
         if method == "HEAD"
             || matches!(self.status, 100..=199 | 204 | 304)
             || (method == "CONNECT" && success)
         {
-            return Ok(Framing::None);
+            return Ok(AnswerLength::None);
         }
         let codings: Vec<String> = self.list("transfer-encoding").collect();
         if let Some(last) = codings.last() {
             // Without `chunked` as the last coding, only the close of the connection ends the body.
             // RFC 9112 §6.1.
             return Ok(if last == "chunked" {
-                Framing::Chunked
+                AnswerLength::Chunked
             } else {
-                Framing::UntilClose
+                AnswerLength::UntilClose
             });
         }
         let mut lengths: Vec<String> = self.list("content-length").collect();
         lengths.dedup();
         match lengths.as_slice() {
-            [] => Ok(Framing::UntilClose),
+            [] => Ok(AnswerLength::UntilClose),
             [one] if !one.is_empty() && one.bytes().all(|b| b.is_ascii_digit()) => one
                 .parse()
-                .map(Framing::Length)
+                .map(AnswerLength::Length)
                 .map_err(|_| HttpError::Malformed("Content-Length")),
             _ => Err(HttpError::Malformed("Content-Length")),
         }
     }
 
-    pub(super) fn describe(self, facts: &mut HttpFacts, framing: &Framing) {
+    pub(super) fn describe(self, facts: &mut HttpFacts, framing: &AnswerLength) {
         let says = |what: &str| self.list("connection").any(|c| c == what);
-        facts.keep_alive = *framing != Framing::UntilClose
+        facts.keep_alive = *framing != AnswerLength::UntilClose
             && if self.version == 1 {
                 !says("close")
             } else {
@@ -135,7 +135,7 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn head(text: &str) -> Head {
+    fn head(text: &str) -> ParsedHead {
         response_head(text.as_bytes()).unwrap().unwrap().0
     }
 
@@ -145,28 +145,28 @@ mod tests {
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
                 "GET",
-                Framing::Length(5),
+                AnswerLength::Length(5),
             ),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
                 "HEAD",
-                Framing::None,
+                AnswerLength::None,
             ),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n",
                 "GET",
-                Framing::Length(5),
+                AnswerLength::Length(5),
             ),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
                 "GET",
-                Framing::Chunked,
+                AnswerLength::Chunked,
             ),
-            ("HTTP/1.1 200 OK\r\n\r\n", "GET", Framing::UntilClose),
+            ("HTTP/1.1 200 OK\r\n\r\n", "GET", AnswerLength::UntilClose),
             (
                 "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
                 "GET",
-                Framing::None,
+                AnswerLength::None,
             ),
         ];
         for (text, method, framing) in cases {

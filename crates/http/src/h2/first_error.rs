@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use roundtrip_tls::TlsError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::{HttpError, Stream};
+use crate::{ByteStream, HttpError};
 
 /// The first error of a stream.
 #[derive(Clone, Default)]
@@ -64,7 +64,7 @@ impl<S> ErrorRecorder<S> {
     }
 }
 
-impl<S: Stream> AsyncRead for ErrorRecorder<S> {
+impl<S: ByteStream> AsyncRead for ErrorRecorder<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl<S: Stream> AsyncRead for ErrorRecorder<S> {
     }
 }
 
-impl<S: Stream> AsyncWrite for ErrorRecorder<S> {
+impl<S: ByteStream> AsyncWrite for ErrorRecorder<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

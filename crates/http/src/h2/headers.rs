@@ -17,9 +17,9 @@ use crate::RequestRecorder;
 
 /// The frames that were seen on one connection.
 #[derive(Clone)]
-pub(super) struct HeadersObserver(Arc<Inner>);
+pub(super) struct HeadersObserver(Arc<HeadersShared>);
 
-struct Inner {
+struct HeadersShared {
     /// Requests that wait for the head of their response, by stream.
     waiting: Mutex<HashMap<u32, AwaitedHead>>,
     settings_received: watch::Sender<bool>,
@@ -35,13 +35,13 @@ struct AwaitedHead {
 /// The stream below the `h2` crate.
 pub(super) struct ObservedStream<S> {
     inner: S,
-    frames: Frames,
+    frames: FrameTracker,
     observer: HeadersObserver,
 }
 
 /// Follows the headers of the frames that pass. RFC 9113 §4.1.
 #[derive(Default)]
-struct Frames {
+struct FrameTracker {
     header: [u8; HEADER_LENGTH],
     /// The bytes of the header that have passed, and those of the payload that are still to come.
     passed: usize,
@@ -67,7 +67,7 @@ const ACK: u8 = 1;
 
 impl Default for HeadersObserver {
     fn default() -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(HeadersShared {
             waiting: Mutex::default(),
             settings_received: watch::Sender::new(false),
             going_away: AtomicBool::new(false),
@@ -140,13 +140,13 @@ impl<S> ObservedStream<S> {
     pub(super) fn new(inner: S, observer: HeadersObserver) -> Self {
         Self {
             inner,
-            frames: Frames::default(),
+            frames: FrameTracker::default(),
             observer,
         }
     }
 }
 
-impl Frames {
+impl FrameTracker {
     /// The frames whose headers end in these bytes.
     fn pass(&mut self, mut bytes: &[u8]) -> Vec<SeenFrame> {
         let mut found = Vec::new();
@@ -243,7 +243,7 @@ mod tests {
         let headers = vec![SeenFrame::Headers(1)];
         for cut in 0..=stream.len() {
             let (first, second) = stream.split_at(cut);
-            let mut frames = Frames::default();
+            let mut frames = FrameTracker::default();
             let found = (frames.pass(first), frames.pass(second));
             let expected = if cut < end_of_header {
                 (vec![], headers.clone())
@@ -260,7 +260,7 @@ mod tests {
         let mut acknowledged = frame(SETTINGS, 0);
         acknowledged[4] = ACK;
         let told = |bytes: &[u8]| {
-            let seen = Frames::default().pass(bytes);
+            let seen = FrameTracker::default().pass(bytes);
             for seen in seen {
                 observer.on_frame(seen);
             }

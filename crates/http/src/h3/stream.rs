@@ -7,7 +7,7 @@ use roundtrip_quic_tokio::{
 use roundtrip_wire::h3::{Code, MessageError};
 
 use super::datagrams::DatagramRecorder;
-use crate::body::Body;
+use crate::body::ReceivedBody;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
 use crate::{HttpError, RequestRun};
 
@@ -112,7 +112,7 @@ async fn receive(
     run: &mut RequestRun<'_>,
     failed: &impl Fn(H3Error) -> HttpError,
 ) -> Result<(), HttpError> {
-    let mut body = Body::new(run.facts, run.decode, run.sink);
+    let mut body = ReceivedBody::new(run.facts, run.decode, run.sink);
     let outcome = loop {
         let error = match message.next(MAX_PIECE).await {
             Ok(Some(MessagePart::Data(data))) => {

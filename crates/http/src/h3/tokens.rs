@@ -15,10 +15,10 @@ const MAX_SERVERS: usize = 256;
 
 /// The tokens that a client remembers from one connection to the next.
 #[derive(Debug, Clone, Default)]
-pub struct Tokens(Arc<Mutex<VecDeque<Server>>>);
+pub struct Tokens(Arc<Mutex<VecDeque<ServerTokens>>>);
 
 #[derive(Debug)]
-struct Server {
+struct ServerTokens {
     name: String,
     /// At least one, the newest last.
     tokens: VecDeque<Bytes>,
@@ -39,7 +39,7 @@ impl Tokens {
             return false;
         }
         let mut servers = self.lock();
-        let mut server = remove(&mut servers, host).unwrap_or_else(|| Server {
+        let mut server = remove(&mut servers, host).unwrap_or_else(|| ServerTokens {
             name: bare(host).to_owned(),
             tokens: VecDeque::new(),
         });
@@ -65,12 +65,12 @@ impl Tokens {
         token
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Server>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ServerTokens>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn remove(servers: &mut VecDeque<Server>, host: &str) -> Option<Server> {
+fn remove(servers: &mut VecDeque<ServerTokens>, host: &str) -> Option<ServerTokens> {
     let place = servers.iter().position(|s| s.name == bare(host))?;
     servers.remove(place)
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::MAX_SLOTS;
-use crate::h2::Session;
+use crate::h2::H2Session;
 
 pub(super) struct Slots {
     free: Semaphore,
@@ -21,7 +21,7 @@ struct Count {
 }
 
 /// A slot in use. Dropping it frees the slot.
-pub(super) struct Slot<'a> {
+pub(super) struct SlotGuard<'a> {
     slots: &'a Slots,
     permit: Option<SemaphorePermit<'a>>,
 }
@@ -43,7 +43,7 @@ impl Slots {
     }
 
     /// Waits for a slot of an HTTP/2 connection, whose server may allow more in the meantime.
-    pub(super) async fn take_of(&self, session: &Session) -> Slot<'_> {
+    pub(super) async fn take_of(&self, session: &H2Session) -> SlotGuard<'_> {
         self.refresh(session);
         let mut received = session.settings_received();
         let mut slot = pin!(self.take());
@@ -59,14 +59,14 @@ impl Slots {
     }
 
     /// Adopts the number that the peer now allows.
-    pub(super) fn refresh(&self, session: &Session) {
+    pub(super) fn refresh(&self, session: &H2Session) {
         session.allowed().into_iter().for_each(|n| self.allow(n));
     }
 
-    pub(super) async fn take(&self) -> Slot<'_> {
+    pub(super) async fn take(&self) -> SlotGuard<'_> {
         // The semaphore is never closed.
         let permit = self.free.acquire().await.ok();
-        Slot {
+        SlotGuard {
             slots: self,
             permit,
         }
@@ -93,7 +93,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for SlotGuard<'_> {
     fn drop(&mut self) {
         let mut count = self.slots.count();
         if count.owed > 0

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::evidence::{Evidence, Stop};
+use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
 use super::line;
 use super::waiting::{self, SHORTEST_TELLING_RTT, split};
@@ -52,7 +52,7 @@ pub(super) struct Arrival {
 
 /// How the bytes of an answer arrived.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Transfer {
+pub struct BodyTransfer {
     /// The flights that a window stopped.
     pub windows: Vec<FullWindow>,
     /// The pauses that the server made.
@@ -106,15 +106,15 @@ impl Exchange {
     }
 
     /// How the bytes of the answer arrived, from the first to the last.
-    pub fn transfer(&self) -> Option<Transfer> {
-        let body = Body::new(self, self.answer_began()?, self.timeline.end());
+    pub fn transfer(&self) -> Option<BodyTransfer> {
+        let body = BodyAnalysis::new(self, self.answer_began()?, self.timeline.end());
         Some(body.transfer)
     }
 }
 
 /// The round trips and waits from `start`, where bytes of the answer arrived, to `end`.
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
-    let body = Body::new(exchange, start, end);
+    let body = BodyAnalysis::new(exchange, start, end);
     (body.round_trips, body.waited)
 }
 
@@ -148,19 +148,19 @@ fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     })
 }
 
-struct Body<'a> {
+struct BodyAnalysis<'a> {
     exchange: &'a Exchange,
     rtt: f64,
     spread: f64,
     most: f64,
     round_trips: u32,
     waited: Waited,
-    transfer: Transfer,
+    transfer: BodyTransfer,
     /// A segment has been missing.
     lossy: bool,
 }
 
-impl<'a> Body<'a> {
+impl<'a> BodyAnalysis<'a> {
     fn new(exchange: &'a Exchange, start: Moment, end: Moment) -> Self {
         let (arrivals, after) = arrivals(exchange, start, end);
         let spread = exchange.spread();
@@ -175,7 +175,7 @@ impl<'a> Body<'a> {
             },
             round_trips: 0,
             waited: Waited::default(),
-            transfer: Transfer::default(),
+            transfer: BodyTransfer::default(),
             lossy: false,
         };
         let last = arrivals.last().map_or(start, |a| a.at);
@@ -312,7 +312,7 @@ impl<'a> Body<'a> {
         let tolerance = (ON_TIME * self.rtt).max(ON_TIME_MS).max(self.spread);
         let on_time = late.abs() <= tolerance;
         let gap = next.gap;
-        let broken = heard.stop(self.exchange, gap, self.rtt) == Stop::Window;
+        let broken = heard.stop(self.exchange, gap, self.rtt) == StallReason::Window;
         let by_receiver = own && gap <= LATEST_FLIGHT * self.rtt;
         (on_time && (growing || broken)) || (broken && late > 0.0) || by_receiver
     }
@@ -373,12 +373,12 @@ impl<'a> Body<'a> {
         }
         let gap = self.unread(gap, heard);
         match self.stop(gap, heard, next) {
-            Stop::Timeout => self.waited.loss += gap,
-            Stop::Sender if self.lossy && gap <= RECOVERY * self.rtt => {
+            StallReason::Timeout => self.waited.loss += gap,
+            StallReason::Sender if self.lossy && gap <= RECOVERY * self.rtt => {
                 self.waited.network += gap;
                 self.transfer.recovery += gap;
             }
-            Stop::Line | Stop::Window => {
+            StallReason::Line | StallReason::Window => {
                 self.waited.network += gap;
                 // While a window recovers, small pauses belong to the recovery.
                 let recovering = self.lossy && gap >= 1.0;
@@ -387,7 +387,7 @@ impl<'a> Body<'a> {
                 }
                 return lost > 0.0 || recovering;
             }
-            Stop::Sender => {
+            StallReason::Sender => {
                 self.waited.server += gap;
                 let after = self.transfer.bytes;
                 self.transfer.pauses.push(Pause { ms: gap, after });
@@ -397,29 +397,29 @@ impl<'a> Body<'a> {
     }
 
     /// Why nothing arrived for `gap`, if no window stopped the sender.
-    fn stop(&self, gap: f64, heard: &Evidence, next: Option<u64>) -> Stop {
+    fn stop(&self, gap: f64, heard: &Evidence, next: Option<u64>) -> StallReason {
         // A pause this short is not attributed to any party.
         if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX)
             || gap < 1.0
             || gap <= self.spread.max(self.most)
             || next.is_some_and(|bytes| line::paces(self.exchange, gap, bytes))
         {
-            return Stop::Line;
+            return StallReason::Line;
         }
         if heard.segments().is_some() {
             match heard.stop(self.exchange, gap, self.rtt) {
-                Stop::Window => Stop::Line,
+                StallReason::Window => StallReason::Line,
                 // After a time-out the window is one segment.
-                Stop::Timeout
+                StallReason::Timeout
                     if next
                         .is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.exchange.segment()) =>
                 {
-                    Stop::Sender
+                    StallReason::Sender
                 }
                 other => other,
             }
         } else {
-            Stop::Sender
+            StallReason::Sender
         }
     }
 

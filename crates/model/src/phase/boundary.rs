@@ -10,7 +10,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
         return Vec::new();
     }
     let end = timeline.end();
-    let early = EarlyData::of(exchange);
+    let early = EarlyOutcome::of(exchange);
     let syn_missed = unsaved_syn_ack(exchange);
     let mut syn_pending = syn_missed;
     let mut cutter = Cutter {
@@ -43,23 +43,23 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
                 under_way = handshake(exchange);
                 None
             }
-            Event::HandshakeFinished if early != EarlyData::Accepted => {
+            Event::HandshakeFinished if early != EarlyOutcome::Accepted => {
                 Some((handshake(exchange), PhaseName::Request))
             }
-            Event::RequestStarted if early == EarlyData::Accepted => {
+            Event::RequestStarted if early == EarlyOutcome::Accepted => {
                 Some((handshake(exchange), PhaseName::Request))
             }
             Event::RequestStarted if under_way == PhaseName::Setup => {
                 Some((PhaseName::Setup, PhaseName::Request))
             }
-            Event::RequestSent if early != EarlyData::Refused => {
+            Event::RequestSent if early != EarlyOutcome::Refused => {
                 Some((PhaseName::Request, PhaseName::FirstByte))
             }
             // Interim responses come first; the wait is for the final one.
             Event::FirstByte if answered => None,
             Event::Answered if !answered => None,
             Event::FirstByte | Event::Answered => {
-                if early == EarlyData::Refused {
+                if early == EarlyOutcome::Refused {
                     under_way = PhaseName::FirstByte;
                 }
                 Some((PhaseName::FirstByte, PhaseName::Body))
@@ -118,13 +118,13 @@ fn handshake(exchange: &Exchange) -> PhaseName {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum EarlyData {
+enum EarlyOutcome {
     None,
     Accepted,
     Refused,
 }
 
-impl EarlyData {
+impl EarlyOutcome {
     /// Early data was used if the request began before the handshake was complete.
     fn of(exchange: &Exchange) -> Self {
         let timeline = &exchange.timeline;

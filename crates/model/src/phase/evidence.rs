@@ -58,7 +58,7 @@ pub(super) struct Evidence {
 
 /// Why nothing more arrived for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StallReason {
     /// The sender's window was full.
     Window,
     /// The next segments were lost, and a time-out retransmitted them.
@@ -152,18 +152,18 @@ impl Evidence {
     }
 
     /// Why the flight ended before a silence of `gap`.
-    pub(super) fn stop(&self, exchange: &Exchange, gap: f64, rtt: f64) -> Stop {
+    pub(super) fn stop(&self, exchange: &Exchange, gap: f64, rtt: f64) -> StallReason {
         let (segments, _) = self.flight.unwrap_or_default();
         let broken = self.is_broken(exchange);
         let full = exchange.first_window() * 9 / 10;
         if broken && segments >= full.max(1) && gap <= TAIL_TRIPS * rtt {
-            Stop::Window
+            StallReason::Window
         } else if broken && gap >= SHORTEST_TAIL.max(TAIL_TRIPS * rtt) {
-            Stop::Timeout
+            StallReason::Timeout
         } else if broken {
-            Stop::Line
+            StallReason::Line
         } else {
-            Stop::Sender
+            StallReason::Sender
         }
     }
 

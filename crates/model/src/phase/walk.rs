@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::evidence::{Evidence, Stop};
+use super::evidence::{Evidence, StallReason};
 use super::waiting::{SHORTEST_TELLING_RTT, answered, split, starve};
 use super::{connect, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
@@ -52,7 +52,7 @@ pub(super) struct Walk<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum DataDirection {
     Out,
     In,
 }
@@ -82,8 +82,8 @@ impl<'a> Walk<'a> {
         let mut last = (start, self.before(start));
         for (at, event) in self.exchange.timeline.iter() {
             let (direction, bytes) = match event {
-                Event::Sent { bytes } => (Direction::Out, *bytes),
-                Event::Received { bytes } => (Direction::In, *bytes),
+                Event::Sent { bytes } => (DataDirection::Out, *bytes),
+                Event::Received { bytes } => (DataDirection::In, *bytes),
                 other if *at >= start && *at <= end => {
                     self.heard.hear(*at, other);
                     continue;
@@ -130,8 +130,8 @@ impl<'a> Walk<'a> {
         last
     }
 
-    fn count(&mut self, direction: Direction, bytes: u64) {
-        if direction == Direction::Out {
+    fn count(&mut self, direction: DataDirection, bytes: u64) {
+        if direction == DataDirection::Out {
             self.stopped |= self.is_incomplete() || self.is_at_limit();
             self.burst = 0;
             self.sent += bytes;
@@ -190,25 +190,30 @@ impl<'a> Walk<'a> {
     }
 
     /// The client's state when the phase began: waiting for an answer, or about to send.
-    fn before(&self, start: Moment) -> Option<Direction> {
+    fn before(&self, start: Moment) -> Option<DataDirection> {
         if self.name == PhaseName::Body {
-            return Some(Direction::In);
+            return Some(DataDirection::In);
         }
         self.exchange
             .timeline
             .iter()
             .take_while(|(at, _)| *at <= start)
             .filter_map(|(at, event)| match event {
-                Event::Sent { .. } if *at < start => Some(Direction::Out),
-                Event::Received { .. } => Some(Direction::In),
+                Event::Sent { .. } if *at < start => Some(DataDirection::Out),
+                Event::Received { .. } => Some(DataDirection::In),
                 _ => None,
             })
             .last()
-            .filter(|direction| *direction == Direction::Out)
+            .filter(|direction| *direction == DataDirection::Out)
     }
 
-    fn step(&mut self, (since, from): (Moment, Option<Direction>), to: Direction, at: Moment) {
-        use Direction::{In, Out};
+    fn step(
+        &mut self,
+        (since, from): (Moment, Option<DataDirection>),
+        to: DataDirection,
+        at: Moment,
+    ) {
+        use DataDirection::{In, Out};
         let gap = ms(at.since(since));
         let heard = match to {
             In => std::mem::take(&mut self.heard),
@@ -250,28 +255,28 @@ impl<'a> Walk<'a> {
         self.waited.loss += lost;
         let gap = gap - lost;
         let stop = if gap < self.shortest_answer().min(f64::MAX) {
-            Stop::Line
+            StallReason::Line
         } else {
             match self.stop(gap, heard) {
                 // A pause this short is not attributed to any party.
-                Stop::Sender if gap < 1.0 => Stop::Line,
+                StallReason::Sender if gap < 1.0 => StallReason::Line,
                 stop => stop,
             }
         };
         match stop {
-            Stop::Window => {
+            StallReason::Window => {
                 self.round_trips += 1;
                 split(self.exchange, gap, &mut self.waited);
                 self.burst = 0;
             }
-            Stop::Timeout => self.waited.loss += gap,
-            Stop::Line => self.waited.network += gap,
-            Stop::Sender => self.waited.server += gap,
+            StallReason::Timeout => self.waited.loss += gap,
+            StallReason::Line => self.waited.network += gap,
+            StallReason::Sender => self.waited.server += gap,
         }
     }
 
     /// If segments were not counted, a flight is judged by its bytes.
-    fn stop(&self, gap: f64, heard: &Evidence) -> Stop {
+    fn stop(&self, gap: f64, heard: &Evidence) -> StallReason {
         // A sender without more data ends with a datagram that is not full. Probes of the path's
         // MTU are larger.
         let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
@@ -280,15 +285,15 @@ impl<'a> Walk<'a> {
             && self.is_telling()
             && self.is_at_limit_of(self.first_flight);
         if stalled && gap <= 2.5 * self.rtt {
-            Stop::Window
+            StallReason::Window
         } else if heard.segments().is_some() {
             match heard.stop(self.exchange, gap, self.rtt) {
-                Stop::Sender
+                StallReason::Sender
                     if gap <= 2.5 * self.rtt
                         && heard.segments() >= Some(self.exchange.first_window() * 9 / 10)
                         && heard.is_like_a_window(self.exchange) =>
                 {
-                    Stop::Window
+                    StallReason::Window
                 }
                 stop => stop,
             }
@@ -297,17 +302,17 @@ impl<'a> Walk<'a> {
             && self.burst >= FULL_FIRST_WINDOW * self.exchange.segment()
             && gap <= 2.5 * self.rtt
         {
-            Stop::Window
+            StallReason::Window
         } else if full && self.exchange.quic.is_some() && self.largest > 0 {
-            Stop::Line
+            StallReason::Line
         } else {
-            Stop::Sender
+            StallReason::Sender
         }
     }
 
     /// The time from the last byte to the phase's end is the client's, unless the exchange failed
     /// while it waited.
-    fn trailing(&mut self, (since, from): (Moment, Option<Direction>), end: Moment) {
+    fn trailing(&mut self, (since, from): (Moment, Option<DataDirection>), end: Moment) {
         let gap = ms(end.since(since));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
         if !starved || from.is_none() {
@@ -319,10 +324,10 @@ impl<'a> Walk<'a> {
             .gap_opened()
             .map_or(0.0, |opened| ms(end.since(opened.max(since))));
         self.waited.loss += lost;
-        if from == Some(Direction::Out) && self.was_refused() {
+        if from == Some(DataDirection::Out) && self.was_refused() {
             self.refused += 1;
             self.waited.network += gap;
-        } else if from == Some(Direction::Out) {
+        } else if from == Some(DataDirection::Out) {
             starve(self.exchange, gap - lost, &mut self.waited);
         } else {
             self.waited.server += gap - lost;

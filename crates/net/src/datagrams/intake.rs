@@ -34,7 +34,7 @@ pub struct Intake {
 
 /// A run of datagrams from one peer, one after the other in memory.
 #[derive(Debug)]
-pub struct Arrival<'a> {
+pub struct DatagramRun<'a> {
     pub from: SocketAddr,
     /// The destination address.
     pub to: Option<IpAddr>,
@@ -82,12 +82,12 @@ impl Intake {
     }
 
     /// The runs of the last call, in the order of their arrival.
-    pub fn arrivals_mut(&mut self) -> impl Iterator<Item = Arrival<'_>> {
+    pub fn arrivals_mut(&mut self) -> impl Iterator<Item = DatagramRun<'_>> {
         let slots = self.bytes.chunks_exact_mut(self.size).zip(&self.headings);
         slots.filter_map(|(slot, heading)| {
             let heading = (*heading)?;
             let bytes = slot.get_mut(..heading.length)?;
-            Some(Arrival {
+            Some(DatagramRun {
                 from: heading.from,
                 to: heading.incoming.to,
                 ecn: heading.incoming.ecn,
@@ -132,7 +132,7 @@ impl Heading {
     }
 }
 
-impl Arrival<'_> {
+impl DatagramRun<'_> {
     /// The time when the first datagram arrived, on this clock; without the kernel's timestamp,
     /// now.
     pub fn moment(&self, clock: impl Fn() -> Moment) -> Moment {

@@ -7,10 +7,11 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use super::set_int;
+use super::udp::ControlBuffer;
 
 /// The event of a timestamp. `include/uapi/linux/errqueue.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum TimestampKind {
     /// The last byte of a write left TCP for the network device (`SCM_TSTAMP_SCHED`).
     Left,
     /// The peer acknowledged the last byte of a write (`SCM_TSTAMP_ACK`).
@@ -23,7 +24,7 @@ const SCM_TSTAMP_ACK: u32 = 2;
 /// One timestamp, by the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TransmitStamp {
-    pub(crate) stage: Stage,
+    pub(crate) stage: TimestampKind,
     /// The position of the last byte of the write, counted from the first byte after the request.
     /// The kernel counts with 32 bits.
     pub(crate) place: u32,
@@ -32,7 +33,7 @@ pub(crate) struct TransmitStamp {
 
 /// The byte from which the kernel counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counting {
+pub(crate) enum CountOrigin {
     /// From the next byte to be written. Linux 6.2 and later.
     Written,
     /// From the first byte that is not acknowledged.
@@ -40,13 +41,13 @@ pub(crate) enum Counting {
 }
 
 /// Requests timestamps of all data that is written from now on. The socket must be connected.
-pub(crate) fn request(socket: &impl AsRawFd, counting: Counting) -> io::Result<()> {
+pub(crate) fn request(socket: &impl AsRawFd, counting: CountOrigin) -> io::Result<()> {
     let mut flags = libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_TX_SCHED
         | libc::SOF_TIMESTAMPING_TX_ACK
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    if counting == Counting::Written {
+    if counting == CountOrigin::Written {
         flags |= libc::SOF_TIMESTAMPING_OPT_ID_TCP;
     }
     set_int(
@@ -56,11 +57,6 @@ pub(crate) fn request(socket: &impl AsRawFd, counting: Counting) -> io::Result<(
         flags.cast_signed(),
     )
 }
-
-/// A buffer with the alignment of control messages. It has room for the timestamps and for the
-/// description with an address of either family.
-#[repr(C, align(8))]
-struct ControlBuffer([u8; 192]);
 
 /// Takes the next timestamp from the error queue; `None` if there is none. Does not touch the
 /// socket's own error.
@@ -111,8 +107,8 @@ fn stamp_in(message: &libc::msghdr) -> Option<TransmitStamp> {
     }
     let of = of.filter(|of| of.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING)?;
     let stage = match of.ee_info {
-        SCM_TSTAMP_SCHED => Stage::Left,
-        SCM_TSTAMP_ACK => Stage::Acknowledged,
+        SCM_TSTAMP_SCHED => TimestampKind::Left,
+        SCM_TSTAMP_ACK => TimestampKind::Acknowledged,
         _ => return None,
     };
     let place = of.ee_data;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use socket2::SockAddr;
 
-/// A buffer for control messages, aligned like their headers, with room for all messages of both
-/// families together.
+/// A buffer for control messages, aligned like their headers. It has room for all messages of a
+/// datagram of either family, and for a timestamp with its description.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub(crate) struct ControlBuffer(pub(crate) [u8; 192]);

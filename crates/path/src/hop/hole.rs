@@ -36,8 +36,8 @@ impl Hop for MtuHop {
                 return;
             }
             let router = match read.version() {
-                wire::Version::V4 => ROUTER_V4,
-                wire::Version::V6 => ROUTER_V6,
+                wire::IpVersion::V4 => ROUTER_V4,
+                wire::IpVersion::V6 => ROUTER_V6,
             };
             let says_so = self.0.says_so;
             if let Some(answer) = wire::too_big(&read, router, mtu.into()).filter(|_| says_so) {
@@ -54,7 +54,7 @@ impl Hop for MtuHop {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_wire::packet::{Envelope, UDP, compose};
+    use roundtrip_wire::packet::{IpHeader, UDP, compose};
 
     use super::*;
 
@@ -74,9 +74,9 @@ mod tests {
         udp.resize(length - header, 7);
         let declared = (udp.len() as u16).to_be_bytes();
         udp[4..6].copy_from_slice(&declared);
-        let envelope = Envelope {
+        let envelope = IpHeader {
             fragments_as,
-            ..Envelope::new(CLIENT[version], SERVER[version], UDP)
+            ..IpHeader::new(CLIENT[version], SERVER[version], UDP)
         };
         compose(&envelope, &udp).unwrap()
     }

@@ -142,7 +142,7 @@ mod tests {
                 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0,
             ];
             let ends = ([198, 18, 0, 1].into(), [198, 18, 0, 2].into());
-            let envelope = wire::Envelope::new(ends.0, ends.1, wire::TCP);
+            let envelope = wire::IpHeader::new(ends.0, ends.1, wire::TCP);
             wire::compose(&envelope, &[&header[..], payload].concat()).unwrap()
         };
         let hello = hello::examples::client_hello(&[0x0304], 0);

@@ -7,7 +7,7 @@ mod pace;
 
 use std::time::Duration;
 
-use self::backlog::{Backlog, Waiting};
+use self::backlog::{Backlog, QueuedPacket};
 use self::codel::CoDel;
 use self::pace::LinkPace;
 use super::{Hop, HopOutput};
@@ -37,8 +37,8 @@ impl RateHop {
         }
     }
 
-    fn send(&mut self, waiting: Waiting, from: Duration, exit: &mut HopOutput) {
-        let Waiting {
+    fn send(&mut self, waiting: QueuedPacket, from: Duration, exit: &mut HopOutput) {
+        let QueuedPacket {
             mut packet,
             way,
             since,
@@ -54,7 +54,7 @@ impl RateHop {
 
 impl Hop for RateHop {
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput) {
-        let waiting = Waiting {
+        let waiting = QueuedPacket {
             packet,
             way,
             since: at,

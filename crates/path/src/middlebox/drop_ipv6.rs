@@ -1,7 +1,7 @@
 //! A network with broken IPv6: names have AAAA records, SYNs to them are never answered, and
 //! clients that do not race both versions wait (RFC 8305).
 
-use roundtrip_wire::packet::{Packet, Version};
+use roundtrip_wire::packet::{IpVersion, Packet};
 
 use super::MiddleboxKind;
 use super::filter::FilterHop;
@@ -15,7 +15,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     make: |_| {
         Ok(Box::new(FilterHop {
             cause: NAME,
-            unwanted: |packet: &Packet<'_>, _, _| packet.version() == Version::V6,
+            unwanted: |packet: &Packet<'_>, _, _| packet.version() == IpVersion::V6,
         }))
     },
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use roundtrip_wire::packet::{self as wire, Envelope, Flags, TCP, Tcp};
+use roundtrip_wire::packet::{self as wire, Flags, IpHeader, TCP, Tcp};
 
 use super::MiddleboxKind;
 use crate::direction::Direction;
@@ -132,7 +132,7 @@ fn in_the_name_of(packet: &wire::Packet<'_>, segment: &Tcp<'_>) -> Option<Vec<u8
     reset.extend(segment.acknowledgment().to_be_bytes());
     // Five words of header, no window, no urgent data; the checksum is computed last.
     reset.extend([5 << 4, 0, 0, 0, 0, 0, 0, 0]);
-    let envelope = Envelope::new(packet.source(), packet.destination(), TCP);
+    let envelope = IpHeader::new(packet.source(), packet.destination(), TCP);
     let mut composed = wire::compose(&envelope, &reset).ok()?;
     let mut change = wire::PacketMut::parse(&mut composed).ok()?;
     change

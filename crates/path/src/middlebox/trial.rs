@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roundtrip_wire::packet::{Envelope, Packet as Read, TCP, UDP, compose};
+use roundtrip_wire::packet::{IpHeader, Packet as Read, TCP, UDP, compose};
 
 use super::Middlebox;
 use crate::direction::Direction;
@@ -38,7 +38,7 @@ pub(crate) fn ends(way: Direction, is_v6: bool) -> (IpAddr, IpAddr) {
 
 pub(crate) fn packet(way: Direction, is_v6: bool, protocol: u8, transport: &[u8]) -> Vec<u8> {
     let (source, destination) = ends(way, is_v6);
-    compose(&Envelope::new(source, destination, protocol), transport).unwrap()
+    compose(&IpHeader::new(source, destination, protocol), transport).unwrap()
 }
 
 pub(crate) fn segment(way: Direction, flags: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {

@@ -18,7 +18,7 @@ pub(super) struct RecordingWriter {
     file: File,
     /// The realtime clock at zero of the path's clock.
     epoch: Duration,
-    blocks: pcapng::Writer,
+    blocks: pcapng::PcapngWriter,
 }
 
 impl RecordingWriter {
@@ -27,7 +27,7 @@ impl RecordingWriter {
             application: Some(concat!("roundtrip path ", env!("CARGO_PKG_VERSION")).into()),
             ..Section::default()
         };
-        let mut blocks = pcapng::Writer::new(&section).map_err(io::Error::other)?;
+        let mut blocks = pcapng::PcapngWriter::new(&section).map_err(io::Error::other)?;
         for (name, side) in [("client", CLIENT), ("server", SERVER)] {
             blocks
                 .interface(&interface(name, side))
@@ -85,9 +85,9 @@ impl RecordingWriter {
             data: sight.packet.into(),
             // As seen by the host at this end.
             direction: Some(if sight.leaves {
-                pcapng::Direction::Inbound
+                pcapng::PacketDirection::Inbound
             } else {
-                pcapng::Direction::Outbound
+                pcapng::PacketDirection::Outbound
             }),
             comments: sight.comments.into_iter().map(Into::into).collect(),
         }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use roundtrip_model::{Moment, Reading};
+use roundtrip_model::{ClockReading, Moment};
 
 /// Time since an arbitrary start that never jumps; delays are measured with this clock.
 pub(crate) fn monotonic() -> Duration {
@@ -22,7 +22,7 @@ pub(crate) fn realtime() -> Duration {
 /// together.
 pub(crate) fn epoch() -> Duration {
     let moment = || Moment::ZERO + monotonic();
-    let reading = Reading::closest(moment, realtime, Duration::from_micros(1));
+    let reading = ClockReading::closest(moment, realtime, Duration::from_micros(1));
     let middle = reading.before + reading.width() / 2;
     reading.wall.saturating_sub(middle.since(Moment::ZERO))
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use roundtrip_path::{Direction, Path};
 use roundtrip_wire::packet::Packet;
-use roundtrip_wire::pcapng::{self, Block, Captured, Reader};
+use roundtrip_wire::pcapng::{self, Block, Captured, PcapngReader};
 
 fn blocks(bytes: &[u8]) -> Vec<Captured<'_>> {
     let mut packets = Vec::new();
-    for block in Reader::new(bytes) {
+    for block in PcapngReader::new(bytes) {
         if let Block::Packet(packet) = block.unwrap() {
             packets.push(packet);
         }
@@ -80,8 +80,11 @@ fn each_packet_is_recorded_at_both_ends_with_its_fate() {
     let time = |place: usize| packets[place].time.unwrap();
     let took = Duration::from_nanos(time(3) - time(0));
     assert!(took >= Duration::from_millis(5), "{took:?}");
-    assert_eq!(packets[0].direction, Some(pcapng::Direction::Outbound));
-    assert_eq!(packets[3].direction, Some(pcapng::Direction::Inbound));
+    assert_eq!(
+        packets[0].direction,
+        Some(pcapng::PacketDirection::Outbound)
+    );
+    assert_eq!(packets[3].direction, Some(pcapng::PacketDirection::Inbound));
 }
 
 #[test]

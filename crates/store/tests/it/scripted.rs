@@ -7,10 +7,10 @@ use std::time::Duration;
 use roundtrip_store::{
     Address, CacheStatus, Near, NearSettings, Redis, RedisSettings, Store, StoreError,
 };
-use roundtrip_tls::{Roots, Stream};
+use roundtrip_tls::{Roots, ServerStream};
 use roundtrip_wire::resp::{Decoder, Value};
+use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -221,8 +221,8 @@ fn tls_with_roots_from_a_file() {
         let port = listener.local_addr().unwrap().port();
         tokio::task::spawn_local(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let tls = ServerConnection::new(config.clone()).unwrap();
-                tokio::task::spawn_local(play(Stream::server(stream, tls), |w| Some(modern(w))));
+                let stream = ServerStream::new(stream, config.clone()).unwrap();
+                tokio::task::spawn_local(play(stream, |w| Some(modern(w))));
             }
         });
         let file = tempfile::NamedTempFile::new().unwrap();

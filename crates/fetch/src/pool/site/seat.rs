@@ -51,7 +51,8 @@ impl Seat {
         match (&mut self.connection, &self.lane.shared) {
             (Some(connection), _) => {
                 self.clean = false;
-                connection.exchange(run).await
+                // Boxed, because most requests use a shared connection and need less memory.
+                Box::pin(connection.exchange(run)).await
             }
             (None, Some(shared)) => shared.exchange(run).await,
             (None, None) => Err(HttpError::ClosedUnanswered),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::ticket::Seeking;
 use super::{Fault, Lane, Seat, Solo};
 
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(super) struct State {
     pub(super) opening: usize,
     /// The waiting requests, in order of arrival.
     pub(super) waiting: VecDeque<Waiter>,
+    /// The search for a ticket of HTTP/3, once it began.
+    pub(super) seeking: Option<Seeking>,
     /// The largest number of connections that the server accepted, once it refused another.
     pub(super) ceiling: Option<usize>,
 }

@@ -34,6 +34,66 @@ async fn with_a_ticket_the_next_request_leaves_in_early_data() {
     }
 }
 
+/// Waits until `is_so`, for a few seconds.
+async fn eventually(is_so: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it did not happen");
+}
+
+#[tokio::test]
+async fn a_run_that_lasts_gets_a_ticket_of_http3_beside_its_answers() {
+    let scene = Scene::new(|knobs| knobs.tls.early_data = EarlyData::On);
+    let pool = scene.pool_with("auto+0rtt+reuse", |settings| settings.seeks_tickets = true);
+    for n in 0..3 {
+        let reply = pool.fetch(&scene.ask(&format!("/bytes/{n}"))).await;
+        assert_eq!(reply.unwrap().timing.version, "2");
+    }
+    assert_eq!(pool.sought().len(), 1);
+    eventually(|| pool.sought().is_empty()).await;
+    let stats = scene.origin.stats();
+    assert_eq!((stats.quic_connections, stats.h3_requests), (1, 0));
+    pool.close().await;
+    let next = pool.fetch(&scene.ask("/")).await.unwrap().timing;
+    assert!(
+        next.version == "3" && next.resumed && next.early,
+        "{next:?}"
+    );
+    assert_eq!(scene.origin.stats().quic_connections, 2);
+}
+
+#[tokio::test]
+async fn a_run_that_ends_opens_no_connection_for_a_ticket() {
+    let scene = Scene::new(|_| {});
+    let pool = scene.pool_with("auto+0rtt+reuse", |settings| settings.seeks_tickets = true);
+    pool.fetch(&scene.ask("/")).await.unwrap();
+    pool.close().await;
+    drop(pool);
+    let others = scene.pool("auto+0rtt+reuse");
+    others.fetch(&scene.ask("/")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(scene.origin.stats().quic_connections, 0);
+}
+
+#[tokio::test]
+async fn where_quic_does_not_answer_the_next_run_does_not_try_it() {
+    let scene = Scene::new(|knobs| {
+        knobs.listen.h3 = Quic::Silent;
+    });
+    let pool = scene.pool_with("auto+0rtt+reuse", |settings| {
+        settings.seeks_tickets = true;
+        settings.deadlines.connect = Duration::from_millis(300);
+    });
+    pool.fetch(&scene.ask("/")).await.unwrap();
+    assert!(pool.learnt()[0].alt_svc.is_some());
+    eventually(|| pool.sought().is_empty()).await;
+    assert!(pool.learnt()[0].alt_svc.is_none());
+}
+
 /// A pool whose only connection, to a server with tickets, has been closed.
 async fn primed(scene: &Scene, strategy: &str) -> Pool {
     let pool = scene.pool(strategy);

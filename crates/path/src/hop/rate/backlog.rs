@@ -8,23 +8,23 @@ use crate::packet::Packet;
 
 #[derive(Default)]
 pub(super) struct Backlog {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     bytes: u64,
 }
 
-pub(super) struct Waiting {
+pub(super) struct QueuedPacket {
     pub(super) packet: Packet,
     pub(super) way: Direction,
     pub(super) since: Duration,
 }
 
 impl Backlog {
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, waiting: QueuedPacket) {
         self.bytes += waiting.packet.length() as u64;
         self.waiting.push_back(waiting);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<QueuedPacket> {
         let first = self.waiting.pop_front()?;
         self.bytes -= first.packet.length() as u64;
         Some(first)

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::backlog::{Backlog, Waiting};
+use super::backlog::{Backlog, QueuedPacket};
 use crate::hop::HopOutput;
 
 /// The acceptable waiting time, and how long it may be exceeded (RFC 8289 §4.2 and §4.3).
@@ -31,7 +31,7 @@ impl CoDel {
         now: Duration,
         backlog: &mut Backlog,
         exit: &mut HopOutput,
-    ) -> Option<Waiting> {
+    ) -> Option<QueuedPacket> {
         let (mut first, mut late) = self.take(now, backlog)?;
         if self.dropping {
             self.dropping = late;
@@ -58,7 +58,7 @@ impl CoDel {
     }
 
     /// Takes the first packet of the queue, and returns whether it can be dropped.
-    fn take(&mut self, now: Duration, backlog: &mut Backlog) -> Option<(Waiting, bool)> {
+    fn take(&mut self, now: Duration, backlog: &mut Backlog) -> Option<(QueuedPacket, bool)> {
         let Some(first) = backlog.pop() else {
             self.first_above = None;
             self.dropping = false;
@@ -80,6 +80,6 @@ impl CoDel {
     }
 }
 
-fn drop_one(waiting: Waiting, exit: &mut HopOutput) {
+fn drop_one(waiting: QueuedPacket, exit: &mut HopOutput) {
     exit.lose(waiting.packet, waiting.way, "codel");
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use roundtrip_wire::packet::{
-    Envelope, ICMP, ICMPV6, Packet, UDP, compose, fragments, reset, too_big,
+    ICMP, ICMPV6, IpHeader, Packet, UDP, compose, fragments, reset, too_big,
 };
 
 use super::super::trial::{
@@ -149,7 +149,7 @@ fn errors_name_the_packet_as_each_side_knows_it() {
         };
         let (client, server) = ends(UP, is_v6);
         let message = [&head[..], &inside].concat();
-        let closed = compose(&Envelope::new(client, server, protocol), &message).unwrap();
+        let closed = compose(&IpHeader::new(client, server, protocol), &message).unwrap();
         let told = nat.one(UP, 3, &closed).ip;
         let read = Packet::parse(&told).unwrap();
         assert_eq!(read.source(), Packet::parse(&out).unwrap().source());
@@ -171,9 +171,9 @@ fn an_error_with_a_wrong_checksum_stays_wrong() {
 fn fragments_follow_their_first() {
     let mut nat = Trial::parse("nat");
     let (client, server) = ends(UP, false);
-    let envelope = Envelope {
+    let envelope = IpHeader {
         fragments_as: Some(77),
-        ..Envelope::new(client, server, UDP)
+        ..IpHeader::new(client, server, UDP)
     };
     let whole = datagram(UP, false, 53, &[9; 3000]);
     let whole = compose(&envelope, &whole[20..]).unwrap();
@@ -196,7 +196,7 @@ fn fragments_follow_their_first() {
         assert_eq!(Packet::parse(piece).unwrap().source(), outside.ip());
     }
     let before = joined.clone();
-    let whole = compose(&Envelope::new(outside.ip(), server, UDP), &joined).unwrap();
+    let whole = compose(&IpHeader::new(outside.ip(), server, UDP), &joined).unwrap();
     assert_right(&whole);
     assert_eq!(whole[20..], before);
 }
