@@ -281,11 +281,20 @@ impl Report {
         let found = found.as_ref();
         let short: String = found.chars().take(SHOWN).collect();
         let ellipsis = if short.len() < found.len() { "…" } else { "" };
-        self.0.push(Violation {
+        let violation = Violation {
             check,
             pointer: pointer.into(),
             found: roundtrip_report::clean(&short) + ellipsis,
-        });
+        };
+        // Two rules of reading can find the same.
+        let is_known = |known: &Violation| {
+            known.check.id == violation.check.id
+                && known.pointer == violation.pointer
+                && known.found == violation.found
+        };
+        if !self.0.iter().any(is_known) {
+            self.0.push(violation);
+        }
     }
 }
 

@@ -68,6 +68,8 @@ pub struct LookupOptions {
     pub certified: Option<Target>,
     /// Whether to wait for a server that answered before and is out now, because there is a list.
     pub persistent: bool,
+    /// Whether to wait briefly also for a server that has not answered yet.
+    pub awaits_first_answer: bool,
     /// Whether a query that equals one in flight waits for its answer.
     pub shares: bool,
     /// The base URL from which IANA's registries are renewed; `None` means never.
@@ -88,7 +90,7 @@ pub struct Client {
     keeping: Keeping,
     outages: Outages,
     ranges: RefCell<Ranges>,
-    flights: Flights<String, Result<Source, Trouble>>,
+    flights: Flights<String, Result<Box<Source>, Trouble>>,
 }
 
 /// The parts from which a client is made.
@@ -181,7 +183,8 @@ impl Client {
         }
         let mut targets = self.targets(query);
         if let (Err(LookupError::NoServer(_)), Some(key)) = (&targets, query.key()) {
-            self.renew_for_want(Registry::of(&key)).await;
+            // Boxed, because almost no lookup needs it.
+            Box::pin(self.renew_for_want(Registry::of(&key))).await;
             targets = self.targets(query);
         }
         let targets = match targets {
@@ -192,9 +195,9 @@ impl Client {
         let doors = EntrySchemes::of(&targets, self.is_chosen(query));
         let asked = Asked::of(query);
         self.ask_in_turn(targets, &doors, asked, &mut outcome).await;
-        self.turn_pages(asked, &mut outcome).await;
+        Box::pin(self.turn_pages(asked, &mut outcome)).await;
         if self.options.follow {
-            self.follow(&mut outcome).await;
+            Box::pin(self.follow(&mut outcome)).await;
         }
         self.remember_range(&outcome);
         outcome
@@ -209,7 +212,7 @@ impl Client {
         asked: Asked,
         outcome: &mut Outcome,
     ) {
-        let mut refusals: Vec<(Target, Source)> = Vec::new();
+        let mut refusals: Vec<(Target, Box<Source>)> = Vec::new();
         for target in targets {
             // Another URL of the same server would give the same answer.
             if refusals.iter().any(|(asked, _)| asked.host == target.host) {
@@ -275,7 +278,7 @@ impl Client {
         };
         let source = self.ranges.borrow().find(address, bits)?;
         let mut outcome = Outcome::of(query);
-        outcome.registry = Some(source);
+        outcome.registry = Some(Box::new(source));
         Some(outcome)
     }
 

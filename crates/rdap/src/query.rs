@@ -40,6 +40,7 @@ mod kind;
 mod name;
 mod number;
 mod parameter;
+mod pasted;
 mod reading;
 mod search;
 

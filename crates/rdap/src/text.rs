@@ -42,6 +42,8 @@ pub struct LookupResult<'a> {
     pub query: &'a str,
     /// The word for the kind: `domain`, `ip`, …
     pub kind: &'a str,
+    /// How the query was changed before it was sent, for people.
+    pub note: Option<&'a str>,
     pub first: Part<'a>,
     pub registrar: Option<Part<'a>>,
     /// Further members for lines of JSON, by name: timing, and violations of the standards.

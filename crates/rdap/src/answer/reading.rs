@@ -1,5 +1,6 @@
 //! Parses bytes into nodes within bounds, and describes bytes that cannot be parsed.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
@@ -27,8 +28,8 @@ impl Default for Bounds {
     }
 }
 
-/// Parses the document in `bytes`, which must be an object. Bytes that are not UTF-8 (RFC 8259,
-/// section 8.1) become U+FFFD; the rest of the document is unaffected.
+/// Parses the document in `bytes`, which must be an object. The rest of the document is unaffected
+/// by bytes that are not UTF-8.
 pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
     if bytes.len() > bounds.bytes {
         let (size, most) = (bytes.len(), bounds.bytes);
@@ -45,7 +46,7 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         Some(_) => {}
     }
     let meter = Meter::new(bounds);
-    let text = String::from_utf8_lossy(bytes);
+    let text = mended(bytes);
     let mut json = serde_json::Deserializer::from_str(&text);
     let read = (&meter).deserialize(&mut json).and_then(|node| {
         json.end()?;
@@ -58,6 +59,29 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         }),
         Err(source) => Err(meter.describe_failure(bytes, &text, source)),
     }
+}
+
+/// The document as text. Bytes that are not UTF-8 (RFC 8259, section 8.1) become U+FFFD in strings,
+/// and blanks between tokens, where they stand for nothing.
+pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, Cow::Borrowed(_)) {
+        return text;
+    }
+    let (mut quoted, mut escaped) = (false, false);
+    let mut mended = String::with_capacity(text.len());
+    for character in text.chars() {
+        if !quoted && character == char::REPLACEMENT_CHARACTER {
+            // As long as the character, so that later offsets stay the same.
+            mended.push_str("   ");
+            continue;
+        }
+        let is_quote = character == '"' && !escaped;
+        escaped = quoted && character == '\\' && !escaped;
+        quoted ^= is_quote;
+        mended.push(character);
+    }
+    Cow::Owned(mended)
 }
 
 /// Counts values and depth during parsing.
@@ -295,10 +319,14 @@ mod tests {
         assert_eq!(node.at("/a").unwrap().text(), Some("M\u{fffd}nchen"));
         assert_eq!(node.at("/b/0").unwrap().text(), Some("\u{fffd}\u{fffd}"));
         assert!(node.get("\u{fffd}").is_some());
-        // Outside of strings it is not JSON, and the offset is that of the bytes received.
+        // Between tokens, where a byte stands for nothing, it is passed over.
+        let bytes = b"\xff{\"a\\\"\":\xfe1,\xff\"b\":\"\\\\\"}\n\xff\xff";
+        let node = read(bytes, Bounds::default()).unwrap();
+        assert!(node.get("a\"").is_some() && node.at("/b").unwrap().text() == Some("\\"));
+        // The offset is that of the bytes received.
         assert_eq!(
             told(b"{\"a\":\xff}"),
-            "the answer is not JSON: byte 5 is invalid"
+            "the answer is not JSON: byte 6 is invalid"
         );
         let late = b"{\"a\":\"\xfc\xfc\",\"b\":nope}";
         assert_eq!(told(late), "the answer is not JSON: byte 15 is invalid");

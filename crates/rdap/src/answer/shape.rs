@@ -8,7 +8,7 @@ use std::fmt;
 pub(crate) use class::Class;
 use class::Shape;
 
-use super::{Answer, Item, Node, Object};
+use super::{Answer, Item, Node, Object, mended};
 
 /// A member whose type is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,11 @@ impl Oddity {
     /// Whether bytes of a text are not UTF-8, while its type is right.
     pub fn is_of_bytes(&self) -> bool {
         self.expected == IN_UTF8
+    }
+
+    /// Whether bytes between the members are not UTF-8.
+    pub fn is_of_stray_bytes(&self) -> bool {
+        self.expected == WHOLE_IN_UTF8
     }
 }
 
@@ -112,6 +117,8 @@ fn class_of(object: Object<'_>) -> Class {
 
 /// The expected form of a text with bytes that are not UTF-8 (RFC 8259, section 8.1).
 const IN_UTF8: &str = "a string in UTF-8";
+/// The expected form of a document with such bytes outside of its texts.
+const WHOLE_IN_UTF8: &str = "a document in UTF-8";
 /// The largest number of such texts that are reported.
 const MAX_DAMAGED: usize = 100;
 
@@ -146,6 +153,12 @@ fn damaged(node: &Node, path: &mut Vec<String>, found: &mut Vec<Oddity>) {
     }
 }
 
+/// Whether parsing replaced fewer bytes in texts than there are.
+fn has_stray_bytes(raw: &[u8]) -> bool {
+    let replaced = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
+    replaced(&mended(raw)) < replaced(&String::from_utf8_lossy(raw))
+}
+
 fn is_damaged(text: &str) -> bool {
     text.contains(char::REPLACEMENT_CHARACTER)
 }
@@ -169,6 +182,13 @@ pub(super) fn oddities(answer: &Answer) -> Vec<Oddity> {
     let mut oddities = Vec::new();
     if std::str::from_utf8(answer.raw()).is_err() {
         damaged(answer.root(), &mut Vec::new(), &mut oddities);
+        if has_stray_bytes(answer.raw()) {
+            oddities.push(Oddity {
+                pointer: String::new(),
+                expected: WHOLE_IN_UTF8,
+                found: "a document with other bytes",
+            });
+        }
     }
     for place in places(answer) {
         for (name, shape) in place.class.members(place.within.is_none()) {

@@ -10,8 +10,14 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// The longest line in bytes. No query is longer: servers should accept URLs of 8,000 bytes (RFC
 /// 9110 §4.1).
 const MAX_LINE: u64 = 16 * 1024;
-/// The number of lines that are read ahead of the lookups.
-const MAX_LINES_AHEAD: usize = 1024;
+/// The largest number of lines that are passed on together.
+const MAX_BATCH: usize = 256;
+/// The number of batches that are read ahead of the lookups.
+const MAX_BATCHES_AHEAD: usize = 4;
+
+/// The lines of a list, in batches. Lines that are available together come together, so that their
+/// queries can leave together: on a new connection, only the first ones travel in its first packet.
+pub type Lines = Receiver<Result<Vec<Line>, ListError>>;
 
 /// One query of the list, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,58 +59,104 @@ impl Part {
 /// Reads the parts one after another on a separate thread: reading from a pipe can block, and
 /// connections must not wait for it. Words given first are available at once. Input that cannot be
 /// read ends the list, after everything before it.
-pub fn read(mut parts: Vec<Part>) -> Receiver<Result<Line, ListError>> {
-    let (send, receive) = channel(MAX_LINES_AHEAD);
-    let mut place = 0;
+pub fn read(mut parts: Vec<Part>) -> Lines {
+    let (send, receive) = channel(MAX_BATCHES_AHEAD);
+    let mut batch = Batch::new(send);
     if let Some(Part::Words(words)) = parts.first_mut() {
-        let here = words.len().min(MAX_LINES_AHEAD);
-        for line in words
-            .drain(..here)
-            .filter_map(|word| line(&word, &mut place))
-        {
-            // The channel has room for these.
-            let _ = send.try_send(Ok(line));
+        let here = words.len().min(MAX_BATCH);
+        for word in words.drain(..here) {
+            batch.take(&word);
         }
+        batch.begin();
     }
     std::thread::spawn(move || {
         for part in parts {
-            if let Err(error) = read_part(part, &mut place, &send) {
-                // If the receiver is gone, the error is of no interest.
-                let _ = send.blocking_send(Err(error));
+            if let Err(error) = read_part(part, &mut batch) {
+                batch.fail(error);
                 return;
             }
         }
+        batch.pass_on();
     });
     receive
 }
 
-type Lines = Sender<Result<Line, ListError>>;
+/// Lines that are passed on together.
+struct Batch {
+    lines: Vec<Line>,
+    place: u64,
+    send: Sender<Result<Vec<Line>, ListError>>,
+}
 
-fn read_part(part: Part, place: &mut u64, send: &Lines) -> Result<(), ListError> {
+impl Batch {
+    fn new(send: Sender<Result<Vec<Line>, ListError>>) -> Self {
+        let (lines, place) = (Vec::new(), 0);
+        Self { lines, place, send }
+    }
+
+    /// Takes the query in a text, if there is one.
+    fn take(&mut self, text: &str) {
+        self.lines.extend(line(text, &mut self.place));
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.len() >= MAX_BATCH
+    }
+
+    /// Passes on the first lines, without waiting.
+    fn begin(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        // The channel has room for them.
+        let _ = self.send.try_send(Ok(lines));
+    }
+
+    /// Returns `false` if the receiver is gone.
+    fn pass_on(&mut self) -> bool {
+        let lines = std::mem::take(&mut self.lines);
+        lines.is_empty() || self.send.blocking_send(Ok(lines)).is_ok()
+    }
+
+    /// Ends the list after the lines before the error.
+    fn fail(&mut self, error: ListError) {
+        if self.pass_on() {
+            // If the receiver is gone, the error is of no interest.
+            let _ = self.send.blocking_send(Err(error));
+        }
+    }
+}
+
+fn read_part(part: Part, batch: &mut Batch) -> Result<(), ListError> {
     match part {
         Part::Words(words) => {
             for word in words {
-                tell(&word, place, send);
+                batch.take(&word);
+                if batch.is_full() && !batch.pass_on() {
+                    break;
+                }
             }
             Ok(())
         }
         Part::File(path) => {
             let name = path.display().to_string();
             let file = File::open(&path).map_err(|e| ListError::Read(name.clone(), e))?;
-            read_lines(BufReader::new(file), &name, place, send)
+            read_lines(BufReader::new(file), &name, batch)
         }
-        Part::Stdin => read_lines(io::stdin().lock(), "standard input", place, send),
+        Part::Stdin => read_lines(BufReader::new(io::stdin().lock()), "standard input", batch),
     }
 }
 
 fn read_lines(
-    mut from: impl BufRead,
+    mut from: BufReader<impl Read>,
     name: &str,
-    place: &mut u64,
-    send: &Lines,
+    batch: &mut Batch,
 ) -> Result<(), ListError> {
     let mut bytes = Vec::new();
     for number in 1_u64.. {
+        // The next line can be long in coming.
+        let is_there = from.buffer().contains(&b'\n');
+        if (!is_there || batch.is_full()) && !batch.pass_on() {
+            break;
+        }
         bytes.clear();
         let mut bounded = from.by_ref().take(MAX_LINE + 1);
         let read = bounded.read_until(b'\n', &mut bytes);
@@ -117,16 +169,9 @@ fn read_lines(
         }
         let text = std::str::from_utf8(&bytes);
         let text = text.map_err(|_| ListError::NotText(name.to_owned(), number))?;
-        if !tell(text.trim_start_matches('\u{feff}'), place, send) {
-            break;
-        }
+        batch.take(text.trim_start_matches('\u{feff}'));
     }
     Ok(())
-}
-
-/// Sends a line if it contains a query; `false` if the receiver is gone.
-fn tell(text: &str, place: &mut u64, send: &Lines) -> bool {
-    line(text, place).is_none_or(|line| send.blocking_send(Ok(line)).is_ok())
 }
 
 /// Whether a text contains a query, and not only blanks or a comment.
@@ -161,7 +206,10 @@ mod tests {
         let mut found = Vec::new();
         while let Some(line) = lines.blocking_recv() {
             match line {
-                Ok(line) => found.push((line.place, line.text)),
+                Ok(batch) => {
+                    let lines = batch.into_iter();
+                    found.extend(lines.map(|line| (line.place, line.text)));
+                }
                 Err(error) => return (found, Some(error)),
             }
         }
@@ -204,5 +252,28 @@ mod tests {
         ));
         let none = Part::File("/nonexistent/list".into());
         assert!(matches!(all(vec![none]).1, Some(ListError::Read(..))));
+    }
+
+    #[test]
+    fn lines_that_are_there_together_come_together() {
+        let lines: String = (0..600).map(|n| format!("n{n}.example\n")).collect();
+        let file = file(lines.as_bytes());
+        let mut lines = read(vec![Part::file(file.path())]);
+        let mut sizes = Vec::new();
+        while let Some(batch) = lines.blocking_recv() {
+            sizes.push(batch.unwrap().len());
+        }
+        assert_eq!(sizes, [256, 256, 88]);
+        let (read_end, mut write_end) = io::pipe().unwrap();
+        let (send, mut receive) = channel(MAX_BATCHES_AHEAD);
+        io::Write::write_all(&mut write_end, b"a\nb\nc\n").unwrap();
+        let reading = std::thread::spawn(move || {
+            let mut batch = Batch::new(send);
+            read_lines(BufReader::new(read_end), "a pipe", &mut batch)
+        });
+        // Nothing waits for the end of the pipe.
+        assert_eq!(receive.blocking_recv().unwrap().unwrap().len(), 3);
+        drop(write_end);
+        reading.join().unwrap().unwrap();
     }
 }

@@ -6,17 +6,14 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::future::Future;
 use std::rc::Rc;
 
-use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 
-use super::list::{Line, ListError};
+use super::list::{Line, Lines, ListError};
 
 /// The largest number of queries that wait for their servers, over all lanes.
 const MAX_WAITING: usize = 20_000;
 /// The largest number of lookups in flight, over all servers.
 const MAX_RUNNING: usize = 2_000;
-/// The largest number of lines that are taken from the list at once.
-const MAX_BATCH: usize = 256;
 /// How far a result can be ahead of the next one to be reported, in positions.
 const MAX_POSITIONS_AHEAD: u64 = 20_000;
 
@@ -66,7 +63,7 @@ pub struct ListProgress {
 /// `tell` asks to stop.
 pub async fn serve<A: LookupService>(
     asker: Rc<A>,
-    lines: Receiver<Result<Line, ListError>>,
+    lines: Lines,
     order: ListOptions,
     skip: impl Fn(u64) -> bool,
     tell: impl FnMut(Line, A::Outcome, ListProgress) -> bool,
@@ -94,7 +91,7 @@ pub async fn serve<A: LookupService>(
 struct Scheduler<A: LookupService, T> {
     asker: Rc<A>,
     order: ListOptions,
-    lanes: HashMap<Rc<str>, ServerQueue<A::Query>>,
+    lanes: HashMap<Rc<str>, ServerQueue>,
     /// Lanes that can start a lookup.
     ready: VecDeque<Rc<str>>,
     waiting: usize,
@@ -111,38 +108,41 @@ struct Scheduler<A: LookupService, T> {
     wanted: bool,
 }
 
-struct ServerQueue<Q> {
-    waiting: VecDeque<(Line, Q)>,
+#[derive(Default)]
+struct ServerQueue {
+    /// As text, which takes less memory than queries.
+    waiting: VecDeque<Line>,
     running: usize,
 }
 
 impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Scheduler<A, T> {
     async fn serve(
         &mut self,
-        mut lines: Receiver<Result<Line, ListError>>,
+        mut lines: Lines,
         skip: impl Fn(u64) -> bool,
     ) -> Result<ListProgress, ListError> {
         let mut trouble = None;
-        let mut batch = Vec::new();
         while self.wanted {
             let may_read = !self.tally.whole && self.has_room();
             if !may_read && self.running.is_empty() && !self.repeat() {
                 break;
             }
             tokio::select! {
-                // Takes all lines that are available: queries that are taken together can be sent
-                // together.
-                read = lines.recv_many(&mut batch, MAX_BATCH), if may_read => {
-                    self.tally.whole |= read == 0;
-                    for entry in batch.drain(..) {
-                        match entry {
-                            Ok(entry) if skip(entry.place) => self.pass(&entry),
-                            Ok(entry) => self.admit(entry),
-                            Err(error) => {
-                                trouble = Some(error);
-                                self.tally.whole = true;
+                // Queries that are taken together can be sent together.
+                batch = lines.recv(), if may_read => match batch {
+                    None => self.tally.whole = true,
+                    Some(Ok(batch)) => {
+                        for entry in batch {
+                            if skip(entry.place) {
+                                self.pass(&entry);
+                            } else {
+                                self.admit(entry);
                             }
                         }
+                    }
+                    Some(Err(error)) => {
+                        trouble = Some(error);
+                        self.tally.whole = true;
                     }
                 },
                 Some(done) = self.running.join_next(), if !self.running.is_empty() => match done {
@@ -198,18 +198,12 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
         } else {
             self.asker.lane(&query)
         };
-        let lane = self
-            .lanes
-            .entry(name.clone())
-            .or_insert_with(|| ServerQueue {
-                waiting: VecDeque::new(),
-                running: 0,
-            });
+        let lane = self.lanes.entry(name.clone()).or_default();
         // `ready` has one entry for each lookup that can start.
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
         }
-        lane.waiting.push_back((entry, query));
+        lane.waiting.push_back(entry);
         self.waiting += 1;
     }
 
@@ -222,11 +216,18 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
             let Some(lane) = self.lanes.get_mut(&name) else {
                 continue;
             };
-            let Some((entry, query)) = lane.waiting.pop_front() else {
+            let Some(entry) = lane.waiting.pop_front() else {
                 continue;
             };
             lane.running += 1;
             self.waiting -= 1;
+            let query = match self.asker.read(&entry.text) {
+                Ok(query) => query,
+                Err(outcome) => {
+                    self.finish(&name, entry, outcome);
+                    continue;
+                }
+            };
             let asker = self.asker.clone();
             self.running.spawn_local(async move {
                 let outcome = asker.ask(query).await;

@@ -21,7 +21,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     let mut told = false;
     for oddity in scene.answer.oddities() {
         let found = format!("{}, not {}", oddity.found, oddity.expected);
-        if oddity.is_of_bytes() {
+        if oddity.is_of_bytes() || oddity.is_of_stray_bytes() {
             told = true;
             report.add(&UTF8, oddity.pointer, oddity.found);
         } else if oddity.found == "null" {

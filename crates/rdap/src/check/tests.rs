@@ -377,6 +377,17 @@ fn a_repeated_member_is_found() {
 }
 
 #[test]
+fn a_violation_is_reported_once() {
+    let json = serde_json::json!({
+        "rdapConformance": ["rdap_level_0"], "objectClassName": "domain",
+        "ldhName": "a.example", "lang": 7,
+    });
+    let found = check(&answer(&json), &Delivery::default(), &[]);
+    let of_type = found.iter().filter(|v| v.check.id == "member-type");
+    assert_eq!(of_type.count(), 1, "{found:?}");
+}
+
+#[test]
 fn a_byte_that_is_not_utf8_is_found() {
     let json = b"{\"rdapConformance\": [\"rdap_level_0\"], \"notices\": [{\"description\": [\"M\xfcnchen\"]}]}";
     let found = check(

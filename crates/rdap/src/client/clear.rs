@@ -1,6 +1,6 @@
-//! Clear text: used if a registry publishes nothing else, or if the user allows it in place of an
-//! https URL that failed; never after a certificate that could not be verified; and always
-//! reported.
+//! The next URL of a registry's entry, after one that failed. Clear text is used if a registry
+//! publishes nothing else, or if the user allows it in place of an https URL that failed, and is
+//! always reported. After a certificate that could not be verified, no other URL is requested.
 
 use std::fmt::Write;
 
@@ -34,11 +34,9 @@ impl Client {
         doors: &EntrySchemes,
         outcome: &mut Outcome,
     ) -> bool {
-        if !doors.secure || target.scheme == Scheme::Https {
-            return true;
-        }
         let untrusted = outcome.troubles.iter().any(|t| t.untrusted);
-        if !untrusted && self.options.insecure_http {
+        let leaves_tls = doors.secure && target.scheme != Scheme::Https;
+        if !untrusted && (!leaves_tls || self.options.insecure_http) {
             return true;
         }
         if let Some(last) = outcome.troubles.last_mut() {
@@ -73,5 +71,9 @@ impl Client {
 
 /// The URL without its path, so that a list of queries causes one note.
 fn origin(target: &Target) -> String {
-    format!("http://{}/", target.authority())
+    let scheme = match target.scheme {
+        Scheme::Https => "https",
+        _ => "http",
+    };
+    format!("{scheme}://{}/", target.authority())
 }

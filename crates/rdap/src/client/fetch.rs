@@ -9,7 +9,7 @@ use roundtrip_model::{Scheme, Target};
 use tokio::time::Instant;
 
 use super::expected::Asked;
-use super::outage::may_pass;
+use super::outage::Passing;
 use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
@@ -33,11 +33,11 @@ impl Client {
         &'a self,
         target: &'a Target,
         asked: Asked,
-    ) -> Pin<Box<dyn Future<Output = Result<Source, Trouble>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Box<Source>, Trouble>> + 'a>> {
         Box::pin(self.fetch_along(target, asked))
     }
 
-    async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
+    async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
         let mut target = bare(target);
         let mut seen: Vec<String> = Vec::new();
         let mut clear = false;
@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// Like `fetch`, but equal requests in flight share one answer.
-    async fn fetch_once(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
+    async fn fetch_once(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
         let fetch = || Box::pin(self.fetch_here(target, asked));
         if !self.options.shares {
             return fetch().await;
@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// Fetches without following redirects.
-    async fn fetch_here(&self, target: &Target, asked: Asked) -> Result<Source, Trouble> {
+    async fn fetch_here(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
         let headers = self.headers(target)?;
         let credentials = self.is_known_to(target);
         let request = Request {
@@ -94,13 +94,13 @@ impl Client {
         {
             Decision::Fresh(stored) => Ok(remembered(target, stored, From::Memory)),
             Decision::NotThere(why) => Err(trouble(target, State::Failed, why.to_string())),
-            Decision::Fetch => self.ask(target, &request, None, asked).await,
+            Decision::Fetch => self.ask(target, &request, &mut None, asked).await,
             Decision::Revalidate {
                 stored,
                 headers: conditions,
             } => {
-                self.ask(target, &request, Some((stored, conditions)), asked)
-                    .await
+                let mut copy = Some((stored, conditions));
+                self.ask(target, &request, &mut copy, asked).await
             }
         }
     }
@@ -110,18 +110,20 @@ impl Client {
         &self,
         target: &Target,
         request: &Request<'_>,
-        mut copy: Option<(Stored, Vec<(String, String)>)>,
+        copy: &mut Option<(Stored, Vec<(String, String)>)>,
         asked: Asked,
-    ) -> Result<Source, Trouble> {
+    ) -> Result<Box<Source>, Trouble> {
         loop {
             let mut ask = PoolRequest::new(target.clone());
             ask.early = self.options.early && !request.credentials;
+            // `fetch_once` has found equal ones.
+            ask.shares = false;
             ask.headers = request.headers.to_vec();
-            if let Some((_, conditions)) = &copy {
+            if let Some((_, conditions)) = copy.as_ref() {
                 ask.headers.extend(conditions.iter().cloned());
             }
             let asked_at = Self::now();
-            let (reply, patience) = self.ask_politely(&ask, asked.personal).await?;
+            let (reply, patience) = self.ask_politely(&mut ask, asked.personal).await?;
             let received = Received {
                 status: reply.status,
                 headers: &reply.headers,
@@ -134,11 +136,11 @@ impl Client {
             {
                 if let Some(stored) = self.memory.confirm(request, stored, &received) {
                     let source = remembered(target, stored, From::Confirmed);
-                    return Ok(Source {
+                    return Ok(Box::new(Source {
                         timing: Some(reply.timing),
                         patience,
-                        ..source
-                    });
+                        ..*source
+                    }));
                 }
                 // The server confirmed another copy: ask again without conditions.
                 continue;
@@ -157,15 +159,13 @@ impl Client {
     /// complains.
     async fn ask_politely(
         &self,
-        ask: &PoolRequest,
+        ask: &mut PoolRequest,
         personal: bool,
     ) -> Result<(Reply, Duration), Trouble> {
-        let target = &ask.target;
         let mut patience = Duration::ZERO;
-        let mut ask = ask.clone();
         let mut challenges = 0;
         for asked in 1.. {
-            let (permit, reply) = self.ask_patiently(&ask, personal, &mut patience).await?;
+            let (permit, reply) = self.ask_patiently(ask, personal, &mut patience).await?;
             let after = reply.header("retry-after");
             let verdict = self.rate_limiter.heard(&permit, reply.status, after, asked);
             match verdict.await {
@@ -176,12 +176,16 @@ impl Client {
             challenges += u32::from(reply.status == 401);
             if reply.status != 401
                 || challenges > MAX_CHALLENGES
-                || !self.answer_challenge(&mut ask, &reply)?
+                || !self.answer_challenge(ask, &reply)?
             {
                 return Ok((reply, patience));
             }
         }
-        Err(trouble(target, State::Failed, "asked too often".into()))
+        Err(trouble(
+            &ask.target,
+            State::Failed,
+            "asked too often".into(),
+        ))
     }
 
     /// Asks once, and again if a new connection closed in silence, or while the server is out.
@@ -209,15 +213,19 @@ impl Client {
             if reply.as_ref().is_err_and(is_silent) && !std::mem::replace(&mut closed, true) {
                 continue;
             }
-            if !may_pass(&reply) {
-                if let (Ok(_), Some(lasted)) = (&reply, persistence.answered()) {
-                    let seconds = lasted.as_secs_f64();
-                    self.memory.note(format!(
-                        "{origin} did not answer for {seconds:.1} s; lookups waited for it"
-                    ));
+            match Passing::of(&reply) {
+                Some(failure) if persistence.failed(began, self.outage_patience(failure)) => {
+                    continue;
                 }
-            } else if persistence.failed(began, self.outage_patience()) {
-                continue;
+                Some(_) => {}
+                None => {
+                    if let (Ok(_), Some(lasted)) = (&reply, persistence.answered()) {
+                        let seconds = lasted.as_secs_f64();
+                        self.memory.note(format!(
+                            "{origin} did not answer for {seconds:.1} s; lookups waited for it"
+                        ));
+                    }
+                }
             }
             let reply = reply.map_err(|e| Trouble {
                 untrusted: e.fault().is_certificate_refusal(),
@@ -332,8 +340,8 @@ pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {
     }
 }
 
-fn remembered(target: &Target, stored: Stored, from: From) -> Source {
-    Source {
+fn remembered(target: &Target, stored: Stored, from: From) -> Box<Source> {
+    Box::new(Source {
         target: target.clone(),
         status: stored.status,
         headers: stored.headers,
@@ -344,7 +352,7 @@ fn remembered(target: &Target, stored: Stored, from: From) -> Source {
         mismatch: None,
         patience: Duration::ZERO,
         timing: None,
-    }
+    })
 }
 
 fn received_now(
@@ -352,8 +360,8 @@ fn received_now(
     reply: Reply,
     answer: Result<Answer, AnswerError>,
     patience: Duration,
-) -> Source {
-    Source {
+) -> Box<Source> {
+    Box::new(Source {
         target: target.clone(),
         status: reply.status,
         headers: reply.headers,
@@ -364,5 +372,5 @@ fn received_now(
         mismatch: None,
         patience,
         timing: Some(reply.timing),
-    }
+    })
 }

@@ -91,10 +91,14 @@ impl Keeping {
         }
     }
 
-    /// With early data, the answer arrives before the server issues a new session. If no session is
-    /// left for the next run, waits for one: for two round trips and a little more.
+    /// With early data, the answer arrives before the server issues a new session; and a session of
+    /// HTTP/3 can be on its way beside the answers. If no session is left for the next run, waits
+    /// for one: for two round trips and a little more.
     pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
         let mut owing = self.taken.take();
+        for origin in pool.sought() {
+            owing.push((Authority::new(&origin.host, origin.port), Transport::Quic));
+        }
         owing.retain(|(origin, transport)| {
             self.memory.origin(origin, now).sessions(*transport) == 0
         });

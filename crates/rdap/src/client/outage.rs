@@ -1,6 +1,7 @@
-//! Outages: if a server has answered in this run and then stops answering, lookups wait for it, so
-//! that a list loses no rows. Meanwhile one lookup at a time tries, after longer and longer pauses;
-//! the others wait for it. A failure while others are answered belongs to the lookup.
+//! Outages: if every lookup of a server fails, lookups wait for it, so that a list loses no rows.
+//! Meanwhile one lookup at a time tries, after longer and longer pauses; the others wait for it. A
+//! failure while others are answered belongs to the lookup. A server that has not answered in this
+//! run is awaited only briefly, and only for a list from a file: it may not exist.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,10 +13,16 @@ use tokio::time::{Instant, sleep};
 
 use super::Client;
 use roundtrip_fetch::memory::Authority;
-use roundtrip_fetch::pool::{PoolError, Reply};
+use roundtrip_fetch::pool::{Fault, PoolError, Reply};
 
 /// The longest time to wait for a server.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The same, for a server that has not answered in this run.
+const FIRST_PATIENCE: Duration = Duration::from_secs(8);
+/// The same, for a server that answers that it fails.
+const FAILING_PATIENCE: Duration = Duration::from_secs(12);
+/// The number of lookups at which it must fail in a row: fewer can be the lookups' fault.
+const MIN_FAILING: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(4);
 
@@ -29,6 +36,8 @@ pub(super) struct Health {
     answered: Cell<Option<Instant>>,
     /// The time when the outage began.
     since: Cell<Option<Instant>>,
+    /// The number of lookups that failed since then.
+    failing: Cell<u32>,
     /// The wait for it timed out.
     given_up: Cell<bool>,
     turn: Mutex<()>,
@@ -41,6 +50,15 @@ pub(super) struct Persistence<'h> {
     failures: u32,
     /// Held by the lookup that tries while the others wait.
     turn: Option<MutexGuard<'h, ()>>,
+}
+
+/// The longest time to wait for a server, after it answered in this run, and before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// The number of lookups that must fail before the server is out.
+    least: u32,
+    after_answers: Duration,
+    before_answers: Duration,
 }
 
 impl Outages {
@@ -94,24 +112,37 @@ impl Persistence<'_> {
     pub(super) fn answered(&mut self) -> Option<Duration> {
         self.turn = None;
         self.health.answered.set(Some(Instant::now()));
+        self.health.failing.set(0);
         self.health.given_up.set(false);
         self.health.since.take().map(|since| since.elapsed())
     }
 
     /// Notes that the server failed at a request sent at `began`. Returns whether to try again.
-    pub(super) fn failed(&mut self, began: Instant, patience: Duration) -> bool {
+    pub(super) fn failed(&mut self, began: Instant, patience: Patience) -> bool {
         let health = self.health;
-        let Some(answered) = health.answered.get() else {
-            return false;
+        let answered = health.answered.get();
+        let least = patience.least;
+        let patience = match answered {
+            Some(_) => patience.after_answers,
+            None => patience.before_answers,
         };
+        if answered.is_none() && patience.is_zero() {
+            return false;
+        }
         self.failures += 1;
+        if self.failures == 1 {
+            health.failing.set(health.failing.get().saturating_add(1));
+        }
         if health.given_up.get() {
             return false;
         }
         if self.failures == 1 && health.since.get().is_none() {
             return !patience.is_zero();
         }
-        if answered > began {
+        if answered.is_some_and(|answered| answered > began) {
+            return false;
+        }
+        if health.since.get().is_none() && health.failing.get() < least {
             return false;
         }
         let since = health.since.get().unwrap_or(began);
@@ -126,12 +157,27 @@ impl Persistence<'_> {
 }
 
 impl Client {
-    /// The longest time to wait for a server; zero unless there is a list.
-    pub(super) fn outage_patience(&self) -> Duration {
-        if self.options.persistent {
-            PATIENCE.min(self.rate_limiter.rules().patience)
-        } else {
-            Duration::ZERO
+    /// Zero unless there is a list.
+    pub(super) fn outage_patience(&self, failure: Passing) -> Patience {
+        let rules = self.rate_limiter.rules();
+        let limit = |wanted: bool, span: Duration| {
+            if wanted {
+                span.min(rules.patience)
+            } else {
+                Duration::ZERO
+            }
+        };
+        let (least, span) = match failure {
+            Passing::Absent => (1, PATIENCE),
+            Passing::Failing => (MIN_FAILING, FAILING_PATIENCE),
+        };
+        Patience {
+            least,
+            after_answers: limit(self.options.persistent, span),
+            before_answers: limit(
+                self.options.awaits_first_answer && failure == Passing::Absent,
+                FIRST_PATIENCE,
+            ),
         }
     }
 
@@ -141,12 +187,38 @@ impl Client {
     }
 }
 
-/// Whether the same request could be answered a little later: the server, or a proxy before it, was
-/// not available.
-pub(super) fn may_pass(reply: &Result<Reply, PoolError>) -> bool {
-    match reply {
-        // RFC 9110, sections 15.6.3 and 15.6.5.
-        Ok(reply) => matches!(reply.status, 502 | 504),
-        Err(error) => error.fault().may_pass(),
+/// A failure after which the same request could be answered a little later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passing {
+    /// The server, or what stands behind a proxy, was not there.
+    Absent,
+    /// The server failed. If others are answered, the request is the reason.
+    Failing,
+}
+
+impl Passing {
+    pub(super) fn of(reply: &Result<Reply, PoolError>) -> Option<Self> {
+        match reply {
+            // RFC 9110, section 15.6, and what networks in front of servers use. The rate limiter
+            // handles 503.
+            Ok(reply) => match reply.status {
+                502 | 504 | 520..=530 => Some(Self::Absent),
+                500 => Some(Self::Failing),
+                // Maintenance pages come with this status, too.
+                200 if is_page(&reply.body) => Some(Self::Failing),
+                _ => None,
+            },
+            Err(error) => match error.fault() {
+                fault @ Fault::CutShort { .. } if !fault.is_certificate_refusal() => {
+                    Some(Self::Failing)
+                }
+                fault => fault.may_pass().then_some(Self::Absent),
+            },
+        }
     }
+}
+
+/// Whether it is a web page: no JSON begins like that.
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
 }

@@ -13,21 +13,21 @@ use crate::query::Query;
 use crate::text::{LookupResult, Part, State, trouble};
 use roundtrip_fetch::pool::Timing;
 
-/// One query and its result.
+/// One query and its result. Answers are boxed: thousands of lookups wait for theirs at once.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     pub query: String,
     pub kind: &'static str,
     /// A note about how the query was changed before it was sent.
     pub note: Option<String>,
-    pub registry: Option<Source>,
+    pub registry: Option<Box<Source>>,
     /// The further pages of a search.
     pub pages: Vec<Source>,
     /// The reason why pages are missing after the last one.
     pub broken_off: Option<Trouble>,
     /// The registrar's answer, or the reason why there is none although the registry names a
     /// registrar.
-    pub registrar: Option<Result<Source, Trouble>>,
+    pub registrar: Option<Result<Box<Source>, Trouble>>,
     /// The servers that did not answer, in the order in which they were asked.
     pub troubles: Vec<Trouble>,
 }
@@ -183,7 +183,7 @@ impl Outcome {
             return trouble.state;
         }
         let last = self.troubles.last().map(|trouble| trouble.state);
-        let registry = self.registry.as_ref().map(Source::state);
+        let registry = self.registry.as_deref().map(Source::state);
         registry.or(last).unwrap_or(State::Failed)
     }
 
@@ -195,7 +195,9 @@ impl Outcome {
 
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let registrar = self.registrar.as_ref().and_then(|r| r.as_ref().ok());
-        self.registry.iter().chain(&self.pages).chain(registrar)
+        let registry = self.registry.as_deref().into_iter();
+        let registrar = registrar.map(|source| &**source);
+        registry.chain(&self.pages).chain(registrar)
     }
 
     /// Passes every answer to `tell`, page after page.
@@ -227,6 +229,7 @@ impl Outcome {
         let told = |first, registrar| LookupResult {
             query: &self.query,
             kind: self.kind,
+            note: self.note.as_deref(),
             first,
             registrar,
             beside,

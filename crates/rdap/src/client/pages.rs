@@ -25,7 +25,7 @@ impl Client {
                 return;
             }
             let refused = |why: &str| Some(trouble(&target, State::Failed, why.to_owned()));
-            let last = outcome.pages.last().or(outcome.registry.as_ref());
+            let last = outcome.pages.last().or(outcome.registry.as_deref());
             if !last.is_some_and(|last| last.target.same_origin(&target)) {
                 outcome.broken_off =
                     refused("the next page would be at another server, which is not asked");
@@ -40,7 +40,7 @@ impl Client {
             match self.fetch(&target, asked).await {
                 Ok(page) if page.state() == State::Found => {
                     next = next_page(&page);
-                    outcome.pages.push(page);
+                    outcome.pages.push(*page);
                 }
                 Ok(page) => {
                     let why = page.why().unwrap_or_default();

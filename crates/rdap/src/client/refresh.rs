@@ -1,7 +1,7 @@
 //! Renews IANA's registries: beside the lookups that use them, conditionally, at most once a day,
 //! and only with complete files. No answer waits for it, unless an old copy cannot give the answer:
 //! a query for which no server is known. A failed attempt is repeated after an hour at the
-//! earliest.
+//! earliest, or after a minute for such a query.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -18,10 +18,15 @@ use roundtrip_fetch::pool::PoolRequest;
 
 /// The time for which a copy is used without asking.
 const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
+/// The same, or the time since a failed attempt, for a query for which no server is known.
+const INTERVAL_IF_WANTED: Duration = Duration::from_mins(1);
 /// The time to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_hours(1);
-/// Short, because a user can be waiting.
+/// The age that a copy gets when an attempt to renew it fails.
+const AGE_AFTER_FAILURE: Duration = RENEWAL_INTERVAL.saturating_sub(RETRY_AFTER);
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Short, because a query waits for it.
+const PATIENCE_IF_WANTED: Duration = Duration::from_secs(2);
 /// The largest registry has some hundred kilobytes.
 const MAX_BODY: u64 = 16 << 20;
 
@@ -29,8 +34,26 @@ const MAX_BODY: u64 = 16 << 20;
 #[derive(Clone)]
 pub(super) struct Used {
     registry: Registry,
-    /// Set after the one attempt of this run; contains the error, if any.
-    renewal: Rc<OnceCell<Option<String>>>,
+    /// The daily attempt of this run.
+    renewal: Rc<OnceCell<Attempt>>,
+    /// The attempt for a query for which no server is known, if no other was due.
+    wanted: Rc<OnceCell<Attempt>>,
+}
+
+/// An attempt to renew a registry.
+#[derive(Clone)]
+enum Attempt {
+    NotDue,
+    Succeeded,
+    /// Contains a note for the user.
+    Failed(String),
+}
+
+/// The reason for an attempt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Age,
+    Want,
 }
 
 impl Client {
@@ -43,6 +66,7 @@ impl Client {
         self.used.borrow_mut().push(Used {
             registry,
             renewal: Rc::default(),
+            wanted: Rc::default(),
         });
         if let Some(copy) = self.memory.document(registry.as_str()) {
             // A stored copy that is no longer valid is ignored.
@@ -71,51 +95,66 @@ impl Client {
         let all = self.used.borrow().clone();
         for used in all {
             match timeout_at(deadline, self.renew_once(&used)).await {
-                Ok(note) => notes.extend(note),
+                Ok(attempt) => notes.extend(attempt.note()),
                 Err(_) => notes.push(self.gave_up(used.registry, "it did not answer in time")),
             }
+            notes.extend(used.wanted.get().and_then(Attempt::note));
         }
         notes
     }
 
-    /// Renews the registry that lists no server for a query, if that was not done today: it could
-    /// list one by now.
+    /// Renews the registry that lists no server for a query: it could list one by now.
     pub(super) async fn renew_for_want(&self, registry: Registry) {
         let used = {
             let all = self.used.borrow();
             all.iter().find(|u| u.registry == registry).cloned()
         };
-        if let Some(used) = used {
-            self.renew_once(&used).await;
+        let Some(used) = used else { return };
+        // An attempt that takes longer continues beside the lookups.
+        let renewed = timeout(PATIENCE_IF_WANTED, self.renew_once(&used)).await;
+        if matches!(renewed, Ok(Attempt::NotDue)) {
+            let attempt = || self.renew(used.registry, Reason::Want);
+            used.wanted.get_or_init(attempt).await;
         }
     }
 
     /// The first caller makes the attempt, and the others wait for it.
-    async fn renew_once(&self, used: &Used) -> Option<String> {
-        let renewal = used.renewal.get_or_init(|| self.renew(used.registry));
-        renewal.await.clone()
+    async fn renew_once(&self, used: &Used) -> Attempt {
+        let attempt = || self.renew(used.registry, Reason::Age);
+        used.renewal.get_or_init(attempt).await.clone()
     }
 
-    /// Asks IANA whether the registry changed, unless that was done today or copies cannot be
-    /// stored.
-    async fn renew(&self, registry: Registry) -> Option<String> {
-        let base = self.options.registries.as_ref();
-        let base = base.filter(|_| self.memory.is_somewhere())?;
+    /// Asks IANA whether the registry changed. Because of its age alone, IANA is asked only if the
+    /// new copy can be stored.
+    async fn renew(&self, registry: Registry, reason: Reason) -> Attempt {
+        let Some(base) = self.options.registries.as_ref() else {
+            return Attempt::NotDue;
+        };
         let copy = self.memory.document(registry.as_str());
-        let due = |copy: &Document| Self::now().since(copy.fetched_at) >= RENEWAL_INTERVAL;
-        if !copy.as_ref().is_none_or(due) {
-            return None;
+        let is_due = match (&copy, reason) {
+            (None, Reason::Age) => self.memory.is_somewhere(),
+            (None, Reason::Want) => true,
+            (Some(copy), _) => is_due(Self::now().since(copy.fetched_at), reason),
+        };
+        if !is_due {
+            return Attempt::NotDue;
         }
-        let renewed = timeout(PATIENCE, self.refresh_one(base, registry, copy.as_ref())).await;
-        let renewed = renewed.unwrap_or_else(|_| Err("it took too long".to_owned()));
-        renewed.err().map(|why| self.gave_up(registry, &why))
+        let patience = match reason {
+            Reason::Age => PATIENCE,
+            Reason::Want => PATIENCE_IF_WANTED,
+        };
+        let renewed = timeout(patience, self.refresh_one(base, registry, copy.as_ref())).await;
+        match renewed.unwrap_or_else(|_| Err("it took too long".to_owned())) {
+            Ok(()) => Attempt::Succeeded,
+            Err(why) => Attempt::Failed(self.gave_up(registry, &why)),
+        }
     }
 
     /// Notes the failed attempt, so that it is not repeated soon. Returns a note for the user.
     fn gave_up(&self, registry: Registry, why: &str) -> String {
         let copy = self.memory.document(registry.as_str());
         let tried = Document {
-            fetched_at: Self::now().minus(RENEWAL_INTERVAL).plus(RETRY_AFTER),
+            fetched_at: Self::now().minus(AGE_AFTER_FAILURE),
             ..copy.unwrap_or_default()
         };
         self.memory.keep_document(registry.as_str(), &tried);
@@ -172,5 +211,21 @@ impl Client {
         };
         self.memory.keep_document(registry.as_str(), &renewed);
         Ok(())
+    }
+}
+
+/// Whether to renew a copy of that age.
+fn is_due(age: Duration, reason: Reason) -> bool {
+    let wanted = reason == Reason::Want;
+    let since_attempt = age.checked_sub(AGE_AFTER_FAILURE).unwrap_or(age);
+    age >= RENEWAL_INTERVAL || wanted && since_attempt >= INTERVAL_IF_WANTED
+}
+
+impl Attempt {
+    fn note(&self) -> Option<String> {
+        match self {
+            Self::Failed(note) => Some(note.clone()),
+            Self::NotDue | Self::Succeeded => None,
+        }
     }
 }

@@ -34,6 +34,7 @@ impl Network {
         };
         let limit = width(address);
         let prefix = short_number(prefix)
+            .or_else(|| mask_length(address, prefix))
             .filter(|length| *length <= limit)
             .ok_or(NumberError::Prefix { limit })?;
         let network = Self {
@@ -49,7 +50,14 @@ impl Network {
     /// The smallest prefix that contains both addresses.
     fn between(text: &str, first: &str, last: &str) -> Result<(Self, Option<String>), NumberError> {
         let first = read_address(first).ok_or(NumberError::Address)?;
-        let last = read_address(last).ok_or(NumberError::Address)?;
+        let last = match (first, plain::<u8>(last)) {
+            // 192.0.2.0-255
+            (IpAddr::V4(first), Some(octet)) => {
+                let [a, b, c, _] = first.octets();
+                IpAddr::from([a, b, c, octet])
+            }
+            _ => read_address(last).ok_or(NumberError::Address)?,
+        };
         let different = match (first, last) {
             (IpAddr::V4(f), IpAddr::V4(l)) => (f.to_bits() ^ l.to_bits()).leading_zeros(),
             (IpAddr::V6(f), IpAddr::V6(l)) => (f.to_bits() ^ l.to_bits()).leading_zeros(),
@@ -107,6 +115,23 @@ fn read_address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(padded)
 }
 
+/// The length of the prefix that a mask such as `255.255.255.0` stands for.
+fn mask_length(address: IpAddr, mask: &str) -> Option<u8> {
+    let mask: Ipv4Addr = mask.parse().ok().filter(|_| address.is_ipv4())?;
+    let length = mask.to_bits().leading_ones();
+    let is_mask = mask.to_bits().count_ones() == length;
+    is_mask.then_some(length as u8)
+}
+
+/// The ends of a range of AS numbers: `AS64496-AS64511`, also without the second `AS`. Two numbers
+/// without `AS` can be a handle.
+pub(super) fn autnum_range(text: &str) -> Option<(u32, u32)> {
+    let (first, last) = ends(text)?;
+    let first = autnum(without_as(first)?).ok()?;
+    let last = autnum(last).ok()?;
+    (first <= last).then_some((first, last))
+}
+
 /// Parses `AS64500`, `64500`, or with a dot (RFC 5396) `AS1.10`.
 pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     let digits = without_as(text).unwrap_or(text);
@@ -119,10 +144,12 @@ pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     number.ok_or(NumberError::Autnum)
 }
 
-/// The text after `AS`, if the text begins with that.
+/// The text after `AS` and blanks, if the text begins with that.
 pub(super) fn without_as(text: &str) -> Option<&str> {
     let (start, rest) = text.split_at_checked(2)?;
-    start.eq_ignore_ascii_case("as").then_some(rest)
+    start
+        .eq_ignore_ascii_case("as")
+        .then_some(rest.trim_start())
 }
 
 fn plain<N: std::str::FromStr>(digits: &str) -> Option<N> {

@@ -5,6 +5,7 @@ use roundtrip_model::{Scheme, Target};
 use super::error::{check_seen, quoted};
 use super::name::Name;
 use super::number::{self, Network};
+use super::pasted::{self, looks_like_url};
 use super::search::Search;
 use super::{
     Collection, Kind, Object, Parameter, Parameters, ParsedQuery, Query, QueryError, Relation,
@@ -48,9 +49,10 @@ fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
 }
 
 fn unforced(text: &str) -> Result<Query, QueryError> {
-    if let Some(host) = web_site_host(text) {
+    let text = pasted::bare(text);
+    if let Some(host) = pasted::web_host(text) {
         let of = unforced(&host)?;
-        let note = format!("{} is a web site; the query is for {of}", quoted(text));
+        let note = format!("{} is a web address; the query is for {of}", quoted(text));
         return Ok(Query {
             note: Some(note),
             ..of
@@ -66,28 +68,6 @@ fn unforced(text: &str) -> Result<Query, QueryError> {
         return query;
     }
     read_as(recognise(text), text)
-}
-
-fn looks_like_url(text: &str) -> bool {
-    let starts = |scheme: &str| {
-        let start = text.get(..scheme.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    };
-    starts("http://") || starts("https://")
-}
-
-/// The host of a web site, as people paste it: a URL without a path, or a name with a slash behind
-/// it. No RDAP query has such a URL.
-fn web_site_host(text: &str) -> Option<String> {
-    if looks_like_url(text) {
-        let target = Target::parse(text).ok()?;
-        let url = target.url();
-        let is_bare = url.path() == "/" && url.query().is_none() && target.userinfo().is_none();
-        return url.host_str().filter(|_| is_bare).map(str::to_owned);
-    }
-    let host = text.strip_suffix('/')?;
-    let is_name = !host.contains([':', '/']) && host.contains(|c: char| c.is_alphabetic());
-    (is_name && host.contains('.')).then(|| host.to_owned())
 }
 
 /// Parses `word:rest`. No word can be mistaken for a group of an IPv6 address: each has letters
@@ -108,6 +88,9 @@ fn recognise(text: &str) -> Kind {
     if of_digits(text) || number::without_as(text).is_some_and(|r| !r.is_empty() && numeric(r)) {
         return Kind::Autnum;
     }
+    if number::autnum_range(text).is_some() {
+        return Kind::Autnum;
+    }
     if text.contains(':')
         || text
             .bytes()
@@ -125,11 +108,18 @@ fn recognise(text: &str) -> Kind {
     Kind::Domain
 }
 
-/// Whether both sides of a dash consist of digits and dots: no name ends in a number.
+/// Whether both sides of a dash consist of digits and dots: no name ends in a number. The last
+/// octet alone can stand for the second address.
 fn is_range(text: &str) -> bool {
-    let is_address =
-        |end: &str| end.contains('.') && end.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    number::ends(text).is_some_and(|(first, last)| is_address(first) && is_address(last))
+    let is_numeric =
+        |end: &str| !end.is_empty() && end.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let is_range = |first: &str, last: &str| {
+        is_numeric(first)
+            && is_numeric(last)
+            && first.contains('.')
+            && (last.contains('.') || first.matches('.').count() == 3)
+    };
+    number::ends(text).is_some_and(|(first, last)| is_range(first, last))
 }
 
 /// Parses a path of the RFCs, if the text begins like one.
@@ -207,12 +197,7 @@ fn read_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
         Kind::Domain => name(text).map(|name| query(ParsedQuery::Domain(name))),
         Kind::Nameserver => name(text).map(|name| query(ParsedQuery::Nameserver(name))),
         Kind::Ip => network(text),
-        Kind::Autnum => number::autnum(text)
-            .map(|number| query(ParsedQuery::Autnum(number)))
-            .map_err(|fault| QueryError::Number {
-                given: quoted(text),
-                fault,
-            }),
+        Kind::Autnum => autnum(text),
         Kind::Entity => entity(text),
         Kind::Help => help(text),
         Kind::Url => url(text).map(|target| query(ParsedQuery::Url(target))),
@@ -245,6 +230,25 @@ fn network(text: &str) -> Result<Query, QueryError> {
         asked: ParsedQuery::Network(network),
         note,
     })
+}
+
+fn autnum(text: &str) -> Result<Query, QueryError> {
+    if let Some((first, last)) = number::autnum_range(text) {
+        let note = (first != last).then(|| {
+            format!(
+                "RDAP has no query for a range of numbers; the query is for the first: AS{first}"
+            )
+        });
+        return Ok(Query {
+            asked: ParsedQuery::Autnum(first),
+            note,
+        });
+    }
+    let number = number::autnum(text).map_err(|fault| QueryError::Number {
+        given: quoted(text),
+        fault,
+    })?;
+    Ok(query(ParsedQuery::Autnum(number)))
 }
 
 fn entity(handle: &str) -> Result<Query, QueryError> {

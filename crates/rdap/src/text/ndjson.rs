@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::subject::trouble;
 use super::{LookupResult, Part, raw};
-use crate::answer::Answer;
+use crate::answer::{Answer, mended};
 
 /// The version of the keys below; keys may be added, but are never renamed.
 pub const SCHEMA: &str = "roundtrip/rdap/1";
@@ -55,7 +55,7 @@ fn splice(answer: &Answer, out: &mut Vec<u8>) {
     let begin = out.len();
     raw::splice(answer, out);
     let answer = out.split_off(begin);
-    out.extend_from_slice(String::from_utf8_lossy(&answer).as_bytes());
+    out.extend_from_slice(mended(&answer).as_bytes());
 }
 
 fn member(out: &mut Vec<u8>, key: &str, value: &Value) {

@@ -33,6 +33,11 @@ pub(super) fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     if !style.verbose {
         notices(&mut page, told);
     }
+    if let Some(note) = told.note {
+        page.gap();
+        page.flow(Tone::Plain, note, 2);
+        page.end_line();
+    }
     sources(&mut page, told, now);
     if style.verbose {
         in_full(&mut page, told, now);
@@ -285,7 +290,8 @@ fn note_oddities(page: &mut Page, told: &LookupResult<'_>) {
     let answers = parts.into_iter().flatten().filter_map(|p| p.answer);
     let odd: Vec<Oddity> = answers.flat_map(Answer::oddities).collect();
     let bytes = odd.iter().filter(|o| o.is_of_bytes()).count() as u64;
-    let types = odd.len() as u64 - bytes;
+    let stray = odd.iter().filter(|o| o.is_of_stray_bytes()).count() as u64;
+    let types = odd.len() as u64 - bytes - stray;
     let count = roundtrip_report::count;
     let lines = [
         (
@@ -297,6 +303,11 @@ fn note_oddities(page: &mut Page, told: &LookupResult<'_>) {
             bytes,
             count(bytes, "text holds", "texts hold")
                 + " bytes that are not UTF-8, shown as \u{fffd} (--check shows which)",
+        ),
+        (
+            stray,
+            count(stray, "answer holds", "answers hold")
+                + " bytes between its members that are not UTF-8, and they are passed over",
         ),
     ];
     for (_, line) in lines.iter().filter(|(count, _)| *count > 0) {

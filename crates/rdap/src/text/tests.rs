@@ -59,6 +59,7 @@ fn part<'a>(server: &'a str, answer: &'a Answer) -> Part<'a> {
 
 fn told<'a>(query: &'a str, answer: &'a Answer) -> LookupResult<'a> {
     LookupResult {
+        note: None,
         query,
         kind: answer.object().kind(),
         first: part("https://rdap.registry.example/", answer),
@@ -193,6 +194,7 @@ fn registry_and_registrar_are_merged() {
         fixture("domain-registrar.json"),
     );
     let both = LookupResult {
+        note: None,
         registrar: Some(part("https://rdap.registrar.example/rdap/", &registrar)),
         ..told("bücher.example", &registry)
     };
@@ -231,6 +233,7 @@ fn a_failing_registrar_is_reported_beside_the_registry() {
         clear: false,
     };
     let told = LookupResult {
+        note: None,
         registrar: Some(failed),
         ..told("thin.example", &registry)
     };
@@ -294,6 +297,7 @@ fn failures_are_explained() {
         clear: false,
     };
     let told = LookupResult {
+        note: None,
         query: "x.invalid",
         kind: "domain",
         first: nobody,
@@ -386,6 +390,7 @@ fn lines_of_json_contain_the_received_bytes() {
     .unwrap();
     let timing = json!({"total_ms": 1.5});
     let told = LookupResult {
+        note: None,
         beside: &[("timing", timing)],
         ..told("a \"b\"\n", &answer)
     };
@@ -439,6 +444,7 @@ pub(crate) fn tell_all(answer: &Answer, width: usize) -> Vec<(Form, String)> {
         Form::Json,
     ];
     let told = LookupResult {
+        note: None,
         registrar: Some(part("r", answer)),
         ..told("q", answer)
     };

@@ -2,54 +2,94 @@
 
 use super::*;
 
+/// A text, the path of its query, and whether there is a note.
+const PASTED: &[(&str, &str, bool)] = &[
+    ("192.0.2.0-192.0.2.255", "ip/192.0.2.0/24", false),
+    ("192.0.2.0 – 192.0.2.127", "ip/192.0.2.0/25", false),
+    (
+        "192.000.002.000 - 192.000.002.255",
+        "ip/192.0.2.0/24",
+        false,
+    ),
+    ("192.0.2.9-192.0.2.9", "ip/192.0.2.9", false),
+    ("192.0.2.1 - 192.0.2.6", "ip/192.0.2.0/29", true),
+    ("0.0.0.0-255.255.255.255", "ip/0.0.0.0/0", false),
+    (
+        "2001:db8:: - 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+        "ip/2001:db8::/32",
+        false,
+    ),
+    ("ip:192.0.2.0-192.0.2.255", "ip/192.0.2.0/24", false),
+    (
+        "up:192.0.2.0-192.0.2.255",
+        "ips/rirSearch1/rdap-up/192.0.2.0/24",
+        false,
+    ),
+    ("http://example.com/", "domain/example.com", true),
+    (
+        "HTTPS://Bücher.example",
+        "domain/xn--bcher-kva.example",
+        true,
+    ),
+    ("https://example.com:8443/#top", "domain/example.com", true),
+    ("example.com/", "domain/example.com", true),
+    ("http://192.0.2.1/", "ip/192.0.2.1", true),
+    ("https://[2001:db8::1]:8443/", "ip/2001:db8::1", true),
+    (
+        "https://www.example.com/a/b?c=d#e",
+        "domain/www.example.com",
+        true,
+    ),
+    ("https://example.com/?q=1", "domain/example.com", true),
+    ("//example.com/a", "domain/example.com", true),
+    ("www.example.com/a/b", "domain/www.example.com", true),
+    ("Exämple.com/Straße", "domain/xn--exmple-cua.com", true),
+    ("example.com:443", "domain/example.com", true),
+    ("192.0.2.1:443", "ip/192.0.2.1", true),
+    ("[2001:db8::1]:443", "ip/2001:db8::1", true),
+    ("<https://example.com/>", "domain/example.com", true),
+    ("\"example.com\",", "domain/example.com", false),
+    ("example.com;", "domain/example.com", false),
+    ("192.0.2.1,", "ip/192.0.2.1", false),
+    ("192.0.2.0-255", "ip/192.0.2.0/24", false),
+    ("192.0.2.0/255.255.255.0", "ip/192.0.2.0/24", false),
+    ("AS64496-AS64511", "autnum/64496", true),
+    ("AS64496 – 64511", "autnum/64496", true),
+    ("AS 64496", "autnum/64496", false),
+    ("192.0.2.0/24", "ip/192.0.2.0/24", false),
+    ("2001:db8::/32", "ip/2001:db8::/32", false),
+    (
+        "0/25.2.0.192.in-addr.arpa",
+        "domain/0%2F25.2.0.192.in-addr.arpa",
+        false,
+    ),
+    // These could be RDAP.
+    ("https://www.example.com:8443/a", "a", false),
+    ("http://192.0.2.1/a", "a", false),
+    ("http://server/a", "a", false),
+    (
+        "https://registry.example/domain/example.com",
+        "domain/example.com",
+        false,
+    ),
+    ("https://registry.example/v1/help", "v1/help", false),
+    (
+        "https://rdap.example/domain/example.com",
+        "domain/example.com",
+        false,
+    ),
+    (
+        "https://rdap.example/?q=example.com",
+        "?q=example.com",
+        false,
+    ),
+    ("url:https://rdap.example/", "", false),
+    ("help:https://rdap.example/", "help", false),
+];
+
 #[test]
 fn pasted_ranges_and_web_sites_are_recognised() {
-    for (text, path, noted) in [
-        ("192.0.2.0-192.0.2.255", "ip/192.0.2.0/24", false),
-        ("192.0.2.0 – 192.0.2.127", "ip/192.0.2.0/25", false),
-        (
-            "192.000.002.000 - 192.000.002.255",
-            "ip/192.0.2.0/24",
-            false,
-        ),
-        ("192.0.2.9-192.0.2.9", "ip/192.0.2.9", false),
-        ("192.0.2.1 - 192.0.2.6", "ip/192.0.2.0/29", true),
-        ("0.0.0.0-255.255.255.255", "ip/0.0.0.0/0", false),
-        (
-            "2001:db8:: - 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
-            "ip/2001:db8::/32",
-            false,
-        ),
-        ("ip:192.0.2.0-192.0.2.255", "ip/192.0.2.0/24", false),
-        (
-            "up:192.0.2.0-192.0.2.255",
-            "ips/rirSearch1/rdap-up/192.0.2.0/24",
-            false,
-        ),
-        ("http://example.com/", "domain/example.com", true),
-        (
-            "HTTPS://Bücher.example",
-            "domain/xn--bcher-kva.example",
-            true,
-        ),
-        ("https://example.com:8443/#top", "domain/example.com", true),
-        ("example.com/", "domain/example.com", true),
-        ("http://192.0.2.1/", "ip/192.0.2.1", true),
-        ("https://[2001:db8::1]:8443/", "ip/2001:db8::1", true),
-        // These could be RDAP.
-        (
-            "https://rdap.example/domain/example.com",
-            "domain/example.com",
-            false,
-        ),
-        (
-            "https://rdap.example/?q=example.com",
-            "?q=example.com",
-            false,
-        ),
-        ("url:https://rdap.example/", "", false),
-        ("help:https://rdap.example/", "help", false),
-    ] {
+    for &(text, path, noted) in PASTED {
         let query = parse(text);
         assert_eq!(
             (query.path().as_str(), query.note().is_some()),
@@ -64,10 +104,14 @@ fn pasted_ranges_and_web_sites_are_recognised() {
         "192.0.2.9-192.0.2.1",
         "192.0.2.1-2001:db8::",
         "192.0.2.0-192.0.2.256",
+        "192.0.2.0/255.0.255.0",
+        "192.0.2.1/24/",
     ] {
         let refused = refused(text);
         assert!(
-            refused.contains("ends") || refused.contains("neither"),
+            ["ends", "neither", "prefix"]
+                .iter()
+                .any(|w| refused.contains(w)),
             "{refused}"
         );
     }

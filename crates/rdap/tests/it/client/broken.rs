@@ -95,3 +95,38 @@ async fn bytes_that_are_not_utf8_affect_only_their_text() {
         "{found:?}"
     );
 }
+
+#[tokio::test]
+async fn stray_bytes_that_are_not_utf8_are_passed_over_and_reported() {
+    let scene = Scene::new();
+    for body in [
+        b"\xff{\"objectClassName\":\"domain\",\"ldhName\":\"one.example\"}".as_slice(),
+        b"{\"objectClassName\":\xfe\"domain\",\"ldhName\":\"one.example\"}\xff\xc3",
+    ] {
+        let server = Scripted::start_bytes(move |_, _| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), body].concat()
+        })
+        .await;
+        let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
+        let outcome = look_up(&client, "one.example").await;
+        assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));
+        let source = outcome.registry.as_ref().unwrap();
+        assert_eq!(&source.body[..], body);
+        let oddities = source.answer.as_ref().unwrap().oddities();
+        assert!(oddities.len() == 1 && oddities[0].is_of_stray_bytes());
+        let line = outcome.told(&[], roundtrip_rdap::text::line).concat();
+        let line: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(line["answer"]["ldhName"], "one.example");
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_was_changed_is_explained() {
+    let scene = Scene::new();
+    let outcome = look_up(&scene.client(), "https://one.example/a?b=c").await;
+    assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));
+    let notes = outcome.told(&[], |told| told.note.map(str::to_owned));
+    let note = notes[0].as_deref().unwrap();
+    assert!(note.contains("the query is for one.example"), "{note}");
+}

@@ -34,23 +34,34 @@ async fn an_https_server_that_refuses_connections_is_not_replaced_by_an_http_one
 }
 
 #[tokio::test]
-async fn after_a_certificate_failure_only_https_servers_are_asked() {
+async fn after_a_certificate_failure_nothing_else_is_asked() {
     let (scene, impostor, clear) = (Scene::new(), Scene::new(), willing().await);
     let (forged, genuine) = (impostor.server(), scene.server());
     let (forged, genuine) = (forged.url().as_str(), genuine.url().as_str());
-    let (outcome, _) = ask(&scene, |parts| bootstrapped(parts, &[forged, &clear.url()])).await;
-    assert_eq!(outcome.state(), State::Failed);
-    assert!(why(&outcome).contains("certificate"), "{}", why(&outcome));
-    let servers = [forged, &clear.url(), genuine];
+    for servers in [
+        vec![forged, &clear.url()],
+        vec![forged, genuine],
+        vec![forged, &clear.url(), genuine],
+        vec![REFUSES, forged, genuine],
+    ] {
+        let (outcome, notes) = ask(&scene, |parts| bootstrapped(parts, &servers)).await;
+        assert_eq!(outcome.state(), State::Failed, "{servers:?}");
+        for words in ["certificate", "not asked in place"] {
+            assert!(why(&outcome).contains(words), "{}", why(&outcome));
+        }
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+    assert!(clear.heads().is_empty() && scene.asked().await.is_empty());
+}
+
+#[tokio::test]
+async fn after_a_refused_connection_another_https_server_is_asked() {
+    let (scene, clear) = (Scene::new(), willing().await);
+    let genuine = scene.server();
+    let servers = [REFUSES, &clear.url(), genuine.url().as_str()];
     let (outcome, notes) = ask(&scene, |parts| bootstrapped(parts, &servers)).await;
     assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));
-    assert!(
-        outcome
-            .registry
-            .unwrap()
-            .target
-            .same_origin(&scene.server())
-    );
+    assert!(outcome.registry.unwrap().target.same_origin(&genuine));
     assert!(clear.heads().is_empty() && notes.is_empty(), "{notes:?}");
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use roundtrip_fetch::memory::documents::Document;
+use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory};
 use roundtrip_rdap::client::{Client, Parts};
 use roundtrip_rdap::text::State;
 
@@ -17,6 +19,14 @@ fn from(server: &Scripted) -> impl FnOnce(&mut Parts) {
         parts.options.server = None;
         parts.options.registries = Some(base);
     }
+}
+
+/// Makes the stored copy of the registry of names older.
+fn age(scene: &Scene, by: Duration) {
+    let memory = Memory::open(scene.directory.path(), DEFAULT_SIZE).unwrap();
+    let copy = memory.document("dns").unwrap();
+    let fetched_at = copy.fetched_at.minus(by);
+    assert!(memory.keep_document("dns", &Document { fetched_at, ..copy }));
 }
 
 /// Whether there is a server for a name below `example`: the embedded copy lists none.
@@ -42,6 +52,57 @@ async fn a_newer_copy_serves_the_query_and_is_requested_once_a_day() {
     let lines: Vec<String> = server.heads();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].starts_with("GET /dns.json "), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn a_name_that_no_registry_knows_makes_iana_asked_first() {
+    let scene = Scene::new();
+    let json = registry(&[scene.server().url().as_str()]);
+    let old = json
+        .replace("\"example\"", "\"other\"")
+        .replace("2126", "2125");
+    assert_ne!(old, json);
+    let server = Scripted::start(move |_, n| {
+        let json = if n == 0 { &old } else { &json };
+        rdap("200 OK", "", json)
+    })
+    .await;
+    // The copy of today lists no server either.
+    let first = scene.remembering(from(&server));
+    assert!(!knows_example(&first).await && !knows_example(&first).await);
+    let soon = scene.remembering(from(&server));
+    assert!(!knows_example(&soon).await);
+    assert_eq!(server.heads().len(), 1);
+    age(&scene, Duration::from_mins(1));
+    let later = scene.remembering(from(&server));
+    assert!(knows_example(&later).await);
+    assert_eq!(server.heads().len(), 2);
+    // Without a memory the new copy serves this run.
+    let forgetful = scene.client_with(from(&server));
+    assert!(knows_example(&forgetful).await && knows_example(&forgetful).await);
+    assert_eq!(server.heads().len(), 3);
+}
+
+#[tokio::test]
+async fn a_silent_iana_holds_a_query_without_a_server_only_briefly() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = target(&format!("http://{}/", silent.local_addr().unwrap()));
+    let scene = Scene::new();
+    let run = || {
+        scene.remembering(|parts| {
+            parts.options.server = None;
+            parts.options.registries = Some(base.clone());
+        })
+    };
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let first = run();
+    assert!(!knows_example(&first).await);
+    assert!(began.elapsed() < Duration::from_millis(2500));
+    assert_eq!(first.refresh(Duration::from_millis(200)).await.len(), 1);
+    let began = tokio::time::Instant::now();
+    assert!(!knows_example(&run()).await);
+    assert!(began.elapsed() < Duration::from_millis(100));
 }
 
 #[tokio::test]
@@ -85,6 +146,12 @@ async fn a_truncated_copy_changes_nothing_and_is_reported() {
     assert_eq!(next.refresh(PATIENCE).await, [""; 0]);
     assert_eq!(server.heads().len(), 1);
     assert_eq!(next.notes(), [""; 0]);
+    // A minute later, a query for which no server is known asks again.
+    age(&scene, Duration::from_mins(1));
+    let later = scene.remembering(from(&server));
+    assert!(!knows_example(&later).await);
+    assert_eq!(later.refresh(PATIENCE).await.len(), 1);
+    assert_eq!(server.heads().len(), 2);
 }
 
 #[tokio::test]
@@ -100,14 +167,17 @@ async fn an_unavailable_registry_causes_a_note() {
 }
 
 #[tokio::test]
-async fn without_memory_or_with_a_named_server_nothing_is_renewed() {
+async fn with_known_servers_and_no_memory_or_with_a_named_server_nothing_is_renewed() {
     let server = Scripted::start(|_, _| rdap("500 Oh", "", "")).await;
     let scene = Scene::new();
     let named = scene.remembering(|parts| parts.options.registries = Some(server.base()));
     assert!(knows_example(&named).await);
     assert_eq!(named.refresh(PATIENCE).await, [""; 0]);
-    let forgetful = scene.client_with(from(&server));
-    knows_example(&forgetful).await;
+    let forgetful = scene.client_with(|parts| {
+        bootstrapped(parts, &[scene.server().url().as_str()]);
+        parts.options.registries = Some(server.base());
+    });
+    assert!(knows_example(&forgetful).await);
     assert_eq!(forgetful.refresh(PATIENCE).await, [""; 0]);
     let content = scene.remembering(|parts| parts.options.server = None);
     knows_example(&content).await;

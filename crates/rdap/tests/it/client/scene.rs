@@ -112,6 +112,7 @@ pub(crate) fn options(server: Option<Target>) -> LookupOptions {
         credentials: None,
         certified: None,
         persistent: false,
+        awaits_first_answer: false,
         shares: true,
         registries: None,
         user_agent: "test".into(),
