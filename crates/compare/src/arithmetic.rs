@@ -167,7 +167,7 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
         })
         .collect();
     let bytes: u64 = arrivals.iter().map(|(_, bytes)| bytes).sum();
-    let flights: Vec<Flight> = flights(&arrivals, rtt).map(Flight::of).collect();
+    let flights: Vec<FlightSize> = flights(&arrivals, rtt).map(FlightSize::of).collect();
     let told = flights
         .iter()
         .filter(|flight| flight.bytes >= LEAST_SEGMENTS * exchange.segment());
@@ -193,13 +193,13 @@ fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Mome
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Flight {
+struct FlightSize {
     bytes: u64,
     /// In milliseconds.
     per_byte: f64,
 }
 
-impl Flight {
+impl FlightSize {
     fn of(arrivals: &[(Moment, u64)]) -> Self {
         let bytes = |arrivals: &[(Moment, u64)]| arrivals.iter().map(|(_, bytes)| bytes).sum();
         let per_byte = match arrivals {
@@ -219,9 +219,9 @@ impl Flight {
 /// If BBR sends and its bandwidth still grows: the pace at which it will continue, in milliseconds
 /// for a byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
 /// (draft-ietf-ccwg-bbr §5.6.2), and the multiple of the last flights shows only afterwards.
-fn startup(flights: &[Flight], rtt: f64) -> Option<f64> {
-    let pace = |flight: &Flight| rtt / (STARTUP_GAIN * flight.bytes as f64);
-    let follows = |later: &Flight, earlier: &Flight| {
+fn startup(flights: &[FlightSize], rtt: f64) -> Option<f64> {
+    let pace = |flight: &FlightSize| rtt / (STARTUP_GAIN * flight.bytes as f64);
+    let follows = |later: &FlightSize, earlier: &FlightSize| {
         (later.per_byte / pace(earlier) - 1.0).abs() <= STARTUP_SLACK
     };
     let mut later = flights.iter().enumerate();

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::Limits;
+use crate::RequestLimits;
 
-pub(crate) struct Budget {
-    limits: Limits,
+pub(crate) struct RequestBudget {
+    limits: RequestLimits,
     began: Instant,
     /// When the next sample may begin, according to the rate.
     next: Instant,
@@ -17,8 +17,8 @@ pub(crate) struct Budget {
     under_way: u32,
 }
 
-impl Budget {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl RequestBudget {
+    pub(crate) fn new(limits: RequestLimits) -> Self {
         let now = Instant::now();
         Self {
             limits,
@@ -70,7 +70,7 @@ mod tests {
 
     #[tokio::test]
     async fn neither_more_nor_faster_than_allowed() {
-        let mut budget = Budget::new(Limits {
+        let mut budget = RequestBudget::new(RequestLimits {
             requests: 5,
             rate: 50.0,
             time: Duration::from_mins(1),

@@ -5,14 +5,14 @@ use roundtrip_model::{Exchange, Http, Memory, Waited};
 use roundtrip_probe::Manner;
 use roundtrip_report::ms;
 
-use crate::outcome::Line;
+use crate::outcome::MeasuredWay;
 
 /// Smaller differences, as a share, are not disagreements.
 const SHARE: f64 = 0.05;
 const LEAST_MS: f64 = 1.0;
 
 /// `None` if they agree, or if there is nothing to compare with.
-pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
+pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option<String> {
     let predicted = line.predicted?;
     let gap = line.median()? - predicted.ms;
     if gap.abs() <= (predicted.ms * SHARE).max(LEAST_MS) {
@@ -47,7 +47,11 @@ pub(crate) fn of(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
 
 /// Detects early data that was accepted, but not processed until the handshake was complete: the
 /// answer is a round trip late, and that time looks like the server's.
-pub(crate) fn waits_for_handshake(line: &Line, baseline: &Line, rtt: f64) -> Option<String> {
+pub(crate) fn waits_for_handshake(
+    line: &MeasuredWay,
+    baseline: &MeasuredWay,
+    rtt: f64,
+) -> Option<String> {
     let mine = line.typical()?;
     let used = mine.last.as_ref()?.used;
     let later = mine.waited?.server - baseline.typical()?.waited?.server;
@@ -80,7 +84,7 @@ fn detour(exchange: &Exchange) -> Option<String> {
 
 /// The exchanges behind the prediction differed in time from the measured ones, as the baseline
 /// shows.
-fn other_times(baseline: &Line, gap: f64) -> Option<String> {
+fn other_times(baseline: &MeasuredWay, gap: f64) -> Option<String> {
     let predicted = baseline.predicted?;
     let todays = baseline.median()? - predicted.ms;
     let counted = baseline.round_trips()? - predicted.round_trips;
@@ -95,7 +99,7 @@ fn other_times(baseline: &Line, gap: f64) -> Option<String> {
 }
 
 /// The cause found in a typical run, if it costs most of the gap.
-fn finding(line: &Line, gap: f64) -> Option<String> {
+fn finding(line: &MeasuredWay, gap: f64) -> Option<String> {
     let findings = &line.typical()?.last.as_ref()?.findings;
     let dear = findings.iter().filter(|f| f.ms >= gap / 2.0 && gap > 0.0);
     let dearest = dear.max_by(|a, b| a.ms.total_cmp(&b.ms))?;
@@ -103,7 +107,7 @@ fn finding(line: &Line, gap: f64) -> Option<String> {
 }
 
 /// Losses that affected enough runs to move the median.
-fn losses(line: &Line) -> Option<String> {
+fn losses(line: &MeasuredWay) -> Option<String> {
     let lost = |e: &Exchange| {
         let tcp = e.tcp.as_ref();
         let segments = tcp.map_or(0, |t| u64::from(t.retransmits + t.syn_retransmits));
@@ -123,14 +127,15 @@ fn losses(line: &Line) -> Option<String> {
 }
 
 /// The party whose time it is, if the round trips are as expected.
-fn by_party(line: &Line, baseline: &Line, rtt: f64, gap: f64) -> String {
-    let waited = |line: &Line| line.typical().and_then(|s| s.waited);
+fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> String {
+    let waited = |line: &MeasuredWay| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
         let gap = ms(gap.abs());
         return format!("{gap} ms that nothing observed explains");
     };
     // The network's time beyond its round trips: bytes in transit.
-    let transfer = |line: &Line, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
+    let transfer =
+        |line: &MeasuredWay, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
     let body = transfer(line, &mine) - transfer(baseline, &todays);
     if line.way.manner == Manner::Kept && body < 0.0 && body.abs() >= gap.abs() / 2.0 {
         return format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::{Exchange, Memory, Strategy};
 use roundtrip_probe::Manner;
 
-use crate::budget::Budget;
+use crate::budget::RequestBudget;
 use crate::error::CompareError;
 use crate::menu;
 use crate::sample::{Taken, ours, take};
@@ -20,7 +20,7 @@ const REHEARSALS: usize = 5;
 /// How long to wait on a path that swallows a handshake; four round trips if these are longer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub(crate) struct Found {
+pub(crate) struct Discovery {
     pub(crate) baseline: Way,
     /// The first answer.
     pub(crate) first: Exchange,
@@ -33,7 +33,7 @@ pub(crate) struct Found {
 /// Nothing can be discovered without it.
 pub(crate) async fn first(
     wishes: &Wishes,
-    budget: &mut Budget,
+    budget: &mut RequestBudget,
 ) -> Result<(Way, Exchange), CompareError> {
     let family = wishes.options.family;
     let post_quantum = wishes.options.strategy.post_quantum;
@@ -51,7 +51,7 @@ pub(crate) async fn first(
 }
 
 /// Runs the baseline once neither this process nor the server is new to it.
-async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut Budget) -> Vec<Exchange> {
+async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut RequestBudget) -> Vec<Exchange> {
     let mut rehearsals = Vec::new();
     for _ in 0..REHEARSALS {
         if !budget.allows(1) || !budget.has_time() {
@@ -66,7 +66,7 @@ async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut Budget) -> Vec<E
 async fn once(
     wishes: &Wishes,
     way: &Way,
-    budget: &mut Budget,
+    budget: &mut RequestBudget,
     limit: Duration,
 ) -> Result<Exchange, CompareError> {
     let taken = asked(wishes, way, budget, limit).await;
@@ -75,7 +75,7 @@ async fn once(
     last.ok_or(CompareError::Interrupted)
 }
 
-async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Taken {
+async fn asked(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Duration) -> Taken {
     budget.turn(way.dearest(1)).await;
     let taken = ours(wishes, way, 1, limit).await;
     budget.charge(taken.requests);
@@ -86,9 +86,9 @@ async fn asked(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration)
 pub(crate) async fn ways(
     wishes: &Wishes,
     (baseline, first): (Way, Exchange),
-    budget: &mut Budget,
+    budget: &mut RequestBudget,
     mut told: impl FnMut(&Way, u32),
-) -> Found {
+) -> Discovery {
     let mut found: Vec<(Way, Support)> = Vec::new();
     let limit = limit(wishes, &first);
     for way in menu::ways(wishes, &first, &baseline) {
@@ -102,7 +102,7 @@ pub(crate) async fn ways(
         };
         found.push((way, support));
     }
-    Found {
+    Discovery {
         rehearsals: rehearse(wishes, &baseline, budget).await,
         baseline,
         first,
@@ -116,7 +116,7 @@ fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
     wishes.options.connect_timeout.min(PATIENCE.max(far))
 }
 
-async fn ask(wishes: &Wishes, way: &Way, budget: &mut Budget, limit: Duration) -> Support {
+async fn ask(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Duration) -> Support {
     if way.command.is_some() {
         budget.turn(way.dearest(wishes.requests)).await;
         let taken = take(wishes, way, wishes.requests).await;

@@ -6,16 +6,16 @@ mod bars;
 mod sections;
 
 use maud::{Markup, html};
-use roundtrip_report::html::{Head, frame};
+use roundtrip_report::html::{PageHead, frame};
 use roundtrip_report::{clean, count, ms};
 
-use crate::outcome::{Comparison, Kind};
+use crate::outcome::{Comparison, WayVerdict};
 use crate::text::{control, round_trips};
 
 const STYLE: &str = include_str!("html/compare.css");
 
 /// The whole page.
-pub fn page(c: &Comparison, head: &Head) -> String {
+pub fn page(c: &Comparison, head: &PageHead) -> String {
     let body = html! {
         article {
             header {
@@ -25,7 +25,7 @@ pub fn page(c: &Comparison, head: &Head) -> String {
             }
             (bars::figure(c))
             (sections::findings(c))
-            @for kind in Kind::ALL { (sections::ways(c, kind)) }
+            @for kind in WayVerdict::ALL { (sections::ways(c, kind)) }
             (sections::absent(c))
             (facts(c, head))
             @for note in &c.notes { p.note { b { "Note" } " " (clean(note)) } }
@@ -72,7 +72,7 @@ fn conditions(c: &Comparison) -> Markup {
     }
 }
 
-fn facts(c: &Comparison, head: &Head) -> Markup {
+fn facts(c: &Comparison, head: &PageHead) -> Markup {
     html! {
         h2 { "How it was measured" }
         dl.facts {

@@ -5,7 +5,7 @@ use roundtrip_model::{CONFIDENCE, Finding, LEAST_PAIRS, Saving};
 use roundtrip_report::json::settings;
 use serde_json::{Value, json};
 
-use crate::outcome::{Absent, Comparison, Line, Prediction};
+use crate::outcome::{Absent, Comparison, MeasuredWay, Prediction};
 use crate::way::Remedy;
 
 pub const SCHEMA: &str = "roundtrip/compare/1";
@@ -54,7 +54,7 @@ fn finding(f: &Finding) -> Value {
     })
 }
 
-fn line(line: &Line) -> Value {
+fn line(line: &MeasuredWay) -> Value {
     let figures = line.figures();
     let samples = line.samples.iter().map(|(block, sample)| {
         json!({ "block": block, "ms": rounded(sample.ms), "round_trips": sample.round_trips.map(rounded) })

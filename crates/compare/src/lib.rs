@@ -25,7 +25,7 @@ mod way;
 mod wishes;
 
 pub use error::CompareError;
-pub use outcome::{Absent, Comparison, Ended, Kind, Line, Prediction};
-pub use session::{Progress, compare};
+pub use outcome::{Absent, Comparison, EndReason, MeasuredWay, Prediction, WayVerdict};
+pub use session::{SessionProgress, compare};
 pub use way::{Remedy, Way};
-pub use wishes::{Limits, Wishes};
+pub use wishes::{RequestLimits, Wishes};

@@ -3,8 +3,8 @@
 
 use roundtrip_model::{Random, blocks};
 
-use crate::budget::Budget;
-use crate::outcome::{Ended, Line};
+use crate::budget::RequestBudget;
+use crate::outcome::{EndReason, MeasuredWay};
 use crate::sample::take;
 use crate::wishes::Wishes;
 
@@ -22,7 +22,7 @@ const PATIENCE: usize = 3;
 const MOST_BLOCKS: usize = 10_000;
 
 /// What is reported while the lines fill.
-pub(crate) struct Step {
+pub(crate) struct MeasureStep {
     pub(crate) block: u32,
     pub(crate) sent: u32,
 }
@@ -30,11 +30,11 @@ pub(crate) struct Step {
 /// The first line is the baseline. The future may be dropped at any time; complete samples remain.
 pub(crate) async fn run(
     wishes: &Wishes,
-    lines: &mut [Line],
+    lines: &mut [MeasuredWay],
     done: &mut u32,
-    budget: &mut Budget,
-    mut told: impl FnMut(&Line, Step),
-) -> Ended {
+    budget: &mut RequestBudget,
+    mut told: impl FnMut(&MeasuredWay, MeasureStep),
+) -> EndReason {
     let mut random = Random::seeded(wishes.seed);
     let most = MOST_BLOCKS.min(wishes.limits.requests as usize);
     for (block, order) in blocks(lines.len(), most, &mut random).iter().enumerate() {
@@ -42,7 +42,7 @@ pub(crate) async fn run(
         let cost = lines.iter().filter(|l| !is_hopeless(l));
         let cost = cost.fold(0, |sum: u32, l| sum.saturating_add(l.way.dearest(k)));
         if !budget.allows(cost) {
-            return Ended::Requests;
+            return EndReason::Requests;
         }
         let block = block as u32;
         for place in order {
@@ -50,10 +50,10 @@ pub(crate) async fn run(
                 continue;
             };
             if !budget.has_time() {
-                return Ended::Time;
+                return EndReason::Time;
             }
             let sent = budget.sent();
-            told(line, Step { block, sent });
+            told(line, MeasureStep { block, sent });
             budget.turn(line.way.dearest(k)).await;
             let taken = take(wishes, &line.way, k).await;
             budget.charge(taken.requests);
@@ -65,21 +65,21 @@ pub(crate) async fn run(
         *done = block + 1;
         if *done >= LEAST_BLOCKS && done.is_multiple_of(LOOK_EVERY) && is_clear(lines, wishes.seed)
         {
-            return Ended::Clear;
+            return EndReason::Clear;
         }
     }
-    Ended::Requests
+    EndReason::Requests
 }
 
-fn is_hopeless(line: &Line) -> bool {
+fn is_hopeless(line: &MeasuredWay) -> bool {
     line.samples.is_empty() && line.failures.len() >= PATIENCE
 }
 
 /// The width of the intervals decides, never their position: stopping when the result pleases finds
 /// differences that do not exist.
-fn is_clear(lines: &mut [Line], seed: u64) -> bool {
+fn is_clear(lines: &mut [MeasuredWay], seed: u64) -> bool {
     pair(lines, seed);
-    let Some(today) = lines.first().and_then(Line::median) else {
+    let Some(today) = lines.first().and_then(MeasuredWay::median) else {
         return false;
     };
     let narrow = (today * NARROW).max(NARROW_MS);
@@ -90,7 +90,7 @@ fn is_clear(lines: &mut [Line], seed: u64) -> bool {
 }
 
 /// Compares all lines with the first, block by block.
-pub(crate) fn pair(lines: &mut [Line], seed: u64) {
+pub(crate) fn pair(lines: &mut [MeasuredWay], seed: u64) {
     let Some((baseline, others)) = lines.split_first_mut() else {
         return;
     };

@@ -7,7 +7,7 @@ use roundtrip_report::count;
 use crate::advice::Advice;
 use crate::sample::Sample;
 use crate::way::Way;
-use crate::wishes::Limits;
+use crate::wishes::RequestLimits;
 
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -16,20 +16,20 @@ pub struct Comparison {
     /// The number of requests in a sequence; all figures are those of one request.
     pub requests: u32,
     pub seed: u64,
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// The server's Server header.
     pub server: Option<String>,
     pub status: u16,
     pub rtt_ms: Option<f64>,
     /// The address that was used, as today's client chose it.
     pub address: Option<String>,
-    pub baseline: Line,
+    pub baseline: MeasuredWay,
     /// The causes of today's time, as a typical run shows them.
     pub findings: Vec<Finding>,
     /// The A/A control.
-    pub control: Line,
+    pub control: MeasuredWay,
     /// The other ways that were measured, the largest saving first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<MeasuredWay>,
     /// The ways that could not be measured.
     pub absent: Vec<Absent>,
     /// The number of complete blocks.
@@ -38,13 +38,13 @@ pub struct Comparison {
     pub sent: u32,
     pub discovery: u32,
     pub took_s: f64,
-    pub ended: Ended,
+    pub ended: EndReason,
     pub notes: Vec<String>,
 }
 
 /// Why the measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndReason {
     /// Each interval is narrow enough.
     Clear,
     Requests,
@@ -71,7 +71,7 @@ impl Prediction {
 
 /// A way that was measured.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct MeasuredWay {
     pub way: Way,
     /// Why it has no effect, although it seems to be supported.
     pub idle: Option<String>,
@@ -90,7 +90,7 @@ pub struct Line {
 
 /// The result for a measured way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WayVerdict {
     /// It saves time.
     Saves,
     /// It seems to be supported, but has no effect.
@@ -126,7 +126,7 @@ impl Absent {
     }
 }
 
-impl Line {
+impl MeasuredWay {
     pub(crate) fn new(way: Way, idle: Option<String>, predicted: Option<Prediction>) -> Self {
         Self {
             way,
@@ -170,14 +170,14 @@ impl Line {
     }
 
     /// The result; each line belongs to one kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> WayVerdict {
         let saving = self.saving.filter(|_| self.idle.is_none());
         match saving.and_then(|s| Some((s.is_shown()?, s.median))) {
-            _ if self.idle.is_some() => Kind::Idle,
-            None => Kind::Unsure,
-            Some((false, _)) => Kind::Nothing,
-            Some((true, median)) if median > 0.0 => Kind::Saves,
-            Some(_) => Kind::Costs,
+            _ if self.idle.is_some() => WayVerdict::Idle,
+            None => WayVerdict::Unsure,
+            Some((false, _)) => WayVerdict::Nothing,
+            Some((true, median)) if median > 0.0 => WayVerdict::Saves,
+            Some(_) => WayVerdict::Costs,
         }
     }
 
@@ -205,7 +205,7 @@ impl Line {
     }
 }
 
-impl Kind {
+impl WayVerdict {
     /// In the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Saves,
@@ -240,18 +240,20 @@ impl Kind {
 
 impl Comparison {
     /// The line with the largest saving, if one saves time.
-    pub fn best(&self) -> Option<&Line> {
-        self.of_kind(Kind::Saves).next()
+    pub fn best(&self) -> Option<&MeasuredWay> {
+        self.of_kind(WayVerdict::Saves).next()
     }
 
-    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Line> {
+    pub(crate) fn of_kind(&self, kind: WayVerdict) -> impl Iterator<Item = &MeasuredWay> {
         self.lines.iter().filter(move |line| line.kind() == kind)
     }
 
     /// The sentence for a comparison in which no way is shown to save time: there is none, or it is
     /// too early to tell.
     pub(crate) fn nothing_shown(&self) -> String {
-        let unsure = self.of_kind(Kind::Unsure).max_by_key(|line| line.pairs);
+        let unsure = self
+            .of_kind(WayVerdict::Unsure)
+            .max_by_key(|line| line.pairs);
         unsure.map_or_else(
             || "No saving is shown".into(),
             |line| format!("Whether anything saves time: {}", line.too_few()),
@@ -259,14 +261,14 @@ impl Comparison {
     }
 
     pub(crate) fn sort(&mut self) {
-        let saved = |line: &Line| line.saving.map_or(f64::NEG_INFINITY, |s| s.median);
+        let saved = |line: &MeasuredWay| line.saving.map_or(f64::NEG_INFINITY, |s| s.median);
         self.lines.sort_by(|a, b| saved(b).total_cmp(&saved(a)));
         let would = |a: &Absent| a.would_save.map_or(f64::NEG_INFINITY, |p| p.ms);
         self.absent.sort_by(|a, b| would(b).total_cmp(&would(a)));
     }
 }
 
-impl Ended {
+impl EndReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clear => "clear",

@@ -6,19 +6,19 @@ use roundtrip_model::{Exchange, Finding, HttpFacts};
 
 use crate::advice;
 use crate::arithmetic::Costs;
-use crate::budget::Budget;
+use crate::budget::RequestBudget;
 use crate::disagreement;
-use crate::discover::{self, Found};
+use crate::discover::{self, Discovery};
 use crate::error::CompareError;
-use crate::measure::{self, Step};
-use crate::outcome::{Absent, Comparison, Ended, Line};
+use crate::measure::{self, MeasureStep};
+use crate::outcome::{Absent, Comparison, EndReason, MeasuredWay};
 use crate::verdict::Support;
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
 
 /// The current step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct SessionProgress {
     /// The way: a strategy in one word, or a command.
     pub word: String,
     /// The current block, from 1; `None` during the discovery.
@@ -31,15 +31,15 @@ pub struct Progress {
 pub async fn compare(
     wishes: &Wishes,
     stop: impl Future<Output = ()>,
-    mut told: impl FnMut(&Progress),
+    mut told: impl FnMut(&SessionProgress),
 ) -> Result<Comparison, CompareError> {
     wishes.check()?;
     tokio::pin!(stop);
-    let mut budget = Budget::new(wishes.limits);
+    let mut budget = RequestBudget::new(wishes.limits);
     let discovery = async {
         let first = discover::first(wishes, &mut budget).await?;
         let progress = |way: &Way, sent| {
-            told(&Progress {
+            told(&SessionProgress {
                 word: way.word(),
                 block: None,
                 sent,
@@ -55,8 +55,8 @@ pub async fn compare(
     let costs = Costs::of(&found.first, &found.rehearsals);
     let (mut lines, absent) = arms(&found, costs.as_ref(), wishes.requests);
     let mut blocks = 0;
-    let progress = |line: &Line, step: Step| {
-        told(&Progress {
+    let progress = |line: &MeasuredWay, step: MeasureStep| {
+        told(&SessionProgress {
             word: line.way.word(),
             block: Some(step.block + 1),
             sent: step.sent,
@@ -64,7 +64,7 @@ pub async fn compare(
     };
     let ended = tokio::select! {
         ended = measure::run(wishes, &mut lines, &mut blocks, &mut budget, progress) => ended,
-        () = &mut stop => Ended::Interrupted,
+        () = &mut stop => EndReason::Interrupted,
     };
     measure::pair(&mut lines, wishes.seed);
     let measured = Measured {
@@ -80,15 +80,15 @@ pub async fn compare(
 }
 
 /// The arms, baseline and control first, and the ways that could not be measured.
-fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>) {
+fn arms(found: &Discovery, costs: Option<&Costs>, k: u32) -> (Vec<MeasuredWay>, Vec<Absent>) {
     let predict = |way: &Way| costs.map(|costs| costs.predict(way, k));
     let today = predict(&found.baseline);
     let control = Way {
         remedy: Remedy::Control,
         ..found.baseline.clone()
     };
-    let mut lines: Vec<Line> = [found.baseline.clone(), control]
-        .map(|way| Line::new(way, None, today))
+    let mut lines: Vec<MeasuredWay> = [found.baseline.clone(), control]
+        .map(|way| MeasuredWay::new(way, None, today))
         .into();
     let mut absent = Vec::new();
     for (way, support) in &found.ways {
@@ -108,16 +108,16 @@ fn arms(found: &Found, costs: Option<&Costs>, k: u32) -> (Vec<Line>, Vec<Absent>
                 continue;
             }
         };
-        lines.push(Line::new(way.clone(), idle, predicted));
+        lines.push(MeasuredWay::new(way.clone(), idle, predicted));
     }
     (lines, absent)
 }
 
 struct Measured {
-    lines: Vec<Line>,
+    lines: Vec<MeasuredWay>,
     absent: Vec<Absent>,
     blocks: u32,
-    ended: Ended,
+    ended: EndReason,
     discovered: u32,
     sent: u32,
     took: Duration,
@@ -127,7 +127,7 @@ impl Measured {
     fn told(
         self,
         wishes: &Wishes,
-        found: &Found,
+        found: &Discovery,
         costs: Option<&Costs>,
     ) -> Result<Comparison, CompareError> {
         let mut lines = self.lines.into_iter();
@@ -165,7 +165,7 @@ impl Measured {
 }
 
 /// The causes found in a typical run of the baseline.
-fn findings(baseline: &Line) -> Vec<Finding> {
+fn findings(baseline: &MeasuredWay) -> Vec<Finding> {
     let typical = baseline.typical().and_then(|s| s.last.as_ref());
     typical.map_or_else(Vec::new, |last| last.findings.clone())
 }
@@ -204,7 +204,7 @@ fn address(exchange: &Exchange) -> Option<String> {
     Some(tcp.or_else(quic)?.to_string())
 }
 
-fn notes(wishes: &Wishes, found: &Found) -> Vec<String> {
+fn notes(wishes: &Wishes, found: &Discovery) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(http) = found.first.http.as_ref().filter(|h| h.status >= 300) {
         let to = http.redirect.as_deref().unwrap_or_default();

@@ -9,11 +9,11 @@ use roundtrip_model::LEAST_PAIRS;
 use roundtrip_report::terminal::{Style, Tone, Wrap};
 use roundtrip_report::{clean, count, ms};
 
-use crate::outcome::{Comparison, Ended};
+use crate::outcome::{Comparison, EndReason};
 pub(crate) use savings::{change, control, failed, interval, predicted};
 
 pub fn render(c: &Comparison, style: Style) -> String {
-    let mut page = Page::new(style);
+    let mut page = WrappedText::new(style);
     opening(c, &mut page);
     savings::all(c, &mut page);
     advice::absent(c, &mut page);
@@ -33,7 +33,7 @@ pub fn announcement(wishes: &crate::Wishes) -> String {
     )
 }
 
-fn opening(c: &Comparison, page: &mut Page) {
+fn opening(c: &Comparison, page: &mut WrappedText) {
     let method = clean(&c.method);
     page.strong(&format!("{method} {}", clean(&c.url)));
     let server = c.server.as_deref().map(clean);
@@ -78,13 +78,13 @@ fn opening(c: &Comparison, page: &mut Page) {
     }
 }
 
-fn closing(c: &Comparison, page: &mut Page) {
+fn closing(c: &Comparison, page: &mut WrappedText) {
     page.blank();
     let ended = match c.ended {
-        Ended::Clear => "every interval is narrow",
-        Ended::Requests => "the requests allowed were used up (-n)",
-        Ended::Time => "the time allowed was over (--time)",
-        Ended::Interrupted => "interrupted",
+        EndReason::Clear => "every interval is narrow",
+        EndReason::Requests => "the requests allowed were used up (-n)",
+        EndReason::Time => "the time allowed was over (--time)",
+        EndReason::Interrupted => "interrupted",
     };
     page.line(&format!(
         "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what there is); ended: {ended}.",
@@ -113,7 +113,7 @@ pub(crate) fn round_trips(n: f64) -> String {
 }
 
 /// Lines that fit the width; continuation lines are indented.
-pub(crate) struct Page {
+pub(crate) struct WrappedText {
     style: Style,
     text: String,
 }
@@ -121,7 +121,7 @@ pub(crate) struct Page {
 /// The column at which the text of an item begins.
 const INDENT: usize = 14;
 
-impl Page {
+impl WrappedText {
     fn new(style: Style) -> Self {
         Self {
             style,

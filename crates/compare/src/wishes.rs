@@ -20,7 +20,7 @@ pub struct Wishes {
     pub strategies: Vec<Strategy>,
     /// Command lines of other clients.
     pub against: Vec<String>,
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// The seed for the order and the intervals.
     pub seed: u64,
     /// Repeat even a request that may change something each time.
@@ -29,7 +29,7 @@ pub struct Wishes {
 
 /// The limits of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// The number of requests in all: discovery, preparation, measurement.
     pub requests: u32,
     /// Requests per second, on average.

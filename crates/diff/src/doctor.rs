@@ -15,11 +15,11 @@ pub struct Doctor {
     pub made: Provenance,
     /// The image that was examined; `None` for the running machine.
     pub root: Option<String>,
-    pub checks: Vec<Check>,
+    pub checks: Vec<ReportedCheck>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct ReportedCheck {
     pub id: String,
     pub area: String,
     pub title: String,
@@ -30,7 +30,7 @@ pub struct Check {
     pub change: Option<String>,
 }
 
-impl Check {
+impl ReportedCheck {
     /// How bad it is; `None` if that is unknown.
     fn rank(&self) -> Option<u8> {
         match self.status.as_str() {
@@ -63,15 +63,15 @@ impl Turn {
 
 /// A finding that differs between the two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    pub a: Option<Check>,
-    pub b: Option<Check>,
+pub struct CheckChange {
+    pub a: Option<ReportedCheck>,
+    pub b: Option<ReportedCheck>,
     pub turn: Turn,
 }
 
-impl Change {
-    fn of(a: Option<Check>, b: Option<Check>) -> Self {
-        let rank = |side: &Option<Check>| side.as_ref().and_then(Check::rank);
+impl CheckChange {
+    fn of(a: Option<ReportedCheck>, b: Option<ReportedCheck>) -> Self {
+        let rank = |side: &Option<ReportedCheck>| side.as_ref().and_then(ReportedCheck::rank);
         let turn = match (rank(&a), rank(&b)) {
             (Some(a), Some(b)) if b > a => Turn::Worse,
             (Some(a), Some(b)) if b < a => Turn::Better,
@@ -81,7 +81,7 @@ impl Change {
     }
 
     /// The finding of the side that has it; B's if both do.
-    pub fn check(&self) -> Option<&Check> {
+    pub fn check(&self) -> Option<&ReportedCheck> {
         self.b.as_ref().or(self.a.as_ref())
     }
 }
@@ -92,7 +92,7 @@ pub struct DoctorDiff {
     pub made: (Provenance, Provenance),
     pub roots: (Option<String>, Option<String>),
     /// Worse, then better, then the others, each in the order of the reports.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CheckChange>,
     /// How many findings are the same.
     pub same: usize,
     pub answer: String,
@@ -173,8 +173,8 @@ fn findings(count: usize) -> String {
     format!("{count} finding{}", if count == 1 { "" } else { "s" })
 }
 
-fn moved(change: &Change) -> String {
-    let value = |side: &Option<Check>| {
+fn moved(change: &CheckChange) -> String {
+    let value = |side: &Option<ReportedCheck>| {
         let value = side.as_ref().map_or("none", |c| c.value.as_str());
         let mut short: String = value.chars().take(LONGEST_TOLD).collect();
         if short.len() < value.len() {
@@ -186,13 +186,13 @@ fn moved(change: &Change) -> String {
     format!("{title} ({} → {})", value(&change.a), value(&change.b))
 }
 
-fn of_id(doctor: &Doctor, id: &str) -> Vec<Check> {
+fn of_id(doctor: &Doctor, id: &str) -> Vec<ReportedCheck> {
     let mine = doctor.checks.iter().filter(|check| check.id == id);
     mine.cloned().collect()
 }
 
 /// Findings of one kind: equal ones are set aside, the others are paired in order.
-fn held(a: Vec<Check>, mut b: Vec<Check>) -> (usize, Vec<Change>) {
+fn held(a: Vec<ReportedCheck>, mut b: Vec<ReportedCheck>) -> (usize, Vec<CheckChange>) {
     let mut left = Vec::new();
     let mut same = 0;
     for check in a {
@@ -213,7 +213,7 @@ fn held(a: Vec<Check>, mut b: Vec<Check>) -> (usize, Vec<Change>) {
     loop {
         match (left.next(), right.next()) {
             (None, None) => return (same, changes),
-            (a, b) => changes.push(Change::of(a, b)),
+            (a, b) => changes.push(CheckChange::of(a, b)),
         }
     }
 }
@@ -228,9 +228,9 @@ pub(crate) fn read(root: Node<'_>) -> Result<Doctor, ReadError> {
     })
 }
 
-fn check(node: &Node<'_>) -> Result<Check, ReadError> {
+fn check(node: &Node<'_>) -> Result<ReportedCheck, ReadError> {
     let text = |key| -> Result<String, ReadError> { Ok(node.get(key)?.text()?.to_owned()) };
-    Ok(Check {
+    Ok(ReportedCheck {
         id: text("id")?,
         area: text("area")?,
         title: text("title")?,

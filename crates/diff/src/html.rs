@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use roundtrip_model::Waited;
-use roundtrip_report::html::{Head, bar, frame, percent, swatch};
+use roundtrip_report::html::{PageHead, bar, frame, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
 use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
 use crate::{
-    Change, Check, Diff, DoctorDiff, Part, ProbeDiff, Provenance, SideFigures, Turn, Weight,
+    CheckChange, Contribution, Diff, DoctorDiff, ProbeDiff, Provenance, ReportedCheck, SideFigures,
+    Turn, Weight,
 };
 
 const STYLE: &str = "
@@ -19,7 +20,7 @@ td svg { min-width: 6rem; }
 ";
 
 /// The whole page; `files` are the names of A and B.
-pub fn page(diff: &Diff, files: (&str, &str), head: &Head) -> String {
+pub fn page(diff: &Diff, files: (&str, &str), head: &PageHead) -> String {
     let answer = match diff {
         Diff::Probe(diff) => probe(diff, files),
         Diff::Doctor(diff) => doctor(diff, files),
@@ -113,7 +114,7 @@ fn parts(diff: &ProbeDiff) -> Markup {
         .fold(0.0, f64::max);
     let (shown, small) = by_size(diff, false);
     let rest: f64 = small.iter().map(|part| part.ms).sum();
-    let row = |part: &Part| {
+    let row = |part: &Contribution| {
         let class = if part.ms < 0.0 { "less" } else { "more" };
         html! {
             tr {
@@ -204,13 +205,13 @@ fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Markup {
     }
 }
 
-fn changed(change: &Change) -> Markup {
+fn changed(change: &CheckChange) -> Markup {
     let class = match change.turn {
         Turn::Worse => "bad",
         Turn::Better => "good",
         Turn::Other => "quiet",
     };
-    let value = |side: &Option<Check>| {
+    let value = |side: &Option<ReportedCheck>| {
         side.as_ref().map_or("none".into(), |c| {
             format!("{} ({})", clean(&c.value), clean(&c.status))
         })

@@ -4,8 +4,8 @@
 use roundtrip_model::{Summary, Waited};
 use serde_json::{Value, json};
 
-use crate::probe::{FindingDiff, Part, Priced, SideFigures, StageDiff, Weight};
-use crate::{Change, Check, Diff, DoctorDiff, ProbeDiff, Provenance, Turn};
+use crate::probe::{Contribution, FindingDiff, Priced, SideFigures, StageDiff, Weight};
+use crate::{CheckChange, Diff, DoctorDiff, ProbeDiff, Provenance, ReportedCheck, Turn};
 
 pub const SCHEMA: &str = "roundtrip/diff/1";
 
@@ -73,7 +73,7 @@ fn side(file: &str, made: &Provenance, url: &str, failed: usize, figures: &SideF
     })
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &Contribution) -> Value {
     json!({
         "kind": part.kind.as_str(),
         "phase": part.stage,
@@ -157,8 +157,8 @@ fn machine(file: &str, made: &Provenance, root: Option<&str>) -> Value {
     })
 }
 
-fn change(change: &Change) -> Value {
-    let side = |check: &Option<Check>| {
+fn change(change: &CheckChange) -> Value {
+    let side = |check: &Option<ReportedCheck>| {
         check.as_ref().map(|c| {
             json!({ "value": c.value, "status": c.status, "meaning": c.meaning, "change": c.change })
         })

@@ -20,12 +20,12 @@ mod read;
 pub mod text;
 
 pub use diff::{Diff, DiffError};
-pub use doctor::{Change, Check, Doctor, DoctorDiff, Turn};
+pub use doctor::{CheckChange, Doctor, DoctorDiff, ReportedCheck, Turn};
 pub use error::{LARGEST, ReadError};
 pub use limit::{Broken, Limit, LimitError};
 pub use probe::{
-    Difference, Fact, FactDiff, Finding, FindingDiff, Part, PartKind, Priced, Probe, ProbeDiff,
-    Run, SideFigures, Stage, StageDiff, Weight,
+    ComparedFact, Contribution, ContributionKind, Difference, FactDiff, FindingDiff, Priced, Probe,
+    ProbeDiff, ReportedFinding, ReportedPhase, Run, SideFigures, StageDiff, Weight,
 };
 pub use provenance::Provenance;
 pub use read::{Report, read};

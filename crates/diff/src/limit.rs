@@ -4,16 +4,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use roundtrip_model::{Bound, Comparison};
+use roundtrip_model::{Bound, ComparisonOperator};
 
-use crate::probe::{PartKind, ProbeDiff, StageDiff};
+use crate::probe::{ContributionKind, ProbeDiff, StageDiff};
 use crate::{DoctorDiff, Turn};
 
 /// A condition on B − A that must not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     quantity: Quantity,
-    comparison: Comparison,
+    comparison: ComparisonOperator,
     bound: Bound,
     text: String,
 }
@@ -26,7 +26,7 @@ enum Quantity {
     Rtt,
     RoundTrips,
     Unexplained,
-    Party(PartKind),
+    Party(ContributionKind),
     Network,
     Phase(&'static str),
 }
@@ -38,10 +38,10 @@ const QUANTITIES: [(&str, Quantity); 17] = [
     ("rtt", Quantity::Rtt),
     ("round_trips", Quantity::RoundTrips),
     ("network", Quantity::Network),
-    ("server", Quantity::Party(PartKind::Server)),
-    ("client", Quantity::Party(PartKind::Client)),
-    ("resolver", Quantity::Party(PartKind::Resolver)),
-    ("loss", Quantity::Party(PartKind::Loss)),
+    ("server", Quantity::Party(ContributionKind::Server)),
+    ("client", Quantity::Party(ContributionKind::Client)),
+    ("resolver", Quantity::Party(ContributionKind::Resolver)),
+    ("loss", Quantity::Party(ContributionKind::Loss)),
     ("unexplained", Quantity::Unexplained),
     ("setup", Quantity::Phase("setup")),
     ("name", Quantity::Phase("name")),
@@ -85,7 +85,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let short = || text.chars().take(60).collect::<String>();
         let (left, comparison, right) =
-            Comparison::split(text).ok_or_else(|| LimitError::Shape(short()))?;
+            ComparisonOperator::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let found = QUANTITIES.iter().find(|(name, _)| *name == left);
         let (_, quantity) = found.ok_or_else(|| LimitError::Quantity(short()))?;
         let bound = Bound::read(right)
@@ -129,9 +129,9 @@ impl Quantity {
             Self::RoundTrips => Some(of(a.round_trips, b.round_trips)),
             Self::Unexplained => Some((a.total.median, diff.unexplained_ms())),
             Self::Network => Some(waits(|w| w.network)),
-            Self::Party(PartKind::Server) => Some(waits(|w| w.server)),
-            Self::Party(PartKind::Client) => Some(waits(|w| w.client)),
-            Self::Party(PartKind::Resolver) => Some(waits(|w| w.resolver)),
+            Self::Party(ContributionKind::Server) => Some(waits(|w| w.server)),
+            Self::Party(ContributionKind::Client) => Some(waits(|w| w.client)),
+            Self::Party(ContributionKind::Resolver) => Some(waits(|w| w.resolver)),
             Self::Party(_) => Some(waits(|w| w.loss)),
             Self::Phase(name) => {
                 let stage = diff.stages.iter().find(|stage| stage.name == name)?;
@@ -195,7 +195,7 @@ mod tests {
         let limit: Limit = "worse >= 0.5s".parse().unwrap();
         assert_eq!(
             (limit.bound, limit.comparison),
-            (Bound::Ms(500.0), Comparison::GreaterOrEqual)
+            (Bound::Ms(500.0), ComparisonOperator::GreaterOrEqual)
         );
     }
 

@@ -11,11 +11,11 @@ const LARGEST: f64 = 1e9;
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     value: &'a Value,
-    place: Place<'a>,
+    place: NodePosition<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum NodePosition<'a> {
     Root,
     Line(usize),
     Key(&'a Node<'a>, &'a str),
@@ -26,7 +26,7 @@ impl<'a> Node<'a> {
     pub(crate) fn root(value: &'a Value) -> Self {
         Self {
             value,
-            place: Place::Root,
+            place: NodePosition::Root,
         }
     }
 
@@ -34,19 +34,19 @@ impl<'a> Node<'a> {
     pub(crate) fn line(value: &'a Value, number: usize) -> Self {
         Self {
             value,
-            place: Place::Line(number),
+            place: NodePosition::Line(number),
         }
     }
 
     fn path(&self) -> String {
         match self.place {
-            Place::Root => String::new(),
-            Place::Line(number) => format!("result {}", number + 1),
-            Place::Key(up, key) => match up.path() {
+            NodePosition::Root => String::new(),
+            NodePosition::Line(number) => format!("result {}", number + 1),
+            NodePosition::Key(up, key) => match up.path() {
                 path if path.is_empty() => key.to_owned(),
                 path => format!("{path}.{key}"),
             },
-            Place::Index(up, number) => format!("{}[{number}]", up.path()),
+            NodePosition::Index(up, number) => format!("{}[{number}]", up.path()),
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Node<'a> {
         };
         Ok(Self {
             value,
-            place: Place::Key(self, key),
+            place: NodePosition::Key(self, key),
         })
     }
 
@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
         }
         let node = |(number, value)| Self {
             value,
-            place: Place::Index(self, number),
+            place: NodePosition::Index(self, number),
         };
         Ok(values.iter().enumerate().map(node).collect())
     }
@@ -117,7 +117,7 @@ impl<'a> Node<'a> {
             return Err(ReadError::TooMany { path, most });
         }
         let node = |(key, value): (&'a String, &'a Value)| {
-            let place = Place::Key(self, key);
+            let place = NodePosition::Key(self, key);
             (key.as_str(), Self { value, place })
         };
         Ok(map.iter().map(node).collect())

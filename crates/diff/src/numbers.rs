@@ -3,15 +3,20 @@
 use roundtrip_model::Summary;
 use roundtrip_report::{clean, ms};
 
-use crate::{Part, PartKind, Priced, ProbeDiff};
+use crate::{Contribution, ContributionKind, Priced, ProbeDiff};
 
 /// A part that is a smaller share of the difference has no line of its own, unless all are wanted.
 const LEAST_SHARE: f64 = 0.01;
 
 /// The parts that have a line each, and the smaller ones, which share one.
-pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Part>, Vec<&Part>) {
+pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Contribution>, Vec<&Contribution>) {
     let least = LEAST_SHARE * diff.difference.ms.abs();
-    let always = |kind| matches!(kind, PartKind::RoundTrips | PartKind::Unexplained);
+    let always = |kind| {
+        matches!(
+            kind,
+            ContributionKind::RoundTrips | ContributionKind::Unexplained
+        )
+    };
     diff.parts
         .iter()
         .partition(|part| all || part.ms.abs() >= least || always(part.kind))

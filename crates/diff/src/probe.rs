@@ -13,7 +13,7 @@ use roundtrip_model::Waited;
 
 use crate::Provenance;
 
-pub use attribution::{Part, PartKind};
+pub use attribution::{Contribution, ContributionKind};
 pub use comparison::ProbeDiff;
 pub use difference::Difference;
 pub use figures::{SideFigures, StageDiff};
@@ -38,17 +38,17 @@ pub struct Run {
     pub ttfb_ms: Option<f64>,
     pub rtt_ms: Option<f64>,
     pub hops: usize,
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ReportedPhase>,
     /// The client's tasks and their milliseconds.
     pub work: Vec<(String, f64)>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReportedFinding>,
     /// The facts of the last hop.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<ComparedFact>,
 }
 
 /// A phase as the report has it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stage {
+pub struct ReportedPhase {
     pub name: String,
     pub ms: f64,
     pub round_trips: f64,
@@ -58,7 +58,7 @@ pub struct Stage {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct ReportedFinding {
     pub id: String,
     pub ms: f64,
     pub round_trips: f64,
@@ -67,7 +67,7 @@ pub struct Finding {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub struct ComparedFact {
     pub label: &'static str,
     pub value: String,
     pub weight: Weight,

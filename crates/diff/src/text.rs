@@ -17,7 +17,7 @@ const SIDE: usize = 3;
 const FACT: usize = 32;
 
 /// How a comparison is to be shown.
-pub struct Page<'a> {
+pub struct TextOptions<'a> {
     pub style: Style,
     /// The names of A and B.
     pub files: (&'a str, &'a str),
@@ -28,14 +28,14 @@ pub struct Page<'a> {
 }
 
 /// The text of a comparison.
-pub fn render(diff: &Diff, page: &Page<'_>) -> String {
+pub fn render(diff: &Diff, page: &TextOptions<'_>) -> String {
     match diff {
         Diff::Probe(diff) => page.probe(diff),
         Diff::Doctor(diff) => page.doctor(diff),
     }
 }
 
-impl Page<'_> {
+impl TextOptions<'_> {
     fn probe(&self, diff: &ProbeDiff) -> String {
         let mut lines = self.paragraph(&diff.answer);
         if !self.quiet {

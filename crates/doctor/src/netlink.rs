@@ -6,12 +6,12 @@ pub(crate) mod metrics;
 pub(crate) mod routes;
 
 #[cfg(test)]
-use roundtrip_wire::netlink::Request;
+use roundtrip_wire::netlink::NetlinkRequest;
 
 #[cfg(test)]
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut request = Request::query(0);
-    let header = Request::query(0).finish().len();
+    let mut request = NetlinkRequest::query(0);
+    let header = NetlinkRequest::query(0).finish().len();
     request.attribute(kind, value);
     request.finish().split_off(header)
 }

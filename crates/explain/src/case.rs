@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, Exchange, Moment, Phase, PhaseName, Spread, Task, TcpFacts,
-    TlsFacts, Transfer, is_like_a_timeout,
+    Attempt, AttemptOutcome, BodyTransfer, Event, Exchange, Moment, Phase, PhaseName, Spread, Task,
+    TcpFacts, TlsFacts, is_like_a_timeout,
 };
 
 use crate::{Claim, Cost, WaitPart};
@@ -45,7 +45,7 @@ pub struct Case<'a> {
     pub(crate) spread: Spread,
     /// When the first bytes of the answer arrived, and how all of its bytes arrived.
     pub(crate) answer_began: Option<Moment>,
-    pub(crate) transfer: Option<Transfer>,
+    pub(crate) transfer: Option<BodyTransfer>,
 }
 
 impl<'a> Case<'a> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_report::{html, json, runs, terminal, text};
 
 #[path = "../tests/report/samples.rs"]
@@ -23,7 +23,7 @@ fn main() -> std::io::Result<()> {
     for (name, exchanges) in pages {
         std::fs::write(
             directory.join(format!("{name}.html")),
-            html::page(&exchanges, &Head::default()),
+            html::page(&exchanges, &PageHead::default()),
         )?;
         let document = serde_json::to_string_pretty(&json::document(&exchanges))?;
         std::fs::write(directory.join(format!("{name}.json")), document)?;

@@ -13,7 +13,7 @@ mod parts;
 mod waterfall;
 
 pub use bar::{bar, bar_down, percent, swatch};
-pub use frame::{Head, STYLE, frame};
+pub use frame::{PageHead, STYLE, frame};
 pub use grid::Grid;
 pub use page::{exchange, page};
 pub use parts::{remedy, split_bar};

@@ -19,22 +19,22 @@ pub struct Ways {
     pub runs: u32,
     /// The seed of the order of the runs.
     pub seed: u64,
-    pub ways: Vec<Way>,
+    pub ways: Vec<WayRuns>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
+pub struct WayRuns {
     pub title: &'static str,
     pub strategy: Strategy,
-    pub stage: Stage,
-    pub answers: Vec<Answer>,
+    pub stage: Activity,
+    pub answers: Vec<MeasuredRun>,
     /// The errors of runs without an answer.
     pub failures: Vec<String>,
 }
 
 /// The current activity of a way.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Stage {
+pub enum Activity {
     Resting,
     /// An unmeasured request obtains the ticket, cookie or connection that the way needs.
     Preparing,
@@ -46,7 +46,7 @@ pub enum Stage {
 
 /// One measured run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct MeasuredRun {
     pub ms: f64,
     /// The number counted in the exchange, which can differ from the expected one.
     pub round_trips: u32,
@@ -54,7 +54,7 @@ pub struct Answer {
     pub used: Strategy,
 }
 
-impl Answer {
+impl MeasuredRun {
     /// The answer of an exchange, or the reason why it is not one.
     pub fn of(exchange: &Exchange) -> Result<Self, String> {
         if let Some(failure) = &exchange.failure {
@@ -70,12 +70,12 @@ impl Answer {
     }
 }
 
-impl Way {
+impl WayRuns {
     pub fn new(title: &'static str, strategy: Strategy) -> Self {
         Self {
             title,
             strategy,
-            stage: Stage::Resting,
+            stage: Activity::Resting,
             answers: Vec::new(),
             failures: Vec::new(),
         }
@@ -96,9 +96,9 @@ impl Way {
     }
 
     /// The most representative run: the one nearest to the median.
-    pub fn typical(&self) -> Option<&Answer> {
+    pub fn typical(&self) -> Option<&MeasuredRun> {
         let median = self.median_ms()?;
-        let distance = |a: &Answer| (a.ms - median).abs();
+        let distance = |a: &MeasuredRun| (a.ms - median).abs();
         self.answers
             .iter()
             .min_by(|a, b| distance(a).total_cmp(&distance(b)))
@@ -107,7 +107,7 @@ impl Way {
     /// The difference between the counted number and the arithmetic, as text.
     pub fn disagreement(&self) -> Option<String> {
         let expected = self.strategy.round_trips();
-        let odd: Vec<&Answer> = self
+        let odd: Vec<&MeasuredRun> = self
             .answers
             .iter()
             .filter(|a| a.round_trips != expected || self.strayed(a))
@@ -126,7 +126,7 @@ impl Way {
     }
 
     /// Whether it used another strategy. Compared as words, which omit QUIC's only version of TLS.
-    fn strayed(&self, answer: &Answer) -> bool {
+    fn strayed(&self, answer: &MeasuredRun) -> bool {
         answer.used.to_string() != self.strategy.to_string()
     }
 
@@ -156,12 +156,17 @@ impl Ways {
 
     /// The number of the current run: the first that some way has not finished.
     pub fn current_run(&self) -> u32 {
-        let least = self.ways.iter().map(Way::done).min().unwrap_or_default();
+        let least = self
+            .ways
+            .iter()
+            .map(WayRuns::done)
+            .min()
+            .unwrap_or_default();
         (least + 1).min(self.runs)
     }
 
     /// All failures, each with its way.
-    pub fn failures(&self) -> impl Iterator<Item = (&Way, &str)> {
+    pub fn failures(&self) -> impl Iterator<Item = (&WayRuns, &str)> {
         self.ways
             .iter()
             .filter_map(|way| Some((way, way.failures.first()?.as_str())))
@@ -170,7 +175,7 @@ impl Ways {
     /// The conclusion from the measurements in one sentence; `None` if it would not be true.
     pub fn lesson(&self) -> Option<String> {
         let slow = self.ways.first()?;
-        let median = |way: &Way| way.median_ms().unwrap_or(f64::INFINITY);
+        let median = |way: &WayRuns| way.median_ms().unwrap_or(f64::INFINITY);
         let fast = self
             .ways
             .iter()

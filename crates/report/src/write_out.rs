@@ -12,7 +12,7 @@ mod url_parts;
 mod variable;
 
 pub use template::{Template, WriteOutError};
-pub use transfer::Transfer;
+pub use transfer::TemplateInput;
 
 /// A text and its destination. An empty text to a file still creates it, as with curl.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use roundtrip_report::html::{bar, percent, swatch};
 use roundtrip_report::{Party, clean, ms};
 
-use crate::outcome::{Comparison, Line};
+use crate::outcome::{Comparison, MeasuredWay};
 use crate::text::round_trips;
 
 const ROW: usize = 50;
@@ -16,7 +16,7 @@ const BAR_TOP: usize = 20;
 const CLOSEST: f64 = 1.0 / 40.0;
 
 pub(super) fn figure(c: &Comparison) -> Markup {
-    let lines: Vec<&Line> = std::iter::once(&c.baseline)
+    let lines: Vec<&MeasuredWay> = std::iter::once(&c.baseline)
         .chain(&c.lines)
         .filter(|line| !line.samples.is_empty())
         .collect();
@@ -43,7 +43,7 @@ pub(super) fn figure(c: &Comparison) -> Markup {
     }
 }
 
-fn reach(lines: &[&Line]) -> f64 {
+fn reach(lines: &[&MeasuredWay]) -> f64 {
     let samples = lines.iter().flat_map(|line| &line.samples);
     let all = samples.map(|(_, sample)| sample.ms);
     let predicted = lines.iter().filter_map(|line| Some(line.predicted?.ms));
@@ -53,7 +53,7 @@ fn reach(lines: &[&Line]) -> f64 {
         * 1.02
 }
 
-fn legend(lines: &[&Line]) -> Markup {
+fn legend(lines: &[&MeasuredWay]) -> Markup {
     let seen = |party: &&Party| {
         let typical = lines.iter().filter_map(|line| line.typical()?.waited);
         typical.map(|w| party.share(&w)).sum::<f64>() > 0.0
@@ -66,7 +66,7 @@ fn legend(lines: &[&Line]) -> Markup {
     }
 }
 
-fn row(line: &Line, top: usize, scale: f64, rtt: Option<f64>) -> Markup {
+fn row(line: &MeasuredWay, top: usize, scale: f64, rtt: Option<f64>) -> Markup {
     let (bar_top, dots) = (top + BAR_TOP, top + BAR_TOP + BAR + 6);
     let median = line.median().unwrap_or_default();
     html! {
@@ -107,7 +107,7 @@ fn cuts(far: f64, rtt: f64, scale: f64, top: usize) -> Markup {
     }
 }
 
-fn description(lines: &[&Line]) -> String {
+fn description(lines: &[&MeasuredWay]) -> String {
     let each = lines.iter().map(|line| {
         let median = ms(line.median().unwrap_or_default());
         let predicted = line

@@ -6,7 +6,7 @@ use roundtrip_report::html::remedy;
 use roundtrip_report::{clean, ms};
 
 use crate::advice::Advice;
-use crate::outcome::{Comparison, Kind, Line};
+use crate::outcome::{Comparison, MeasuredWay, WayVerdict};
 use crate::text::{change, failed, interval, predicted, round_trips};
 
 /// The causes of today's time.
@@ -23,9 +23,9 @@ pub(super) fn findings(c: &Comparison) -> Markup {
 }
 
 /// The ways of one kind, each with its reasons.
-pub(super) fn ways(c: &Comparison, kind: Kind) -> Markup {
-    let lines: Vec<&Line> = c.of_kind(kind).collect();
-    let told = matches!(kind, Kind::Saves | Kind::Idle);
+pub(super) fn ways(c: &Comparison, kind: WayVerdict) -> Markup {
+    let lines: Vec<&MeasuredWay> = c.of_kind(kind).collect();
+    let told = matches!(kind, WayVerdict::Saves | WayVerdict::Idle);
     html! {
         @if !lines.is_empty() {
             h2 { (kind.title()) }
@@ -33,7 +33,7 @@ pub(super) fn ways(c: &Comparison, kind: Kind) -> Markup {
                 div class={ "change " (kind.as_str()) } {
                     p { (head(line)) }
                     @if let Some(why) = &line.idle { p { (clean(why)) } }
-                    @if kind == Kind::Unsure { p { (line.too_few()) } }
+                    @if kind == WayVerdict::Unsure { p { (line.too_few()) } }
                     @if told { (advice(&line.advice)) }
                     (comparison(line))
                 }
@@ -42,7 +42,7 @@ pub(super) fn ways(c: &Comparison, kind: Kind) -> Markup {
     }
 }
 
-fn head(line: &Line) -> Markup {
+fn head(line: &MeasuredWay) -> Markup {
     html! {
         b { (clean(&line.way.title())) }
         @if let Some(saving) = &line.saving { " " (change(saving.median)) " ms " span.quiet { (interval(saving)) } }
@@ -57,7 +57,7 @@ fn advice(advice: &Advice) -> Markup {
     }
 }
 
-fn comparison(line: &Line) -> Markup {
+fn comparison(line: &MeasuredWay) -> Markup {
     html! {
         @if line.predicted.is_some() { p.quiet { "Predicted " (predicted(line)) } }
         @if let Some(why) = line.disagreement.as_ref().filter(|_| line.idle.is_none()) { p.quiet { "Differs: " (clean(why)) } }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Exchange, Finding, QuicFacts, Random, TlsFacts, Waited};
 use roundtrip_probe::Family;
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_report::terminal::Style;
 
 use super::*;
@@ -24,14 +24,14 @@ const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[31m\u{202e}";
 
 /// A line whose samples wait `trips` times for a round trip of 100 ms, and `rest` ms for the
 /// server.
-fn line(word: &str, trips: f64, rest: f64, last: &Exchange) -> Line {
+fn line(word: &str, trips: f64, rest: f64, last: &Exchange) -> MeasuredWay {
     let strategy = word.parse().unwrap();
     let way = Way::new(Remedy::Asked, strategy, Family::Any);
     let predicted = Prediction {
         ms: f64::from(strategy.round_trips()) * 100.0 + 2.0,
         round_trips: f64::from(strategy.round_trips()),
     };
-    let mut line = Line::new(way, None, Some(predicted));
+    let mut line = MeasuredWay::new(way, None, Some(predicted));
     for block in 0..8 {
         let jitter = f64::from(block % 3) / 10.0;
         let sample = Sample {
@@ -49,13 +49,13 @@ fn line(word: &str, trips: f64, rest: f64, last: &Exchange) -> Line {
     line
 }
 
-fn paired(mut line: Line, baseline: &Line) -> Line {
+fn paired(mut line: MeasuredWay, baseline: &MeasuredWay) -> MeasuredWay {
     line.pair(&baseline.samples, &mut Random::seeded(1));
     line.disagreement = disagreement::of(&line, baseline, 100.0);
     line
 }
 
-fn comparison(lines: Vec<Line>, mut baseline: Line) -> Comparison {
+fn comparison(lines: Vec<MeasuredWay>, mut baseline: MeasuredWay) -> Comparison {
     baseline.way.remedy = Remedy::Baseline;
     let control = paired(line("h1+tls1.3", 3.0, 2.0, &Exchange::default()), &baseline);
     let mut comparison = Comparison {
@@ -63,7 +63,7 @@ fn comparison(lines: Vec<Line>, mut baseline: Line) -> Comparison {
         method: "GET".into(),
         requests: 1,
         seed: 1,
-        limits: Limits {
+        limits: RequestLimits {
             requests: 100,
             rate: 10.0,
             time: Duration::from_mins(1),
@@ -95,7 +95,7 @@ fn comparison(lines: Vec<Line>, mut baseline: Line) -> Comparison {
         sent: 50,
         discovery: 10,
         took_s: 10.0,
-        ended: Ended::Clear,
+        ended: EndReason::Clear,
         notes: vec![HOSTILE.into()],
         baseline,
     };
@@ -119,8 +119,11 @@ fn sample() -> Comparison {
 #[test]
 fn the_largest_saving_comes_first_and_each_line_is_of_one_kind() {
     let c = sample();
-    let kinds: Vec<Kind> = c.lines.iter().map(Line::kind).collect();
-    assert_eq!(kinds, [Kind::Saves, Kind::Idle, Kind::Costs]);
+    let kinds: Vec<WayVerdict> = c.lines.iter().map(MeasuredWay::kind).collect();
+    assert_eq!(
+        kinds,
+        [WayVerdict::Saves, WayVerdict::Idle, WayVerdict::Costs]
+    );
     assert_eq!(c.best().unwrap().way.word(), "h1+tls1.3+reuse");
     let text = text::render(&c, Style::default());
     assert!(
@@ -149,9 +152,15 @@ fn shortened(blocks: usize) -> Comparison {
 #[test]
 fn of_few_pairs_nothing_is_said_but_that_they_are_few() {
     let c = shortened(5);
-    let kinds: Vec<Kind> = c.lines.iter().map(Line::kind).collect();
-    assert_eq!(kinds, [Kind::Unsure, Kind::Idle, Kind::Unsure]);
-    let (text, page) = (text::render(&c, wide()), html::page(&c, &Head::default()));
+    let kinds: Vec<WayVerdict> = c.lines.iter().map(MeasuredWay::kind).collect();
+    assert_eq!(
+        kinds,
+        [WayVerdict::Unsure, WayVerdict::Idle, WayVerdict::Unsure]
+    );
+    let (text, page) = (
+        text::render(&c, wide()),
+        html::page(&c, &PageHead::default()),
+    );
     for report in [&text, &page] {
         for denied in ["No saving is shown", "No difference shown", "no difference"] {
             assert!(!report.contains(denied), "{denied}: {report}");
@@ -181,8 +190,17 @@ fn the_page_has_what_the_text_has_of_every_kind() {
     same.disagreement = Some("a reason of its own".into());
     same.failures.push("refused once".into());
     c.lines.push(same);
-    let (text, page) = (text::render(&c, wide()), html::page(&c, &Head::default()));
-    let shown = [Kind::Saves, Kind::Idle, Kind::Nothing, Kind::Costs].map(Kind::title);
+    let (text, page) = (
+        text::render(&c, wide()),
+        html::page(&c, &PageHead::default()),
+    );
+    let shown = [
+        WayVerdict::Saves,
+        WayVerdict::Idle,
+        WayVerdict::Nothing,
+        WayVerdict::Costs,
+    ]
+    .map(WayVerdict::title);
     let reasons = ["a reason of its own", "1 time: refused once"];
     for told in shown.into_iter().chain(reasons) {
         assert!(text.contains(told), "{told}: {text}");
@@ -196,7 +214,7 @@ fn the_page_has_what_the_text_has_of_every_kind() {
 fn what_others_chose_stays_text() {
     let c = sample();
     let text = text::render(&c, Style::default());
-    let page = html::page(&c, &Head::default());
+    let page = html::page(&c, &PageHead::default());
     for report in [&text, &page] {
         assert!(!report.contains('\u{1b}') && !report.contains('\u{202e}'));
     }
@@ -217,7 +235,7 @@ fn what_others_chose_stays_text() {
 fn disagreements_have_the_reason_that_was_seen() {
     let plain = Exchange::default();
     let today = line("h1+tls1.3", 3.0, 2.0, &plain);
-    let why = |line: &Line| disagreement::of(line, &today, 100.0);
+    let why = |line: &MeasuredWay| disagreement::of(line, &today, 100.0);
     assert_eq!(why(&today), None);
     let slow = line("h1+tls1.3", 3.0, 52.0, &plain);
     assert!(why(&slow).unwrap().contains("the server took 50.0 ms more"));

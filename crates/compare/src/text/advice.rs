@@ -2,11 +2,11 @@
 
 use roundtrip_report::{clean, ms};
 
-use super::{Page, round_trips};
+use super::{WrappedText, round_trips};
 use crate::advice::Advice;
 use crate::outcome::Comparison;
 
-pub(super) fn items(advice: &Advice, page: &mut Page) {
+pub(super) fn items(advice: &Advice, page: &mut WrappedText) {
     if let Some(server) = &advice.server {
         page.item("server", server);
     }
@@ -15,7 +15,7 @@ pub(super) fn items(advice: &Advice, page: &mut Page) {
     }
 }
 
-pub(super) fn absent(c: &Comparison, page: &mut Page) {
+pub(super) fn absent(c: &Comparison, page: &mut WrappedText) {
     if c.absent.is_empty() {
         return;
     }

@@ -4,14 +4,14 @@
 use roundtrip_model::Saving;
 use roundtrip_report::{clean, count, ms};
 
-use super::{Page, round_trips};
-use crate::outcome::{Comparison, Kind, Line};
+use super::{WrappedText, round_trips};
+use crate::outcome::{Comparison, MeasuredWay, WayVerdict};
 
-pub(super) fn all(c: &Comparison, page: &mut Page) {
-    for kind in Kind::ALL {
+pub(super) fn all(c: &Comparison, page: &mut WrappedText) {
+    for kind in WayVerdict::ALL {
         let mut lines = c.of_kind(kind).peekable();
         if lines.peek().is_none() {
-            if kind == Kind::Saves {
+            if kind == WayVerdict::Saves {
                 page.blank();
                 page.strong(&c.nothing_shown());
             }
@@ -21,14 +21,14 @@ pub(super) fn all(c: &Comparison, page: &mut Page) {
         page.strong(kind.title());
         for line in lines {
             page.line(&headline(line, c));
-            if kind == Kind::Unsure {
+            if kind == WayVerdict::Unsure {
                 page.item("unsure", &line.too_few());
             }
             if let Some(idle) = &line.idle {
                 page.item("but", &clean(idle));
             }
             detail(line, page);
-            if matches!(kind, Kind::Saves | Kind::Idle) {
+            if matches!(kind, WayVerdict::Saves | WayVerdict::Idle) {
                 super::advice::items(&line.advice, page);
             }
         }
@@ -36,7 +36,7 @@ pub(super) fn all(c: &Comparison, page: &mut Page) {
 }
 
 /// `keep the connection: −180.2 ms a request (2 round trips) [−182.1, −178.4]`.
-fn headline(line: &Line, c: &Comparison) -> String {
+fn headline(line: &MeasuredWay, c: &Comparison) -> String {
     let title = clean(&line.way.title());
     let Some(saving) = line.saving else {
         return match line.failures.first() {
@@ -73,7 +73,7 @@ pub(crate) fn interval(s: &Saving) -> String {
     format!("[{}, {}]", change(s.high), change(s.low))
 }
 
-fn detail(line: &Line, page: &mut Page) {
+fn detail(line: &MeasuredWay, page: &mut WrappedText) {
     if let Some(median) = line.median() {
         let trips = line
             .round_trips()
@@ -99,13 +99,13 @@ fn detail(line: &Line, page: &mut Page) {
 }
 
 /// `2 times: why the first of them did`.
-pub(crate) fn failed(line: &Line) -> Option<String> {
+pub(crate) fn failed(line: &MeasuredWay) -> Option<String> {
     let times = count(line.failures.len() as u64, "time", "times");
     Some(format!("{times}: {}", clean(line.failures.first()?)))
 }
 
 /// `92.1 ms, 1 round trip; measured 0.4 % more`.
-pub(crate) fn predicted(line: &Line) -> String {
+pub(crate) fn predicted(line: &MeasuredWay) -> String {
     let Some(p) = line.predicted else {
         return "nothing, for no round trip could be measured".into();
     };
@@ -119,7 +119,7 @@ pub(crate) fn predicted(line: &Line) -> String {
 }
 
 /// What the baseline, measured a second time, seems to save.
-pub(crate) fn control(line: &Line) -> String {
+pub(crate) fn control(line: &MeasuredWay) -> String {
     let Some(saving) = line.saving else {
         return format!("the same once more: {}", line.too_few());
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_compare::{CompareError, Ended};
+use roundtrip_compare::{CompareError, EndReason};
 use roundtrip_origin::{EarlyData, Knobs};
 
 use crate::scene::{Scene, absent};
@@ -18,7 +18,7 @@ fn no_total_is_exceeded() {
     // `compare` checks what the origin saw against what was allowed.
     for most in [2, 3, 7, 19, 31, 64] {
         let c = scene.compare(scene.wishes(most));
-        assert_eq!(c.ended, Ended::Requests);
+        assert_eq!(c.ended, EndReason::Requests);
         assert_eq!(c.discovery.max(most.min(4)), c.discovery, "{most}");
     }
     let mut sequence = scene.wishes(90);
@@ -40,7 +40,7 @@ fn time_ends_it_too() {
     let mut wishes = scene.wishes(5000);
     wishes.limits.time = Duration::ZERO;
     let c = scene.compare(wishes);
-    assert_eq!(c.ended, Ended::Time);
+    assert_eq!(c.ended, EndReason::Time);
     assert_eq!(c.blocks, 0);
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use roundtrip_compare::{Comparison, Ended, Kind, Line, Remedy, html, json};
+use roundtrip_compare::{Comparison, EndReason, MeasuredWay, Remedy, WayVerdict, html, json};
 use roundtrip_origin::{EarlyData, Knobs};
 use roundtrip_probe::Manner;
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 
 use crate::scene::Scene;
 
@@ -17,7 +17,7 @@ fn scene() -> Scene {
     Scene::new(RTT, knobs)
 }
 
-fn line<'a>(c: &'a Comparison, word: &str) -> &'a Line {
+fn line<'a>(c: &'a Comparison, word: &str) -> &'a MeasuredWay {
     let found = c.lines.iter().find(|line| line.way.word() == word);
     found.unwrap()
 }
@@ -34,9 +34,9 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
     let order: Vec<String> = c.lines.iter().map(|line| line.way.word()).collect();
     assert_eq!(order, ["h2+tls1.3+reuse", "h2+tls1.3+0rtt", "h2+tls1.2"]);
     for (word, kind, saved) in [
-        ("h2+tls1.3+reuse", Kind::Saves, 2.0),
-        ("h2+tls1.3+0rtt", Kind::Saves, 1.0),
-        ("h2+tls1.2", Kind::Costs, -1.0),
+        ("h2+tls1.3+reuse", WayVerdict::Saves, 2.0),
+        ("h2+tls1.3+0rtt", WayVerdict::Saves, 1.0),
+        ("h2+tls1.2", WayVerdict::Costs, -1.0),
     ] {
         let line = line(&c, word);
         assert_eq!(line.kind(), kind, "{line:?}");
@@ -56,7 +56,7 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
     let best = c.best().unwrap();
     assert_eq!(best.way.remedy, Remedy::KeepConnection);
     assert_eq!(json::document(&c)["ways"][0]["saving"]["shown"], true);
-    assert!(html::page(&c, &Head::default()).contains("Keep the connection: this would save"));
+    assert!(html::page(&c, &PageHead::default()).contains("Keep the connection: this would save"));
 }
 
 #[test]
@@ -90,7 +90,10 @@ fn a_flight_too_large_for_the_syn_is_told_from_one_that_fits() {
         .into();
     let c = scene.compare(wishes);
     let (large, small) = (line(&c, "h2+tls1.3+tfo"), line(&c, "h2+tls1.3+tfo-pq"));
-    assert_eq!((large.kind(), small.kind()), (Kind::Idle, Kind::Saves));
+    assert_eq!(
+        (large.kind(), small.kind()),
+        (WayVerdict::Idle, WayVerdict::Saves)
+    );
     let why = large.disagreement.as_deref().unwrap();
     assert!(why.contains("the SYN had room for"), "{why}");
     assert_eq!(
@@ -112,5 +115,5 @@ fn another_client_beside_ours() {
     assert!(client.predicted.is_none() && client.median().is_some());
     let failed = &c.absent[0];
     assert!(failed.why.contains("no such luck"), "{}", failed.why);
-    assert!([Ended::Requests, Ended::Clear].contains(&c.ended));
+    assert!([EndReason::Requests, EndReason::Clear].contains(&c.ended));
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use roundtrip_compare::{CompareError, Comparison, Limits, Remedy, Wishes, compare};
+use roundtrip_compare::{CompareError, Comparison, Remedy, RequestLimits, Wishes, compare};
 use roundtrip_model::Target;
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
@@ -62,7 +62,7 @@ impl Scene {
             requests: 1,
             strategies: Vec::new(),
             against: Vec::new(),
-            limits: Limits {
+            limits: RequestLimits {
                 requests,
                 rate: 1000.0,
                 time: Duration::from_mins(5),

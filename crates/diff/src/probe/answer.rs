@@ -1,6 +1,6 @@
 //! The paragraph: how large the difference is, what caused it, and what did not.
 
-use super::attribution::{Part, PartKind};
+use super::attribution::{Contribution, ContributionKind};
 use super::words::{ms, same, trips};
 use super::{FindingDiff, ProbeDiff};
 
@@ -59,11 +59,12 @@ fn verdict(diff: &ProbeDiff) -> String {
 /// First what made it so, then what worked against it, then the rest.
 fn told(diff: &ProbeDiff) -> Vec<String> {
     let by = diff.difference.ms;
-    let worth = |part: &&Part| {
-        part.kind != PartKind::Unexplained
-            && (part.ms.abs() >= LEAST_SHARE * by.abs() || part.kind == PartKind::RoundTrips)
+    let worth = |part: &&Contribution| {
+        part.kind != ContributionKind::Unexplained
+            && (part.ms.abs() >= LEAST_SHARE * by.abs()
+                || part.kind == ContributionKind::RoundTrips)
     };
-    let chosen: Vec<&Part> = diff.parts.iter().filter(worth).take(MOST_TOLD).collect();
+    let chosen: Vec<&Contribution> = diff.parts.iter().filter(worth).take(MOST_TOLD).collect();
     let mut sentences = Vec::new();
     for part in chosen.iter().filter(|part| part.ms * by > 0.0) {
         let of_it = if sentences.is_empty() { " of it" } else { "" };
@@ -92,11 +93,11 @@ fn told(diff: &ProbeDiff) -> Vec<String> {
 }
 
 /// The sum of the small parts, and what is not explained.
-fn rest(diff: &ProbeDiff, told: &[&Part]) -> Vec<String> {
+fn rest(diff: &ProbeDiff, told: &[&Contribution]) -> Vec<String> {
     let small: f64 = diff
         .parts
         .iter()
-        .filter(|part| part.kind != PartKind::Unexplained && !told.contains(part))
+        .filter(|part| part.kind != ContributionKind::Unexplained && !told.contains(part))
         .map(|part| part.ms)
         .sum();
     let unexplained = diff.unexplained_ms();
@@ -123,9 +124,13 @@ fn signed(by: f64) -> String {
 }
 
 /// The evidence, in parentheses.
-fn shown(part: &Part) -> String {
+fn shown(part: &Contribution) -> String {
     let sides = match (part.kind, part.sides) {
-        (PartKind::RoundTrips | PartKind::Path | PartKind::Unexplained, _) | (_, None) => None,
+        (
+            ContributionKind::RoundTrips | ContributionKind::Path | ContributionKind::Unexplained,
+            _,
+        )
+        | (_, None) => None,
         (_, Some((a, b))) => Some(format!("{} in A, {} in B", ms(a), ms(b))),
     };
     let why = (!part.why.is_empty()).then(|| part.why.clone());
@@ -139,8 +144,8 @@ fn shown(part: &Part) -> String {
 /// Says that it is not the network, if that is so.
 fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
-    let network = diff.sum(PartKind::is_network);
-    let lost = diff.sum(|kind| kind == PartKind::Loss);
+    let network = diff.sum(ContributionKind::is_network);
+    let lost = diff.sum(|kind| kind == ContributionKind::Loss);
     let (ra, rb) = (diff.figures.0.rtt_ms?, diff.figures.1.rtt_ms?);
     if (network + lost).abs() > ACQUITTED * by.abs() {
         return None;

@@ -8,7 +8,7 @@ use super::words;
 
 /// What a part of the difference is due to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartKind {
+pub enum ContributionKind {
     /// More or fewer of them, at the mean of both sides' round trip.
     RoundTrips,
     /// A round trip is longer or shorter, at the mean of both sides' count.
@@ -22,7 +22,7 @@ pub enum PartKind {
     Unexplained,
 }
 
-impl PartKind {
+impl ContributionKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RoundTrips => "round_trips",
@@ -44,14 +44,14 @@ impl PartKind {
 
 /// A part of the difference.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
-    pub kind: PartKind,
+pub struct Contribution {
+    pub kind: ContributionKind,
     /// The phase, if it lies in one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
-    /// What was measured on each side: milliseconds, round trips for [`PartKind::RoundTrips`], the
-    /// length of one for [`PartKind::Path`].
+    /// What was measured on each side: milliseconds, round trips for [`ContributionKind::RoundTrips`], the
+    /// length of one for [`ContributionKind::Path`].
     pub sides: Option<(f64, f64)>,
     /// The continuation of «130 ms of it is …».
     pub what: String,
@@ -65,7 +65,7 @@ pub(super) fn parts(
     sides: (&SideFigures, &SideFigures),
     difference: f64,
     reasons: &Reasons<'_>,
-) -> Vec<Part> {
+) -> Vec<Contribution> {
     let mut parts = Vec::new();
     network(&mut parts, stages, sides, reasons);
     for stage in stages {
@@ -79,8 +79,8 @@ pub(super) fn parts(
     let rest = difference - explained;
     // Reports have three decimals: a smaller rest may be rounding.
     if rest.abs() > 1e-9 {
-        parts.push(Part {
-            kind: PartKind::Unexplained,
+        parts.push(Contribution {
+            kind: ContributionKind::Unexplained,
             stage: None,
             ms: rest,
             sides: None,
@@ -95,7 +95,7 @@ pub(super) fn parts(
 /// difference of the lengths at the mean count. Unless both sides have a round trip, nothing can be
 /// counted in them.
 fn network(
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<Contribution>,
     stages: &[StageDiff],
     sides: (&SideFigures, &SideFigures),
     reasons: &Reasons<'_>,
@@ -115,7 +115,12 @@ fn network(
         );
         if stage.name == "body" {
             let what = "bytes of the body under way";
-            parts.push(of(PartKind::Transit, Some(stage), beyond, what.into()));
+            parts.push(of(
+                ContributionKind::Transit,
+                Some(stage),
+                beyond,
+                what.into(),
+            ));
         } else {
             transit = (transit.0 + beyond.0, transit.1 + beyond.1);
         }
@@ -125,20 +130,20 @@ fn network(
     } else {
         "network time, which a report without a round trip cannot split"
     };
-    parts.push(of(PartKind::Transit, None, transit, what.into()));
+    parts.push(of(ContributionKind::Transit, None, transit, what.into()));
     let longer = if rb > ra { "longer" } else { "shorter" };
-    parts.push(Part {
+    parts.push(Contribution {
         ms: path,
         what: format!(
             "a {longer} path (a round trip takes {} instead of {})",
             words::ms(rb),
             words::ms(ra)
         ),
-        ..of(PartKind::Path, None, (ra, rb), String::new())
+        ..of(ContributionKind::Path, None, (ra, rb), String::new())
     });
 }
 
-fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Part {
+fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Contribution {
     let (ka, kb) = stage.round_trips();
     let more = if kb > ka { "more" } else { "less" };
     let what = format!(
@@ -146,15 +151,15 @@ fn trips(stage: &StageDiff, rtt: f64, reasons: &Reasons<'_>) -> Part {
         words::trips((kb - ka).abs()),
         words::stage(&stage.name)
     );
-    Part {
+    Contribution {
         ms: (kb - ka) * rtt,
         why: reasons.of_trips(stage),
-        ..of(PartKind::RoundTrips, Some(stage), (ka, kb), what)
+        ..of(ContributionKind::RoundTrips, Some(stage), (ka, kb), what)
     }
 }
 
 /// The client's time; in a handshake, split into before and after it first sent something.
-fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
+fn client(parts: &mut Vec<Contribution>, stage: &StageDiff) {
     let (a, b) = (stage.a.waited.client, stage.b.waited.client);
     let at = words::stage(&stage.name);
     let secure = matches!(stage.name.as_str(), "tls" | "quic");
@@ -168,7 +173,7 @@ fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
         } else {
             format!("client work in {at}")
         };
-        parts.push(of(PartKind::Client, Some(stage), (a, b), what));
+        parts.push(of(ContributionKind::Client, Some(stage), (a, b), what));
         return;
     };
     let hello = if stage.name == "tls" {
@@ -177,14 +182,14 @@ fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
         "client work before the first datagram"
     };
     let silent = of(
-        PartKind::Client,
+        ContributionKind::Client,
         Some(stage),
         (before_a, before_b),
         hello.into(),
     );
     let rest = format!("client work in the rest of {at}");
     let rest = of(
-        PartKind::Client,
+        ContributionKind::Client,
         Some(stage),
         (a - before_a, b - before_b),
         rest,
@@ -192,7 +197,7 @@ fn client(parts: &mut Vec<Part>, stage: &StageDiff) {
     parts.extend([silent, rest]);
 }
 
-fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
+fn waits(parts: &mut Vec<Contribution>, stage: &StageDiff, reasons: &Reasons<'_>) {
     let (a, b) = stage.waited();
     let at = match stage.name.as_str() {
         "first_byte" => "before the first byte".to_owned(),
@@ -200,21 +205,21 @@ fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
         name => format!("in {}", words::stage(name)),
     };
     let server = of(
-        PartKind::Server,
+        ContributionKind::Server,
         Some(stage),
         (a.server, b.server),
         format!("server time {at}"),
     );
     let resolver = of(
-        PartKind::Resolver,
+        ContributionKind::Resolver,
         Some(stage),
         (a.resolver, b.resolver),
         "waiting for the name server".into(),
     );
-    let loss = Part {
+    let loss = Contribution {
         why: reasons.of_loss(),
         ..of(
-            PartKind::Loss,
+            ContributionKind::Loss,
             Some(stage),
             (a.loss, b.loss),
             format!("waiting for what got lost or did not answer, {at}"),
@@ -223,8 +228,13 @@ fn waits(parts: &mut Vec<Part>, stage: &StageDiff, reasons: &Reasons<'_>) {
     parts.extend([server, resolver, loss]);
 }
 
-fn of(kind: PartKind, stage: Option<&StageDiff>, sides: (f64, f64), what: String) -> Part {
-    Part {
+fn of(
+    kind: ContributionKind,
+    stage: Option<&StageDiff>,
+    sides: (f64, f64),
+    what: String,
+) -> Contribution {
+    Contribution {
         kind,
         stage: stage.map(|stage| stage.name.clone()),
         ms: sides.1 - sides.0,

@@ -2,7 +2,7 @@
 
 use roundtrip_model::Random;
 
-use super::attribution::{Part, PartKind, parts};
+use super::attribution::{Contribution, ContributionKind, parts};
 use super::difference::Difference;
 use super::figures::{SideFigures, StageDiff, stages};
 use super::reasons::Reasons;
@@ -23,7 +23,7 @@ pub struct ProbeDiff {
     pub difference: Difference,
     pub stages: Vec<StageDiff>,
     /// They sum to the difference.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Contribution>,
     pub facts: Vec<FactDiff>,
     pub findings: Vec<FindingDiff>,
     /// The conclusion, in one paragraph.
@@ -60,11 +60,11 @@ impl ProbeDiff {
 
     /// What no part accounts for.
     pub fn unexplained_ms(&self) -> f64 {
-        self.sum(|kind| kind == PartKind::Unexplained)
+        self.sum(|kind| kind == ContributionKind::Unexplained)
     }
 
     /// The sum of these kinds of parts.
-    pub fn sum(&self, of: impl Fn(PartKind) -> bool) -> f64 {
+    pub fn sum(&self, of: impl Fn(ContributionKind) -> bool) -> f64 {
         let mine = self.parts.iter().filter(|part| of(part.kind));
         // Adding zero turns the -0.0 of an empty sum into 0.0.
         mine.map(|part| part.ms).sum::<f64>() + 0.0

@@ -3,7 +3,7 @@
 
 use roundtrip_model::{PhaseName, Summary, Waited};
 
-use super::{Probe, Run, Stage, mean, median};
+use super::{Probe, ReportedPhase, Run, mean, median};
 
 /// There are fewer kinds of phases; the rest of a hostile report stays unexplained.
 const MOST_STAGES: usize = 32;
@@ -107,9 +107,10 @@ fn is_connecting(name: &str) -> bool {
 }
 
 fn figures(runs: &[&Run], name: &str) -> StageFigures {
-    let belongs =
-        |stage: &&Stage| stage.name == name || name == CONNECT && is_connecting(&stage.name);
-    let of = |value: fn(&Stage) -> f64| {
+    let belongs = |stage: &&ReportedPhase| {
+        stage.name == name || name == CONNECT && is_connecting(&stage.name)
+    };
+    let of = |value: fn(&ReportedPhase) -> f64| {
         let each = |run: &&Run| run.stages.iter().filter(belongs).map(value).sum::<f64>();
         mean(runs.iter().map(each))
     };
@@ -131,7 +132,7 @@ fn figures(runs: &[&Run], name: &str) -> StageFigures {
 }
 
 /// The client's time before it sent anything.
-fn silent(stage: &Stage) -> f64 {
+fn silent(stage: &ReportedPhase) -> f64 {
     let before = stage.first_sent_ms.unwrap_or_default();
     before.min(stage.waited.client).max(0.0)
 }

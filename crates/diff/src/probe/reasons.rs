@@ -1,7 +1,7 @@
 //! What explains a part: the facts that differ if a count of round trips differs, the client's
 //! tasks if its time does. Only facts that both reports state are named.
 
-use super::attribution::{Part, PartKind};
+use super::attribution::{Contribution, ContributionKind};
 use super::figures::{CONNECT, StageDiff};
 use super::unlike::Values;
 use super::words;
@@ -132,10 +132,10 @@ impl<'a> Reasons<'a> {
 
     /// Names in the largest part of the client the task that explains it, if one explains half of
     /// it.
-    pub(super) fn name_tasks(&self, parts: &mut [Part]) {
+    pub(super) fn name_tasks(&self, parts: &mut [Contribution]) {
         let clients = parts
             .iter_mut()
-            .filter(|part| part.kind == PartKind::Client);
+            .filter(|part| part.kind == ContributionKind::Client);
         let Some(largest) = clients.max_by(|a, b| a.ms.abs().total_cmp(&b.ms.abs())) else {
             return;
         };

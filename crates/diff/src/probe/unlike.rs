@@ -1,6 +1,6 @@
 //! Facts and findings that only one side has, or that differ.
 
-use super::{Finding, Probe, Weight, median, words};
+use super::{Probe, ReportedFinding, Weight, median, words};
 
 /// How many values of one fact are listed; it seldom has more than two.
 const MOST_VALUES: usize = 4;
@@ -169,8 +169,8 @@ pub(super) fn findings(a: &Probe, b: &Probe) -> Vec<FindingDiff> {
 }
 
 fn priced(probe: &Probe, id: &str) -> Option<Priced> {
-    let mine = |finding: &&Finding| finding.id == id;
-    let found: Vec<&Finding> = probe
+    let mine = |finding: &&ReportedFinding| finding.id == id;
+    let found: Vec<&ReportedFinding> = probe
         .runs
         .iter()
         .filter_map(|run| run.findings.iter().find(mine))

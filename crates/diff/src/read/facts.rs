@@ -3,7 +3,7 @@
 
 use crate::ReadError;
 use crate::node::Node;
-use crate::probe::{Fact, Weight};
+use crate::probe::{ComparedFact, Weight};
 
 /// Every verifier cuts longer chains.
 const MOST_CERTIFICATES: usize = 100;
@@ -76,13 +76,13 @@ const FINE: [(&str, &str); 24] = [
     ("keeps the connection", "http.keep_alive"),
 ];
 
-pub(super) fn of(node: &Node<'_>) -> Result<Vec<Fact>, ReadError> {
+pub(super) fn of(node: &Node<'_>) -> Result<Vec<ComparedFact>, ReadError> {
     let telling = TELLING.iter().map(|fact| (fact, Weight::Telling));
     let fine = FINE.iter().map(|fact| (fact, Weight::Fine));
     let mut facts = Vec::new();
     for ((label, path), weight) in telling.chain(fine) {
         if let Some(value) = at(node, path)? {
-            facts.push(Fact {
+            facts.push(ComparedFact {
                 label,
                 value,
                 weight,
@@ -101,13 +101,13 @@ fn at(node: &Node<'_>, path: &str) -> Result<Option<String>, ReadError> {
 }
 
 /// The chain as a reader knows it: the leaf by its names, all by their keys.
-fn certificates(node: &Node<'_>, facts: &mut Vec<Fact>) -> Result<(), ReadError> {
+fn certificates(node: &Node<'_>, facts: &mut Vec<ComparedFact>) -> Result<(), ReadError> {
     let tls = node.get("tls")?;
     let chain = tls.get("chain")?;
     let list = chain.get("certificates")?;
     let list = list.list(MOST_CERTIFICATES)?;
     let mut add = |label, weight, value: Option<String>| {
-        facts.extend(value.map(|value| Fact {
+        facts.extend(value.map(|value| ComparedFact {
             label,
             value,
             weight,

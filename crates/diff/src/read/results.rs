@@ -4,7 +4,7 @@ use roundtrip_model::Waited;
 
 use super::facts;
 use crate::node::Node;
-use crate::probe::{Finding, Probe, Run, Stage};
+use crate::probe::{Probe, ReportedFinding, ReportedPhase, Run};
 use crate::{Provenance, ReadError};
 
 /// One exchange has fewer phases, findings and tasks than this.
@@ -20,12 +20,15 @@ pub(super) fn probe(
     if results.is_empty() {
         return Err(ReadError::Empty);
     }
-    let hops: Vec<Hop> = results.iter().map(Hop::read).collect::<Result<_, _>>()?;
-    let all: Vec<&[Hop]> = hops
+    let hops: Vec<ReportedHop> = results
+        .iter()
+        .map(ReportedHop::read)
+        .collect::<Result<_, _>>()?;
+    let all: Vec<&[ReportedHop]> = hops
         .chunk_by(|a, b| a.run.total_cmp(&b.run).is_eq() && b.place > a.place)
         .collect();
     let url = chosen(&all, url)?;
-    let mine: Vec<&[Hop]> = all.into_iter().filter(|hops| asked(hops) == url).collect();
+    let mine: Vec<&[ReportedHop]> = all.into_iter().filter(|hops| asked(hops) == url).collect();
     let failure = mine.iter().find_map(|hops| failure(hops));
     let good = mine.iter().filter(|hops| failure_of(hops).is_none());
     let runs: Vec<Run> = good.map(|hops| together(hops)).collect();
@@ -41,7 +44,7 @@ pub(super) fn probe(
     })
 }
 
-struct Hop {
+struct ReportedHop {
     url: String,
     run: f64,
     /// Among the hops of its run.
@@ -50,20 +53,20 @@ struct Hop {
     alone: Run,
 }
 
-fn asked(hops: &[Hop]) -> &str {
+fn asked(hops: &[ReportedHop]) -> &str {
     hops.first().map_or("", |hop| hop.url.as_str())
 }
 
-fn failure_of(hops: &[Hop]) -> Option<&str> {
+fn failure_of(hops: &[ReportedHop]) -> Option<&str> {
     hops.iter().find_map(|hop| hop.failure.as_deref())
 }
 
-fn failure(hops: &[Hop]) -> Option<String> {
+fn failure(hops: &[ReportedHop]) -> Option<String> {
     failure_of(hops).map(str::to_owned)
 }
 
 /// The URL that is compared: the only one, or the one that was asked for.
-fn chosen(runs: &[&[Hop]], wanted: Option<&str>) -> Result<String, ReadError> {
+fn chosen(runs: &[&[ReportedHop]], wanted: Option<&str>) -> Result<String, ReadError> {
     let mut urls: Vec<&str> = Vec::new();
     for hops in runs {
         if !urls.contains(&asked(hops)) {
@@ -86,7 +89,7 @@ fn chosen(runs: &[&[Hop]], wanted: Option<&str>) -> Result<String, ReadError> {
 }
 
 /// Joins hops end to end.
-fn together(hops: &[Hop]) -> Run {
+fn together(hops: &[ReportedHop]) -> Run {
     let mut whole = Run::default();
     for hop in hops {
         let hop = &hop.alone;
@@ -102,7 +105,7 @@ fn together(hops: &[Hop]) -> Run {
     whole
 }
 
-impl Hop {
+impl ReportedHop {
     fn read(node: &Node<'_>) -> Result<Self, ReadError> {
         let ok = node.get("ok")?.flag()?;
         let error = node.get("error")?.maybe_text()?;
@@ -134,13 +137,13 @@ fn run(node: &Node<'_>) -> Result<Run, ReadError> {
     })
 }
 
-fn stage(node: &Node<'_>) -> Result<Stage, ReadError> {
+fn stage(node: &Node<'_>) -> Result<ReportedPhase, ReadError> {
     let waited = node.get("waited_for")?;
     let party = |key| match waited.get(key)? {
         absent if absent.is_null() => Ok(0.0),
         present => present.number(),
     };
-    Ok(Stage {
+    Ok(ReportedPhase {
         name: node.get("name")?.text()?.to_owned(),
         ms: node.get("ms")?.amount()?,
         round_trips: node.get("round_trips")?.amount()?,
@@ -165,11 +168,11 @@ fn work(node: &Node<'_>) -> Result<Vec<(String, f64)>, ReadError> {
     entries.iter().map(task).collect()
 }
 
-fn finding(node: &Node<'_>) -> Result<Finding, ReadError> {
+fn finding(node: &Node<'_>) -> Result<ReportedFinding, ReadError> {
     let text = |key| -> Result<String, ReadError> {
         Ok(node.get(key)?.maybe_text()?.unwrap_or_default().to_owned())
     };
-    Ok(Finding {
+    Ok(ReportedFinding {
         id: node.get("id")?.text()?.to_owned(),
         ms: node.get("ms")?.amount()?,
         round_trips: node.get("round_trips")?.maybe_amount()?.unwrap_or(0.0),

@@ -2,10 +2,10 @@
 
 use roundtrip_report::terminal::{Tone, clean, finished};
 
-use super::Page;
-use crate::{Change, Check, DoctorDiff, Turn};
+use super::TextOptions;
+use crate::{CheckChange, DoctorDiff, ReportedCheck, Turn};
 
-impl Page<'_> {
+impl TextOptions<'_> {
     pub(super) fn doctor(&self, diff: &DoctorDiff) -> String {
         let mut lines = self.paragraph(&diff.answer);
         if !self.quiet {
@@ -24,7 +24,7 @@ impl Page<'_> {
         finished(&lines)
     }
 
-    fn change(&self, change: &Change) -> Vec<String> {
+    fn change(&self, change: &CheckChange) -> Vec<String> {
         let Some(check) = change.check() else {
             return Vec::new();
         };
@@ -48,8 +48,8 @@ impl Page<'_> {
     }
 }
 
-fn moved(change: &Change, check: &Check) -> String {
-    let value = |side: &Option<Check>| {
+fn moved(change: &CheckChange, check: &ReportedCheck) -> String {
+    let value = |side: &Option<ReportedCheck>| {
         side.as_ref().map_or("none".into(), |c| {
             format!("{} ({})", clean(&c.value), clean(&c.status))
         })

@@ -2,9 +2,9 @@
 
 use roundtrip_report::terminal::{Tone, clean, wrap};
 
-use super::Page;
+use super::TextOptions;
 
-impl Page<'_> {
+impl TextOptions<'_> {
     pub(super) fn paragraph(&self, text: &str) -> Vec<String> {
         let lines = wrap(&clean(text), self.style.width);
         let spelled = lines.iter().map(|line| self.paint(Tone::Plain, line));

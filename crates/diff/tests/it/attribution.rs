@@ -1,7 +1,7 @@
 //! Each part has the right cause, the parts sum to the whole, and the answer names them.
 
 use proptest::prelude::*;
-use roundtrip_diff::{PartKind, ProbeDiff};
+use roundtrip_diff::{ContributionKind, ProbeDiff};
 use serde_json::json;
 
 use crate::samples::{Phase, diff, new_image, old_image, part, result};
@@ -19,13 +19,13 @@ fn the_two_images_of_the_article_are_told_apart() {
     let diff = diff([old_image(0.0)], [new_image(0.0)]);
     assert!(near(diff.difference.ms, -131.3), "{:?}", diff.difference);
     let hello = part(&diff, "client work before the ClientHello");
-    assert!(near(hello.ms, -130.5) && hello.kind == PartKind::Client);
+    assert!(near(hello.ms, -130.5) && hello.kind == ContributionKind::Client);
     assert_eq!(
         hello.why,
         "its task 'configure' took 130.5 ms in A, 0.40 ms in B"
     );
     let trip = part(&diff, "1 round trip less in the TLS handshake");
-    assert!(near(trip.ms, -0.3) && trip.kind == PartKind::RoundTrips);
+    assert!(near(trip.ms, -0.3) && trip.kind == ContributionKind::RoundTrips);
     assert_eq!(trip.why, "TLS 1.3 instead of TLS 1.2");
     assert!(near(diff.unexplained_ms(), 0.0), "{:#?}", diff.parts);
     let answer = &diff.answer;
@@ -56,7 +56,7 @@ fn a_longer_path_is_not_taken_for_more_round_trips() {
         &diff,
         "a longer path (a round trip takes 90.0 ms instead of 50.0 ms)",
     );
-    assert!(near(path.ms, 120.0) && path.kind == PartKind::Path);
+    assert!(near(path.ms, 120.0) && path.kind == ContributionKind::Path);
     assert!(
         !diff.answer.contains("It is not the network"),
         "{}",
@@ -81,13 +81,14 @@ fn every_party_has_its_part() {
         ("body", 0, [33.0, 0.0, 0.0, 0.0, 0.0]),
     ];
     let diff = diff([result(10.0, a)], [result(10.0, b)]);
-    let kinds: Vec<(PartKind, f64)> = diff.parts.iter().map(|part| (part.kind, part.ms)).collect();
+    let kinds: Vec<(ContributionKind, f64)> =
+        diff.parts.iter().map(|part| (part.kind, part.ms)).collect();
     let expected = [
-        (PartKind::Loss, -1000.0),
-        (PartKind::Server, 50.0),
-        (PartKind::Resolver, -25.0),
-        (PartKind::Transit, -7.0),
-        (PartKind::Client, 1.0),
+        (ContributionKind::Loss, -1000.0),
+        (ContributionKind::Server, 50.0),
+        (ContributionKind::Resolver, -25.0),
+        (ContributionKind::Transit, -7.0),
+        (ContributionKind::Client, 1.0),
     ];
     assert_eq!(kinds, expected);
     assert!(
@@ -187,7 +188,7 @@ fn without_a_round_trip_the_network_is_one_part() {
     assert_eq!(diff.parts.len(), 1, "{:#?}", diff.parts);
     assert_eq!(
         (diff.parts[0].kind, diff.parts[0].ms),
-        (PartKind::Transit, 20.0)
+        (ContributionKind::Transit, 20.0)
     );
 }
 
@@ -248,7 +249,7 @@ proptest! {
         let there = diff([a.clone()], [b.clone()]);
         let back = diff([b], [a]);
         prop_assert!(near(there.difference.ms, -back.difference.ms));
-        for kind in [PartKind::RoundTrips, PartKind::Path, PartKind::Transit, PartKind::Server, PartKind::Client, PartKind::Resolver, PartKind::Loss] {
+        for kind in [ContributionKind::RoundTrips, ContributionKind::Path, ContributionKind::Transit, ContributionKind::Server, ContributionKind::Client, ContributionKind::Resolver, ContributionKind::Loss] {
             prop_assert!(near(there.sum(|k| k == kind), -back.sum(|k| k == kind)), "{kind:?}");
         }
     }

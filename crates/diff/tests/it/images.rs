@@ -5,7 +5,7 @@ mod scene;
 
 use std::time::Duration;
 
-use roundtrip_diff::{PartKind, ProbeDiff, Report, read};
+use roundtrip_diff::{ContributionKind, ProbeDiff, Report, read};
 use scene::{Image, NEW, OLD, Scene};
 
 /// All but this share of the difference must be attributed.
@@ -45,7 +45,7 @@ fn attributed(rtt: Duration) -> ProbeDiff {
     let trip = diff
         .parts
         .iter()
-        .find(|p| p.kind == PartKind::RoundTrips)
+        .find(|p| p.kind == ContributionKind::RoundTrips)
         .unwrap();
     assert_eq!(trip.why, "TLS 1.3 instead of TLS 1.2");
     assert_eq!(diff.difference.is_shown(), Some(true), "{diff:#?}");
@@ -85,7 +85,7 @@ fn on_a_long_path_it_is_both() {
 #[test]
 fn of_one_image_twice_no_round_trip_differs() {
     let diff = measured(Duration::from_millis(20), [NEW, NEW], 5);
-    let kinds: Vec<PartKind> = diff.parts.iter().map(|part| part.kind).collect();
-    assert!(!kinds.contains(&PartKind::RoundTrips), "{diff:#?}");
+    let kinds: Vec<ContributionKind> = diff.parts.iter().map(|part| part.kind).collect();
+    assert!(!kinds.contains(&ContributionKind::RoundTrips), "{diff:#?}");
     assert!(diff.facts.iter().all(|fact| fact.label != "TLS version"));
 }

@@ -1,7 +1,7 @@
 //! Every form of a comparison states when, where and by which version each side was measured.
 
 use roundtrip_diff::{Diff, html, json, read, text};
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_report::terminal::Style;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const FILES: (&str, &str) = ("a.json", "b.json");
 fn forms(a: &Value, b: &Value) -> [String; 3] {
     let report = |value: &Value| read(value.to_string().as_bytes(), None).unwrap();
     let diff = Diff::new(&report(a), &report(b)).unwrap();
-    let page = text::Page {
+    let page = text::TextOptions {
         style: Style {
             colour: false,
             unicode: true,
@@ -24,7 +24,7 @@ fn forms(a: &Value, b: &Value) -> [String; 3] {
     };
     [
         text::render(&diff, &page),
-        html::page(&diff, FILES, &Head::default()),
+        html::page(&diff, FILES, &PageHead::default()),
         json::document(&diff, FILES).to_string(),
     ]
 }

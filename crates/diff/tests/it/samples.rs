@@ -1,6 +1,6 @@
 //! Reports as `probe` writes them, made by hand: phases with their waits.
 
-use roundtrip_diff::{Part, Probe, ProbeDiff, Report, read};
+use roundtrip_diff::{Contribution, Probe, ProbeDiff, Report, read};
 use serde_json::{Value, json};
 
 /// A phase: name, round trips, and what it waited for: network, server, client, resolver, loss.
@@ -54,7 +54,7 @@ pub(crate) fn diff(
 }
 
 /// The only part whose description begins like this.
-pub(crate) fn part<'a>(diff: &'a ProbeDiff, what: &str) -> &'a Part {
+pub(crate) fn part<'a>(diff: &'a ProbeDiff, what: &str) -> &'a Contribution {
     let mut found = diff.parts.iter().filter(|p| p.what.starts_with(what));
     let part = found
         .next()

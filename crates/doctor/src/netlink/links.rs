@@ -3,7 +3,7 @@
 use std::io;
 
 use roundtrip_net::ask_kernel;
-use roundtrip_wire::netlink::{Request, attributes, text, u32_at};
+use roundtrip_wire::netlink::{NetlinkRequest, attributes, text, u32_at};
 
 /// `struct ifinfomsg`: family, padding, type u16, index i32, flags u32, change u32.
 const HEADER: usize = 16;
@@ -25,7 +25,7 @@ pub(crate) struct NetworkInterface {
 /// Reads the interfaces that are up, without the loopback.
 pub(crate) fn read() -> io::Result<Vec<NetworkInterface>> {
     let mut links = Vec::new();
-    let request = Request::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
+    let request = NetlinkRequest::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
     ask_kernel(libc::NETLINK_ROUTE, request, |message| {
         if links.len() < MOST_LINKS {
             links.extend(link(message));

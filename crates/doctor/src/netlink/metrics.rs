@@ -5,7 +5,7 @@
 use std::io;
 
 use roundtrip_net::ask_kernel;
-use roundtrip_wire::netlink::{Request, attributes, u16_at};
+use roundtrip_wire::netlink::{NetlinkRequest, attributes, u16_at};
 
 /// `struct genlmsghdr`: command, version, two reserved bytes.
 const HEADER: usize = 4;
@@ -30,7 +30,7 @@ pub(crate) struct Remembered {
 pub(crate) fn read() -> io::Result<Remembered> {
     let family = family()?;
     let mut remembered = Remembered::default();
-    let request = Request::dump(family).with(&[TCP_METRICS_CMD_GET, 1, 0, 0]);
+    let request = NetlinkRequest::dump(family).with(&[TCP_METRICS_CMD_GET, 1, 0, 0]);
     ask_kernel(libc::NETLINK_GENERIC, request, |message| {
         remembered.add(message);
     })?;
@@ -40,7 +40,7 @@ pub(crate) fn read() -> io::Result<Remembered> {
 /// Asks for the number that `tcp_metrics` has on this machine.
 fn family() -> io::Result<u16> {
     let mut request =
-        Request::query(libc::GENL_ID_CTRL as u16).with(&[CTRL_CMD_GETFAMILY, 1, 0, 0]);
+        NetlinkRequest::query(libc::GENL_ID_CTRL as u16).with(&[CTRL_CMD_GETFAMILY, 1, 0, 0]);
     request.attribute(CTRL_ATTR_FAMILY_NAME, b"tcp_metrics\0");
     let mut number = None;
     ask_kernel(libc::NETLINK_GENERIC, request, |message| {

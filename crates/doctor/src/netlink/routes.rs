@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use roundtrip_net::ask_kernel;
-use roundtrip_wire::netlink::{Request, attributes, u32_at};
+use roundtrip_wire::netlink::{NetlinkRequest, attributes, u32_at};
 
 /// `struct rtmsg`: eight bytes of family … type, then flags.
 const HEADER: usize = 12;
@@ -40,7 +40,7 @@ pub(crate) struct SpecialRoute {
 pub(crate) fn read() -> io::Result<RouteSummary> {
     let mut routes = RouteSummary::default();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let mut request = Request::dump(libc::RTM_GETROUTE);
+        let mut request = NetlinkRequest::dump(libc::RTM_GETROUTE);
         request.route(family as u8, 0);
         ask_kernel(libc::NETLINK_ROUTE, request, |message| routes.add(message))?;
     }

@@ -131,7 +131,7 @@ fn shrunk(case: &Case<'_>) -> Option<Cost> {
 
 /// The evidence of the kernel and TLS for losses in one phase.
 #[derive(Default)]
-struct SeenLosses {
+struct KernelLosses {
     phase: Option<PhaseName>,
     /// The milliseconds of loss in the phase, for our segments and for the server's.
     ours: f64,
@@ -142,7 +142,7 @@ struct SeenLosses {
     cut: bool,
 }
 
-fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
+fn seen(case: &Case<'_>) -> Vec<KernelLosses> {
     let over_tcp = case.exchange.tcp.is_some() && case.exchange.quic.is_none();
     let phases = case.phases.iter();
     phases
@@ -151,10 +151,10 @@ fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
         .collect()
 }
 
-fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
-    let mut seen = SeenLosses {
+fn seen_in(case: &Case<'_>, phase: &Phase) -> KernelLosses {
+    let mut seen = KernelLosses {
         phase: Some(phase.name),
-        ..SeenLosses::default()
+        ..KernelLosses::default()
     };
     // An event at the very beginning of a phase ended the phase before.
     let within = |at: Moment| at > phase.start && at <= phase.end;
@@ -239,7 +239,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
 }
 
 /// How a loss of the server's segments showed in one phase.
-fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
+fn told(case: &Case<'_>, seen: &KernelLosses) -> String {
     let late = seen.theirs;
     if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
         return format!(
@@ -266,7 +266,7 @@ fn told(case: &Case<'_>, seen: &SeenLosses) -> String {
     }
 }
 
-fn claimed(seen: &[SeenLosses], evidence: String, part: impl Fn(&SeenLosses) -> f64) -> Cost {
+fn claimed(seen: &[KernelLosses], evidence: String, part: impl Fn(&KernelLosses) -> f64) -> Cost {
     let parts = seen.iter().filter_map(|s| Some((s.phase?, part(s))));
     parts.fold(Cost::new(evidence), |cost, (phase, lost)| {
         cost.waited(phase, WaitPart::Loss, lost)

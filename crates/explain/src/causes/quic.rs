@@ -285,7 +285,7 @@ fn trips_of_loss(case: &Case<'_>) -> u32 {
 }
 
 /// The evidence of packet numbers and data offsets in one phase with losses.
-struct SeenLosses {
+struct QuicLosses {
     phase: PhaseName,
     /// The milliseconds of loss in the phase, for the client's packets and for the server's.
     ours: f64,
@@ -295,7 +295,7 @@ struct SeenLosses {
     overtaken: u32,
 }
 
-fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
+fn seen(case: &Case<'_>) -> Vec<QuicLosses> {
     let over_quic = case.exchange.quic.is_some();
     let phases = case.phases.iter();
     phases
@@ -304,7 +304,7 @@ fn seen(case: &Case<'_>) -> Vec<SeenLosses> {
         .collect()
 }
 
-fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
+fn seen_in(case: &Case<'_>, phase: &Phase) -> QuicLosses {
     let (mut resent, mut missed, mut overtaken, mut unacked) = (0, 0, 0, 0.0);
     // An event at the very beginning of a phase ended the phase before.
     let within = |at: Moment| at > phase.start && at <= phase.end;
@@ -331,7 +331,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> SeenLosses {
         _ if server_lost => late,
         _ => lost,
     };
-    SeenLosses {
+    QuicLosses {
         phase: phase.name,
         ours,
         theirs: if server_lost { lost - ours } else { 0.0 },
@@ -366,7 +366,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
     (late >= 0.5 * case.rtt?).then(|| claimed(&seen, evidence, |s| s.ours))
 }
 
-fn claimed(seen: &[SeenLosses], evidence: String, part: impl Fn(&SeenLosses) -> f64) -> Cost {
+fn claimed(seen: &[QuicLosses], evidence: String, part: impl Fn(&QuicLosses) -> f64) -> Cost {
     let parts = seen.iter().map(|s| (s.phase, part(s)));
     parts.fold(Cost::new(evidence), |cost, (phase, lost)| {
         cost.waited(phase, WaitPart::Loss, lost)

@@ -1,6 +1,8 @@
 //! Bytes in transit: windows, pauses, and the rate of the line.
 
-use roundtrip_model::{FullWindow, INITIAL_WINDOW, PhaseName, Setting, Transfer};
+use std::ops::RangeInclusive;
+
+use roundtrip_model::{BodyTransfer, FullWindow, INITIAL_WINDOW, PhaseName, Setting};
 
 use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
@@ -104,6 +106,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 const IDLE_TIMEOUT: f64 = 200.0;
 /// In milliseconds: if pauses are shorter on average, the server sends at a fixed pace.
 const MIN_STALL: f64 = 5.0;
+/// Pauses that differ by less than this factor are equal.
+const EQUAL: f64 = 1.1;
+/// The content of one full packet.
+const FULL_PACKET: RangeInclusive<u64> = 1_000..=1_500;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
     let kept = case.exchange.kept.filter(|_| case.exchange.reused)?;
@@ -210,10 +216,26 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     };
     let paused = paused.min(case.waited(PhaseName::Body, WaitPart::Server));
     let stalled = paused >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
-    stalled.then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
+    (stalled && !may_be_the_line(transfer))
+        .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
 }
 
-fn rate(transfer: &Transfer, over: f64) -> String {
+/// Whether each pause took as long as the others and was followed by one full packet: a line that
+/// carries so little looks the same.
+fn may_be_the_line(transfer: &BodyTransfer) -> bool {
+    let pauses = &transfer.pauses;
+    let next = pauses.iter().skip(1).map(|pause| pause.after);
+    let pieces = pauses.iter().zip(next.chain([transfer.bytes]));
+    let mut pieces = pieces.map(|(pause, end)| end.saturating_sub(pause.after));
+    let shortest = pauses.iter().map(|pause| pause.ms).reduce(f64::min);
+    let longest = pauses.iter().map(|pause| pause.ms).reduce(f64::max);
+    let equal = longest
+        .zip(shortest)
+        .is_some_and(|(longest, shortest)| longest < EQUAL * shortest);
+    pauses.len() > 1 && equal && pieces.all(|bytes| FULL_PACKET.contains(&bytes))
+}
+
+fn rate(transfer: &BodyTransfer, over: f64) -> String {
     format!("about {:.0} kB/s", transfer.bytes as f64 / over.max(1e-3))
 }
 

@@ -306,6 +306,27 @@ fn a_server_that_sends_in_pieces_is_not_slow_start() {
     }
 }
 
+/// A line of 40 kbit/s takes as long for each packet.
+#[test]
+fn equal_pauses_before_full_packets_accuse_nobody() {
+    let paused = |sizes: &[u64], gaps: &[f64]| {
+        let mut story = secured().asked().told(0.3).received(5_000);
+        for (bytes, gap) in sizes.iter().zip(gaps) {
+            story = story.pass(*gap).received(*bytes);
+        }
+        ids(&story.end())
+    };
+    assert!(paused(&[1_200, 1_200], &[245.0, 246.0]).is_empty());
+    for (sizes, gaps) in [
+        (&[1_200, 1_200], &[245.0, 300.0]),
+        (&[300, 300], &[245.0, 245.0]),
+        (&[5_000, 5_000], &[245.0, 245.0]),
+    ] {
+        assert_eq!(paused(sizes, gaps), ["body-stalls"]);
+    }
+    assert_eq!(paused(&[1_200], &[245.0]), ["body-stalls"]);
+}
+
 #[test]
 fn a_small_segment_that_was_held_back() {
     let paused = |gap: f64, delayed: bool| {

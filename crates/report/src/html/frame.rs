@@ -10,7 +10,7 @@ pub const STYLE: &str = include_str!("page.css");
 
 /// Facts about how a page of measurements was made, which only the process knows.
 #[derive(Debug, Clone, Default)]
-pub struct Head {
+pub struct PageHead {
     /// For example `roundtrip 0.1.0`.
     pub made_by: String,
     /// The time when the measurement began.
@@ -21,7 +21,7 @@ pub struct Head {
     pub command: String,
 }
 
-impl Head {
+impl PageHead {
     /// Formats them as entries of a list of facts. `took` follows the date.
     pub fn entries(&self, took: &str) -> Markup {
         html! {

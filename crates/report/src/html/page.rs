@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use roundtrip_model::Exchange;
 
-use super::frame::{Head, frame};
+use super::frame::{PageHead, frame};
 use super::{distribution, parts, waterfall};
 use crate::numbers::{ms, trips};
 use crate::run::{Run, is_worth_drawing, runs};
@@ -13,7 +13,7 @@ use crate::terminal::clean;
 const MAX_WATERFALLS: usize = 24;
 
 /// All exchanges on one page.
-pub fn page(exchanges: &[Exchange], head: &Head) -> String {
+pub fn page(exchanges: &[Exchange], head: &PageHead) -> String {
     let all: Vec<Run> = runs(exchanges).collect();
     let title = match all.first() {
         Some(run) => run.url().to_owned(),

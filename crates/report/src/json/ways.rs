@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::rounded;
-use crate::ways::{Way, Ways};
+use crate::ways::{WayRuns, Ways};
 
 pub const DEMO_SCHEMA: &str = "roundtrip/demo/1";
 
@@ -20,7 +20,7 @@ pub fn ways(ways: &Ways) -> Value {
     })
 }
 
-fn row(ways: &Ways, place: usize, way: &Way) -> Value {
+fn row(ways: &Ways, place: usize, way: &WayRuns) -> Value {
     let summary = way.summary();
     let typical = way.typical();
     let saved = ways.saved(place);

@@ -46,7 +46,7 @@ impl Wrap {
 
     /// The lines, at least one. Blanks between words are kept, but none begins a line.
     pub fn lines(self, text: &str) -> Vec<String> {
-        let mut page = Page {
+        let mut page = LineWrapper {
             lines: vec![String::new()],
             used: 0,
             room: self.first,
@@ -73,7 +73,7 @@ fn is_measure(number: &str, unit: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&unit)
 }
 
-struct Page {
+struct LineWrapper {
     lines: Vec<String>,
     /// Columns of the last line.
     used: usize,
@@ -82,7 +82,7 @@ struct Page {
     below: usize,
 }
 
-impl Page {
+impl LineWrapper {
     fn word(&mut self, word: &str, is_kept: bool) {
         let wide = width(word);
         let gap = usize::from(self.used > 0);

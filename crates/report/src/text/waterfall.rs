@@ -37,7 +37,7 @@ pub fn run(run: &Run, style: &Style) -> String {
         lines.push(String::new());
         lines.extend(blocks::failed(style, hop));
         if is_worth_drawing(hop) {
-            let frame = Frame::new(style, run.total_ms(), run.offset_ms(place));
+            let frame = WaterfallLayout::new(style, run.total_ms(), run.offset_ms(place));
             lines.extend(frame.rows(style, hop));
             lines.push(String::new());
             let product = hop
@@ -112,7 +112,7 @@ fn cost(exchange: &Exchange) -> String {
 
 /// The columns of the waterfall: label, bar, milliseconds, round trips and, if there is room, the
 /// waits.
-struct Frame {
+struct WaterfallLayout {
     label: usize,
     scale: Scale,
     offset: f64,
@@ -122,7 +122,7 @@ struct Frame {
     waits: usize,
 }
 
-impl Frame {
+impl WaterfallLayout {
     fn new(style: &Style, total: f64, offset: f64) -> Self {
         let columns = style.columns();
         let decimals = decimals(total);

@@ -5,13 +5,13 @@ use super::bars::{self, Scale};
 use crate::numbers::{count, trips};
 use crate::party::Party;
 use crate::terminal::{Style, Tone, cut, finished, width, wrap};
-use crate::ways::{Stage, Way, Ways, plain};
+use crate::ways::{Activity, WayRuns, Ways, plain};
 
 /// The title with the progress, the heads of the columns, a row for each way, and the ruler. While
 /// ways are being measured, the number of lines stays the same, so that the table can be redrawn in
 /// place.
 pub fn ways(ways: &Ways, style: &Style) -> String {
-    let frame = Frame::new(ways, style);
+    let frame = WaysLayout::new(ways, style);
     let mut lines = title(ways, &how_far(ways), style);
     lines.push(frame.heads());
     lines.extend((0..ways.ways.len()).map(|place| frame.row(place)));
@@ -22,18 +22,18 @@ pub fn ways(ways: &Ways, style: &Style) -> String {
 /// The lines above the rows, for output row by row.
 pub fn ways_head(ways: &Ways, style: &Style) -> String {
     let mut lines = title(ways, &progress(ways), style);
-    lines.push(Frame::new(ways, style).heads());
+    lines.push(WaysLayout::new(ways, style).heads());
     finished(&lines)
 }
 
 /// One row, for output row by row.
 pub fn ways_row(ways: &Ways, place: usize, style: &Style) -> String {
-    finished(&[Frame::new(ways, style).row(place)])
+    finished(&[WaysLayout::new(ways, style).row(place)])
 }
 
 /// The lines below the rows, for output row by row.
 pub fn ways_ruler(ways: &Ways, style: &Style) -> String {
-    finished(&[Frame::new(ways, style).ruler()])
+    finished(&[WaysLayout::new(ways, style).ruler()])
 }
 
 /// Notes below the table: failures, and counts that differ from the arithmetic.
@@ -48,7 +48,7 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
     let fill = |party: Party| format!("{} {}", bars::fill(style, party), party.name());
     let fills = [Party::Network, Party::Server, Party::Client].map(fill);
     note(Tone::Faint, "bars", &fills.join("  "));
-    let has_fast_open = |way: &Way| way.strategy.fast_open && !way.strategy.post_quantum;
+    let has_fast_open = |way: &WayRuns| way.strategy.fast_open && !way.strategy.post_quantum;
     if ways.ways.iter().any(has_fast_open) {
         let why =
             "fast open is used without a post-quantum key share, which does not fit into a SYN";
@@ -114,7 +114,7 @@ fn title(ways: &Ways, beside: &str, style: &Style) -> Vec<String> {
 
 /// The columns: mark, title, bar, round trips, milliseconds and, if there is room, the saving and
 /// the strategy.
-struct Frame<'a> {
+struct WaysLayout<'a> {
     ways: &'a Ways,
     style: &'a Style,
     scale: Scale,
@@ -125,7 +125,7 @@ struct Frame<'a> {
     word: usize,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> WaysLayout<'a> {
     fn new(ways: &'a Ways, style: &'a Style) -> Self {
         let columns = style.columns();
         let (title, saved, word) = match columns {
@@ -179,7 +179,7 @@ impl<'a> Frame<'a> {
         let Some(way) = self.ways.ways.get(place) else {
             return String::new();
         };
-        let busy = way.stage != Stage::Resting;
+        let busy = way.stage != Activity::Resting;
         let known = !way.answers.is_empty();
         let tone = if known || busy {
             Tone::Plain
@@ -201,28 +201,28 @@ impl<'a> Frame<'a> {
         line
     }
 
-    fn bar(&self, way: &Way) -> String {
+    fn bar(&self, way: &WayRuns) -> String {
         let (style, cells) = (self.style, self.scale.cells);
         if let (Some(typical), Some(median)) = (way.typical(), way.median_ms()) {
             return self.scale.row(style, 0.0, median, &typical.waited);
         }
         match way.stage {
-            Stage::Asking { ms } => {
+            Activity::Asking { ms } => {
                 let grown = "█".repeat(self.scale.cell(ms));
                 style.left(Tone::Faint, &grown, cells)
             }
-            Stage::Preparing => style.left(Tone::Faint, way.preparation(), cells),
-            Stage::Resting if !way.failures.is_empty() => style.left(Tone::Bad, "failed", cells),
-            Stage::Resting => " ".repeat(cells),
+            Activity::Preparing => style.left(Tone::Faint, way.preparation(), cells),
+            Activity::Resting if !way.failures.is_empty() => style.left(Tone::Bad, "failed", cells),
+            Activity::Resting => " ".repeat(cells),
         }
     }
 
     /// Round trips as counted, marked if they differ from the arithmetic, and milliseconds.
-    fn figures(&self, way: &Way) -> String {
+    fn figures(&self, way: &WayRuns) -> String {
         let style = self.style;
         let (Some(typical), Some(median)) = (way.typical(), way.median_ms()) else {
             let ms = match way.stage {
-                Stage::Asking { ms } => format!("{ms:.0}  "),
+                Activity::Asking { ms } => format!("{ms:.0}  "),
                 _ => String::new(),
             };
             let nothing = style.right(Tone::Faint, "", self.trips);
@@ -274,7 +274,7 @@ impl<'a> Frame<'a> {
 /// if one took longer, with a whole number of cells per round trip.
 fn span(ways: &Ways, cells: usize) -> f64 {
     let planned = ways.ways.iter().map(|way| way.strategy.round_trips()).max();
-    let longest = ways.ways.iter().filter_map(Way::median_ms);
+    let longest = ways.ways.iter().filter_map(WayRuns::median_ms);
     let trips = longest.fold(0.0, f64::max) / ways.rtt_ms;
     let trips = trips.max(planned.unwrap_or(1).into());
     let cells = cells as f64;

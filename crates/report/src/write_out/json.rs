@@ -1,11 +1,11 @@
 //! `%{json}` and `%{header_json}`, in curl's layout.
 
-use super::Transfer;
+use super::TemplateInput;
 use super::variable::VARIABLES;
 use crate::terminal::lossy;
 
 /// All variables as one object, sorted, with the version of this program last.
-pub(super) fn variables(transfer: &Transfer) -> String {
+pub(super) fn variables(transfer: &TemplateInput) -> String {
     let mut fields: Vec<String> = VARIABLES
         .iter()
         .map(|v| format!("\"{}\":{}", v.name, (v.value)(transfer).json()))
@@ -17,7 +17,7 @@ pub(super) fn variables(transfer: &Transfer) -> String {
 
 /// The last response's headers: names in lower case, each with all its values, in order of first
 /// appearance.
-pub(super) fn headers(transfer: &Transfer) -> String {
+pub(super) fn headers(transfer: &TemplateInput) -> String {
     let mut fields: Vec<(String, Vec<String>)> = Vec::new();
     for (name, value) in transfer.headers() {
         let name = name.to_ascii_lowercase();

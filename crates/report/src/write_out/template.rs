@@ -1,7 +1,7 @@
 //! A template: parsed once, rendered for each transfer.
 
 use super::variable::{self, Variable};
-use super::{Destination, Output, Transfer, json};
+use super::{Destination, Output, TemplateInput, json};
 use crate::terminal::{clean, clean_json, clean_lines, lossy};
 
 /// Longer than any handwritten file.
@@ -10,7 +10,7 @@ const MAX_TEMPLATE: usize = 1 << 20;
 /// A valid write-out template.
 #[derive(Debug, Clone)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum WriteOutError {
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Value(&'static Variable),
     Unknown(String),
@@ -56,15 +56,15 @@ impl Template {
                 '%' => instruction(rest, at)?,
                 '\\' => {
                     let (pair, used) = escape(rest);
-                    (Piece::Text(pair), used)
+                    (TemplatePiece::Text(pair), used)
                 }
-                c => (Piece::Text(c.into()), c.len_utf8()),
+                c => (TemplatePiece::Text(c.into()), c.len_utf8()),
             };
             match piece {
-                Piece::Text(more) => plain.push_str(&more),
+                TemplatePiece::Text(more) => plain.push_str(&more),
                 other => {
                     if !plain.is_empty() {
-                        pieces.push(Piece::Text(std::mem::take(&mut plain)));
+                        pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
                     }
                     pieces.push(other);
                 }
@@ -72,7 +72,7 @@ impl Template {
             rest = rest.get(used..).unwrap_or_default();
         }
         if !plain.is_empty() {
-            pieces.push(Piece::Text(plain));
+            pieces.push(TemplatePiece::Text(plain));
         }
         Ok(Self { pieces })
     }
@@ -90,40 +90,40 @@ impl Template {
     /// The unknown variables, for an early warning.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Unknown(name) => Some(name.as_str()),
+            TemplatePiece::Unknown(name) => Some(name.as_str()),
             _ => None,
         })
     }
 
     /// The text for one transfer, in order, each part with its destination.
-    pub fn render(&self, transfer: &Transfer) -> Vec<Output> {
+    pub fn render(&self, transfer: &TemplateInput) -> Vec<Output> {
         self.render_on(transfer, |_| false)
     }
 
     /// The same, if some destinations are terminals: values are sanitised for those.
     pub fn render_on(
         &self,
-        transfer: &Transfer,
+        transfer: &TemplateInput,
         is_terminal: impl Fn(&Destination) -> bool,
     ) -> Vec<Output> {
-        let mut page = Page {
+        let mut page = TemplateOutput {
             outputs: Vec::new(),
             to: None,
             is_terminal,
         };
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => page.write(text.as_bytes()),
-                Piece::Value(variable) => page.value(&(variable.value)(transfer).text()),
-                Piece::Unknown(name) => page.complain(name),
-                Piece::Header { name, between } => {
+                TemplatePiece::Text(text) => page.write(text.as_bytes()),
+                TemplatePiece::Value(variable) => page.value(&(variable.value)(transfer).text()),
+                TemplatePiece::Unknown(name) => page.complain(name),
+                TemplatePiece::Header { name, between } => {
                     page.value(&header(transfer, name, between.as_deref()));
                 }
-                Piece::Json => page.json(&json::variables(transfer)),
-                Piece::HeaderJson => page.json(&json::headers(transfer)),
-                Piece::To(destination) => page.turn(destination.clone()),
-                Piece::OnError if transfer.exit_code == 0 => break,
-                Piece::OnError => {}
+                TemplatePiece::Json => page.json(&json::variables(transfer)),
+                TemplatePiece::HeaderJson => page.json(&json::headers(transfer)),
+                TemplatePiece::To(destination) => page.turn(destination.clone()),
+                TemplatePiece::OnError if transfer.exit_code == 0 => break,
+                TemplatePiece::OnError => {}
             }
         }
         page.outputs
@@ -131,9 +131,9 @@ impl Template {
 }
 
 /// Parses an instruction that begins with a percent sign; returns the number of its bytes, too.
-fn instruction(rest: &str, at: usize) -> Result<(Piece, usize), WriteOutError> {
+fn instruction(rest: &str, at: usize) -> Result<(TemplatePiece, usize), WriteOutError> {
     if rest.starts_with("%%") {
-        return Ok((Piece::Text("%".into()), 2));
+        return Ok((TemplatePiece::Text("%".into()), 2));
     }
     for opened in ["%{", "%header{", "%output{"] {
         let Some(inside) = rest.strip_prefix(opened) else {
@@ -153,40 +153,41 @@ fn instruction(rest: &str, at: usize) -> Result<(Piece, usize), WriteOutError> {
     let next = rest.chars().nth(1).map(String::from).unwrap_or_default();
     let text = format!("%{next}");
     let used = text.len();
-    Ok((Piece::Text(text), used))
+    Ok((TemplatePiece::Text(text), used))
 }
 
-fn variable_piece(name: &str) -> Piece {
+fn variable_piece(name: &str) -> TemplatePiece {
     match name.to_ascii_lowercase().as_str() {
-        "json" => Piece::Json,
-        "header_json" => Piece::HeaderJson,
-        "stdout" => Piece::To(Destination::Stdout),
-        "stderr" => Piece::To(Destination::Stderr),
-        "onerror" => Piece::OnError,
-        lower => variable::find(lower).map_or_else(|| Piece::Unknown(name.into()), Piece::Value),
+        "json" => TemplatePiece::Json,
+        "header_json" => TemplatePiece::HeaderJson,
+        "stdout" => TemplatePiece::To(Destination::Stdout),
+        "stderr" => TemplatePiece::To(Destination::Stderr),
+        "onerror" => TemplatePiece::OnError,
+        lower => variable::find(lower)
+            .map_or_else(|| TemplatePiece::Unknown(name.into()), TemplatePiece::Value),
     }
 }
 
 /// `name`, or `name:all:separator`.
-fn header_piece(inside: &str) -> Piece {
+fn header_piece(inside: &str) -> TemplatePiece {
     let (name, how) = inside.split_once(':').unwrap_or((inside, ""));
     let between = match how.split_once(':') {
         Some(("all", separator)) => Some(unescaped(separator)),
         None if how == "all" => Some(", ".into()),
         _ => None,
     };
-    Piece::Header {
+    TemplatePiece::Header {
         name: name.into(),
         between,
     }
 }
 
-fn output_piece(inside: &str) -> Piece {
+fn output_piece(inside: &str) -> TemplatePiece {
     let (name, append) = match inside.strip_prefix(">>") {
         Some(name) => (name, true),
         None => (inside, false),
     };
-    Piece::To(Destination::File {
+    TemplatePiece::To(Destination::File {
         name: name.into(),
         append,
     })
@@ -216,7 +217,7 @@ fn unescaped(text: &str) -> String {
     out + rest
 }
 
-fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {
+fn header(transfer: &TemplateInput, name: &str, between: Option<&str>) -> Vec<u8> {
     let values = transfer
         .headers()
         .iter()
@@ -229,13 +230,13 @@ fn header(transfer: &Transfer, name: &str, between: Option<&str>) -> Vec<u8> {
 }
 
 /// The output so far, and the current destination.
-struct Page<T> {
+struct TemplateOutput<T> {
     outputs: Vec<Output>,
     to: Option<Destination>,
     is_terminal: T,
 }
 
-impl<T: Fn(&Destination) -> bool> Page<T> {
+impl<T: Fn(&Destination) -> bool> TemplateOutput<T> {
     /// Writes a value that a server can have chosen.
     fn value(&mut self, bytes: &[u8]) {
         if (self.is_terminal)(self.to()) {

@@ -7,10 +7,10 @@ use roundtrip_model::{Event, Exchange, Failure, HttpFacts, Moment, PhaseName, Ta
 
 use crate::run::Run;
 
-/// The input of a template. [`Transfer::new`] fills in the values from the hops; the caller sets
+/// The input of a template. [`TemplateInput::new`] fills in the values from the hops; the caller sets
 /// the others.
 #[derive(Debug, Clone)]
-pub struct Transfer<'a> {
+pub struct TemplateInput<'a> {
     pub hops: &'a [Exchange],
     /// The URL as typed, and its position among the URLs, from 0.
     pub url: &'a str,
@@ -27,7 +27,7 @@ pub struct Transfer<'a> {
     pub proxy_used: bool,
 }
 
-impl<'a> Transfer<'a> {
+impl<'a> TemplateInput<'a> {
     pub fn new(hops: &'a [Exchange], url: &'a str) -> Self {
         let failure = Run { hops }.failure();
         Self {

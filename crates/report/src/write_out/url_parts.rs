@@ -3,7 +3,7 @@
 use roundtrip_model::Target;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum UrlPart {
     Scheme,
     User,
     Password,
@@ -16,18 +16,18 @@ pub(super) enum Part {
 }
 
 /// The part, as written in the URL; `None` if the URL lacks it or is invalid.
-pub(super) fn part(url: &str, part: Part) -> Option<String> {
+pub(super) fn part(url: &str, part: UrlPart) -> Option<String> {
     let target = Target::parse(url).ok()?;
     let url = target.url();
     match part {
-        Part::Scheme => Some(target.scheme.as_str().to_owned()),
-        Part::User => Some(url.username().to_owned()).filter(|u| !u.is_empty()),
-        Part::Password => url.password().map(str::to_owned),
-        Part::Host => Some(target.host.to_string()),
-        Part::Port => Some(target.port.to_string()),
-        Part::Path => Some(url.path().to_owned()),
-        Part::Query => url.query().map(str::to_owned),
-        Part::Fragment => url.fragment().map(str::to_owned),
+        UrlPart::Scheme => Some(target.scheme.as_str().to_owned()),
+        UrlPart::User => Some(url.username().to_owned()).filter(|u| !u.is_empty()),
+        UrlPart::Password => url.password().map(str::to_owned),
+        UrlPart::Host => Some(target.host.to_string()),
+        UrlPart::Port => Some(target.port.to_string()),
+        UrlPart::Path => Some(url.path().to_owned()),
+        UrlPart::Query => url.query().map(str::to_owned),
+        UrlPart::Fragment => url.fragment().map(str::to_owned),
     }
 }
 
@@ -39,14 +39,14 @@ mod tests {
     fn each_part() {
         let parts = |url| {
             [
-                Part::Scheme,
-                Part::User,
-                Part::Password,
-                Part::Host,
-                Part::Port,
-                Part::Path,
-                Part::Query,
-                Part::Fragment,
+                UrlPart::Scheme,
+                UrlPart::User,
+                UrlPart::Password,
+                UrlPart::Host,
+                UrlPart::Port,
+                UrlPart::Path,
+                UrlPart::Query,
+                UrlPart::Fragment,
             ]
             .map(|p| part(url, p).unwrap_or("-".into()))
         };

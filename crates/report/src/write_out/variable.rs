@@ -6,12 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_model::{EarlyData, Event, PhaseName};
 
-use super::transfer::{Transfer, at, connected, looked_up};
-use super::url_parts::{self, Part};
+use super::transfer::{TemplateInput, at, connected, looked_up};
+use super::url_parts::{self, UrlPart};
 
 pub(super) struct Variable {
     pub(super) name: &'static str,
-    pub(super) value: fn(&Transfer) -> Value,
+    pub(super) value: fn(&TemplateInput) -> VariableValue,
 }
 
 impl std::fmt::Debug for Variable {
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Variable {
 
 /// A value, with the information that determines how curl prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum VariableValue {
     /// Microseconds, printed as seconds with six decimals.
     Time(u64),
     Number(i64),
@@ -31,7 +31,7 @@ pub(super) enum Value {
     Text(Option<String>),
 }
 
-impl Value {
+impl VariableValue {
     pub(super) fn text(&self) -> Vec<u8> {
         match self {
             Self::Code(code) => format!("{code:03}").into_bytes(),
@@ -68,13 +68,13 @@ macro_rules! variables {
 pub(super) static VARIABLES: &[Variable] = variables! {
     "certs" => |t| text(certs(t)),
     "conn_id" => |t| number(t.connection_id),
-    "content_type" => |t| Value::Text(t.header("content-type")),
-    "errormsg" => |t| Value::Text(t.error.map(str::to_owned)),
+    "content_type" => |t| VariableValue::Text(t.header("content-type")),
+    "errormsg" => |t| VariableValue::Text(t.error.map(str::to_owned)),
     "exitcode" => |t| number(t.exit_code.into()),
-    "filename_effective" => |t| Value::Text(t.output_file.map(str::to_owned)),
-    "ftp_entry_path" => |_| Value::Text(None),
-    "http_code" => |t| Value::Code(t.http().map_or(0, |h| h.status)),
-    "http_connect" => |t| Value::Code(proxy_status(t)),
+    "filename_effective" => |t| VariableValue::Text(t.output_file.map(str::to_owned)),
+    "ftp_entry_path" => |_| VariableValue::Text(None),
+    "http_code" => |t| VariableValue::Code(t.http().map_or(0, |h| h.status)),
+    "http_connect" => |t| VariableValue::Code(proxy_status(t)),
     "http_version" => |t| text(t.http().map_or("0".into(), |h| h.version.clone())),
     "local_ip" => |t| text(t.local().map_or(String::new(), |a| a.ip().to_string())),
     "local_port" => |t| number(t.local().map_or(0, |a| a.port().into())),
@@ -86,14 +86,14 @@ pub(super) static VARIABLES: &[Variable] = variables! {
     "num_retries" => |_| number(0),
     "proxy_ssl_verify_result" => |_| number(0),
     "proxy_used" => |t| number((t.proxy_used || proxy_status(t) != 0).into()),
-    "redirect_url" => |t| Value::Text(t.redirect_url()),
-    "referer" => |t| Value::Text(t.referer.map(str::to_owned)),
+    "redirect_url" => |t| VariableValue::Text(t.redirect_url()),
+    "referer" => |t| VariableValue::Text(t.referer.map(str::to_owned)),
     "remote_ip" => |t| text(t.remote().map_or(String::new(), |a| a.ip().to_string())),
     "remote_port" => |t| number(t.remote().map_or(0, |a| a.port().into())),
-    "response_code" => |t| Value::Code(t.http().map_or(0, |h| h.status)),
+    "response_code" => |t| VariableValue::Code(t.http().map_or(0, |h| h.status)),
     "round_trips" => |t| number(t.run().round_trips().into()),
-    "rtt" => |t| Value::Time(t.last().and_then(|e| e.rtt).map_or(0, |r| r.as_micros() as u64)),
-    "scheme" => |t| Value::Text(scheme(t)),
+    "rtt" => |t| VariableValue::Time(t.last().and_then(|e| e.rtt).map_or(0, |r| r.as_micros() as u64)),
+    "scheme" => |t| VariableValue::Text(scheme(t)),
     "size_delivered" => |t| number(t.http().map_or(0, |h| h.decoded.max(if h.decoded == 0 { h.downloaded } else { 0 }))),
     "size_download" => |t| number(t.http().map_or(0, |h| h.downloaded)),
     "size_header" => |t| number(t.sum(|h| h.header_bytes)),
@@ -104,78 +104,78 @@ pub(super) static VARIABLES: &[Variable] = variables! {
     "ssl_verify_result" => |t| number(t.tls().map_or(0, |s| s.verify_result.into())),
     "strategy" => |t| text(t.last().map_or(String::new(), |e| e.used.to_string())),
     "tfo_saved" => |t| number(t.last().and_then(|e| e.tcp.as_ref()).map_or(0, |c| c.fast_open.saved_round_trips.into())),
-    "time_appconnect" => |t| Value::Time(t.step_micros(|e| at(e, |v| *v == Event::HandshakeFinished))),
+    "time_appconnect" => |t| VariableValue::Time(t.step_micros(|e| at(e, |v| *v == Event::HandshakeFinished))),
     "time_client" => |t| millis(t.run().waited().client),
-    "time_connect" => |t| Value::Time(t.step_micros(connected)),
-    "time_namelookup" => |t| Value::Time(t.step_micros(looked_up)),
+    "time_connect" => |t| VariableValue::Time(t.step_micros(connected)),
+    "time_namelookup" => |t| VariableValue::Time(t.step_micros(looked_up)),
     "time_network" => |t| millis(t.run().waited().network),
-    "time_posttransfer" => |t| Value::Time(t.step_micros(|e| at(e, |v| *v == Event::RequestSent))),
-    "time_pretransfer" => |t| Value::Time(t.step_micros(|e| at(e, |v| *v == Event::RequestStarted))),
-    "time_queue" => |_| Value::Time(0),
-    "time_redirect" => |t| Value::Time(t.redirect_micros()),
+    "time_posttransfer" => |t| VariableValue::Time(t.step_micros(|e| at(e, |v| *v == Event::RequestSent))),
+    "time_pretransfer" => |t| VariableValue::Time(t.step_micros(|e| at(e, |v| *v == Event::RequestStarted))),
+    "time_queue" => |_| VariableValue::Time(0),
+    "time_redirect" => |t| VariableValue::Time(t.redirect_micros()),
     "time_server" => |t| millis(t.run().waited().server),
     "time_setup" => |t| millis(t.run().phase_ms(PhaseName::Setup).unwrap_or(0.0)),
-    "time_starttransfer" => |t| Value::Time(t.step_micros(|e| at(e, |v| *v == Event::FirstByte))),
-    "time_total" => |t| Value::Time(t.total_micros()),
+    "time_starttransfer" => |t| VariableValue::Time(t.step_micros(|e| at(e, |v| *v == Event::FirstByte))),
+    "time_total" => |t| VariableValue::Time(t.total_micros()),
     "tls_cipher" => |t| text(t.tls().map_or(String::new(), |s| s.cipher.clone())),
-    "tls_earlydata" => |t| Value::Number(early_data(t)),
+    "tls_earlydata" => |t| VariableValue::Number(early_data(t)),
     "tls_group" => |t| text(t.tls().map_or(String::new(), |s| s.group.clone())),
     "tls_hello_retry" => |t| number(t.tls().is_some_and(|s| s.hello_retry).into()),
     "tls_resumed" => |t| number(t.tls().is_some_and(|s| s.resumed).into()),
     "tls_version" => |t| text(t.tls().map_or(String::new(), |s| s.version.clone())),
     "url" => |t| text(t.url.into()),
-    "url.fragment" => |t| given(t, Part::Fragment),
-    "url.host" => |t| given(t, Part::Host),
-    "url.options" => |_| Value::Text(None),
-    "url.password" => |t| given(t, Part::Password),
-    "url.path" => |t| given(t, Part::Path),
-    "url.port" => |t| given(t, Part::Port),
-    "url.query" => |t| given(t, Part::Query),
-    "url.scheme" => |t| given(t, Part::Scheme),
-    "url.user" => |t| given(t, Part::User),
-    "url.zoneid" => |_| Value::Text(None),
+    "url.fragment" => |t| given(t, UrlPart::Fragment),
+    "url.host" => |t| given(t, UrlPart::Host),
+    "url.options" => |_| VariableValue::Text(None),
+    "url.password" => |t| given(t, UrlPart::Password),
+    "url.path" => |t| given(t, UrlPart::Path),
+    "url.port" => |t| given(t, UrlPart::Port),
+    "url.query" => |t| given(t, UrlPart::Query),
+    "url.scheme" => |t| given(t, UrlPart::Scheme),
+    "url.user" => |t| given(t, UrlPart::User),
+    "url.zoneid" => |_| VariableValue::Text(None),
     "url_effective" => |t| text(t.effective_url()),
-    "urle.fragment" => |t| effective(t, Part::Fragment),
-    "urle.host" => |t| effective(t, Part::Host),
-    "urle.options" => |_| Value::Text(None),
-    "urle.password" => |t| effective(t, Part::Password),
-    "urle.path" => |t| effective(t, Part::Path),
-    "urle.port" => |t| effective(t, Part::Port),
-    "urle.query" => |t| effective(t, Part::Query),
-    "urle.scheme" => |t| effective(t, Part::Scheme),
-    "urle.user" => |t| effective(t, Part::User),
-    "urle.zoneid" => |_| Value::Text(None),
+    "urle.fragment" => |t| effective(t, UrlPart::Fragment),
+    "urle.host" => |t| effective(t, UrlPart::Host),
+    "urle.options" => |_| VariableValue::Text(None),
+    "urle.password" => |t| effective(t, UrlPart::Password),
+    "urle.path" => |t| effective(t, UrlPart::Path),
+    "urle.port" => |t| effective(t, UrlPart::Port),
+    "urle.query" => |t| effective(t, UrlPart::Query),
+    "urle.scheme" => |t| effective(t, UrlPart::Scheme),
+    "urle.user" => |t| effective(t, UrlPart::User),
+    "urle.zoneid" => |_| VariableValue::Text(None),
     "urlnum" => |t| number(t.url_number.into()),
     "xfer_id" => |t| number(t.id),
 };
 
-fn number(n: u64) -> Value {
-    Value::Number(i64::try_from(n).unwrap_or(i64::MAX))
+fn number(n: u64) -> VariableValue {
+    VariableValue::Number(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
-fn text(text: String) -> Value {
-    Value::Text(Some(text))
+fn text(text: String) -> VariableValue {
+    VariableValue::Text(Some(text))
 }
 
-fn millis(ms: f64) -> Value {
-    Value::Time((ms * 1e3).round().max(0.0) as u64)
+fn millis(ms: f64) -> VariableValue {
+    VariableValue::Time((ms * 1e3).round().max(0.0) as u64)
 }
 
-fn given(transfer: &Transfer, part: Part) -> Value {
-    Value::Text(url_parts::part(transfer.url, part))
+fn given(transfer: &TemplateInput, part: UrlPart) -> VariableValue {
+    VariableValue::Text(url_parts::part(transfer.url, part))
 }
 
-fn effective(transfer: &Transfer, part: Part) -> Value {
-    Value::Text(url_parts::part(&transfer.effective_url(), part))
+fn effective(transfer: &TemplateInput, part: UrlPart) -> VariableValue {
+    VariableValue::Text(url_parts::part(&transfer.effective_url(), part))
 }
 
 /// The scheme in capitals, as Debian's curl prints it, if there was a connection.
-fn scheme(transfer: &Transfer) -> Option<String> {
+fn scheme(transfer: &TemplateInput) -> Option<String> {
     transfer.remote()?;
-    url_parts::part(&transfer.effective_url(), Part::Scheme).map(|s| s.to_ascii_uppercase())
+    url_parts::part(&transfer.effective_url(), UrlPart::Scheme).map(|s| s.to_ascii_uppercase())
 }
 
-fn proxy_status(transfer: &Transfer) -> u16 {
+fn proxy_status(transfer: &TemplateInput) -> u16 {
     let statuses = transfer
         .hops
         .iter()
@@ -185,7 +185,7 @@ fn proxy_status(transfer: &Transfer) -> u16 {
 }
 
 /// The number of bytes sent as early data; negative if the server refused them.
-fn early_data(transfer: &Transfer) -> i64 {
+fn early_data(transfer: &TemplateInput) -> i64 {
     let bytes = transfer
         .http()
         .map_or(0, |h| i64::try_from(h.request_bytes).unwrap_or(i64::MAX));
@@ -197,7 +197,7 @@ fn early_data(transfer: &Transfer) -> i64 {
 }
 
 /// The chain: names, then each certificate as PEM. RFC 7468 §2.
-fn certs(transfer: &Transfer) -> String {
+fn certs(transfer: &TemplateInput) -> String {
     let Some(chain) = transfer.tls().and_then(|t| t.chain.as_ref()) else {
         return String::new();
     };
@@ -234,15 +234,15 @@ mod tests {
 
     #[test]
     fn values_print_as_curl_prints_them() {
-        assert_eq!(Value::Time(1_000_017).text(), b"1.000017");
-        assert_eq!(Value::Time(0).text(), b"0.000000");
-        assert_eq!(Value::Code(0).text(), b"000");
-        assert_eq!(Value::Code(0).json(), "0");
-        assert_eq!(Value::Text(None).text(), b"");
+        assert_eq!(VariableValue::Time(1_000_017).text(), b"1.000017");
+        assert_eq!(VariableValue::Time(0).text(), b"0.000000");
+        assert_eq!(VariableValue::Code(0).text(), b"000");
+        assert_eq!(VariableValue::Code(0).json(), "0");
+        assert_eq!(VariableValue::Text(None).text(), b"");
         assert_eq!(
-            Value::Text(Some("a\"\u{7}".into())).json(),
+            VariableValue::Text(Some("a\"\u{7}".into())).json(),
             r#""a\"\u0007""#
         );
-        assert_eq!(Value::Number(-127).text(), b"-127");
+        assert_eq!(VariableValue::Number(-127).text(), b"-127");
     }
 }

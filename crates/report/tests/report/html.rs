@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use roundtrip_model::Exchange;
-use roundtrip_report::html::{Head, page};
+use roundtrip_report::html::{PageHead, page};
 
 use crate::samples;
 
 #[test]
 fn hostile_text_is_escaped() {
     let hostile = "roundtrip </footer><script>".to_owned();
-    let head = Head {
+    let head = PageHead {
         made_by: hostile.clone(),
         machine: hostile.clone(),
         command: hostile,
-        ..Head::default()
+        ..PageHead::default()
     };
     let html = page(&[samples::hostile()], &head);
     assert!(!html.to_lowercase().contains("<script"));
@@ -25,7 +25,7 @@ fn hostile_text_is_escaped() {
 
 #[test]
 fn the_page_loads_and_runs_nothing() {
-    let html = page(&samples::repeats(30), &Head::default());
+    let html = page(&samples::repeats(30), &PageHead::default());
     for sign in [
         "<script", "src=", "href=", "@import", "<link", "url(http", "onclick", "onload",
     ] {
@@ -37,7 +37,7 @@ fn the_page_loads_and_runs_nothing() {
 
 #[test]
 fn every_page_shows_how_it_was_made() {
-    let head = Head {
+    let head = PageHead {
         made_by: "roundtrip 0.1.0".into(),
         when: "Sun, 22 Nov 2026 22:23:33 GMT".into(),
         machine: "host7: Linux 6.18".into(),
@@ -58,7 +58,7 @@ fn every_picture_has_a_text_equivalent() {
         samples::repeats(40),
         vec![samples::quic()],
     ] {
-        let html = page(&exchanges, &Head::default());
+        let html = page(&exchanges, &PageHead::default());
         let ids: Vec<&str> = values(&html, " id=\"");
         let unique: HashSet<&str> = ids.iter().copied().collect();
         assert_eq!(ids.len(), unique.len(), "an id appears twice");
@@ -78,7 +78,7 @@ fn each_url_has_its_own_figures() {
         exchange.url = "https://other.example/".into();
         exchange
     }));
-    let html = page(&all, &Head::default());
+    let html = page(&all, &PageHead::default());
     for url in [first.as_str(), "https://other.example/"] {
         assert!(html.contains(&format!("<h1>{url}</h1>")), "{url}");
     }
@@ -93,9 +93,9 @@ fn tags_are_balanced() {
     let mut all = samples::redirected();
     all.extend([samples::explained(), samples::refused(), samples::hostile()]);
     for html in [
-        page(&all, &Head::default()),
-        page(&[], &Head::default()),
-        page(&samples::redirected(), &Head::default()),
+        page(&all, &PageHead::default()),
+        page(&[], &PageHead::default()),
+        page(&samples::redirected(), &PageHead::default()),
     ] {
         for tag in [
             "div", "svg", "table", "tr", "td", "details", "article", "section", "figure", "dl",
@@ -113,18 +113,18 @@ fn tags_are_balanced() {
 
 #[test]
 fn failures_come_with_advice_and_chains_with_each_hop() {
-    let html = page(&[samples::refused()], &Head::default());
+    let html = page(&[samples::refused()], &PageHead::default());
     assert!(
         html.contains("refused the connection") && html.contains("something listens on port 8443")
     );
-    let html = page(&samples::redirected(), &Head::default());
+    let html = page(&samples::redirected(), &PageHead::default());
     assert_eq!(html.matches("class=\"waterfall\"").count(), 2);
     assert!(html.contains("301") && html.contains("294.4"));
 }
 
 #[test]
 fn long_series_are_shown_in_part_with_a_note() {
-    let html = page(&samples::repeats(200), &Head::default());
+    let html = page(&samples::repeats(200), &PageHead::default());
     assert_eq!(html.matches("class=\"waterfall\"").count(), 24);
     assert!(html.contains("24 of 200 runs are shown"));
     assert_eq!(html.matches("<circle cx=").count(), 180 + 1);
@@ -141,14 +141,14 @@ proptest! {
     #[test]
     fn any_exchange_becomes_a_page(exchange in crate::any_exchange()) {
         let twice: [Exchange; 2] = [exchange.clone(), exchange];
-        prop_assert!(page(&twice[..1], &Head::default()).ends_with("</html>"));
-        prop_assert!(!page(&twice, &Head::default()).contains("NaN"));
+        prop_assert!(page(&twice[..1], &PageHead::default()).ends_with("</html>"));
+        prop_assert!(!page(&twice, &PageHead::default()).contains("NaN"));
     }
 }
 
 #[test]
 fn each_setting_stands_on_its_own_line_under_the_remedy() {
-    let page = page(&[samples::explained()], &Head::default());
+    let page = page(&[samples::explained()], &PageHead::default());
     let settings = "</p><ul class=\"settings\"><li>nginx: <code>log_format t '$request_time $upstream_response_time';</code></li><li>shell: <code>nice -n -5</code></li></ul>";
     assert!(page.contains(settings), "{page}");
 }

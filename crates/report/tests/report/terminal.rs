@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use roundtrip_model::{Exchange, PhaseName, Unexplained, Waited};
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_report::terminal::{Style, width as columns};
 use roundtrip_report::text::{exchange, line, run, summary};
 use roundtrip_report::{Run, runs};
@@ -139,7 +139,7 @@ fn much_unexplained_time_is_reported() {
     let told = |unexplained: f64| {
         let mut e = samples::explained();
         e.unexplained = unexplained;
-        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &PageHead::default());
         [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("unexplained"))
     };
     assert_eq!(told(120.0), [true, true]);
@@ -170,7 +170,7 @@ fn the_place_of_unexplained_time_is_reported_with_advice() {
     ];
     let told = "100.0 ms: 92.0 ms in the body, after 4000 bytes, waiting for the server";
     let advice = "compare with a static file of the same size";
-    let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+    let html = roundtrip_report::html::page(std::slice::from_ref(&e), &PageHead::default());
     for form in [exchange(&e, &plain(200)), html] {
         assert!(form.contains(told) && form.contains(advice), "{form}");
     }
@@ -197,7 +197,7 @@ fn nothing_is_drawn_without_a_wait() {
     local.timeline = roundtrip_model::Timeline::default();
     samples::push(&mut local, &[(0.2, roundtrip_model::Event::Finished)]);
     for (e, drawn) in [(samples::refused(), true), (local, false)] {
-        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &PageHead::default());
         assert_eq!(exchange(&e, &plain(100)).contains("one mark"), drawn);
         assert_eq!(html.contains("class=\"waterfall\""), drawn);
     }
@@ -208,7 +208,7 @@ fn bytes_under_way_are_reported_if_they_took_long() {
     let told = |carried: f64| {
         let mut e = samples::explained();
         e.carried = carried;
-        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &Head::default());
+        let html = roundtrip_report::html::page(std::slice::from_ref(&e), &PageHead::default());
         [exchange(&e, &plain(100)), html].map(|text| text.to_lowercase().contains("under way"))
     };
     assert_eq!(told(120.0), [true, true]);

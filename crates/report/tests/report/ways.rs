@@ -5,7 +5,7 @@ use roundtrip_model::{Exchange, Waited};
 use roundtrip_report::json;
 use roundtrip_report::terminal::Style;
 use roundtrip_report::text::{ways, ways_head, ways_lesson, ways_notes, ways_row, ways_ruler};
-use roundtrip_report::ways::{Answer, Stage, Way, Ways};
+use roundtrip_report::ways::{Activity, MeasuredRun, WayRuns, Ways};
 
 use crate::samples;
 use crate::terminal::without_sgr;
@@ -19,9 +19,9 @@ fn plain(width: usize) -> Style {
 }
 
 /// A run of this many round trips of 90 ms, and 2 ms of local work.
-fn answer(word: &str, round_trips: u32) -> Answer {
+fn answer(word: &str, round_trips: u32) -> MeasuredRun {
     let network = f64::from(round_trips) * 90.2;
-    Answer {
+    MeasuredRun {
         ms: network + 2.0,
         round_trips,
         waited: Waited {
@@ -45,7 +45,7 @@ fn waiting() -> Ways {
         runs: 3,
         seed: 1,
         ways: titled
-            .map(|(title, word)| Way::new(title, word.parse().unwrap()))
+            .map(|(title, word)| WayRuns::new(title, word.parse().unwrap()))
             .into(),
     }
 }
@@ -81,10 +81,10 @@ fn whole(table: &Ways, style: &Style) -> String {
 fn it_fills() {
     let mut table = waiting();
     let mut text = ways(&table, &plain(100));
-    table.ways[0].stage = Stage::Asking { ms: 135.0 };
+    table.ways[0].stage = Activity::Asking { ms: 135.0 };
     text.push_str(&ways(&table, &plain(100)));
     table.ways[0] = finished().ways[0].clone();
-    table.ways[1].stage = Stage::Preparing;
+    table.ways[1].stage = Activity::Preparing;
     text.push_str(&ways(&table, &plain(100)));
     insta::assert_snapshot!(text);
 }
@@ -171,9 +171,9 @@ fn colour_and_ascii_change_nothing_else() {
 
 #[test]
 fn a_failed_exchange_is_not_an_answer() {
-    assert!(Answer::of(&samples::refused()).is_err());
+    assert!(MeasuredRun::of(&samples::refused()).is_err());
     let exchange: Exchange = samples::explained();
-    let answer = Answer::of(&exchange).unwrap();
+    let answer = MeasuredRun::of(&exchange).unwrap();
     assert_eq!(answer.round_trips, exchange.round_trips());
     assert!((answer.waited.sum() - answer.ms).abs() < 1e-6);
 }
@@ -191,8 +191,8 @@ proptest! {
         let height = ways(&table, &plain(width)).lines().count();
         for (way, ms) in table.ways.iter_mut().zip(times) {
             let word = way.strategy.to_string();
-            way.answers = ms.map(|ms| Answer { ms, ..answer(&word, 9) }).into_iter().collect();
-            way.stage = asking.map_or(Stage::Preparing, |ms| Stage::Asking { ms });
+            way.answers = ms.map(|ms| MeasuredRun { ms, ..answer(&word, 9) }).into_iter().collect();
+            way.stage = asking.map_or(Activity::Preparing, |ms| Activity::Asking { ms });
         }
         let text = ways(&table, &plain(width));
         prop_assert_eq!(text.lines().count(), height);

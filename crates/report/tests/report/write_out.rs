@@ -4,19 +4,21 @@ mod peer;
 
 use proptest::prelude::*;
 use roundtrip_model::{Event, Exchange, HttpFacts};
-use roundtrip_report::write_out::{Destination, Output, Template, Transfer, WriteOutError, names};
+use roundtrip_report::write_out::{
+    Destination, Output, Template, TemplateInput, WriteOutError, names,
+};
 
 use crate::samples;
 
 const FORMAT: &str = include_str!("../data/curl-format.txt");
 
-fn rendered(template: &str, transfer: &Transfer) -> String {
+fn rendered(template: &str, transfer: &TemplateInput) -> String {
     let outputs = Template::parse(template).unwrap().render(transfer);
     let stdout = outputs.into_iter().filter(|o| o.to == Destination::Stdout);
     String::from_utf8(stdout.flat_map(|o| o.bytes).collect()).unwrap()
 }
 
-fn one(name: &str, transfer: &Transfer) -> String {
+fn one(name: &str, transfer: &TemplateInput) -> String {
     rendered(&format!("%{{{name}}}"), transfer)
 }
 
@@ -26,7 +28,7 @@ fn the_articles_format_names_27_variables_and_all_are_known() {
     assert_eq!(template.unknown().count(), 0);
     assert_eq!(FORMAT.matches("%{").count(), 27);
     let hops = [samples::cold(20.0)];
-    let outputs = template.render(&Transfer::new(
+    let outputs = template.render(&TemplateInput::new(
         &hops,
         "https://shop.example/catalogue?page=2",
     ));
@@ -37,7 +39,7 @@ fn the_articles_format_names_27_variables_and_all_are_known() {
 #[test]
 fn a_chain_is_one_transfer_by_curls_rules() {
     let hops = samples::redirected();
-    let t = Transfer::new(&hops, "http://shop.example/catalogue?page=2");
+    let t = TemplateInput::new(&hops, "http://shop.example/catalogue?page=2");
     let expected = [
         ("num_redirects", "1"),
         ("num_connects", "2"),
@@ -63,7 +65,7 @@ fn a_chain_is_one_transfer_by_curls_rules() {
     for (name, value) in expected {
         assert_eq!(one(name, &t), value, "{name}");
     }
-    let unfollowed = Transfer::new(&hops[..1], "http://shop.example/catalogue?page=2");
+    let unfollowed = TemplateInput::new(&hops[..1], "http://shop.example/catalogue?page=2");
     assert_eq!(
         one("redirect_url", &unfollowed),
         "https://shop.example/catalogue?page=2"
@@ -74,7 +76,7 @@ fn a_chain_is_one_transfer_by_curls_rules() {
 #[test]
 fn our_own_variables() {
     let hops = [samples::cold(20.0)];
-    let t = Transfer::new(&hops, "https://shop.example/");
+    let t = TemplateInput::new(&hops, "https://shop.example/");
     let expected = [
         ("rtt", "0.050000"),
         ("round_trips", "3"),
@@ -91,7 +93,7 @@ fn our_own_variables() {
         assert_eq!(one(name, &t), value, "{name}");
     }
     let hops = [samples::quic()];
-    let t = Transfer::new(&hops, "https://shop.example/");
+    let t = TemplateInput::new(&hops, "https://shop.example/");
     assert_eq!(
         (
             one("tls_earlydata", &t),
@@ -104,7 +106,7 @@ fn our_own_variables() {
 
 #[test]
 fn escapes_and_other_text() {
-    let t = Transfer::new(&[], "http://h.example/");
+    let t = TemplateInput::new(&[], "http://h.example/");
     let cases = [
         ("a\\nb\\tc\\rd", "a\nb\tc\rd"),
         ("\\\\n \\q \\", "\\\\n \\q \\"),
@@ -140,7 +142,7 @@ fn unclosed_instructions_are_refused_with_their_position() {
 #[test]
 fn headers_one_all_and_as_json() {
     let hops = [samples::cold(1.0)];
-    let t = Transfer::new(&hops, "https://shop.example/");
+    let t = TemplateInput::new(&hops, "https://shop.example/");
     assert_eq!(
         rendered(
             "%header{Content-Type}|%header{set-cookie}|%header{none}|",
@@ -166,7 +168,7 @@ fn headers_one_all_and_as_json() {
 #[test]
 fn json_contains_every_variable_in_order() {
     let hops = samples::redirected();
-    let t = Transfer::new(&hops, "http://shop.example/");
+    let t = TemplateInput::new(&hops, "http://shop.example/");
     let text = rendered("%{json}", &t);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
@@ -182,7 +184,7 @@ fn json_contains_every_variable_in_order() {
 
 #[test]
 fn destinations_follow_one_another() {
-    let t = Transfer::new(&[], "http://h.example/");
+    let t = TemplateInput::new(&[], "http://h.example/");
     let outputs = Template::parse("a%{stderr}b%output{f}c%{nope}d%output{>>g}%{stdout}e")
         .unwrap()
         .render(&t);
@@ -216,11 +218,17 @@ fn onerror_keeps_the_rest_for_failures() {
     let (good, bad) = ([samples::cold(1.0)], [samples::refused()]);
     let template = "%{http_code}%{onerror} %{exitcode} %{errormsg}";
     assert_eq!(
-        rendered(template, &Transfer::new(&good, "https://shop.example/")),
+        rendered(
+            template,
+            &TemplateInput::new(&good, "https://shop.example/")
+        ),
         "200"
     );
     assert_eq!(
-        rendered(template, &Transfer::new(&bad, "https://shop.example:8443/")),
+        rendered(
+            template,
+            &TemplateInput::new(&bad, "https://shop.example:8443/")
+        ),
         "000 7 192.0.2.7:8443 refused the connection after 50.2 ms"
     );
 }
@@ -242,7 +250,7 @@ fn a_reused_connection_takes_no_time_to_connect() {
         ],
     );
     let hops = [second];
-    let t = Transfer::new(&hops, "https://shop.example/");
+    let t = TemplateInput::new(&hops, "https://shop.example/");
     for (name, value) in [
         ("num_connects", "0"),
         ("time_connect", "0.000000"),
@@ -257,7 +265,7 @@ fn a_reused_connection_takes_no_time_to_connect() {
 #[test]
 fn certificates_come_as_pem() {
     let hops = [samples::cold(1.0)];
-    let certs = one("certs", &Transfer::new(&hops, "https://shop.example/"));
+    let certs = one("certs", &TemplateInput::new(&hops, "https://shop.example/"));
     assert!(certs.starts_with(
         "Subject:CN=shop.example\nIssuer:CN=Example Intermediate\n-----BEGIN CERTIFICATE-----\nMDAw"
     ));
@@ -298,7 +306,7 @@ proptest! {
         let hops = [samples::cold(3.0), exchange];
         if let Ok(template) = Template::parse(&template) {
             for n in 0..=2 {
-                let transfer = Transfer { exit_code, ..Transfer::new(&hops[..n], &url) };
+                let transfer = TemplateInput { exit_code, ..TemplateInput::new(&hops[..n], &url) };
                 template.render(&transfer);
             }
         }
@@ -307,6 +315,6 @@ proptest! {
     /// Text without a percent sign or a backslash is its own rendering.
     #[test]
     fn plain_text_is_unchanged(text in "[^%\\\\]{0,80}") {
-        prop_assert_eq!(rendered(&text, &Transfer::new(&[], "http://h.example/")), text);
+        prop_assert_eq!(rendered(&text, &TemplateInput::new(&[], "http://h.example/")), text);
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, TcpFacts};
-use roundtrip_report::write_out::{Template, Transfer};
+use roundtrip_report::write_out::{Template, TemplateInput};
 
 const TARGET: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nContent-Length: 10\r\n\r\n0123456789";
@@ -118,9 +118,9 @@ fn the_articles_format_prints_as_curl_prints_it() {
     let values = parse(&printed);
     assert_eq!(values.len(), 27, "{printed}");
     let hops = [exchange_of(&values)];
-    let transfer = Transfer {
+    let transfer = TemplateInput {
         output_file: Some("/dev/null"),
-        ..Transfer::new(&hops, &url)
+        ..TemplateInput::new(&hops, &url)
     };
     let ours = Template::parse_file(super::FORMAT)
         .unwrap()
@@ -150,7 +150,7 @@ fn a_chain_has_curls_counts() {
             ..hop(address, "/target", TARGET)
         },
     ];
-    let render = |hops: &[Exchange]| super::rendered(&template, &Transfer::new(hops, &url));
+    let render = |hops: &[Exchange]| super::rendered(&template, &TemplateInput::new(hops, &url));
     assert_eq!(render(&hops), followed);
     assert_eq!(render(&hops[..1]), stopped);
 }
@@ -225,7 +225,7 @@ fn odd_templates_are_parsed_as_by_curl() {
         "%{stdout}x%{stderr}y%{stdout}z",
     ] {
         assert_eq!(
-            super::rendered(template, &Transfer::new(&hops, &url)),
+            super::rendered(template, &TemplateInput::new(&hops, &url)),
             curl(&["-w", template, &url]),
             "{template}"
         );
