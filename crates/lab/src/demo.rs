@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_model::{Strategy, StrategyError};
 use roundtrip_origin::OriginError;
-use roundtrip_report::ways::{Answer, Stage, Way, Ways};
+use roundtrip_report::ways::{Activity, MeasuredRun, WayRuns, Ways};
 
 use self::stage::DemoScene;
 
@@ -64,7 +64,7 @@ pub enum DemoError {
 enum DemoEvent {
     Preparing(usize),
     Asking(usize),
-    Answered(usize, Result<Answer, String>),
+    Answered(usize, Result<MeasuredRun, String>),
 }
 
 /// Measures all ways. `shown` is called with the table several times a second during a measurement.
@@ -84,7 +84,7 @@ pub fn run(demo: &Demo, mut shown: impl FnMut(&Ways)) -> Result<Ways, DemoError>
         let asked = asking.join().map_err(|_| DemoError::Broken)?;
         asked.and(watched)
     })?;
-    let finished = |way: &Way| way.done() == demo.runs;
+    let finished = |way: &WayRuns| way.done() == demo.runs;
     if table.ways.iter().all(finished) {
         return Ok(table);
     }
@@ -93,7 +93,7 @@ pub fn run(demo: &Demo, mut shown: impl FnMut(&Ways)) -> Result<Ways, DemoError>
 
 fn table(demo: &Demo) -> Result<Ways, DemoError> {
     let way = |(title, word): (&'static str, &str)| match word.parse() {
-        Ok(strategy) => Ok(Way::new(title, strategy)),
+        Ok(strategy) => Ok(WayRuns::new(title, strategy)),
         Err(source) => Err(DemoError::Strategy {
             word: word.to_owned(),
             source,
@@ -124,7 +124,7 @@ fn watch(
             && let Some(way) = table.ways.get_mut(place)
         {
             let ms = since.elapsed().as_secs_f64() * 1e3;
-            way.stage = Stage::Asking { ms };
+            way.stage = Activity::Asking { ms };
         }
         shown(table);
     }
@@ -136,10 +136,10 @@ fn note(table: &mut Ways, news: DemoEvent) -> Option<(usize, Instant)> {
         news;
     let way = table.ways.get_mut(place)?;
     match news {
-        DemoEvent::Preparing(_) => way.stage = Stage::Preparing,
+        DemoEvent::Preparing(_) => way.stage = Activity::Preparing,
         DemoEvent::Asking(_) => return Some((place, Instant::now())),
         DemoEvent::Answered(_, answer) => {
-            way.stage = Stage::Resting;
+            way.stage = Activity::Resting;
             match answer {
                 Ok(answer) => way.answers.push(answer),
                 Err(why) => way.failures.push(why),

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use roundtrip_model::{Exchange, Random};
 use serde::Serialize;
 
-use crate::run::Stop;
+use crate::Stop;
 use draw::FaultCase;
 use stage::Staged;
 

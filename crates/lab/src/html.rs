@@ -16,6 +16,8 @@ mod remarks;
 mod runs;
 mod scale;
 mod stairs;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub use page::page;

@@ -21,4 +21,5 @@ pub mod text;
 pub use error::LabError;
 pub use experiment::{Experiment, load, names};
 pub use outcome::LabOutcome;
-pub use run::{ExperimentProgress, RunOptions, Stop, run};
+pub use roundtrip_perf::Stop;
+pub use run::{ExperimentProgress, RunOptions, run};

@@ -16,12 +16,11 @@ mod tools;
 mod transfer;
 mod usage;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use roundtrip_model::{Random, blocks};
 use roundtrip_path::Path;
+use roundtrip_perf::Stop;
 
 use crate::experiment::{Cell, Experiment};
 use crate::{LabError, LabOutcome};
@@ -37,20 +36,6 @@ pub struct RunOptions {
     pub seed: u64,
     /// The command line that repeats the measurement.
     pub again: String,
-}
-
-/// Set when the user interrupts: the outcome then contains the measurements so far.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    pub fn now(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// How far the run is.

@@ -9,7 +9,7 @@ mod table;
 
 use maud::{Markup, html};
 use roundtrip_report::clean;
-use roundtrip_report::html::{Head, frame};
+use roundtrip_report::html::{PageHead, frame};
 use roundtrip_report::terminal::Style;
 
 use crate::outcome::{PerfArmOutcome, PerfOutcome};
@@ -18,7 +18,7 @@ use crate::text;
 
 const STYLE: &str = include_str!("html/perf.css");
 
-pub fn page(outcome: &PerfOutcome, head: &Head) -> String {
+pub fn page(outcome: &PerfOutcome, head: &PageHead) -> String {
     let work = &outcome.plan.work;
     let body = html! {
         article {
@@ -98,7 +98,7 @@ fn answer(outcome: &PerfOutcome) -> Vec<String> {
     told
 }
 
-fn conditions(outcome: &PerfOutcome, head: &Head) -> Markup {
+fn conditions(outcome: &PerfOutcome, head: &PageHead) -> Markup {
     let style = Style {
         unicode: true,
         ..Style::default()

@@ -1,9 +1,10 @@
-//! How a measurement is stopped from outside.
+//! How a measurement is stopped from outside: one of this crate, or an experiment of the lab.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Lets the user stop. The current visit is abandoned, and earlier measurements are kept.
+/// Set when the user interrupts. What is under way is abandoned, and the outcome contains the
+/// measurements before it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -12,7 +13,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_http::{Connection, Ended, HttpError, Opened, RequestRun, Stream, Transport};
+use roundtrip_http::{ByteStream, Connection, HttpError, OnEnded, Opened, RequestRun, Transport};
 use roundtrip_model::{
     KeptFacts, NotKept, Origin, QuicFacts, Recorder, Target, TcpFacts, TlsFacts,
 };
@@ -39,7 +39,11 @@ impl OpenConnection {
         self.connection.exchange(turn).await
     }
 
-    pub(crate) async fn exchange_all(&mut self, turns: Vec<RequestRun<'_>>, ended: &mut Ended<'_>) {
+    pub(crate) async fn exchange_all(
+        &mut self,
+        turns: Vec<RequestRun<'_>>,
+        ended: &mut OnEnded<'_>,
+    ) {
         self.connection.exchange_all(turns, ended).await;
     }
 
@@ -49,7 +53,7 @@ impl OpenConnection {
     }
 
     /// Returns the byte stream below HTTP/1.1, which nothing reads between requests.
-    pub(crate) fn stream(&mut self) -> Option<&mut dyn Stream> {
+    pub(crate) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         self.connection.stream()
     }
 
@@ -147,7 +151,7 @@ impl KeptConnection {
     }
 
     /// Returns the byte stream below HTTP/1.1 of the connection that is kept.
-    pub(crate) fn stream(&mut self) -> Option<&mut dyn Stream> {
+    pub(crate) fn stream(&mut self) -> Option<&mut dyn ByteStream> {
         self.open.as_mut().and_then(OpenConnection::stream)
     }
 

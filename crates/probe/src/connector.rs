@@ -7,7 +7,7 @@ mod race;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use roundtrip_http::{OpenError, Opening, OpeningFacts, Stream, StreamProtocol, Tokens};
+use roundtrip_http::{ByteStream, OpenError, Opening, OpeningFacts, StreamProtocol, Tokens};
 use roundtrip_model::{NameFacts, Recorder, Target, Task, TlsFacts};
 use roundtrip_net::Connect;
 use roundtrip_tls::{Client, Offer};
@@ -131,7 +131,7 @@ impl Connector {
         };
         let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;
         facts.gauge = socket.gauge().ok();
-        let mut stream: Box<dyn Stream> = Box::new(socket);
+        let mut stream: Box<dyn ByteStream> = Box::new(socket);
         let mut proxy_status = 0;
         if plan.via_proxy {
             (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;

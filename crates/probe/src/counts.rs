@@ -3,14 +3,14 @@
 use roundtrip_model::Moment;
 
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct SequenceCounts {
     connections: u32,
     lost_trips: u32,
     ended: Moment,
     in_sequence: bool,
 }
 
-impl Counts {
+impl SequenceCounts {
     /// Starts a sequence at `now`. In a sequence, a request that the server may have acted upon is
     /// repeated only if that does no harm.
     pub(crate) fn start_sequence(&mut self, now: Moment) {

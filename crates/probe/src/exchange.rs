@@ -13,11 +13,11 @@ use crate::exchanger::{Exchanger, Transaction};
 use crate::names::Requester;
 use crate::output::Output;
 pub(crate) use echo::echo;
-pub(crate) use several::{Answered, ONE_BY_ONE, Part, exchange_all};
+pub(crate) use several::{ONE_BY_ONE, ParallelRequest, ParallelResult, exchange_all};
 
 /// The answer to one request, as far as it has arrived.
 #[derive(Default)]
-struct Answer {
+struct PartialAnswer {
     facts: HttpFacts,
     /// The time of the last byte, taken before the counters are read.
     ended: Option<Moment>,
@@ -32,7 +32,7 @@ pub(crate) async fn exchange(
     sink: &mut dyn Sink,
 ) -> Exchange {
     let mut transaction = exchanger.begin(request, strategy);
-    let mut answer = Answer::default();
+    let mut answer = PartialAnswer::default();
     answer.facts.method.clone_from(&request.method);
     let limit = exchanger.time_limit();
     let attempt = attempt(exchanger, &mut transaction, &mut answer, sink);
@@ -68,7 +68,7 @@ pub(crate) async fn exchange(
 async fn attempt(
     exchanger: &mut Exchanger,
     transaction: &mut Transaction<'_>,
-    answer: &mut Answer,
+    answer: &mut PartialAnswer,
     sink: &mut dyn Sink,
 ) -> Result<(), ProbeError> {
     let why = exchanger.kept().take_reason(&transaction.request.target);
@@ -108,7 +108,7 @@ async fn attempt(
 async fn ask(
     exchanger: &Exchanger,
     transaction: &Transaction<'_>,
-    answer: &mut Answer,
+    answer: &mut PartialAnswer,
     open: &mut OpenConnection,
     sink: &mut dyn Sink,
 ) -> Result<(), HttpError> {

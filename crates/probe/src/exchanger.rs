@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::connection::{KeptConnection, OpenConnection};
 use crate::connector::Connector;
-use crate::counts::Counts;
+use crate::counts::SequenceCounts;
 use crate::interruption::{Interruption, TimeLimit};
 use crate::names::Names;
 use crate::observed::Observed;
@@ -37,7 +37,7 @@ pub(crate) struct Exchanger {
     kept: KeptConnection,
     protocols: Protocols,
     interruption: Interruption,
-    counts: Counts,
+    counts: SequenceCounts,
     /// Whether the unmeasured request was made, which comes before the first measured one.
     is_primed: bool,
     /// The cost of the unmeasured request, if it was answered.
@@ -74,7 +74,7 @@ impl Exchanger {
             kept: KeptConnection::default(),
             protocols: Protocols::default(),
             interruption: Interruption::new(),
-            counts: Counts::default(),
+            counts: SequenceCounts::default(),
             is_primed: false,
             primer: None,
             options,
@@ -93,7 +93,7 @@ impl Exchanger {
         &mut self.interruption
     }
 
-    pub(crate) fn counts(&mut self) -> &mut Counts {
+    pub(crate) fn counts(&mut self) -> &mut SequenceCounts {
         &mut self.counts
     }
 

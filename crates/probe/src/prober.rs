@@ -5,7 +5,7 @@ use roundtrip_model::{Exchange, Target};
 
 use crate::exchanger::Exchanger;
 use crate::interruption::Interrupter;
-use crate::sequence::{self, Ask, Manner, Sequence};
+use crate::sequence::{self, Manner, Sequence, SequenceRequest};
 use crate::{Options, ProbeError, hops, priming};
 
 /// Requests targets according to its [`Options`], and keeps the state that one exchange leaves for
@@ -71,14 +71,18 @@ impl Prober {
 
     /// Requests all targets in this manner, and drops the bodies.
     pub async fn sequence(&mut self, targets: &[Target], manner: Manner) -> Sequence {
-        let mut asks: Vec<_> = targets.iter().cloned().map(Ask::bodiless).collect();
+        let mut asks: Vec<_> = targets
+            .iter()
+            .cloned()
+            .map(SequenceRequest::bodiless)
+            .collect();
         self.sequence_into(&mut asks, manner).await
     }
 
     /// Requests all targets in this manner, with a sink for each body.
     pub async fn sequence_into<S: Sink>(
         &mut self,
-        asks: &mut [Ask<S>],
+        asks: &mut [SequenceRequest<S>],
         manner: Manner,
     ) -> Sequence {
         sequence::run(&mut self.exchanger, asks, manner).await

@@ -33,12 +33,12 @@ pub enum Manner {
 
 /// One request of a sequence, and the destination of its body.
 #[derive(Debug)]
-pub struct Ask<S> {
+pub struct SequenceRequest<S> {
     pub target: Target,
     pub sink: S,
 }
 
-impl Ask<Nowhere> {
+impl SequenceRequest<Nowhere> {
     /// Makes a request whose body is read and dropped.
     pub fn bodiless(target: Target) -> Self {
         let sink = std::io::sink();
@@ -77,7 +77,7 @@ impl Sequence {
 /// Makes all requests in this manner.
 pub(crate) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
-    asks: &mut [Ask<S>],
+    asks: &mut [SequenceRequest<S>],
     manner: Manner,
 ) -> Sequence {
     if let Some(error) = refusal(exchanger, asks, manner) {
@@ -121,7 +121,11 @@ pub(crate) async fn run<S: Sink>(
 }
 
 /// The reason why the sequence is not possible, before anything is tried.
-fn refusal<S>(exchanger: &Exchanger, asks: &[Ask<S>], manner: Manner) -> Option<ProbeError> {
+fn refusal<S>(
+    exchanger: &Exchanger,
+    asks: &[SequenceRequest<S>],
+    manner: Manner,
+) -> Option<ProbeError> {
     let strategy = exchanger.options().strategy;
     let several = asks.len() > 1;
     let clear = |t: &Target| t.scheme == Scheme::Http && strategy.http == Http::Auto;
@@ -142,7 +146,7 @@ fn refusal<S>(exchanger: &Exchanger, asks: &[Ask<S>], manner: Manner) -> Option<
 
 fn refuse<S>(
     exchanger: &Exchanger,
-    asks: &[Ask<S>],
+    asks: &[SequenceRequest<S>],
     manner: Manner,
     error: &ProbeError,
 ) -> Sequence {
@@ -160,7 +164,7 @@ fn refuse<S>(
 
 async fn each<S: Sink>(
     exchanger: &mut Exchanger,
-    asks: &mut [Ask<S>],
+    asks: &mut [SequenceRequest<S>],
     leaving: &mut Vec<JoinHandle<()>>,
 ) -> (Vec<Vec<Exchange>>, u32) {
     let reuse = false;
@@ -182,7 +186,7 @@ async fn each<S: Sink>(
 
 async fn kept<S: Sink>(
     exchanger: &mut Exchanger,
-    asks: &mut [Ask<S>],
+    asks: &mut [SequenceRequest<S>],
 ) -> (Vec<Vec<Exchange>>, u32) {
     let mut strategy = exchanger.options().strategy;
     let mut all: Vec<Vec<Exchange>> = Vec::new();

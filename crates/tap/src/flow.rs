@@ -35,7 +35,7 @@ pub(crate) struct Holder {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum FlowState {
     /// The SYN-ACK is awaited. With fast open, the SYN waits for the first write.
     Opening,
     Open,
@@ -50,7 +50,7 @@ pub(crate) struct Flow {
     pub(crate) local: Option<SocketAddr>,
     pub(crate) began: Moment,
     pub(crate) opened: Option<Moment>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: FlowState,
     /// The first write came before the SYN-ACK: fast open.
     deferred: Option<u64>,
     pub(crate) bystander: Bystander,
@@ -61,7 +61,7 @@ pub(crate) struct Flow {
     /// The bytes that the kernel has accepted, as far as they were noticed.
     accepted: u64,
     turn: Turn,
-    handshake: Handshake,
+    handshake: HandshakeTimes,
     /// The number of exchanges on the connection so far.
     pub(crate) turns: u32,
     peer_closed: Option<Moment>,
@@ -69,7 +69,7 @@ pub(crate) struct Flow {
 
 /// When the steps of the TLS handshake happened.
 #[derive(Debug, Default)]
-struct Handshake {
+struct HandshakeTimes {
     hello: Option<Moment>,
     finished: Option<Moment>,
     last_arrival: Option<Moment>,
@@ -97,7 +97,7 @@ impl Flow {
             local: None,
             began,
             opened: None,
-            stage: Stage::Opening,
+            stage: FlowState::Opening,
             deferred: None,
             bystander: Bystander::default(),
             spoken: Spoken::default(),
@@ -105,7 +105,7 @@ impl Flow {
             pending: None,
             accepted: 0,
             turn,
-            handshake: Handshake::default(),
+            handshake: HandshakeTimes::default(),
             turns: 0,
             peer_closed: None,
         }
@@ -119,7 +119,7 @@ impl Flow {
         let awaits = self.turn.request.is_some_and(|asked| {
             self.turn.answer_bytes() == 0 || tickets && now.since(asked) < LONGEST_LOOK
         });
-        self.stage == Stage::Open && (self.pending.is_some() || awaits)
+        self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }
 
     /// How much of the next write is worth reading, in bytes.
@@ -143,7 +143,7 @@ impl Flow {
         surroundings: &mut Surroundings<'_>,
     ) -> Option<roundtrip_model::Exchange> {
         // A SYN that waits for data has not been sent yet.
-        if self.stage == Stage::Opening && info.segments().sent == 0 {
+        if self.stage == FlowState::Opening && info.segments().sent == 0 {
             self.deferred.get_or_insert(length);
         }
         self.opens(now, info);
@@ -158,10 +158,10 @@ impl Flow {
 
     /// Notes that the connection is open, if it is.
     fn opens(&mut self, now: Moment, info: &TcpInfo) {
-        if self.stage != Stage::Opening || !info.is_established() {
+        if self.stage != FlowState::Opening || !info.is_established() {
             return;
         }
-        self.stage = Stage::Open;
+        self.stage = FlowState::Open;
         self.bystander.opened(info, self.deferred);
         let peer = self.peer;
         if let Some((data_sent, data_acked)) = self.bystander.syn_data() {
@@ -199,12 +199,12 @@ impl Flow {
         surroundings: &mut Surroundings<'_>,
     ) -> Option<roundtrip_model::Exchange> {
         // The kernel also reports a socket on which no SYN was sent yet.
-        if self.stage == Stage::Opening && info.is_closed() && info.segments().sent > 0 {
+        if self.stage == FlowState::Opening && info.is_closed() && info.segments().sent > 0 {
             self.fails(now);
             return None;
         }
         self.opens(now, info);
-        if self.stage != Stage::Open {
+        if self.stage != FlowState::Open {
             return None;
         }
         let ended = if info.bytes_accepted() > self.accepted {
@@ -235,8 +235,8 @@ impl Flow {
 
     /// The connection could not be opened.
     pub(crate) fn fails(&mut self, now: Moment) {
-        if self.stage == Stage::Opening {
-            self.stage = Stage::Failed(now);
+        if self.stage == FlowState::Opening {
+            self.stage = FlowState::Failed(now);
         }
     }
 

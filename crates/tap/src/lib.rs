@@ -94,7 +94,7 @@ impl Sight {
 #[derive(Debug)]
 pub struct Tap {
     thread: JoinHandle<Result<Sight, TapError>>,
-    stop: supervisor::Stop,
+    stop: supervisor::StopSignal,
 }
 
 impl Tap {
@@ -105,7 +105,7 @@ impl Tap {
         sink: impl FnMut(Exchange) + Send + 'static,
     ) -> Result<Self, TapError> {
         let (ours, theirs) = UnixStream::pair().map_err(TapError::Line)?;
-        let stop = supervisor::Stop::new().map_err(TapError::Line)?;
+        let stop = supervisor::StopSignal::new().map_err(TapError::Line)?;
         sys::arm(command, filter::program(), theirs, &ours);
         let stopped = stop.try_clone().map_err(TapError::Line)?;
         let thread = std::thread::Builder::new()

@@ -31,7 +31,7 @@ struct Lookup {
     began: Moment,
     /// The last answer.
     ended: Option<Moment>,
-    queries: Vec<Query>,
+    queries: Vec<LookupQuery>,
     resent: u32,
     truncated: bool,
     addresses: Vec<IpAddr>,
@@ -41,7 +41,7 @@ struct Lookup {
 }
 
 #[derive(Debug)]
-struct Query {
+struct LookupQuery {
     kind: Kind,
     id: u16,
     asked: Moment,
@@ -50,7 +50,7 @@ struct Query {
 
 /// A lookup as the part of an exchange.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FinishedLookup {
     pub(crate) began: Moment,
     pub(crate) ended: Moment,
     pub(crate) facts: NameFacts,
@@ -75,7 +75,7 @@ impl Lookups {
             return false;
         };
         let (name, kind, id) = (&question.name, question.kind, message.id);
-        let query = Query {
+        let query = LookupQuery {
             kind,
             id,
             asked: now,
@@ -88,7 +88,7 @@ impl Lookups {
                 && now.since(lookup.began) < MAX_LENGTH
         };
         if let Some(lookup) = self.0.iter_mut().rev().find(same) {
-            let is_again = |q: &Query| q.kind == kind && q.answered.is_none();
+            let is_again = |q: &LookupQuery| q.kind == kind && q.answered.is_none();
             if lookup.queries.iter().any(is_again) {
                 lookup.resent += 1;
             }
@@ -125,7 +125,7 @@ impl Lookups {
         let message = message.filter(|message| message.response);
         let carried = |lookup: &&mut Lookup| lookup.sockets.contains(&socket);
         for lookup in self.0.iter_mut().rev().filter(carried) {
-            let waits = |q: &&mut Query| {
+            let waits = |q: &&mut LookupQuery| {
                 let is_its = message.as_ref().is_none_or(|m| m.id == q.id);
                 q.answered.is_none() && is_its
             };
@@ -147,7 +147,8 @@ impl Lookups {
     pub(crate) fn closed(&mut self, socket: u64, now: Moment) {
         let carried = |lookup: &&mut Lookup| lookup.sockets.contains(&socket);
         for lookup in self.0.iter_mut().filter(carried) {
-            let waits = |q: &&mut Query| q.answered.is_none() && now.since(q.asked) < MIN_TIMEOUT;
+            let waits =
+                |q: &&mut LookupQuery| q.answered.is_none() && now.since(q.asked) < MIN_TIMEOUT;
             for query in lookup.queries.iter_mut().filter(waits) {
                 query.answered = Some(now);
                 lookup.ended = Some(now);
@@ -156,7 +157,12 @@ impl Lookups {
     }
 
     /// The last lookup of `host` that was finished when a connection of the process began.
-    pub(crate) fn take(&mut self, process: i32, host: &str, before: Moment) -> Option<Found> {
+    pub(crate) fn take(
+        &mut self,
+        process: i32,
+        host: &str,
+        before: Moment,
+    ) -> Option<FinishedLookup> {
         let name: Name = host.parse().ok()?;
         let fits = |lookup: &&mut Lookup| {
             let is_over = |at: Moment| at <= before && before.since(at) <= MAX_PAUSE;
@@ -168,7 +174,7 @@ impl Lookups {
         let lookup = self.0.iter_mut().rev().find(fits)?;
         lookup.used = true;
         let ended = lookup.ended?;
-        Some(Found {
+        Some(FinishedLookup {
             began: lookup.began,
             ended,
             facts: lookup.facts(host),

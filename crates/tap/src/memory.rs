@@ -39,7 +39,7 @@ pub(crate) fn address(call: &Call) -> Option<SocketAddr> {
 /// The messages of a sending call; at most `most` bytes of it are copied.
 pub(crate) fn outgoing(call: &Call, most: usize) -> Vec<Outgoing> {
     let [_, first, second, ..] = call.arguments;
-    let reader = Reader {
+    let reader = ProcessMemory {
         thread: call.thread,
         most: most.min(MAX_COPIED),
     };
@@ -70,12 +70,12 @@ pub(crate) fn flags(call: &Call) -> u64 {
     }
 }
 
-struct Reader {
+struct ProcessMemory {
     thread: i32,
     most: usize,
 }
 
-impl Reader {
+impl ProcessMemory {
     fn flat(&self, address: u64, length: u64) -> Outgoing {
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(self.most);
         Outgoing {

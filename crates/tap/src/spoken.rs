@@ -38,7 +38,7 @@ const OVERHEAD_12: [usize; 2] = [24, 16];
 
 /// A request line and the `Host` field, in clear text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Asked {
+pub(crate) struct PlainRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) host: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Written {
     pub(crate) request: bool,
     /// The request is sent before the server has answered the hello.
     pub(crate) early: bool,
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<PlainRequest>,
 }
 
 /// Follows the stream of one connection.
@@ -292,13 +292,13 @@ fn recognise(bytes: &[u8]) -> Protocol {
 }
 
 /// The request at the start of `bytes`, if there is one.
-fn read_request(bytes: &[u8]) -> Option<Asked> {
+fn read_request(bytes: &[u8]) -> Option<PlainRequest> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let parsed = http1::request(bytes, &mut room, Strictness::AsCurl);
     if let Ok(Some(head)) = parsed {
         let named = |field: &&http1::Field<'_>| field.name.eq_ignore_ascii_case("host");
         let host = head.fields.iter().find(named);
-        return Some(Asked {
+        return Some(PlainRequest {
             method: head.method.into(),
             target: head.target.into(),
             host: host.map(|field| String::from_utf8_lossy(field.value).into_owned()),
@@ -311,7 +311,7 @@ fn read_request(bytes: &[u8]) -> Option<Asked> {
     let (method, target, version) = (words.next()?, words.next()?, words.next()?);
     let is_http10 = version == "HTTP/1.0";
     let is_known = is_http10 || version == "HTTP/1.1";
-    (is_known && words.next().is_none()).then(|| Asked {
+    (is_known && words.next().is_none()).then(|| PlainRequest {
         method: method.into(),
         target: target.into(),
         host: None,

@@ -42,9 +42,9 @@ const MAX_EVENTS: usize = 256;
 
 /// Ends the loop.
 #[derive(Debug)]
-pub(crate) struct Stop(OwnedFd);
+pub(crate) struct StopSignal(OwnedFd);
 
-impl Stop {
+impl StopSignal {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
     }
@@ -63,7 +63,7 @@ impl Stop {
 /// raised.
 pub(crate) fn run(
     line: &UnixStream,
-    stop: &Stop,
+    stop: &StopSignal,
     sink: impl FnMut(Exchange),
 ) -> Result<Sight, TapError> {
     let Some(listener) = greet(line, stop)? else {
@@ -81,7 +81,7 @@ pub(crate) fn run(
 }
 
 /// Receives the first message of the program, and fetches the listener. `None` if it never started.
-fn greet(line: &UnixStream, stop: &Stop) -> Result<Option<OwnedFd>, TapError> {
+fn greet(line: &UnixStream, stop: &StopSignal) -> Result<Option<OwnedFd>, TapError> {
     let mut ready = [
         rustix::event::PollFd::new(line, rustix::event::PollFlags::IN),
         rustix::event::PollFd::new(&stop.0, rustix::event::PollFlags::IN),
@@ -161,7 +161,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         Ok(supervisor)
     }
 
-    fn watch(&self, stop: &Stop) -> io::Result<()> {
+    fn watch(&self, stop: &StopSignal) -> io::Result<()> {
         let data = EventData::new_u64(STOP);
         let flags = EventFlags::IN | EventFlags::ET;
         Ok(epoll::add(&self.poll, &stop.0, data, flags)?)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Event, KeptFacts, Moment};
 
-use crate::spoken::Asked;
+use crate::spoken::PlainRequest;
 
 /// Arrivals this close together are noted as one.
 const CLOSE: Duration = Duration::from_micros(100);
@@ -30,9 +30,9 @@ pub(crate) struct Turn {
     pub(crate) events: Vec<(Moment, Event)>,
     /// The first write of the request.
     pub(crate) request: Option<Moment>,
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<PlainRequest>,
     pub(crate) request_bytes: u64,
-    bursts: Vec<Burst>,
+    bursts: Vec<ArrivalBurst>,
     /// The last write.
     written: Option<Moment>,
     /// What the connection had done before.
@@ -41,7 +41,7 @@ pub(crate) struct Turn {
 
 /// What arrived after the request without a pause and without another write in between.
 #[derive(Debug, Clone, Copy)]
-struct Burst {
+struct ArrivalBurst {
     first: Moment,
     last: Moment,
     bytes: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Expected {
 
 /// Where the answer begins and ends, and when the whole request had been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerTimes {
     pub(crate) sent: Moment,
     pub(crate) first: Moment,
     pub(crate) last: Moment,
@@ -141,7 +141,7 @@ impl Turn {
         let pause = MIN_PAUSE.max(rtt.unwrap_or_default() / 8);
         let is_decided = self.bursts.len() >= MAX_BURSTS;
         let written = self.written;
-        let goes_on = |burst: &Burst| {
+        let goes_on = |burst: &ArrivalBurst| {
             at.since(burst.last) < pause && written.is_none_or(|written| written <= burst.last)
         };
         match self.bursts.last_mut() {
@@ -149,7 +149,7 @@ impl Turn {
                 burst.last = at;
                 burst.bytes += bytes;
             }
-            _ => self.bursts.push(Burst {
+            _ => self.bursts.push(ArrivalBurst {
                 first: at,
                 last: at,
                 bytes,
@@ -162,7 +162,7 @@ impl Turn {
         self.bursts.iter().map(|burst| burst.bytes).sum()
     }
 
-    pub(crate) fn answered(&self, expected: Expected) -> Option<Answered> {
+    pub(crate) fn answered(&self, expected: Expected) -> Option<AnswerTimes> {
         let (asked, last) = (self.request?, self.bursts.last()?);
         let mut before = 0;
         let mut chosen = last;
@@ -175,7 +175,7 @@ impl Turn {
             }
             before += burst.bytes;
         }
-        Some(Answered {
+        Some(AnswerTimes {
             sent: self.sent_before(asked, chosen.first),
             first: chosen.first,
             last: last.last,
@@ -200,7 +200,7 @@ impl Turn {
 
 /// Whether the server sent this unrequested: it came too soon, or is as small as such data, and
 /// more followed after a pause.
-fn is_unasked(burst: &Burst, sent: Moment, before: u64, expected: Expected) -> bool {
+fn is_unasked(burst: &ArrivalBurst, sent: Moment, before: u64, expected: Expected) -> bool {
     let rtt = expected.rtt.filter(|rtt| *rtt >= MIN_RTT);
     if rtt.is_some_and(|rtt| burst.first.since(sent) < rtt.mul_f64(SOONEST)) {
         return true;

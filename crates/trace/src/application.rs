@@ -7,11 +7,11 @@
 
 use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, ServerHello, Version};
 
-use crate::http1::{Http1, Message};
+use crate::http1::{Http1, Http1Message};
 use crate::opened::Inside;
 use crate::records::{RecordFollower, RecordPlace};
 use crate::requests::OpenedRequest;
-use crate::view::View;
+use crate::view::ClientView;
 
 /// In bytes on the wire: records that hold only an HTTP/2 acknowledgement of SETTINGS, a
 /// WINDOW_UPDATE or a PING.
@@ -51,9 +51,9 @@ pub(crate) struct TlsSeen {
 
 /// A request and its answer.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) request: Option<Message>,
-    pub(crate) response: Option<Message>,
+pub(crate) struct TracedRequest {
+    pub(crate) request: Option<Http1Message>,
+    pub(crate) response: Option<Http1Message>,
     pub(crate) interim: Vec<u16>,
     /// When the request began to leave, and when it had left completely.
     pub(crate) began: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Asked {
 }
 
 /// The requests of HTTP/1 in clear text.
-pub(crate) fn of_http1(http: &Http1, view: &View) -> Vec<Asked> {
+pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
     let mut responses = http.responses().iter();
     let mut all = Vec::new();
     for request in http.requests() {
@@ -78,12 +78,12 @@ pub(crate) fn of_http1(http: &Http1, view: &View) -> Vec<Asked> {
             break;
         };
         let end = request.end.unwrap_or(request.head_end);
-        let mut asked = Asked {
+        let mut asked = TracedRequest {
             request: Some(request.clone()),
             began,
             sent: view.left(end).unwrap_or(began),
             request_bytes: end - request.start,
-            ..Asked::default()
+            ..TracedRequest::default()
         };
         for response in responses.by_ref() {
             let at = view.readable(response.start + 1);
@@ -110,16 +110,16 @@ pub(crate) fn of_http1(http: &Http1, view: &View) -> Vec<Asked> {
 
 /// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
-struct Burst {
+struct DataBurst {
     at: u64,
     is_request: bool,
     bytes: u64,
 }
 
 /// Requests and answers that are seen only as bytes, starting at `from` in each stream.
-fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
+fn of_bursts(bursts: &[DataBurst], rtt: u64) -> Vec<TracedRequest> {
     let soonest = (rtt as f64 * SOONEST) as u64;
-    let mut all: Vec<Asked> = Vec::new();
+    let mut all: Vec<TracedRequest> = Vec::new();
     for burst in bursts {
         let open = all.last_mut();
         match open {
@@ -143,12 +143,12 @@ fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
                 asked.sent = burst.at;
                 asked.request_bytes += burst.bytes;
             }
-            _ if burst.is_request => all.push(Asked {
+            _ if burst.is_request => all.push(TracedRequest {
                 began: burst.at,
                 sent: burst.at,
                 request_bytes: burst.bytes,
                 is_inferred: true,
-                ..Asked::default()
+                ..TracedRequest::default()
             }),
             _ => {}
         }
@@ -157,12 +157,12 @@ fn of_bursts(bursts: &[Burst], rtt: u64) -> Vec<Asked> {
 }
 
 /// The requests of a protocol that is neither TLS nor HTTP.
-pub(crate) fn of_bytes(view: &View, rtt: u64) -> Vec<Asked> {
+pub(crate) fn of_bytes(view: &ClientView, rtt: u64) -> Vec<TracedRequest> {
     let mut bursts = Vec::new();
     for (places, is_request) in [(&view.sent, true), (&view.read, false)] {
         let mut before = 0;
         for (place, at) in places {
-            bursts.push(Burst {
+            bursts.push(DataBurst {
                 at: *at,
                 is_request,
                 bytes: place - before,
@@ -177,9 +177,9 @@ pub(crate) fn of_bytes(view: &View, rtt: u64) -> Vec<Asked> {
 /// What a TLS connection shows without its keys.
 pub(crate) fn of_tls(
     followers: &[RecordFollower; 2],
-    view: &View,
+    view: &ClientView,
     rtt: u64,
-) -> (TlsSeen, Vec<Asked>) {
+) -> (TlsSeen, Vec<TracedRequest>) {
     let [client, server] = followers;
     let mut seen = hellos(client, server);
     seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
@@ -210,7 +210,7 @@ pub(crate) fn of_tls(
         .client
         .as_ref()
         .is_none_or(|c| c.alpn.iter().any(|name| name == "h2"));
-    let of = |records: &[RecordPlace], from: u64, is_request: bool| -> Vec<Burst> {
+    let of = |records: &[RecordPlace], from: u64, is_request: bool| -> Vec<DataBurst> {
         let data = records
             .iter()
             .filter(|r| r.is_application_data() && r.start >= from);
@@ -224,7 +224,7 @@ pub(crate) fn of_tls(
                 } else {
                     view.readable(record.end)?
                 };
-                Some(Burst {
+                Some(DataBurst {
                     at,
                     is_request,
                     bytes: record.length(),
@@ -249,8 +249,8 @@ pub(crate) fn of_tls(
 pub(crate) fn of_opened(
     inside: &Inside,
     followers: &[RecordFollower; 2],
-    view: &View,
-) -> (TlsSeen, Vec<Asked>) {
+    view: &ClientView,
+) -> (TlsSeen, Vec<TracedRequest>) {
     let mut seen = hellos(&followers[0], &followers[1]);
     seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
     let is_13 = seen
@@ -285,9 +285,9 @@ pub(crate) fn of_requests(
     version: &'static str,
     left: &dyn Fn(u64) -> Option<u64>,
     readable: &dyn Fn(u64) -> Option<u64>,
-) -> Vec<Asked> {
+) -> Vec<TracedRequest> {
     let requests = requests.iter();
-    let mut all: Vec<Asked> = requests
+    let mut all: Vec<TracedRequest> = requests
         .filter_map(|request| asked(request, version, left, readable))
         .collect();
     all.sort_by_key(|asked| asked.began);
@@ -299,7 +299,7 @@ fn asked(
     version: &'static str,
     left: &dyn Fn(u64) -> Option<u64>,
     readable: &dyn Fn(u64) -> Option<u64>,
-) -> Option<Asked> {
+) -> Option<TracedRequest> {
     let began = left(request.head.start + 1)?;
     let facts = &request.facts;
     let text = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
@@ -311,8 +311,8 @@ fn asked(
         fields.push(text("expect", "100-continue"));
     }
     let response = request.response.as_ref();
-    Some(Asked {
-        request: Some(Message {
+    Some(TracedRequest {
+        request: Some(Http1Message {
             start: request.head.start,
             head_end: request.head.end,
             head_bytes: facts.size as u64,
@@ -321,9 +321,9 @@ fn asked(
             target: facts.path.clone(),
             version,
             fields,
-            ..Message::default()
+            ..Http1Message::default()
         }),
-        response: response.map(|(facts, at)| Message {
+        response: response.map(|(facts, at)| Http1Message {
             start: at.start,
             head_end: at.end,
             head_bytes: facts.size as u64,
@@ -331,7 +331,7 @@ fn asked(
             status: facts.status,
             version,
             fields: facts.lines.clone(),
-            ..Message::default()
+            ..Http1Message::default()
         }),
         interim: request.interim.clone(),
         began,
@@ -379,7 +379,7 @@ fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSeen {
 fn finished_13(
     client: &RecordFollower,
     server: &RecordFollower,
-    view: &View,
+    view: &ClientView,
     seen: &mut TlsSeen,
 ) -> Option<(u64, u64)> {
     let hello = server
@@ -417,7 +417,7 @@ fn finished_13(
 }
 
 /// TLS 1.2: the handshake is over when the server's Finished has come.
-fn finished_12(server: &RecordFollower, view: &View, seen: &mut TlsSeen) -> Option<()> {
+fn finished_12(server: &RecordFollower, view: &ClientView, seen: &mut TlsSeen) -> Option<()> {
     let records = server.records();
     let changed = records
         .iter()
@@ -428,7 +428,7 @@ fn finished_12(server: &RecordFollower, view: &View, seen: &mut TlsSeen) -> Opti
 }
 
 /// An HTTP/2 client may send its preface in a separate record, and the first request after it.
-fn drop_preface(requests: &mut Vec<Burst>, rtt: u64) {
+fn drop_preface(requests: &mut Vec<DataBurst>, rtt: u64) {
     let [first, second, ..] = requests.as_slice() else {
         return;
     };
@@ -445,7 +445,7 @@ fn drop_preface(requests: &mut Vec<Burst>, rtt: u64) {
 
 /// Tickets and SETTINGS come a round trip after the client's Finished, whatever the answer to the
 /// request: if a later answer follows, they are not the answer.
-fn drop_tickets(answers: &mut Vec<Burst>, requests: &[Burst], seen: &TlsSeen, rtt: u64) {
+fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &TlsSeen, rtt: u64) {
     let Some(finished) = seen.finished else {
         return;
     };
@@ -454,7 +454,7 @@ fn drop_tickets(answers: &mut Vec<Burst>, requests: &[Burst], seen: &TlsSeen, rt
         .iter()
         .find(|request| request.at > early)
         .map_or(u64::MAX, |request| request.at);
-    let first: Vec<&Burst> = answers.iter().filter(|a| a.at <= early).collect();
+    let first: Vec<&DataBurst> = answers.iter().filter(|a| a.at <= early).collect();
     let later = answers
         .iter()
         .any(|a| a.at > early && a.at < second.saturating_add(rtt));

@@ -75,7 +75,7 @@ enum Time {
 
 /// How the times of two captures relate. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Relation {
+pub struct ClockRelation {
     /// The first capture is nearer to the clients.
     pub first_is_near: bool,
     /// At `at` in its own time, the clock of the farther capture is ahead by this much.
@@ -92,7 +92,7 @@ pub struct Relation {
     pub spans: [(u64, u64); 2],
 }
 
-impl Relation {
+impl ClockRelation {
     /// Converts a time of the farther capture to the clock of the nearer one.
     pub fn moved(&self, at: u64) -> u64 {
         let since = i128::from(at) - i128::from(self.at);
@@ -130,7 +130,7 @@ impl Clocks {
     }
 
     /// `None` if they have too few packets in common, in either direction.
-    pub fn relation(&self) -> Option<Relation> {
+    pub fn relation(&self) -> Option<ClockRelation> {
         // For each direction, starting with the client's: the time in the second capture, and how
         // far that is ahead of the time in the first.
         let mut apart: [Vec<(u64, i128)>; 2] = Default::default();
@@ -158,7 +158,7 @@ impl Clocks {
         } else {
             (second?, first?)
         };
-        let mut relation = Relation {
+        let mut relation = ClockRelation {
             first_is_near,
             ahead,
             at,

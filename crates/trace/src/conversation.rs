@@ -35,7 +35,7 @@ pub struct Conversation {
     /// What a second capture shows in addition.
     pub located: Option<Located>,
     /// The segments, for the ladder.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LadderStep>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,7 +76,7 @@ impl Undecidable {
 
 /// One packet of a ladder.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct LadderStep {
     pub frame: u64,
     /// In nanoseconds since 1970, as captured.
     pub at: u64,

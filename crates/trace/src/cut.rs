@@ -12,10 +12,10 @@ use roundtrip_wire::link::ip_packet;
 use roundtrip_wire::packet::Packet;
 use roundtrip_wire::pcapng::Captured;
 
-use crate::conversation::{Conversation, Step};
+use crate::conversation::{Conversation, LadderStep};
 use crate::ladder::rungs;
 use crate::names::is_same_host;
-use crate::vantage::Place;
+use crate::vantage::VantagePoint;
 
 const DNS: u16 = 53;
 /// In milliseconds, and as a share of the exchange: a shorter wait gets no comment.
@@ -30,7 +30,7 @@ pub struct Cut {
     /// For both ends, in order: ranges of frames.
     connections: HashMap<(SocketAddr, SocketAddr), Vec<(u64, u64)>>,
     /// What preceded them: lookups, and addresses that were tried before.
-    openings: Vec<Opening>,
+    openings: Vec<ConnectWindow>,
     comments: HashMap<u64, Vec<String>>,
     /// The TLS sessions, as a key log names them.
     sessions: HashSet<[u8; 32]>,
@@ -38,7 +38,7 @@ pub struct Cut {
 
 /// The time in which a client looked for a server.
 #[derive(Debug)]
-struct Opening {
+struct ConnectWindow {
     client: IpAddr,
     port: u16,
     from: u64,
@@ -54,7 +54,7 @@ impl Cut {
             ends.push(conversation.frames);
             let began = conversation.exchanges.first().and_then(began);
             if let Some(began) = began {
-                cut.openings.push(Opening {
+                cut.openings.push(ConnectWindow {
                     client: a.ip(),
                     port: b.port(),
                     from: began.saturating_sub(BEFORE),
@@ -125,7 +125,7 @@ impl Cut {
     }
 }
 
-impl Opening {
+impl ConnectWindow {
     fn includes(&self, at: u64, from: SocketAddr, to: SocketAddr) -> bool {
         if !(self.from..=self.until).contains(&at) {
             return false;
@@ -193,9 +193,9 @@ fn about(exchange: &Exchange, conversation: &Conversation, say: &mut dyn FnMut(u
 }
 
 /// The first packet that the client sent or received at this time or later.
-fn first_since(conversation: &Conversation, at: u64) -> Option<&Step> {
+fn first_since(conversation: &Conversation, at: u64) -> Option<&LadderStep> {
     let distance = conversation.vantage.distance();
-    let moved = conversation.vantage.place != Place::Client;
+    let moved = conversation.vantage.place != VantagePoint::Client;
     let mut steps = conversation.steps.iter();
     steps.find(|step| {
         let seen = match (moved, step.from_client) {

@@ -9,12 +9,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use roundtrip_explain::account;
 use roundtrip_model::{Event, Exchange, KeptFacts, Moment, NotKept, Timeline};
 
-use crate::application::{self, Asked, TlsSeen};
-use crate::names::Lookup;
-use crate::relations::{End, Tried};
+use crate::application::{self, TlsSeen, TracedRequest};
+use crate::names::NameLookup;
+use crate::relations::{ConnectionEnd, Tried};
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
-use crate::view::View;
+use crate::view::ClientView;
 
 /// In nanoseconds: a connection was not opened for a request that comes this much later.
 const IN_ADVANCE: u64 = 1_000_000_000;
@@ -23,7 +23,7 @@ const IN_ADVANCE: u64 = 1_000_000_000;
 #[derive(Default)]
 pub(crate) struct Context<'a> {
     /// The lookup that led to it.
-    pub(crate) lookup: Option<&'a Lookup>,
+    pub(crate) lookup: Option<&'a NameLookup>,
     /// The client's name for the server, if names were looked up.
     pub(crate) name: Option<&'a str>,
     /// Addresses that were tried before it.
@@ -33,16 +33,16 @@ pub(crate) struct Context<'a> {
 
 /// The outcome of a connection.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ConnectionOutcome {
     pub(crate) exchanges: Vec<Exchange>,
     /// The requests were seen only as bursts of bytes.
     pub(crate) is_inferred: bool,
     /// Set if the server closed it.
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<ConnectionEnd>,
 }
 
-pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Told {
-    let view = View::new(flow, vantage);
+pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> ConnectionOutcome {
+    let view = ClientView::new(flow, vantage);
     let rtt = vantage.rtt();
     let nanoseconds = rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
     let (tls, asked) = match &flow.content {
@@ -59,7 +59,7 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> To
         Content::Unknown => (None, Vec::new()),
     };
     let is_inferred = asked.iter().any(|asked| asked.is_inferred);
-    let builder = Builder {
+    let builder = ExchangeBuilder {
         flow,
         view: &view,
         tls: tls.as_ref(),
@@ -82,12 +82,12 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> To
     let end = view
         .closed_by_server
         .zip(before)
-        .map(|(at, last_answer)| End {
+        .map(|(at, last_answer)| ConnectionEnd {
             at,
             last_answer,
             announced: announced.is_some_and(|response| !response.keeps_alive()),
         });
-    Told {
+    ConnectionOutcome {
         exchanges,
         is_inferred,
         end,
@@ -103,17 +103,17 @@ pub fn explain(exchange: &mut Exchange) {
     exchange.carried = account.carried;
 }
 
-struct Builder<'a> {
+struct ExchangeBuilder<'a> {
     flow: &'a TcpFlow,
-    view: &'a View,
+    view: &'a ClientView,
     tls: Option<&'a TlsSeen>,
     context: &'a Context<'a>,
     rtt: Option<Duration>,
 }
 
-impl Builder<'_> {
+impl ExchangeBuilder<'_> {
     /// The n-th exchange of the connection; `before` is the end of the previous one.
-    fn exchange(&self, n: usize, asked: &Asked, before: Option<u64>) -> Exchange {
+    fn exchange(&self, n: usize, asked: &TracedRequest, before: Option<u64>) -> Exchange {
         let opens = n == 0 && self.view.syn.is_some() && !self.was_opened_early(asked);
         let zero = if opens { self.zero() } else { asked.began };
         let mut exchange = self.begun(zero, !opens);
@@ -147,7 +147,7 @@ impl Builder<'_> {
     }
 
     /// Whether the client had opened the connection before it had a request, as browsers do.
-    fn was_opened_early(&self, asked: &Asked) -> bool {
+    fn was_opened_early(&self, asked: &TracedRequest) -> bool {
         let ready = self
             .tls
             .and_then(|seen| seen.finished)
@@ -189,7 +189,11 @@ impl Builder<'_> {
             rtt: self.rtt,
             reused,
             not_kept: self.context.not_kept.filter(|_| !reused),
-            name: self.context.lookup.filter(|_| !reused).map(Lookup::facts),
+            name: self
+                .context
+                .lookup
+                .filter(|_| !reused)
+                .map(NameLookup::facts),
             attempts: if reused {
                 Vec::new()
             } else {

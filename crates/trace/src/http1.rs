@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use roundtrip_wire::http1::{self, Chunked, EMPTY_FIELD, Limits, Strictness, end_of_head};
+use roundtrip_wire::http1::{self, Chunked, ChunkedLimits, EMPTY_FIELD, Strictness, end_of_head};
 
 use crate::sight::Side;
 use crate::stream::Piece;
@@ -13,7 +13,7 @@ const MAX_HEAD: usize = 64 << 10;
 const MAX_FIELDS: usize = 100;
 /// The most requests that are kept for one connection.
 const MAX_MESSAGES: usize = 100_000;
-const CHUNKS: Limits = Limits {
+const CHUNKS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,
     line: 4096,
     trailers: 100,
@@ -22,7 +22,7 @@ const CHUNKS: Limits = Limits {
 
 /// The head of a message, and its places in the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Message {
+pub(crate) struct Http1Message {
     pub(crate) start: u64,
     pub(crate) head_end: u64,
     /// `None` while it continues.
@@ -40,7 +40,7 @@ pub(crate) struct Message {
     pub(crate) fields: Vec<(String, Vec<u8>)>,
 }
 
-impl Message {
+impl Http1Message {
     pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.fields.iter();
         let found = fields.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
@@ -62,22 +62,22 @@ impl Message {
         }
     }
 
-    fn body(&self) -> State {
+    fn body(&self) -> MessageState {
         if self.has_token("transfer-encoding", "chunked") {
-            return State::Chunked(Box::new(Chunked::new(Strictness::AsCurl, CHUNKS)));
+            return MessageState::Chunked(Box::new(Chunked::new(Strictness::AsCurl, CHUNKS)));
         }
         let length = self.field("content-length");
         let length = length.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
         match length {
-            Some(length) => State::Body(length),
-            None if self.status > 0 => State::UntilClose,
-            None => State::Body(0),
+            Some(length) => MessageState::Body(length),
+            None if self.status > 0 => MessageState::UntilClose,
+            None => MessageState::Body(0),
         }
     }
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum MessageState {
     #[default]
     Head,
     Body(u64),
@@ -90,18 +90,18 @@ enum State {
 
 /// One direction.
 #[derive(Debug, Default)]
-struct Half {
+struct MessageParser {
     at: u64,
     /// The head that is being read.
     head: Vec<u8>,
-    state: State,
-    messages: Vec<Message>,
+    state: MessageState,
+    messages: Vec<Http1Message>,
 }
 
 /// Both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Http1 {
-    halves: [Half; 2],
+    halves: [MessageParser; 2],
 }
 
 impl Http1 {
@@ -116,18 +116,18 @@ impl Http1 {
             && line.windows(7).any(|seven| seven == b"HTTP/1.")
     }
 
-    pub(crate) fn requests(&self) -> &[Message] {
+    pub(crate) fn requests(&self) -> &[Http1Message] {
         let [requests, _] = &self.halves;
         &requests.messages
     }
 
-    pub(crate) fn responses(&self) -> &[Message] {
+    pub(crate) fn responses(&self) -> &[Http1Message] {
         let [_, responses] = &self.halves;
         &responses.messages
     }
 
     /// The request for a tunnel and its answer, once the tunnel is open.
-    pub(crate) fn tunnel(&self) -> Option<(&Message, &Message)> {
+    pub(crate) fn tunnel(&self) -> Option<(&Http1Message, &Http1Message)> {
         let (request, response) = (self.requests().last()?, self.responses().last()?);
         let opened = request.method == "CONNECT" && response.status / 100 == 2;
         opened.then_some((request, response))
@@ -165,22 +165,22 @@ impl Http1 {
     }
 }
 
-impl Message {
+impl Http1Message {
     pub(crate) fn is_final(&self) -> bool {
         self.status >= 200 || self.status == 101
     }
 }
 
-impl Half {
+impl MessageParser {
     fn skip(&mut self, count: u64) {
         self.at += count;
         match &mut self.state {
-            State::Body(left) if *left >= count => {
+            MessageState::Body(left) if *left >= count => {
                 *left -= count;
                 self.close_if_over();
             }
-            State::UntilClose => {}
-            _ => self.state = State::Lost,
+            MessageState::UntilClose => {}
+            _ => self.state = MessageState::Lost,
         }
     }
 
@@ -188,26 +188,26 @@ impl Half {
         let mut methods = methods.into_iter();
         while !bytes.is_empty() {
             let used = match &mut self.state {
-                State::Head => match self.read_head(bytes, &mut methods) {
+                MessageState::Head => match self.read_head(bytes, &mut methods) {
                     Some(used) => used,
                     None => return,
                 },
-                State::Body(left) => {
+                MessageState::Body(left) => {
                     let used = (*left).min(bytes.len() as u64);
                     *left -= used;
                     used as usize
                 }
-                State::Chunked(chunked) => {
+                MessageState::Chunked(chunked) => {
                     let fed = chunked.feed(bytes, |_| Ok::<(), http1::ChunkError>(()));
                     match fed {
                         Ok(used) => used,
                         Err(_) => {
-                            self.state = State::Lost;
+                            self.state = MessageState::Lost;
                             continue;
                         }
                     }
                 }
-                State::UntilClose | State::Lost => bytes.len(),
+                MessageState::UntilClose | MessageState::Lost => bytes.len(),
             };
             self.at += used as u64;
             bytes = bytes.get(used..).unwrap_or_default();
@@ -217,15 +217,15 @@ impl Half {
 
     fn close_if_over(&mut self) {
         let over = match &self.state {
-            State::Body(left) => *left == 0,
-            State::Chunked(chunked) => chunked.is_done(),
+            MessageState::Body(left) => *left == 0,
+            MessageState::Chunked(chunked) => chunked.is_done(),
             _ => false,
         };
         if over {
             if let Some(message) = self.messages.last_mut() {
                 message.end = Some(self.at);
             }
-            self.state = State::Head;
+            self.state = MessageState::Head;
         }
     }
 
@@ -247,7 +247,7 @@ impl Half {
         let Some(end) = end_of_head(&self.head, 0) else {
             self.at += bytes.len() as u64;
             if self.head.len() > MAX_HEAD {
-                self.state = State::Lost;
+                self.state = MessageState::Lost;
             }
             return None;
         };
@@ -255,7 +255,7 @@ impl Half {
         let head = std::mem::take(&mut self.head);
         let read = read_message(head.get(..end).unwrap_or_default());
         let Some(mut message) = read.filter(|_| self.messages.len() < MAX_MESSAGES) else {
-            self.state = State::Lost;
+            self.state = MessageState::Lost;
             return Some(end - before);
         };
         message.start = start;
@@ -272,10 +272,10 @@ impl Half {
             let tunnel = message.status == 101
                 || (method.as_deref() == Some("CONNECT") && message.status / 100 == 2);
             if tunnel {
-                self.state = State::Lost;
+                self.state = MessageState::Lost;
                 message.end = Some(message.head_end);
             } else if is_head || message.status < 200 || matches!(message.status, 204 | 304) {
-                self.state = State::Body(0);
+                self.state = MessageState::Body(0);
             }
         }
         self.messages.push(message);
@@ -287,7 +287,7 @@ fn version(is_http10: bool) -> &'static str {
     if is_http10 { "1.0" } else { "1.1" }
 }
 
-fn read_message(head: &[u8]) -> Option<Message> {
+fn read_message(head: &[u8]) -> Option<Http1Message> {
     let mut room = [MaybeUninit::new(EMPTY_FIELD); MAX_FIELDS];
     let owned = |fields: &[http1::Field<'_>]| {
         let fields = fields.iter();
@@ -297,21 +297,21 @@ fn read_message(head: &[u8]) -> Option<Message> {
     };
     if head.starts_with(b"HTTP/") {
         let response = http1::response(head, &mut room, Strictness::AsCurl).ok()??;
-        return Some(Message {
+        return Some(Http1Message {
             status: response.status,
             reason: response.reason.to_owned(),
             version: version(response.is_http10),
             fields: owned(response.fields),
-            ..Message::default()
+            ..Http1Message::default()
         });
     }
     let request = http1::request(head, &mut room, Strictness::AsCurl).ok()??;
-    Some(Message {
+    Some(Http1Message {
         method: request.method.to_owned(),
         target: request.target.to_owned(),
         version: version(request.is_http10),
         fields: owned(request.fields),
-        ..Message::default()
+        ..Http1Message::default()
     })
 }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::clocks::Relation;
-use crate::conversation::{Conversation, Elsewhere, Located, Step};
+use crate::clocks::ClockRelation;
+use crate::conversation::{Conversation, Elsewhere, LadderStep, Located};
 use crate::steps::MAX_STEPS;
-use crate::vantage::Place;
+use crate::vantage::VantagePoint;
 
 /// In nanoseconds: the precision of clocks and captures.
 const TOLERANCE: u64 = 500_000;
@@ -17,12 +17,12 @@ pub(crate) const FAR: u32 = 1 << 16;
 pub(crate) fn join(
     mut near: Conversation,
     far: &Conversation,
-    relation: &Relation,
+    relation: &ClockRelation,
 ) -> Conversation {
     let half = relation.between / 2;
     let [near_span, far_span] = relation.spans;
-    let up = Way::new(true, (&near.steps, near_span), (&far.steps, far_span), half);
-    let down = Way::new(
+    let up = JoinedDirection::new(true, (&near.steps, near_span), (&far.steps, far_span), half);
+    let down = JoinedDirection::new(
         false,
         (&far.steps, far_span),
         (&near.steps, near_span),
@@ -51,7 +51,7 @@ pub(crate) fn join(
         match down.find(index) {
             Some(Elsewhere::At { at, frame }) => {
                 // Its way is described where it arrived.
-                let arrived = |step: &&mut Step| step.frame == frame && step.at == at;
+                let arrived = |step: &&mut LadderStep| step.frame == frame && step.at == at;
                 if let Some(step) = steps.iter_mut().find(arrived) {
                     step.elsewhere = Some(Elsewhere::At {
                         at: sent.at,
@@ -62,7 +62,7 @@ pub(crate) fn join(
             Some(Elsewhere::Never) => {
                 located.from_server.1.push(sent.frame);
                 // It gets its place in the ladder, and the frame number of the farther capture.
-                steps.push(Step {
+                steps.push(LadderStep {
                     at: sent.at.saturating_add(half),
                     elsewhere: Some(Elsewhere::Never),
                     ..sent.clone()
@@ -73,8 +73,8 @@ pub(crate) fn join(
     }
     steps.sort_by_key(|step| step.at);
     near.steps = steps;
-    if near.vantage.place != Place::Middle {
-        near.vantage.place = Place::Client;
+    if near.vantage.place != VantagePoint::Middle {
+        near.vantage.place = VantagePoint::Client;
     }
     let why = format!(
         "the other capture sees what the client sends {:.2} ms later",
@@ -89,25 +89,25 @@ pub(crate) fn join(
 
 /// Acknowledgements resemble each other; packets with data, and packets that begin or end a
 /// connection, do not.
-fn is_locatable(step: &Step) -> bool {
+fn is_locatable(step: &LadderStep) -> bool {
     step.place.is_some() && (step.bytes > 0 || !step.is_plain)
 }
 
 /// One direction: the packets where they left, and where they arrived.
-struct Way<'a> {
+struct JoinedDirection<'a> {
     from_client: bool,
-    sent: &'a [Step],
-    arrived: &'a [Step],
+    sent: &'a [LadderStep],
+    arrived: &'a [LadderStep],
     /// When arriving packets can be seen.
     span: (u64, u64),
     half: u64,
 }
 
-impl<'a> Way<'a> {
+impl<'a> JoinedDirection<'a> {
     fn new(
         from_client: bool,
-        (sent, _): (&'a [Step], (u64, u64)),
-        (arrived, (begin, end)): (&'a [Step], (u64, u64)),
+        (sent, _): (&'a [LadderStep], (u64, u64)),
+        (arrived, (begin, end)): (&'a [LadderStep], (u64, u64)),
         half: u64,
     ) -> Self {
         // Only the first packets of a long connection are kept.
@@ -129,7 +129,8 @@ impl<'a> Way<'a> {
         let step = self.sent.get(index)?;
         let mut later = self.sent.iter().skip(index + 1);
         // If there are several copies, each explains what arrives before the next one could have.
-        let is_copy = |other: &&Step| other.from_client == self.from_client && covers(other, step);
+        let is_copy =
+            |other: &&LadderStep| other.from_client == self.from_client && covers(other, step);
         let next = later.clone().find(is_copy);
         let slack = TOLERANCE.max(self.half / 4);
         let earliest = |at: u64| at.saturating_add(self.half).saturating_sub(slack);
@@ -158,7 +159,7 @@ impl<'a> Way<'a> {
 }
 
 /// Whether it carries the first byte of another one. Hosts split and join segments.
-fn covers(step: &Step, other: &Step) -> bool {
+fn covers(step: &LadderStep, other: &LadderStep) -> bool {
     let (Some(start), Some(place)) = (step.place, other.place) else {
         return false;
     };
@@ -170,7 +171,7 @@ fn covers(step: &Step, other: &Step) -> bool {
 
 /// How long the server's data came after the data that it answers, as the farther capture saw it;
 /// in nanoseconds.
-fn answered_after(steps: &[Step]) -> u64 {
+fn answered_after(steps: &[LadderStep]) -> u64 {
     let mut asked: Option<u64> = None;
     let mut sum = 0;
     for step in steps.iter().filter(|step| step.bytes > 0 && !step.again) {
@@ -188,9 +189,9 @@ mod tests {
     use super::*;
 
     /// Time, whether from the client, and offset in the stream.
-    fn steps(all: &[(u64, bool, u64)]) -> Vec<Step> {
+    fn steps(all: &[(u64, bool, u64)]) -> Vec<LadderStep> {
         let numbered = all.iter().zip(1..);
-        let step = |((at, from_client, place), frame): (&(u64, bool, u64), u64)| Step {
+        let step = |((at, from_client, place), frame): (&(u64, bool, u64), u64)| LadderStep {
             frame,
             at: at * 1_000_000,
             from_client: *from_client,
@@ -206,9 +207,9 @@ mod tests {
 
     const HALF: u64 = 20_000_000;
 
-    fn up<'a>(sent: &'a [Step], arrived: &'a [Step]) -> Way<'a> {
+    fn up<'a>(sent: &'a [LadderStep], arrived: &'a [LadderStep]) -> JoinedDirection<'a> {
         let span = (0, 10_000_000_000);
-        Way::new(true, (sent, span), (arrived, span), HALF)
+        JoinedDirection::new(true, (sent, span), (arrived, span), HALF)
     }
 
     fn frame(found: Option<Elsewhere>) -> Option<u64> {

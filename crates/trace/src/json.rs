@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::conversation::{Conversation, Located};
 use crate::ranking::Ranking;
-use crate::trace::Counts;
+use crate::trace::CaptureCounts;
 
 pub const SCHEMA: &str = "roundtrip/trace/1";
 
 /// The whole document. `left_out`: the number of exchanges for which there was no room.
 pub fn document(
     file: &str,
-    counts: &Counts,
+    counts: &CaptureCounts,
     ranking: &Ranking,
     all: &[Conversation],
     left_out: u64,
@@ -30,7 +30,7 @@ pub fn document(
     })
 }
 
-fn capture(counts: &Counts) -> Value {
+fn capture(counts: &CaptureCounts) -> Value {
     json!({
         "frames": counts.frames,
         "not_ip": counts.not_ip,

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Both ends of a connection, as one interface sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct FlowKey {
     pub(crate) interface: u32,
     is_udp: bool,
     /// In order, so that both directions have the same key.
     ends: (SocketAddr, SocketAddr),
 }
 
-impl Key {
+impl FlowKey {
     pub(crate) fn new(interface: u32, is_udp: bool, from: SocketAddr, to: SocketAddr) -> Self {
         Self {
             interface,
@@ -28,7 +28,7 @@ impl Key {
 }
 
 /// Hashes few and short pieces, because every packet is looked up.
-impl Hash for Key {
+impl Hash for FlowKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (low, high) = self.ends;
         let ports = u64::from(low.port()) << 48 | u64::from(high.port()) << 32;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use roundtrip_model::Waited;
 
-use crate::conversation::{Conversation, Elsewhere, Step};
-use crate::vantage::Place;
+use crate::conversation::{Conversation, Elsewhere, LadderStep};
+use crate::vantage::VantagePoint;
 
 /// In milliseconds: packets this close together form one rung.
 const TOGETHER: f64 = 1.0;
@@ -15,7 +15,7 @@ const TOGETHER: f64 = 1.0;
 #[derive(Debug, Clone)]
 pub(crate) struct Rung<'a> {
     /// At least one.
-    pub(crate) steps: &'a [Step],
+    pub(crate) steps: &'a [LadderStep],
     /// Since the connection began, and since the previous rung; in milliseconds.
     pub(crate) at: f64,
     pub(crate) gap: f64,
@@ -40,7 +40,7 @@ impl Rung<'_> {
 
     /// The first and the last frame.
     pub(crate) fn frames(&self) -> (u64, u64) {
-        let frame = |step: Option<&Step>| step.map_or(0, |step| step.frame);
+        let frame = |step: Option<&LadderStep>| step.map_or(0, |step| step.frame);
         (frame(self.steps.first()), frame(self.steps.last()))
     }
 
@@ -64,7 +64,7 @@ impl Rung<'_> {
 pub(crate) fn rungs(conversation: &Conversation, each: bool) -> Vec<Rung<'_>> {
     let mut rungs = Vec::new();
     let mut rest = conversation.steps.as_slice();
-    let mut before: Option<&Step> = None;
+    let mut before: Option<&LadderStep> = None;
     while let Some(first) = rest.first() {
         let length = if each { 1 } else { together(rest) };
         let (steps, others) = rest.split_at(length);
@@ -82,8 +82,8 @@ pub(crate) fn rungs(conversation: &Conversation, each: bool) -> Vec<Rung<'_>> {
 }
 
 /// How many packets at the front form one rung.
-fn together(steps: &[Step]) -> usize {
-    let belongs = |pair: &&[Step]| {
+fn together(steps: &[LadderStep]) -> usize {
+    let belongs = |pair: &&[LadderStep]| {
         matches!(pair, [a, b] if a.from_client == b.from_client
             && a.is_plain && b.is_plain
             && a.again == b.again
@@ -94,13 +94,18 @@ fn together(steps: &[Step]) -> usize {
     1 + steps.windows(2).take_while(belongs).count()
 }
 
-fn apart(a: &Step, b: &Step) -> f64 {
+fn apart(a: &LadderStep, b: &LadderStep) -> f64 {
     b.at.saturating_sub(a.at) as f64 / 1e6
 }
 
 /// Which party a gap waited for: the path, as far as it lies between the capture and the side that
 /// spoke, and that side for the rest; but only the loss if something had to be sent again.
-fn waited(conversation: &Conversation, before: Option<&Step>, step: &Step, gap: f64) -> Waited {
+fn waited(
+    conversation: &Conversation,
+    before: Option<&LadderStep>,
+    step: &LadderStep,
+    gap: f64,
+) -> Waited {
     let mut waited = Waited::default();
     if step.again {
         waited.loss = gap;
@@ -109,7 +114,9 @@ fn waited(conversation: &Conversation, before: Option<&Step>, step: &Step, gap: 
     let turned = before.is_some_and(|before| before.from_client != step.from_client);
     let vantage = &conversation.vantage;
     let half = match (step.from_client, vantage.place) {
-        (true, Place::Client | Place::Unknown) | (false, Place::Server) => None,
+        (true, VantagePoint::Client | VantagePoint::Unknown) | (false, VantagePoint::Server) => {
+            None
+        }
         (true, _) => vantage.to_client,
         (false, _) => vantage.to_server,
     };
@@ -135,7 +142,7 @@ mod tests {
     use crate::conversation::Carrier;
     use crate::vantage::Vantage;
 
-    fn seen(place: Place, steps: &[(u64, bool, u64, bool)]) -> Conversation {
+    fn seen(place: VantagePoint, steps: &[(u64, bool, u64, bool)]) -> Conversation {
         let steps = steps.iter().zip(1..);
         Conversation {
             number: 1,
@@ -158,7 +165,7 @@ mod tests {
             undecidable: Vec::new(),
             located: None,
             steps: steps
-                .map(|((at, from_client, bytes, again), frame)| Step {
+                .map(|((at, from_client, bytes, again), frame)| LadderStep {
                     frame,
                     at: at * 1_000_000,
                     from_client: *from_client,
@@ -190,14 +197,14 @@ mod tests {
             (70, true, 100, false),
             (300, true, 100, true),
         ];
-        let at_client = gaps(&seen(Place::Client, &steps));
+        let at_client = gaps(&seen(VantagePoint::Client, &steps));
         assert_eq!(at_client[0], [30, 20, 0, 0]);
         assert_eq!(at_client[1], [0, 0, 20, 0]);
         assert_eq!(at_client[2], [0, 0, 0, 230]);
-        let between = gaps(&seen(Place::Middle, &steps));
+        let between = gaps(&seen(VantagePoint::Middle, &steps));
         assert_eq!(between[0], [30, 20, 0, 0]);
         assert_eq!(between[1], [10, 0, 10, 0]);
-        let at_server = gaps(&seen(Place::Server, &steps));
+        let at_server = gaps(&seen(VantagePoint::Server, &steps));
         assert_eq!(at_server[0], [0, 50, 0, 0]);
     }
 
@@ -211,7 +218,7 @@ mod tests {
             (31, true, 0, false),
             (60, false, 1000, true),
         ];
-        let conversation = seen(Place::Client, &flight);
+        let conversation = seen(VantagePoint::Client, &flight);
         let rungs = rungs(&conversation, false);
         assert_eq!(rungs.len(), 4);
         assert_eq!(rungs[1].text(), "3 packets, 2500 bytes");

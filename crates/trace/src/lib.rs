@@ -38,10 +38,10 @@ mod trace;
 mod vantage;
 mod view;
 
-pub use clocks::{Clocks, Relation};
-pub use conversation::{Carrier, Conversation, Elsewhere, Located, Step, Undecidable};
+pub use clocks::{ClockRelation, Clocks};
+pub use conversation::{Carrier, Conversation, Elsewhere, LadderStep, Located, Undecidable};
 pub use cut::Cut;
 pub use exchanges::explain;
 pub use ranking::{CauseTotal, Ranking, ServerTotal};
-pub use trace::{Counts, Options, Trace};
-pub use vantage::{Place, Vantage};
+pub use trace::{CaptureCounts, Options, Trace};
+pub use vantage::{Vantage, VantagePoint};

@@ -16,7 +16,7 @@ const SAME_LOOKUP: u64 = 15_000_000_000;
 
 /// The lookup of one name by one client.
 #[derive(Debug, Clone)]
-pub(crate) struct Lookup {
+pub(crate) struct NameLookup {
     pub(crate) client: IpAddr,
     pub(crate) server: SocketAddr,
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct Lookup {
     used: bool,
 }
 
-impl Lookup {
+impl NameLookup {
     /// The lookup in the client's time, `distance` away.
     pub(crate) fn seen_from(mut self, distance: u64) -> Self {
         self.began = self.began.saturating_sub(distance);
@@ -61,13 +61,13 @@ impl Lookup {
 
 /// All lookups so far.
 #[derive(Debug, Default)]
-pub(crate) struct Lookups {
-    all: Vec<Lookup>,
+pub(crate) struct NameLookups {
+    all: Vec<NameLookup>,
     /// The newest lookup of each client and name.
     newest: HashMap<(IpAddr, String), usize>,
 }
 
-impl Lookups {
+impl NameLookups {
     /// A DNS message from `from` to `to`.
     pub(crate) fn push(&mut self, at: u64, from: SocketAddr, to: SocketAddr, message: &Message) {
         let Some(question) = message.questions.first() else {
@@ -104,7 +104,7 @@ impl Lookups {
             return;
         }
         self.newest.insert(key.clone(), self.all.len());
-        self.all.push(Lookup {
+        self.all.push(NameLookup {
             client,
             server,
             name: key.1,
@@ -161,7 +161,7 @@ impl Lookups {
 
     /// The lookup that made `client` connect to `server` at `at`: the newest that found this
     /// address, unless it already led to another connection.
-    pub(crate) fn take(&mut self, client: IpAddr, server: IpAddr, at: u64) -> Option<Lookup> {
+    pub(crate) fn take(&mut self, client: IpAddr, server: IpAddr, at: u64) -> Option<NameLookup> {
         let found = self.all.iter_mut().rev().find(|lookup| {
             is_same_host(lookup.client, client)
                 && lookup.addresses.contains(&server)

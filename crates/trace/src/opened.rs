@@ -24,11 +24,11 @@ const MAX_EARLY: usize = 1 << 20;
 
 pub(crate) struct OpenedTls {
     reader: TlsReader,
-    waiting: Vec<(Side, Waiting)>,
+    waiting: Vec<(Side, HeldData)>,
     inside: Inside,
 }
 
-enum Waiting {
+enum HeldData {
     Bytes(Vec<u8>),
     Unknown(u64),
 }
@@ -91,8 +91,8 @@ impl OpenedTls {
 
     pub(crate) fn take(&mut self, from: Side, piece: Piece<'_>) {
         let piece = match piece {
-            Piece::Bytes(bytes) => Waiting::Bytes(bytes.to_vec()),
-            Piece::Unknown(count) => Waiting::Unknown(count),
+            Piece::Bytes(bytes) => HeldData::Bytes(bytes.to_vec()),
+            Piece::Unknown(count) => HeldData::Unknown(count),
         };
         self.waiting.push((from, piece));
     }
@@ -104,8 +104,8 @@ impl OpenedTls {
             let party = party(side);
             let each = |record: TlsRecord<'_>| inside.record(side, &record);
             match piece {
-                Waiting::Bytes(bytes) => self.reader.push(party, &bytes, keys, each),
-                Waiting::Unknown(count) => self.reader.skip(party, count, keys, each),
+                HeldData::Bytes(bytes) => self.reader.push(party, &bytes, keys, each),
+                HeldData::Unknown(count) => self.reader.skip(party, count, keys, each),
             }
         }
     }

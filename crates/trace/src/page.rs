@@ -3,14 +3,14 @@
 
 use maud::{Markup, html};
 use roundtrip_model::Waited;
-use roundtrip_report::html::{Head, bar_down, exchange, frame, percent, split_bar, swatch};
+use roundtrip_report::html::{PageHead, bar_down, exchange, frame, percent, split_bar, swatch};
 use roundtrip_report::{Party, clean, count, ms};
 
 use crate::conversation::Conversation;
 use crate::ladder::{Rung, rungs};
 use crate::ranking::Ranking;
 use crate::text;
-use crate::trace::Counts;
+use crate::trace::CaptureCounts;
 
 const STYLE: &str = include_str!("page.css");
 /// The number of connections that are drawn: the slowest.
@@ -31,10 +31,10 @@ const SLOPE: f64 = 8.0;
 /// `all` are the conversations that are known in detail, of `ranking.exchanges`.
 pub fn page(
     file: &str,
-    counts: &Counts,
+    counts: &CaptureCounts,
     ranking: &Ranking,
     all: &[Conversation],
-    head: &Head,
+    head: &PageHead,
 ) -> String {
     let told: Vec<&Conversation> = all.iter().filter(|c| !c.exchanges.is_empty()).collect();
     let mut drawn = told.clone();
@@ -67,7 +67,7 @@ fn longest(conversation: &Conversation) -> f64 {
     all.map(|e| e.total().as_secs_f64()).fold(0.0, f64::max)
 }
 
-fn summary(file: &str, counts: &Counts, ranking: &Ranking) -> Markup {
+fn summary(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> Markup {
     let [network, server, client, resolver, loss] = ranking.waited;
     let waited = Waited {
         network,

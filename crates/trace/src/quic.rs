@@ -7,7 +7,7 @@ mod reading;
 use std::net::SocketAddr;
 
 use roundtrip_wire::key_log::KeyLog;
-use roundtrip_wire::link::Way;
+use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Packet as IpPacket, Udp};
 use roundtrip_wire::passive::SealedReason;
 use roundtrip_wire::quic::{
@@ -16,14 +16,14 @@ use roundtrip_wire::quic::{
 };
 use roundtrip_wire::tls::{HandshakeKind, Handshakes};
 
-use crate::conversation::{Carrier, Conversation, Step, Undecidable};
+use crate::conversation::{Carrier, Conversation, LadderStep, Undecidable};
 use crate::exchanges::explain;
-use crate::names::Lookups;
+use crate::names::NameLookups;
 use crate::requests::OpenedRequest;
 use crate::sight::Side;
-use crate::vantage::{Place, Vantage};
+use crate::vantage::{Vantage, VantagePoint};
 use opened::OpenedQuic;
-use reading::Reading;
+use reading::QuicReading;
 
 /// The number of datagrams of one connection that are kept individually.
 const MAX_DATAGRAMS: usize = 20_000;
@@ -41,7 +41,7 @@ pub(crate) struct Datagram {
     /// It repeats a part of a hello that was sent before.
     again: bool,
     hop_limit: u8,
-    way: Option<Way>,
+    way: Option<LinkDirection>,
 }
 
 /// The content of a datagram.
@@ -113,7 +113,7 @@ impl QuicFlow {
 
     pub(crate) fn push(
         &mut self,
-        (frame, at, way): (u64, u64, Option<Way>),
+        (frame, at, way): (u64, u64, Option<LinkDirection>),
         from: SocketAddr,
         packet: &IpPacket<'_>,
         udp: &Udp<'_>,
@@ -253,10 +253,9 @@ impl QuicFlow {
         for datagram in &self.datagrams {
             place = match (datagram.from, datagram.way) {
                 (_, None) => place,
-                (Side::Client, Some(Way::Outgoing)) | (Side::Server, Some(Way::Incoming)) => {
-                    Some(Place::Client)
-                }
-                _ => Some(Place::Server),
+                (Side::Client, Some(LinkDirection::Outgoing))
+                | (Side::Server, Some(LinkDirection::Incoming)) => Some(VantagePoint::Client),
+                _ => Some(VantagePoint::Server),
             };
         }
         let limit = |side: Side| {
@@ -290,7 +289,7 @@ impl QuicFlow {
         }]
     }
 
-    pub(crate) fn conversation(&self, number: u64, lookups: &mut Lookups) -> Conversation {
+    pub(crate) fn conversation(&self, number: u64, lookups: &mut NameLookups) -> Conversation {
         let vantage = self.vantage();
         let began = self.datagrams.first().map_or(0, |d| d.at);
         let (client, server) = (self.client.ip(), self.server.ip());
@@ -298,7 +297,7 @@ impl QuicFlow {
         let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
         let name = lookups.name_of(client, server).map(str::to_owned);
         let mut exchanges =
-            Reading::new(self, &vantage).exchanges(lookup.as_ref(), name.as_deref());
+            QuicReading::new(self, &vantage).exchanges(lookup.as_ref(), name.as_deref());
         for exchange in &mut exchanges {
             explain(exchange);
         }
@@ -325,7 +324,7 @@ impl QuicFlow {
     }
 }
 
-fn step(datagram: &Datagram) -> Step {
+fn step(datagram: &Datagram) -> LadderStep {
     let kinds = datagram.kinds;
     let named = [
         (kinds.negotiation, "Version Negotiation"),
@@ -340,7 +339,7 @@ fn step(datagram: &Datagram) -> Step {
         .filter(|(is, _)| *is)
         .map(|(_, name)| *name)
         .collect();
-    Step {
+    LadderStep {
         frame: datagram.frame,
         at: datagram.at,
         from_client: datagram.from == Side::Client,

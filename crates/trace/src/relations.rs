@@ -38,7 +38,7 @@ impl Tried {
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct End {
+pub(crate) struct ConnectionEnd {
     pub(crate) at: u64,
     /// When the last answer was over.
     pub(crate) last_answer: u64,
@@ -47,10 +47,10 @@ pub(crate) struct End {
 
 /// How the connections between clients and servers ended, if the server closed them.
 #[derive(Debug, Default)]
-pub(crate) struct Ends(HashMap<(IpAddr, SocketAddr), End>);
+pub(crate) struct ConnectionEnds(HashMap<(IpAddr, SocketAddr), ConnectionEnd>);
 
-impl Ends {
-    pub(crate) fn note(&mut self, client: IpAddr, server: SocketAddr, end: End) {
+impl ConnectionEnds {
+    pub(crate) fn note(&mut self, client: IpAddr, server: SocketAddr, end: ConnectionEnd) {
         if self.0.len() >= MAX_ENDS {
             self.0.clear();
         }

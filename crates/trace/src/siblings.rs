@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::clocks::Relation;
+use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
 use crate::join::{FAR, join};
-use crate::vantage::Place;
+use crate::vantage::VantagePoint;
 
 /// Conversations that are over, and conversations that wait for another interface's view of them.
 #[derive(Default)]
@@ -19,7 +19,12 @@ impl Siblings {
     /// Takes a conversation; `waits` if another interface still sees the same connection.
     ///
     /// `far` relates a second capture to the first, if there is one.
-    pub(crate) fn take(&mut self, conversation: Conversation, waits: bool, far: Option<&Relation>) {
+    pub(crate) fn take(
+        &mut self,
+        conversation: Conversation,
+        waits: bool,
+        far: Option<&ClockRelation>,
+    ) {
         let number = conversation.number;
         let is_far = |conversation: &Conversation| conversation.interface >= FAR;
         let conversation = match (self.waiting.remove(&number), far) {
@@ -55,9 +60,9 @@ fn joined(mut kept: Conversation, other: &Conversation) -> Conversation {
 
 fn rank(conversation: &Conversation) -> u8 {
     match conversation.vantage.place {
-        Place::Client => 0,
-        Place::Unknown => 1,
-        Place::Middle => 2,
-        Place::Server => 3,
+        VantagePoint::Client => 0,
+        VantagePoint::Unknown => 1,
+        VantagePoint::Middle => 2,
+        VantagePoint::Server => 3,
     }
 }

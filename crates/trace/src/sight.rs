@@ -1,6 +1,6 @@
 //! One TCP segment as a capture shows it: facts only, without its bytes.
 
-use roundtrip_wire::link::Way;
+use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Ecn, Flags, OptionValue, Packet, Tcp};
 
 /// The end of a connection that sent something.
@@ -29,7 +29,7 @@ impl Side {
 
 /// A segment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sight {
+pub(crate) struct SeenSegment {
     /// The number of the frame in its file, from 1.
     pub(crate) frame: u64,
     /// In nanoseconds since 1970.
@@ -46,7 +46,7 @@ pub(crate) struct Sight {
     pub(crate) is_duplicate_sack: bool,
     pub(crate) hop_limit: u8,
     pub(crate) congested: bool,
-    pub(crate) way: Option<Way>,
+    pub(crate) way: Option<LinkDirection>,
 }
 
 /// The options that only a SYN has.
@@ -60,12 +60,12 @@ pub(crate) struct SynOptions {
     pub(crate) fast_open: Option<usize>,
 }
 
-impl Sight {
+impl SeenSegment {
     pub(crate) fn new(
         frame: u64,
         at: u64,
         from: Side,
-        way: Option<Way>,
+        way: Option<LinkDirection>,
         packet: &Packet<'_>,
         tcp: &Tcp<'_>,
     ) -> Self {

@@ -2,14 +2,14 @@
 
 use roundtrip_wire::packet::Flags;
 
-use crate::conversation::Step;
-use crate::sight::{Side, Sight};
+use crate::conversation::LadderStep;
+use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
 /// The packets of one connection that a ladder can show.
 pub(crate) const MAX_STEPS: usize = 4000;
 
-pub(crate) fn of(flow: &TcpFlow) -> Vec<Step> {
+pub(crate) fn of(flow: &TcpFlow) -> Vec<LadderStep> {
     let mut highest = [0_u64; 2];
     let mut steps = Vec::new();
     for sight in flow.sights.iter().take(MAX_STEPS) {
@@ -22,9 +22,14 @@ pub(crate) fn of(flow: &TcpFlow) -> Vec<Step> {
                 *seen = (*seen).max(start + u64::from(sight.length));
                 again
             }
-            _ => sight.is_syn() && steps.iter().any(|step: &Step| is_same_syn(step, sight)),
+            _ => {
+                sight.is_syn()
+                    && steps
+                        .iter()
+                        .any(|step: &LadderStep| is_same_syn(step, sight))
+            }
         };
-        steps.push(Step {
+        steps.push(LadderStep {
             frame: sight.frame,
             at: sight.at,
             from_client: sight.from == Side::Client,
@@ -39,11 +44,11 @@ pub(crate) fn of(flow: &TcpFlow) -> Vec<Step> {
     steps
 }
 
-fn is_same_syn(step: &Step, sight: &Sight) -> bool {
+fn is_same_syn(step: &LadderStep, sight: &SeenSegment) -> bool {
     step.from_client == (sight.from == Side::Client) && step.text.starts_with("SYN")
 }
 
-fn words(sight: &Sight, start: Option<u64>) -> String {
+fn words(sight: &SeenSegment, start: Option<u64>) -> String {
     let mut words = Vec::new();
     let named = [
         (Flags::SYN, "SYN"),

@@ -17,14 +17,14 @@ pub(crate) enum Piece<'a> {
 
 /// The order of one direction. Offsets count from the first byte of data.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
+pub(crate) struct Reassembly {
     next: u64,
     /// After a gap: by offset, the kept bytes and the whole length.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
     held_bytes: usize,
 }
 
-impl Stream {
+impl Reassembly {
     /// Adds a segment with `length` bytes at `offset`, of which `kept` were captured. Calls `take`
     /// for everything that is now in order.
     pub(crate) fn push(
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn told(segments: &[(u64, u64, &[u8])]) -> Vec<Result<Vec<u8>, u64>> {
-        let mut stream = Stream::default();
+        let mut stream = Reassembly::default();
         let mut told = Vec::new();
         for (offset, length, kept) in segments {
             stream.push(*offset, *length, kept, &mut |piece| {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_gap_that_is_never_filled_does_not_grow_memory() {
-        let mut stream = Stream::default();
+        let mut stream = Reassembly::default();
         let mut unknown = 0;
         for n in 1..40_u64 {
             stream.push(n * 100_000, 100_000, &vec![0; 100_000], &mut |piece| {

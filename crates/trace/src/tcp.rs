@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 
 use roundtrip_wire::key_log::KeyLog;
-use roundtrip_wire::link::Way;
+use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Flags, Packet, Tcp};
 
-use crate::http1::{Http1, Message};
+use crate::http1::{Http1, Http1Message};
 use crate::opened::OpenedTls;
 use crate::records::{RecordFollower, RecordPlace};
 use crate::relations::Tried;
-use crate::sight::{Side, Sight, SynOptions, is_before};
-use crate::stream::{Piece, Stream};
+use crate::sight::{SeenSegment, Side, SynOptions, is_before};
+use crate::stream::{Piece, Reassembly};
 
 /// The number of segments of one connection that are kept individually. Beyond this, consecutive
 /// ones in the same direction are kept as one.
@@ -41,7 +41,7 @@ pub(crate) struct TcpFlow {
     pub(crate) client: SocketAddr,
     pub(crate) server: SocketAddr,
     pub(crate) interface: u32,
-    pub(crate) sights: Vec<Sight>,
+    pub(crate) sights: Vec<SeenSegment>,
     /// Segments that were kept as part of others.
     pub(crate) merged: u64,
     pub(crate) syn: Option<SynOptions>,
@@ -50,7 +50,7 @@ pub(crate) struct TcpFlow {
     pub(crate) first: [Option<u32>; 2],
     /// The bytes of data of each side, up to the last that was seen.
     pub(crate) ends: [u64; 2],
-    streams: [Stream; 2],
+    streams: [Reassembly; 2],
     /// How much of each stream was read.
     taken: [u64; 2],
     pub(crate) content: Content,
@@ -58,7 +58,7 @@ pub(crate) struct TcpFlow {
     pub(crate) opened: Option<Box<OpenedTls>>,
     has_keys: bool,
     /// The exchange with a proxy before the rest: request and answer.
-    pub(crate) tunnel: Option<(Message, Message)>,
+    pub(crate) tunnel: Option<(Http1Message, Http1Message)>,
     front: [Vec<u8>; 2],
     fins: [bool; 2],
     reset: bool,
@@ -110,7 +110,7 @@ impl TcpFlow {
 
     pub(crate) fn push(
         &mut self,
-        (frame, at, way): (u64, u64, Option<Way>),
+        (frame, at, way): (u64, u64, Option<LinkDirection>),
         packet: &Packet<'_>,
         tcp: &Tcp<'_>,
         keys: Option<&KeyLog>,
@@ -123,7 +123,7 @@ impl TcpFlow {
         } else {
             Side::Server
         };
-        let sight = Sight::new(frame, at, from, way, packet, tcp);
+        let sight = SeenSegment::new(frame, at, from, way, packet, tcp);
         self.note_syn(&sight, tcp);
         self.fins[from.index()] |= sight.is_fin();
         self.reset |= sight.is_reset();
@@ -149,7 +149,7 @@ impl TcpFlow {
         self.keep(sight);
     }
 
-    fn note_syn(&mut self, sight: &Sight, tcp: &Tcp<'_>) {
+    fn note_syn(&mut self, sight: &SeenSegment, tcp: &Tcp<'_>) {
         if !sight.is_syn() {
             return;
         }
@@ -249,7 +249,7 @@ impl TcpFlow {
         }
     }
 
-    fn keep(&mut self, sight: Sight) {
+    fn keep(&mut self, sight: SeenSegment) {
         let full = self.sights.len() >= MAX_SIGHTS;
         if full
             && let Some(last) = self.sights.last_mut()
@@ -304,7 +304,7 @@ impl TcpFlow {
 
     /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
-        let streams: usize = self.streams.iter().map(Stream::held).sum();
+        let streams: usize = self.streams.iter().map(Reassembly::held).sum();
         let content = match &self.content {
             Content::Tls(followers) => {
                 let records = followers.iter().map(|follower| follower.records().len());
@@ -315,7 +315,7 @@ impl TcpFlow {
             Content::Unknown | Content::Opaque => 0,
         };
         let opened = self.opened.as_ref().map_or(0, |opened| opened.held());
-        opened + self.sights.capacity() * size_of::<Sight>() + streams + content
+        opened + self.sights.capacity() * size_of::<SeenSegment>() + streams + content
     }
 
     /// A SYN that opens another connection between the same ports.
@@ -330,7 +330,7 @@ impl TcpFlow {
     }
 
     /// What the peer of `side` reports as received, as a place in the stream of `side`.
-    pub(crate) fn acknowledged(&self, sight: &Sight) -> Option<u64> {
+    pub(crate) fn acknowledged(&self, sight: &SeenSegment) -> Option<u64> {
         let side = sight.from.other();
         let first = self.first[side.index()]?;
         if !sight.acknowledges()

@@ -3,17 +3,17 @@
 
 use crate::conversation::{Carrier, Conversation, Undecidable};
 use crate::exchanges::{self, Context};
-use crate::names::Lookups;
-use crate::relations::{Ends, Tried};
+use crate::names::NameLookups;
+use crate::relations::{ConnectionEnds, Tried};
 use crate::steps;
 use crate::tcp::{Content, TcpFlow};
-use crate::vantage::{Place, Vantage};
+use crate::vantage::{Vantage, VantagePoint};
 
 pub(crate) fn of_tcp(
     number: u64,
     flow: &TcpFlow,
-    lookups: &mut Lookups,
-    ends: &mut Ends,
+    lookups: &mut NameLookups,
+    ends: &mut ConnectionEnds,
     tried: &[Tried],
 ) -> Conversation {
     let vantage = Vantage::of(flow);
@@ -86,7 +86,7 @@ fn undecidable(flow: &TcpFlow, vantage: &Vantage) -> Vec<Undecidable> {
         });
     }
     match vantage.place {
-        Place::Server | Place::Middle => all.push(Undecidable {
+        VantagePoint::Server | VantagePoint::Middle => all.push(Undecidable {
             what: "losses before this place, and how busy the client was",
             needs: "a capture at the client's side",
         }),

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use roundtrip_report::terminal::{Cell, Style, Table, Tone, clean, finished, wrap};
 use roundtrip_report::{Party, ms, text};
 
-use crate::clocks::Relation;
+use crate::clocks::ClockRelation;
 use crate::conversation::{Conversation, Elsewhere};
 use crate::ladder::{Rung, rungs};
 use crate::ranking::{CauseTotal, Ranking};
-use crate::trace::Counts;
-use crate::vantage::Place;
+use crate::trace::CaptureCounts;
+use crate::vantage::VantagePoint;
 
 /// In columns.
 const INDENT: usize = 2;
@@ -19,7 +19,7 @@ const INDENT: usize = 2;
 const MAX_ROWS: usize = 12;
 
 /// One line about what was read.
-pub fn head(file: &str, counts: &Counts, ranking: &Ranking) -> String {
+pub fn head(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> String {
     let mut parts = vec![
         plural(counts.frames, "packet"),
         plural(counts.connections, "connection"),
@@ -33,7 +33,7 @@ pub fn head(file: &str, counts: &Counts, ranking: &Ranking) -> String {
 }
 
 /// What was not read, one line each.
-pub fn caveats(counts: &Counts, damaged: u64, left_over: usize) -> Vec<String> {
+pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |count: u64, what: &str| {
         if count > 0 {
@@ -74,10 +74,10 @@ pub fn vantage(conversation: &Conversation, style: &Style) -> String {
 
 pub(crate) fn seen_from(conversation: &Conversation) -> String {
     let place = match conversation.vantage.place {
-        Place::Client => "at the client's end",
-        Place::Server => "at the server's end",
-        Place::Middle => "between client and server",
-        Place::Unknown => "from an unknown place; read as the client's end",
+        VantagePoint::Client => "at the client's end",
+        VantagePoint::Server => "at the server's end",
+        VantagePoint::Middle => "between client and server",
+        VantagePoint::Unknown => "from an unknown place; read as the client's end",
     };
     let mut line = format!("connection {}: seen {place}", conversation.number);
     if !conversation.vantage.evidence.is_empty() {
@@ -113,7 +113,7 @@ pub(crate) fn found_by_two(conversation: &Conversation) -> Option<String> {
 }
 
 /// How the clocks of two captures differ.
-pub fn clocks(relation: &Relation, near: &str, far: &str) -> String {
+pub fn clocks(relation: &ClockRelation, near: &str, far: &str) -> String {
     let (way, ahead) = if relation.ahead < 0.0 {
         ("behind", -relation.ahead)
     } else {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use roundtrip_model::{Event, Exchange, Failure, FailureKind, HttpFacts, Moment, PhaseName};
-use roundtrip_wire::witness::page::{Page, Step};
+use roundtrip_wire::witness::page::{CriticalStep, PageLoad};
 use roundtrip_wire::witness::{
     ToldPhase, ToldRequest, TransportEvent, Witness, curl_trace, har, netlog, qlog,
 };
@@ -55,7 +55,7 @@ pub struct Log {
     pub format: Format,
     pub witness: Witness,
     /// How the requests depended on each other, if there are several.
-    pub page: Option<Page>,
+    pub page: Option<PageLoad>,
     /// The shortest connect of each server, in nanoseconds.
     connects: HashMap<String, u64>,
 }
@@ -90,7 +90,7 @@ impl Log {
             return None;
         }
         let page = (witness.requests.len() > 1)
-            .then(|| Page::of(&witness))
+            .then(|| PageLoad::of(&witness))
             .flatten();
         Some(Self {
             format,
@@ -121,7 +121,7 @@ impl Log {
 
     /// What the load would have taken if steps of these phases took no time, in nanoseconds.
     pub fn without(&self, phases: &[ToldPhase]) -> Option<u64> {
-        let is_one = |step: &Step| step.phase.is_some_and(|phase| phases.contains(&phase));
+        let is_one = |step: &CriticalStep| step.phase.is_some_and(|phase| phases.contains(&phase));
         Some(self.page.as_ref()?.without(&self.witness, is_one))
     }
 

@@ -4,21 +4,21 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use roundtrip_wire::capture::Item;
+use roundtrip_wire::capture::CaptureItem;
 use roundtrip_wire::dns::Message;
 use roundtrip_wire::key_log::KeyLog;
-use roundtrip_wire::link::{Way, ip_packet};
+use roundtrip_wire::link::{LinkDirection, ip_packet};
 use roundtrip_wire::packet::{Packet, Tcp, Udp};
 use roundtrip_wire::passive::SealedReason;
-use roundtrip_wire::pcapng::{Captured, Direction};
+use roundtrip_wire::pcapng::{Captured, PacketDirection};
 
-use crate::clocks::Relation;
+use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
 use crate::join::FAR;
-use crate::key::Key;
-use crate::names::Lookups;
+use crate::key::FlowKey;
+use crate::names::NameLookups;
 use crate::quic::QuicFlow;
-use crate::relations::{Ends, Tried};
+use crate::relations::{ConnectionEnds, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::telling::of_tcp;
@@ -48,7 +48,7 @@ pub struct Options {
     /// Report the packets of each connection individually.
     pub steps: bool,
     /// A second capture is read as well, with this relation to the first.
-    pub far: Option<Relation>,
+    pub far: Option<ClockRelation>,
 }
 
 impl Default for Options {
@@ -64,7 +64,7 @@ impl Default for Options {
 
 /// Counts of what was read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CaptureCounts {
     pub frames: u64,
     /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
     pub not_ip: u64,
@@ -137,14 +137,14 @@ impl Flow {
 /// A capture that is being read.
 pub struct Trace {
     options: Options,
-    flows: HashMap<Key, Flow>,
+    flows: HashMap<FlowKey, Flow>,
     /// All interfaces that have carried a connection so far.
     interfaces: Vec<u32>,
-    lookups: HashMap<u32, Lookups>,
-    ends: HashMap<u32, Ends>,
+    lookups: HashMap<u32, NameLookups>,
+    ends: HashMap<u32, ConnectionEnds>,
     /// Connections whose SYN was not answered yet.
-    opening: HashSet<Key>,
-    counts: Counts,
+    opening: HashSet<FlowKey>,
+    counts: CaptureCounts,
     /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
@@ -164,7 +164,7 @@ impl Trace {
             lookups: HashMap::new(),
             ends: HashMap::new(),
             opening: HashSet::new(),
-            counts: Counts::default(),
+            counts: CaptureCounts::default(),
             frame: 0,
             done: Siblings::default(),
             held: 0,
@@ -182,14 +182,14 @@ impl Trace {
     }
 
     /// Takes what a capture holds next.
-    pub fn take(&mut self, item: Item<'_>) {
+    pub fn take(&mut self, item: CaptureItem<'_>) {
         match item {
-            Item::Packet(packet) => self.push(&packet),
-            Item::Secrets(lines) => self.add_keys(lines),
+            CaptureItem::Packet(packet) => self.push(&packet),
+            CaptureItem::Secrets(lines) => self.add_keys(lines),
         }
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> CaptureCounts {
         self.counts
     }
 
@@ -232,8 +232,8 @@ impl Trace {
         let way = inner
             .way
             .or(captured.direction.map(|direction| match direction {
-                Direction::Inbound => Way::Incoming,
-                Direction::Outbound => Way::Outgoing,
+                PacketDirection::Inbound => LinkDirection::Incoming,
+                PacketDirection::Outbound => LinkDirection::Outgoing,
             }));
         let Ok(packet) = Packet::parse(inner.packet) else {
             self.counts.not_ip += 1;
@@ -265,7 +265,7 @@ impl Trace {
         &mut self,
         interface: u32,
         at: u64,
-        way: Option<Way>,
+        way: Option<LinkDirection>,
         packet: &Packet<'_>,
         tcp: &Tcp<'_>,
     ) {
@@ -279,7 +279,7 @@ impl Trace {
             }
             return;
         }
-        let key = Key::new(interface, false, from, to);
+        let key = FlowKey::new(interface, false, from, to);
         let frame = self.frame;
         let found = self.flows.get_mut(&key);
         let is_known = found.is_some();
@@ -312,7 +312,7 @@ impl Trace {
 
     /// Begins a connection whose first packet was seen. If another interface has seen it too, it is
     /// not new.
-    fn begin(&mut self, key: Key, at: u64, carried: Carried) {
+    fn begin(&mut self, key: FlowKey, at: u64, carried: Carried) {
         if !self.interfaces.contains(&key.interface) {
             self.interfaces.push(key.interface);
         }
@@ -334,7 +334,7 @@ impl Trace {
     }
 
     /// The flows of other interfaces between the same ends.
-    fn siblings(&self, key: Key) -> impl Iterator<Item = &Flow> {
+    fn siblings(&self, key: FlowKey) -> impl Iterator<Item = &Flow> {
         let others = self.interfaces.iter().filter(move |i| **i != key.interface);
         others.filter_map(move |interface| self.flows.get(&key.at(*interface)))
     }
@@ -343,7 +343,7 @@ impl Trace {
         &mut self,
         interface: u32,
         at: u64,
-        way: Option<Way>,
+        way: Option<LinkDirection>,
         packet: &Packet<'_>,
         udp: &Udp<'_>,
     ) {
@@ -356,7 +356,7 @@ impl Trace {
             }
             return;
         }
-        let key = Key::new(interface, true, from, to);
+        let key = FlowKey::new(interface, true, from, to);
         let frame = self.frame;
         if let Some(flow) = self.flows.get_mut(&key) {
             if let Carried::Quic(quic) = &mut flow.carried {
@@ -383,7 +383,7 @@ impl Trace {
             idle > MAX_IDLE || (ended && idle > LINGER)
         };
         let ready = self.flows.iter().filter(|(_, flow)| over(flow));
-        let mut ready: Vec<(u64, Key)> = ready.map(|(key, flow)| (flow.number, *key)).collect();
+        let mut ready: Vec<(u64, FlowKey)> = ready.map(|(key, flow)| (flow.number, *key)).collect();
         ready.sort_unstable_by_key(|(number, _)| *number);
         for (_, key) in ready {
             self.finish(key);
@@ -392,7 +392,7 @@ impl Trace {
             return;
         }
         let flows = self.flows.iter();
-        let mut oldest: Vec<(u64, u64, Key)> = flows
+        let mut oldest: Vec<(u64, u64, FlowKey)> = flows
             .map(|(k, flow)| (flow.last, flow.number, *k))
             .collect();
         oldest.sort_unstable_by_key(|(last, number, _)| (*last, *number));
@@ -405,7 +405,7 @@ impl Trace {
         }
     }
 
-    fn finish(&mut self, key: Key) {
+    fn finish(&mut self, key: FlowKey) {
         let Some(flow) = self.flows.remove(&key) else {
             return;
         };
@@ -449,7 +449,7 @@ impl Trace {
 
     /// The addresses that the client of this connection tried before without success. They belong
     /// to it.
-    fn tried_before(&mut self, key: Key, flow: &TcpFlow) -> Vec<Tried> {
+    fn tried_before(&mut self, key: FlowKey, flow: &TcpFlow) -> Vec<Tried> {
         let began = flow.sights.first().map_or(0, |sight| sight.at);
         let mut all = Vec::new();
         for other in self
@@ -478,11 +478,11 @@ impl Trace {
     }
 
     /// The capture is over: everything else, in the order of their numbers.
-    pub fn end(mut self) -> (Vec<Conversation>, Counts) {
+    pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
         // Failed attempts come last: they may belong to a connection that followed.
-        let in_vain = |key: &Key| self.opening.contains(key);
+        let in_vain = |key: &FlowKey| self.opening.contains(key);
         let flows = self.flows.iter();
-        let mut keys: Vec<(bool, u64, Key)> =
+        let mut keys: Vec<(bool, u64, FlowKey)> =
             flows.map(|(k, f)| (in_vain(k), f.number, *k)).collect();
         keys.sort_by_key(|(in_vain, number, key)| (*in_vain, *number, key.interface));
         for (.., key) in keys {

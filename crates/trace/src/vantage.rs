@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use roundtrip_wire::link::Way;
+use roundtrip_wire::link::LinkDirection;
 
-use crate::sight::{Side, Sight};
+use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
 /// In nanoseconds: what a host needs to acknowledge.
@@ -24,7 +24,7 @@ const FRESH: [u8; 4] = [64, 128, 255, 32];
 
 /// Where the capture was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum VantagePoint {
     Client,
     Server,
     Middle,
@@ -32,7 +32,7 @@ pub enum Place {
     Unknown,
 }
 
-impl Place {
+impl VantagePoint {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -46,7 +46,7 @@ impl Place {
 /// The place that a connection was seen from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vantage {
-    pub place: Place,
+    pub place: VantagePoint,
     /// The evidence for it.
     pub evidence: Vec<String>,
     /// The shortest round trips from here to the client and to the server, if they could be
@@ -64,10 +64,10 @@ impl Vantage {
     /// `halves`: to the client and to the server, in nanoseconds.
     pub(crate) fn decide(
         (to_client, to_server): (Option<u64>, Option<u64>),
-        hint: Option<Place>,
+        hint: Option<VantagePoint>,
         hops: Option<(u8, u8)>,
     ) -> Self {
-        let mut votes: Vec<(Place, u32, String)> = Vec::new();
+        let mut votes: Vec<(VantagePoint, u32, String)> = Vec::new();
         if let Some(place) = hint {
             let why = "the capturing host says which packets it sent";
             votes.push((place, 3, why.into()));
@@ -79,34 +79,38 @@ impl Vantage {
                 span(client),
                 span(server)
             );
-            let weight = if place == Place::Unknown { 0 } else { 2 };
+            let weight = if place == VantagePoint::Unknown { 0 } else { 2 };
             votes.push((place, weight, why));
         }
         if let Some((client, server)) = hops {
             let fresh = |hops: u8| FRESH.contains(&hops);
             let why = format!("hop limits are {client} from the client, {server} from the server");
             let vote = match (fresh(client), fresh(server)) {
-                (true, false) => Some(Place::Client),
-                (false, true) => Some(Place::Server),
-                (false, false) => Some(Place::Middle),
+                (true, false) => Some(VantagePoint::Client),
+                (false, true) => Some(VantagePoint::Server),
+                (false, false) => Some(VantagePoint::Middle),
                 (true, true) => None,
             };
             votes.extend(vote.map(|place| (place, 1, why)));
         }
-        let weight = |place: Place| -> u32 {
+        let weight = |place: VantagePoint| -> u32 {
             let votes = votes.iter().filter(|(p, ..)| *p == place);
             votes.map(|(_, weight, _)| weight).sum()
         };
-        let order = [Place::Client, Place::Server, Place::Middle];
+        let order = [
+            VantagePoint::Client,
+            VantagePoint::Server,
+            VantagePoint::Middle,
+        ];
         let best = order
             .into_iter()
-            .max_by_key(|place| (weight(*place), *place == Place::Client));
+            .max_by_key(|place| (weight(*place), *place == VantagePoint::Client));
         let place = best
             .filter(|place| weight(*place) > 0)
-            .unwrap_or(Place::Unknown);
+            .unwrap_or(VantagePoint::Unknown);
         let evidence = votes
             .into_iter()
-            .filter(|(p, ..)| *p == place || place == Place::Unknown);
+            .filter(|(p, ..)| *p == place || place == VantagePoint::Unknown);
         Self {
             place,
             evidence: evidence.map(|(_, _, why)| why).collect(),
@@ -118,8 +122,8 @@ impl Vantage {
     /// The path's round trip, from the client's side.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match self.place {
-            Place::Client | Place::Unknown => self.to_server,
-            Place::Server | Place::Middle => Some(self.to_server? + self.to_client?),
+            VantagePoint::Client | VantagePoint::Unknown => self.to_server,
+            VantagePoint::Server | VantagePoint::Middle => Some(self.to_server? + self.to_client?),
         }
     }
 
@@ -127,25 +131,25 @@ impl Vantage {
     pub(crate) fn distance(&self) -> u64 {
         let half = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(0) / 2;
         match self.place {
-            Place::Client | Place::Unknown => 0,
-            Place::Server | Place::Middle => self.to_client.map_or(0, half),
+            VantagePoint::Client | VantagePoint::Unknown => 0,
+            VantagePoint::Server | VantagePoint::Middle => self.to_client.map_or(0, half),
         }
     }
 }
 
-fn near(client: u64, server: u64) -> Place {
+fn near(client: u64, server: u64) -> VantagePoint {
     let close = |here: u64, there: u64| {
         (here <= AT_ONCE && here.saturating_mul(CLEARLY) <= there)
             || here.saturating_mul(SLOW_HOST) <= there
     };
     if close(client, server) {
-        Place::Client
+        VantagePoint::Client
     } else if close(server, client) {
-        Place::Server
+        VantagePoint::Server
     } else if client > AT_ONCE && server > AT_ONCE {
-        Place::Middle
+        VantagePoint::Middle
     } else {
-        Place::Unknown
+        VantagePoint::Unknown
     }
 }
 
@@ -159,13 +163,16 @@ fn span(nanoseconds: u64) -> String {
 }
 
 /// The capturing host's record of whose packets it sent.
-fn hints(sights: &[Sight]) -> Option<Place> {
+fn hints(sights: &[SeenSegment]) -> Option<VantagePoint> {
     let mut place = None;
     for sight in sights {
-        let vote = match (sight.from, sight.way?) {
-            (Side::Client, Way::Outgoing) | (Side::Server, Way::Incoming) => Place::Client,
-            (Side::Client, Way::Incoming) | (Side::Server, Way::Outgoing) => Place::Server,
-        };
+        let vote =
+            match (sight.from, sight.way?) {
+                (Side::Client, LinkDirection::Outgoing)
+                | (Side::Server, LinkDirection::Incoming) => VantagePoint::Client,
+                (Side::Client, LinkDirection::Incoming)
+                | (Side::Server, LinkDirection::Outgoing) => VantagePoint::Server,
+            };
         // A router sees each packet arrive and leave.
         if place.is_some_and(|place| place != vote) {
             return None;
@@ -176,7 +183,7 @@ fn hints(sights: &[Sight]) -> Option<Place> {
 }
 
 /// The hop limits of the client's and the server's packets, if each has only one.
-fn hops(sights: &[Sight]) -> Option<(u8, u8)> {
+fn hops(sights: &[SeenSegment]) -> Option<(u8, u8)> {
     let one = |side: Side| {
         let mut limits = sights
             .iter()
@@ -257,29 +264,39 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn place(halves: (u64, u64), hint: Option<Place>, hops: Option<(u8, u8)>) -> Place {
+    fn place(
+        halves: (u64, u64),
+        hint: Option<VantagePoint>,
+        hops: Option<(u8, u8)>,
+    ) -> VantagePoint {
         let halves = (Some(halves.0), Some(halves.1));
         Vantage::decide(halves, hint, hops).place
     }
 
     #[test]
     fn the_nearer_end_answers_at_once() {
-        assert_eq!(place((50_000, 40 * MS), None, None), Place::Client);
-        assert_eq!(place((40 * MS, 50_000), None, None), Place::Server);
-        assert_eq!(place((10 * MS, 30 * MS), None, None), Place::Middle);
+        assert_eq!(place((50_000, 40 * MS), None, None), VantagePoint::Client);
+        assert_eq!(place((40 * MS, 50_000), None, None), VantagePoint::Server);
+        assert_eq!(place((10 * MS, 30 * MS), None, None), VantagePoint::Middle);
         assert_eq!(
             place((MS, 80 * MS), None, None),
-            Place::Client,
+            VantagePoint::Client,
             "a slow host"
         );
     }
 
     #[test]
     fn on_a_short_path_other_signs_decide() {
-        assert_eq!(place((40_000, 60_000), None, None), Place::Unknown);
-        assert_eq!(place((40_000, 60_000), None, Some((64, 57))), Place::Client);
-        let hint = Some(Place::Server);
-        assert_eq!(place((40_000, 60_000), hint, Some((64, 64))), Place::Server);
+        assert_eq!(place((40_000, 60_000), None, None), VantagePoint::Unknown);
+        assert_eq!(
+            place((40_000, 60_000), None, Some((64, 57))),
+            VantagePoint::Client
+        );
+        let hint = Some(VantagePoint::Server);
+        assert_eq!(
+            place((40_000, 60_000), hint, Some((64, 64))),
+            VantagePoint::Server
+        );
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use roundtrip_model::Event;
 
-use crate::sight::{Side, Sight};
+use crate::sight::{SeenSegment, Side};
 use crate::tcp::{Content, TcpFlow};
-use crate::vantage::{Place, Vantage};
+use crate::vantage::{Vantage, VantagePoint};
 
 /// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
 /// order by less count as coming together.
@@ -25,7 +25,7 @@ pub(crate) type Noticed = (u64, Event);
 
 /// What the client saw.
 #[derive(Debug, Default)]
-pub(crate) struct View {
+pub(crate) struct ClientView {
     pub(crate) events: Vec<Noticed>,
     /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
@@ -52,17 +52,17 @@ pub(crate) struct View {
     pub(crate) congested: bool,
 }
 
-impl View {
+impl ClientView {
     pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let distance = vantage.distance();
-        let time = |sight: &Sight| match sight.from {
+        let time = |sight: &SeenSegment| match sight.from {
             Side::Client => sight.at.saturating_sub(distance),
             Side::Server => sight.at.saturating_add(distance),
         };
         let lost = lost_beyond(flow, vantage);
-        let came = |sight: &&Sight| !lost.contains(&sight.frame);
+        let came = |sight: &&SeenSegment| !lost.contains(&sight.frame);
         let sights = flow.sights.iter().filter(came);
-        let mut order: Vec<(u64, &Sight)> = sights.map(|s| (time(s), s)).collect();
+        let mut order: Vec<(u64, &SeenSegment)> = sights.map(|s| (time(s), s)).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
@@ -109,7 +109,7 @@ impl View {
 /// again before they were acknowledged. Near the client, everything that is seen arrives.
 fn lost_beyond(flow: &TcpFlow, vantage: &Vantage) -> HashSet<u64> {
     let mut lost = HashSet::new();
-    if !matches!(vantage.place, Place::Server | Place::Middle) {
+    if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
         return lost;
     }
     let mut open: Vec<(u64, u64, u64)> = Vec::new();
@@ -149,7 +149,7 @@ fn at_of(places: &[(u64, u64)], end: u64) -> Option<u64> {
 }
 
 /// Data that was sent and is not acknowledged yet.
-struct Departure {
+struct UnackedData {
     start: u64,
     end: u64,
     at: u64,
@@ -159,11 +159,11 @@ struct Departure {
 struct Watcher<'a> {
     flow: &'a TcpFlow,
     rtt: u64,
-    view: View,
+    view: ClientView,
     /// How far the client has sent, and how far it has read.
     sent: u64,
     read: u64,
-    under_way: Vec<Departure>,
+    under_way: Vec<UnackedData>,
     /// Data that arrived after a gap: where it begins, where it ends, when it came, and in how many
     /// segments.
     ahead: BTreeMap<u64, (u64, u64, u32)>,
@@ -173,7 +173,7 @@ struct Watcher<'a> {
     /// Since when something has been unacknowledged, counted from the last arrival.
     busy: Option<u64>,
     last_arrival: Option<u64>,
-    flight: Flight,
+    flight: SentFlight,
     /// The last window that the server was told.
     window: u64,
     /// The start of the record whose beginning was reported.
@@ -182,7 +182,7 @@ struct Watcher<'a> {
 
 /// Data that has arrived without a pause.
 #[derive(Clone, Copy, Default)]
-struct Flight {
+struct SentFlight {
     segments: u64,
     bytes: u64,
     acknowledged: bool,
@@ -195,7 +195,7 @@ impl<'a> Watcher<'a> {
         Self {
             flow,
             rtt,
-            view: View::default(),
+            view: ClientView::default(),
             sent: 0,
             read: 0,
             under_way: Vec::new(),
@@ -204,7 +204,7 @@ impl<'a> Watcher<'a> {
             needless: 0,
             busy: None,
             last_arrival: None,
-            flight: Flight::default(),
+            flight: SentFlight::default(),
             window: 0,
             told_record: None,
         }
@@ -214,7 +214,7 @@ impl<'a> Watcher<'a> {
         self.view.events.push((at, event));
     }
 
-    fn left(&mut self, at: u64, sight: &Sight) {
+    fn left(&mut self, at: u64, sight: &SeenSegment) {
         if sight.is_reset() {
             self.view.reset.get_or_insert((at, Side::Client));
         }
@@ -273,7 +273,7 @@ impl<'a> Watcher<'a> {
         }
         if end > self.sent {
             let bytes = end - self.sent;
-            self.under_way.push(Departure {
+            self.under_way.push(UnackedData {
                 start: start.max(self.sent),
                 end,
                 at,
@@ -286,7 +286,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn arrived(&mut self, at: u64, sight: &Sight) {
+    fn arrived(&mut self, at: u64, sight: &SeenSegment) {
         self.view.congested |= sight.congested;
         if sight.is_reset() {
             self.view.reset.get_or_insert((at, Side::Server));
@@ -322,7 +322,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn acknowledgment(&mut self, at: u64, sight: &Sight) {
+    fn acknowledgment(&mut self, at: u64, sight: &SeenSegment) {
         let Some(end) = self.flow.acknowledged(sight) else {
             return;
         };
@@ -462,9 +462,9 @@ impl<'a> Watcher<'a> {
         if flight.segments > 0 && !flight.acknowledged {
             self.note(last, Event::AckDelayed);
         }
-        self.flight = Flight {
+        self.flight = SentFlight {
             window: Some(self.window),
-            ..Flight::default()
+            ..SentFlight::default()
         };
     }
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use roundtrip_model::{Exchange, Memory, Strategy, Target};
 use roundtrip_probe::{Options, Prober};
-use roundtrip_report::ways::Answer;
+use roundtrip_report::ways::MeasuredRun;
 use tokio::runtime::Builder;
 
 use super::stage::TICKETS;
@@ -100,10 +100,10 @@ impl WayAsker {
         };
     }
 
-    async fn ask(&mut self, target: &Target) -> Result<Answer, String> {
+    async fn ask(&mut self, target: &Target) -> Result<MeasuredRun, String> {
         self.prepared = self.prepared.saturating_sub(1);
         match self.run(target).await.last() {
-            Some(exchange) => Answer::of(exchange),
+            Some(exchange) => MeasuredRun::of(exchange),
             None => Err("no request was made".into()),
         }
     }

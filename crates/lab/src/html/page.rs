@@ -2,7 +2,7 @@
 //! command that repeats it.
 
 use maud::{Markup, html};
-use roundtrip_report::html::{Head, frame};
+use roundtrip_report::html::{PageHead, frame};
 use roundtrip_report::{clean, count};
 
 use super::{arms, claims, curve, distance, figures, packets, remarks, runs, stairs, verdict};
@@ -12,7 +12,7 @@ use crate::experiment::Measure;
 const STYLE: &str = include_str!("lab.css");
 
 /// All outcomes on one page.
-pub fn page(outcomes: &[LabOutcome], head: &Head) -> String {
+pub fn page(outcomes: &[LabOutcome], head: &PageHead) -> String {
     let title = match outcomes {
         [one] => one.experiment.clone(),
         several => count(several.len() as u64, "experiment", "experiments"),
@@ -24,7 +24,7 @@ pub fn page(outcomes: &[LabOutcome], head: &Head) -> String {
     frame(&format!("lab · {title}"), STYLE, &body, &head.made_by)
 }
 
-fn opening(outcomes: &[LabOutcome], head: &Head) -> Markup {
+fn opening(outcomes: &[LabOutcome], head: &PageHead) -> Markup {
     let took: f64 = outcomes.iter().map(|outcome| outcome.took_s).sum();
     html! {
         header.opening {

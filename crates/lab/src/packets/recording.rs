@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use roundtrip_wire::packet::{Flags, OptionValue, Packet as Read, Tcp};
-use roundtrip_wire::pcapng::{Block, Captured, Direction, Reader};
+use roundtrip_wire::pcapng::{Block, Captured, PacketDirection, PcapngReader};
 
 use super::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
 
@@ -21,7 +21,7 @@ pub struct RecordingError(#[from] roundtrip_wire::Error);
 
 pub(super) fn read(pcapng: &[u8]) -> Result<Vec<TracedPacket>, RecordingError> {
     let mut sights = Vec::new();
-    for block in Reader::new(pcapng) {
+    for block in PcapngReader::new(pcapng) {
         if let Block::Packet(captured) = block? {
             sights.extend(RecordedPacket::from_captured(&captured));
         }
@@ -64,7 +64,7 @@ impl RecordedPacket {
         Some(Self {
             at: captured.time?,
             end: *ENDS.get(captured.interface as usize)?,
-            arrives: captured.direction == Some(Direction::Inbound),
+            arrives: captured.direction == Some(PacketDirection::Inbound),
             ports: packet.ports()?,
             addresses: (packet.source(), packet.destination()),
             kind,

@@ -7,8 +7,8 @@ use roundtrip_model::{Exchange, Http, Phase, PhaseName, Security, Strategy, Targ
 use roundtrip_probe::{Options, Prober, Sequence};
 use roundtrip_tls::Roots;
 
-use super::Stop;
 use super::scene::{SampleError, SampleScene, TakenSample};
+use crate::Stop;
 use crate::experiment::{Measure, Sequencing, UrlScheme};
 use crate::outcome::{PhaseSpan, RunSample, WaitedFor};
 

@@ -8,7 +8,8 @@ use roundtrip_path::{Path, WordError};
 
 use super::server::RunningServer;
 use super::tools::{MissingToolError, Tools};
-use super::{Stop, ours, program, transfer};
+use super::{ours, program, transfer};
+use crate::Stop;
 use crate::experiment::{ArmClient, Cell, Experiment, UrlScheme};
 use crate::outcome::RunSample;
 use crate::packets::{self, RecordingError, TracedPacket};

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
 
-use super::Stop;
 use super::scene::{SampleError, fill, last_words};
 use super::tools::Tools;
 use super::{hop::TcpRelay, usage};
+use crate::Stop;
 use crate::experiment::{FarServer, LabServer, ReadySign, ServerKind, UrlScheme};
 
 const START_TIMEOUT: Duration = Duration::from_secs(20);

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Stop;
 use super::scene::{SampleError, last_words};
+use crate::Stop;
 use crate::experiment::{ArmClient, Cell, Experiment, LabServer, ServerKind, shipped};
 
 /// The Debian packages of programs whose names differ.

@@ -6,6 +6,7 @@
 mod arithmetic;
 mod contract;
 mod faults;
+mod guide;
 mod load;
 mod programs;
 mod running;

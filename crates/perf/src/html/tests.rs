@@ -1,5 +1,7 @@
 //! The page says what was measured, in words and pictures, and loads nothing.
 
+mod phone;
+
 use std::time::Duration;
 
 use super::costs::parts;
@@ -19,11 +21,11 @@ fn outcome() -> PerfOutcome {
     )
 }
 
-fn head() -> Head {
-    Head {
+fn head() -> PageHead {
+    PageHead {
         made_by: "roundtrip 9".into(),
         machine: "Linux <b>6</b>".into(),
-        ..Head::default()
+        ..PageHead::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connects through an HTTP proxy: TLS to the proxy if it requires that, and a tunnel if the target
 //! needs one.
 
-use roundtrip_http::{Stream, open_tunnel};
+use roundtrip_http::{ByteStream, open_tunnel};
 use roundtrip_model::{Event, Recorder, Scheme, Target};
 use roundtrip_tls::Offer;
 
@@ -13,11 +13,11 @@ impl Connector {
     /// Returns the stream to the target, and the status of the answer to CONNECT, or zero.
     pub(super) async fn through_proxy(
         &self,
-        mut stream: Box<dyn Stream>,
+        mut stream: Box<dyn ByteStream>,
         plan: &ConnectionPlan,
         target: &Target,
         recorder: &Recorder,
-    ) -> Result<(Box<dyn Stream>, u16), ProbeError> {
+    ) -> Result<(Box<dyn ByteStream>, u16), ProbeError> {
         let Some(proxy) = self.options.proxy_for(target) else {
             return Ok((stream, 0));
         };

@@ -16,7 +16,7 @@ pub(crate) const ONE_BY_ONE: &str =
     "HTTP/1.1 answers one request at a time; simultaneous requests need h2 or h3";
 
 /// One of several simultaneous requests, and the destination of its body.
-pub(crate) struct Part<'a, K> {
+pub(crate) struct ParallelRequest<'a, K> {
     pub(crate) request: &'a Request,
     pub(crate) strategy: Strategy,
     pub(crate) run: u32,
@@ -25,8 +25,8 @@ pub(crate) struct Part<'a, K> {
 }
 
 /// The result for one of several requests.
-pub(crate) struct Answered<'a, K> {
-    pub(crate) part: Part<'a, K>,
+pub(crate) struct ParallelResult<'a, K> {
+    pub(crate) part: ParallelRequest<'a, K>,
     pub(crate) exchange: Exchange,
     /// The connection ended and took the request with it; this many round trips were lost.
     pub(crate) lost: Option<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Answered<'a, K> {
 
 /// A part that is in progress.
 struct Running<'a, K> {
-    part: Part<'a, K>,
+    part: ParallelRequest<'a, K>,
     facts: HttpFacts,
     /// Records the boundaries of this request.
     own: Recorder,
@@ -56,9 +56,9 @@ struct Common<'a> {
 /// kept close in the background, in tasks that join `leaving`.
 pub(crate) async fn exchange_all<'a, K: Sink>(
     exchanger: &mut Exchanger,
-    parts: Vec<Part<'a, K>>,
+    parts: Vec<ParallelRequest<'a, K>>,
     leaving: &mut Vec<JoinHandle<()>>,
-) -> Vec<Answered<'a, K>> {
+) -> Vec<ParallelResult<'a, K>> {
     let Some(first) = parts.first() else {
         return Vec::new();
     };
@@ -97,7 +97,7 @@ pub(crate) async fn exchange_all<'a, K: Sink>(
         .collect()
 }
 
-fn start<'a, K>(part: Part<'a, K>, recorder: &Recorder) -> Running<'a, K> {
+fn start<'a, K>(part: ParallelRequest<'a, K>, recorder: &Recorder) -> Running<'a, K> {
     Running {
         facts: HttpFacts {
             method: part.request.method.clone(),
@@ -162,7 +162,7 @@ fn conclude<'a, K>(
     running: Running<'a, K>,
     end: &End,
     common: &Common<'_>,
-) -> Answered<'a, K> {
+) -> ParallelResult<'a, K> {
     let Running { part, facts, own } = running;
     let (at, error) = match end {
         Some((at, Ok(()))) => (*at, None),
@@ -184,7 +184,7 @@ fn conclude<'a, K>(
     let observed = &common.transaction.observed;
     exchanger.conclude(&mut exchange, &part.request.target, facts, observed, error);
     let lost = taken.then(|| lost_trip(&exchange.timeline, at, exchange.rtt));
-    Answered {
+    ParallelResult {
         part,
         exchange,
         lost,

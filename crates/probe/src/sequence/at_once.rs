@@ -5,13 +5,13 @@ use roundtrip_http::{Request, Sink};
 use roundtrip_model::{Exchange, Strategy};
 use tokio::task::JoinHandle;
 
-use super::Ask;
-use crate::exchange::{Answered, Part, exchange_all};
+use super::SequenceRequest;
+use crate::exchange::{ParallelRequest, ParallelResult, exchange_all};
 use crate::exchanger::Exchanger;
 use crate::hops::{self, Spool};
 
 /// One of several requests, until it has its final answer.
-struct Member<'a, S> {
+struct PendingRequest<'a, S> {
     place: usize,
     request: Request,
     strategy: Strategy,
@@ -20,7 +20,7 @@ struct Member<'a, S> {
 }
 
 /// The result of one member's request in one wave.
-struct Outcome {
+struct WaveResult {
     exchange: Exchange,
     /// The connection ended and took the request with it; this many round trips were lost.
     lost: Option<u32>,
@@ -28,7 +28,7 @@ struct Outcome {
     next: Option<(Request, Strategy)>,
 }
 
-impl Outcome {
+impl WaveResult {
     fn round_trips(&self) -> u32 {
         self.exchange.round_trips() + self.lost.unwrap_or(0)
     }
@@ -41,7 +41,7 @@ const ASKED_AGAIN: &str = "the connection ended before this request was answered
 /// another, those that redirects lead to.
 pub(super) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
-    asks: &mut [Ask<S>],
+    asks: &mut [SequenceRequest<S>],
     leaving: &mut Vec<JoinHandle<()>>,
 ) -> (Vec<Vec<Exchange>>, u32) {
     let mut waiting = members(exchanger, asks);
@@ -49,9 +49,13 @@ pub(super) async fn run<S: Sink>(
     let mut trips = 0;
     while !waiting.is_empty() {
         let outcomes = wave(exchanger, &mut waiting, leaving).await;
-        trips += outcomes.iter().map(Outcome::round_trips).max().unwrap_or(0);
+        trips += outcomes
+            .iter()
+            .map(WaveResult::round_trips)
+            .max()
+            .unwrap_or(0);
         // If a new connection answered none of the requests, another one would not do better.
-        let in_vain = |o: &Outcome| !o.exchange.ok() && !o.exchange.reused;
+        let in_vain = |o: &WaveResult| !o.exchange.ok() && !o.exchange.reused;
         let hope = !outcomes.iter().all(in_vain);
         for (mut member, outcome) in std::mem::take(&mut waiting).into_iter().zip(outcomes) {
             let (mut exchange, again) = (outcome.exchange, outcome.lost.is_some() && hope);
@@ -82,9 +86,12 @@ pub(super) async fn run<S: Sink>(
     (done.into_iter().map(|(_, hops)| hops).collect(), trips)
 }
 
-fn members<'a, S: Sink>(exchanger: &Exchanger, asks: &'a mut [Ask<S>]) -> Vec<Member<'a, S>> {
+fn members<'a, S: Sink>(
+    exchanger: &Exchanger,
+    asks: &'a mut [SequenceRequest<S>],
+) -> Vec<PendingRequest<'a, S>> {
     let options = exchanger.options();
-    let member = |(place, ask): (usize, &'a mut Ask<S>)| Member {
+    let member = |(place, ask): (usize, &'a mut SequenceRequest<S>)| PendingRequest {
         place,
         request: options.request(&ask.target),
         strategy: options.strategy,
@@ -97,11 +104,11 @@ fn members<'a, S: Sink>(exchanger: &Exchanger, asks: &'a mut [Ask<S>]) -> Vec<Me
 /// Sends all members' requests on one connection.
 async fn wave<'a, S: Sink>(
     exchanger: &mut Exchanger,
-    members: &'a mut [Member<'_, S>],
+    members: &'a mut [PendingRequest<'_, S>],
     leaving: &mut Vec<JoinHandle<()>>,
-) -> Vec<Outcome> {
+) -> Vec<WaveResult> {
     let options = exchanger.options().clone();
-    let part = |member: &'a mut Member<'_, S>| Part {
+    let part = |member: &'a mut PendingRequest<'_, S>| ParallelRequest {
         request: &member.request,
         strategy: member.strategy,
         run: member.place as u32,
@@ -110,20 +117,20 @@ async fn wave<'a, S: Sink>(
     };
     let parts = members.iter_mut().map(part).collect();
     let answered = exchange_all(exchanger, parts, leaving).await;
-    let outcome = |answered: Answered<'_, Spool<'_>>| {
-        let Answered {
+    let outcome = |answered: ParallelResult<'_, Spool<'_>>| {
+        let ParallelResult {
             part,
             mut exchange,
             lost,
         } = answered;
-        let Part {
+        let ParallelRequest {
             request,
             strategy,
             sink,
             ..
         } = part;
         let next = hops::settle(&options, &mut exchange, request, strategy, sink);
-        Outcome {
+        WaveResult {
             exchange,
             lost,
             next,

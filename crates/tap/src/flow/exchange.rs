@@ -9,11 +9,11 @@ use roundtrip_model::{
 };
 use roundtrip_wire::tls::Version;
 
-use super::{Flow, Stage};
+use super::{Flow, FlowState};
 use crate::heard::Chosen;
-use crate::lookup::{Found, Lookups};
+use crate::lookup::{FinishedLookup, Lookups};
 use crate::spoken::Protocol;
-use crate::turn::{Answered, Expected};
+use crate::turn::{AnswerTimes, Expected};
 
 /// An attempt that began longer before a connection than this belongs to another exchange.
 const MAX_RACE: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ impl Flow {
         if is_first {
             self.add_attempts(&mut exchange, &mut events, began, surroundings);
         }
-        exchange.name = found.map(|Found { facts, .. }| facts);
+        exchange.name = found.map(|FinishedLookup { facts, .. }| facts);
         exchange.tls = self.is_tls().then(|| self.tls_facts(&chosen));
         if let (Some(asked), Some(answer)) = (&turn.asked, answered) {
             let mut facts = HttpFacts {
@@ -136,10 +136,10 @@ impl Flow {
     /// Assigns a failed attempt to the connection that won.
     fn give_up(&self, surroundings: &mut Surroundings<'_>) {
         let (ended, outcome) = match self.stage {
-            Stage::Failed(at) if at.since(self.began) < LONGEST_REFUSAL => {
+            FlowState::Failed(at) if at.since(self.began) < LONGEST_REFUSAL => {
                 (at, AttemptOutcome::Failed("refused or unreachable".into()))
             }
-            Stage::Failed(at) => (at, AttemptOutcome::Abandoned),
+            FlowState::Failed(at) => (at, AttemptOutcome::Abandoned),
             _ => (surroundings.now, AttemptOutcome::Abandoned),
         };
         if surroundings.attempts.len() < MAX_ATTEMPTS {
@@ -393,7 +393,7 @@ pub(crate) fn failed(attempt: Attempt, wall: SystemTime) -> Exchange {
 fn add_request(
     events: &mut Vec<(Moment, Event)>,
     request: Option<Moment>,
-    answered: Option<Answered>,
+    answered: Option<AnswerTimes>,
 ) {
     let Some(request) = request else {
         return;

@@ -9,7 +9,7 @@ use rustix::event::epoll::EventFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Supervisor;
-use crate::flow::{Flow, Holder, Stage, Surroundings};
+use crate::flow::{Flow, FlowState, Holder, Surroundings};
 use crate::lookup;
 use crate::memory::{self, MAX_COPIED};
 use crate::sys::{self, Call};
@@ -205,7 +205,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         };
         let looked = looked.as_deref();
         let ended = flow.stirs(now, &info, looked, &mut surroundings);
-        if flow.stage == Stage::Open && flags.intersects(EventFlags::RDHUP | EventFlags::HUP) {
+        if flow.stage == FlowState::Open && flags.intersects(EventFlags::RDHUP | EventFlags::HUP) {
             flow.peer_closes(now);
         }
         self.deliver(ended);

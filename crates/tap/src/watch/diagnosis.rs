@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use roundtrip_net::{TcpInfo, ask_kernel};
-use roundtrip_wire::netlink::{Request, attributes, u32_at};
+use roundtrip_wire::netlink::{NetlinkRequest, attributes, u32_at};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
@@ -46,12 +46,12 @@ pub(super) fn sockets() -> io::Result<Vec<DiagnosedSocket>> {
 
 /// `inet_diag_req_v2`: family, protocol, extensions, padding, states (4), then a socket, which is
 /// left empty.
-fn request(family: u8) -> Request {
+fn request(family: u8) -> NetlinkRequest {
     let extensions = 1 << (INET_DIAG_INFO - 1);
     let mut head = vec![family, libc::IPPROTO_TCP as u8, extensions, 0];
     head.extend(STATES.to_ne_bytes());
     head.resize(56, 0);
-    Request::dump(SOCK_DIAG_BY_FAMILY).with(&head)
+    NetlinkRequest::dump(SOCK_DIAG_BY_FAMILY).with(&head)
 }
 
 /// `inet_diag_msg`: family, state, timer, retransmits; ports (2 and 2), addresses (16 and 16),

@@ -2,12 +2,12 @@
 
 use roundtrip_model::{Failure, FailureKind, PhaseName};
 
-use super::Builder;
-use crate::application::Asked;
+use super::ExchangeBuilder;
+use crate::application::TracedRequest;
 use crate::sight::Side;
 use crate::tcp::Content;
 
-impl Builder<'_> {
+impl ExchangeBuilder<'_> {
     /// Why no request was made, and since when that was clear; `None` if nothing failed.
     pub(super) fn failure_before_request(&self) -> Option<(u64, Failure)> {
         let view = self.view;
@@ -56,7 +56,7 @@ impl Builder<'_> {
     }
 
     /// Why a request was not answered, or not completely.
-    pub(super) fn failure_of(&self, asked: &Asked) -> Option<(u64, Failure)> {
+    pub(super) fn failure_of(&self, asked: &TracedRequest) -> Option<(u64, Failure)> {
         if asked.is_whole && asked.finished.is_some() {
             return None;
         }

@@ -3,13 +3,13 @@
 use roundtrip_model::{Exchange, HttpFacts};
 use roundtrip_wire::server_timing;
 
-use super::Builder;
-use crate::application::Asked;
-use crate::http1::Message;
+use super::ExchangeBuilder;
+use crate::application::TracedRequest;
+use crate::http1::Http1Message;
 use crate::tcp::Content;
 
-impl Builder<'_> {
-    pub(super) fn url(&self, request: Option<&Message>) -> String {
+impl ExchangeBuilder<'_> {
+    pub(super) fn url(&self, request: Option<&Http1Message>) -> String {
         let server = self.flow.server;
         let of_hello = self
             .tls
@@ -43,7 +43,7 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn http(&self, exchange: &mut Exchange, asked: &Asked) {
+    pub(super) fn http(&self, exchange: &mut Exchange, asked: &TracedRequest) {
         let Some(request) = &asked.request else {
             // Encrypted: only the sizes are known.
             if asked.first_byte.is_some() && self.tls.is_some() {
@@ -75,7 +75,7 @@ impl Builder<'_> {
 }
 
 /// The facts of a request that could be read, and of its answer, if there is one.
-pub(crate) fn http_facts(asked: &Asked, request: &Message) -> HttpFacts {
+pub(crate) fn http_facts(asked: &TracedRequest, request: &Http1Message) -> HttpFacts {
     let head = request.head_bytes;
     let mut facts = HttpFacts {
         method: request.method.clone(),

@@ -8,13 +8,13 @@ use roundtrip_model::{
 };
 use roundtrip_wire::tls::Version;
 
-use super::{Builder, moment};
+use super::{ExchangeBuilder, moment};
 use crate::application::TlsSeen;
 use crate::sight::SynOptions;
 use crate::tcp::Content;
 use crate::view::mss;
 
-impl Builder<'_> {
+impl ExchangeBuilder<'_> {
     pub(super) fn opening(&self, timeline: &mut Timeline, zero: u64, end: u64) {
         let peer = self.flow.server;
         let mut mark = |at: Option<u64>, event: Event| {

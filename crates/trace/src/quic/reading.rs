@@ -9,10 +9,10 @@ use roundtrip_model::{
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, ServerHello};
 
 use super::{Datagram, QuicFlow};
-use crate::application::{self, Asked};
+use crate::application::{self, TracedRequest};
 use crate::exchanges::http::http_facts;
-use crate::http1::Message;
-use crate::names::Lookup;
+use crate::http1::Http1Message;
+use crate::names::NameLookup;
 use crate::sight::Side;
 use crate::vantage::Vantage;
 
@@ -25,7 +25,7 @@ const SOONEST: f64 = 0.8;
 const WITH_ACK: u64 = 5_000_000;
 
 /// The datagrams in the client's time.
-pub(super) struct Reading<'a> {
+pub(super) struct QuicReading<'a> {
     flow: &'a QuicFlow,
     datagrams: Vec<(u64, &'a Datagram)>,
     rtt: Option<Duration>,
@@ -35,16 +35,16 @@ pub(super) struct Reading<'a> {
 
 /// A request and its answer, as bursts.
 #[derive(Default)]
-struct Burst {
+struct RequestBurst {
     began: u64,
     sent: u64,
     first_byte: Option<u64>,
     finished: u64,
     /// The request, if it could be read.
-    asked: Option<Asked>,
+    asked: Option<TracedRequest>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> QuicReading<'a> {
     pub(super) fn new(flow: &'a QuicFlow, vantage: &Vantage) -> Self {
         let distance = vantage.distance();
         let mut datagrams: Vec<(u64, &Datagram)> = flow
@@ -78,11 +78,11 @@ impl<'a> Reading<'a> {
     }
 
     /// The requests, if the connection could be opened.
-    fn opened(&self) -> Option<Vec<Burst>> {
+    fn opened(&self) -> Option<Vec<RequestBurst>> {
         let left = |at: u64| Some(at.saturating_sub(1).saturating_sub(self.distance));
         let readable = |at: u64| Some(at.saturating_add(self.distance));
         let all = application::of_requests(self.flow.requests()?, "3", &left, &readable);
-        let burst = |asked: Asked| Burst {
+        let burst = |asked: TracedRequest| RequestBurst {
             began: asked.began,
             sent: asked.sent.max(asked.began),
             first_byte: asked.first_byte,
@@ -92,7 +92,7 @@ impl<'a> Reading<'a> {
         Some(all.into_iter().map(burst).collect())
     }
 
-    fn bursts(&self, connected: u64) -> Vec<Burst> {
+    fn bursts(&self, connected: u64) -> Vec<RequestBurst> {
         let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
         let soonest = (rtt as f64 * SOONEST) as u64;
         let early = connected + rtt + (rtt / 4).max(WITH_ACK);
@@ -115,16 +115,16 @@ impl<'a> Reading<'a> {
             .filter(|(at, d)| in_first(*at, d))
             .all(|(_, d)| d.bytes <= MAX_CONTROL);
         let drop_early = later && small;
-        let mut bursts: Vec<Burst> = Vec::new();
+        let mut bursts: Vec<RequestBurst> = Vec::new();
         for (at, datagram) in &self.datagrams {
             if is_request(datagram) {
                 match bursts.last_mut() {
                     Some(open) if open.first_byte.is_none() => open.sent = *at,
-                    _ => bursts.push(Burst {
+                    _ => bursts.push(RequestBurst {
                         began: *at,
                         sent: *at,
                         finished: *at,
-                        ..Burst::default()
+                        ..RequestBurst::default()
                     }),
                 }
             } else if server(datagram)
@@ -145,7 +145,11 @@ impl<'a> Reading<'a> {
         bursts
     }
 
-    pub(super) fn exchanges(&self, lookup: Option<&Lookup>, name: Option<&str>) -> Vec<Exchange> {
+    pub(super) fn exchanges(
+        &self,
+        lookup: Option<&NameLookup>,
+        name: Option<&str>,
+    ) -> Vec<Exchange> {
         let Some(first) = self.datagrams.first().map(|(at, _)| *at) else {
             return Vec::new();
         };
@@ -199,7 +203,7 @@ impl<'a> Reading<'a> {
         all
     }
 
-    fn in_vain(&self, zero: u64, lookup: Option<&Lookup>, name: Option<&str>) -> Exchange {
+    fn in_vain(&self, zero: u64, lookup: Option<&NameLookup>, name: Option<&str>) -> Exchange {
         let end = self.datagrams.last().map_or(zero, |(at, _)| *at);
         let mut exchange = self.begun(zero, false, lookup, name);
         self.events(&mut exchange, zero, end, true, lookup);
@@ -222,7 +226,7 @@ impl<'a> Reading<'a> {
         zero: u64,
         end: u64,
         opens: bool,
-        lookup: Option<&Lookup>,
+        lookup: Option<&NameLookup>,
     ) {
         let peer = self.flow.server;
         let timeline = &mut exchange.timeline;
@@ -272,7 +276,7 @@ impl<'a> Reading<'a> {
         &self,
         zero: u64,
         reused: bool,
-        lookup: Option<&Lookup>,
+        lookup: Option<&NameLookup>,
         name: Option<&str>,
     ) -> Exchange {
         let flow = self.flow;
@@ -314,7 +318,7 @@ impl<'a> Reading<'a> {
             used,
             rtt: self.rtt,
             reused,
-            name: lookup.filter(|_| !reused).map(Lookup::facts),
+            name: lookup.filter(|_| !reused).map(NameLookup::facts),
             attempts: if reused {
                 Vec::new()
             } else {
@@ -380,7 +384,7 @@ impl<'a> Reading<'a> {
 }
 
 /// The details of a request that could be read.
-fn describe(exchange: &mut Exchange, asked: &Asked, request: &Message) {
+fn describe(exchange: &mut Exchange, asked: &TracedRequest, request: &Http1Message) {
     if let Some(host) = request.field("host") {
         let host = String::from_utf8_lossy(host);
         exchange.url = format!("https://{host}{}", request.target);

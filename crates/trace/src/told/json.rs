@@ -1,7 +1,7 @@
 //! A log for programs: the member `told` of `roundtrip/trace/1`, next to empty `results`.
 
 use roundtrip_wire::witness::page::Reason;
-use roundtrip_wire::witness::{Known, ToldRequest, ToldSpan};
+use roundtrip_wire::witness::{TimeSource, ToldRequest, ToldSpan};
 use serde_json::{Value, json};
 
 use super::{Log, REMEDIES, length, millis, name};
@@ -95,8 +95,8 @@ fn phases(spans: &[ToldSpan]) -> Vec<Value> {
             "begin_ms": millis(span.begin),
             "took_ms": millis(span.end - span.begin),
             "known": match span.known {
-                Known::Seen => "seen",
-                Known::Told => "told",
+                TimeSource::Seen => "seen",
+                TimeSource::Told => "told",
             },
         })
     };

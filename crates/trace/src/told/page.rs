@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use maud::{Markup, html};
-use roundtrip_report::html::{Head, frame, percent};
+use roundtrip_report::html::{PageHead, frame, percent};
 use roundtrip_report::{clean, count, ms};
 use roundtrip_wire::witness::{ToldPhase, ToldRequest};
 
@@ -18,7 +18,7 @@ const ROW: usize = 18;
 /// The width of the labels, in percent.
 const LABELS: f64 = 34.0;
 
-pub fn page(file: &str, log: &Log, head: &Head) -> String {
+pub fn page(file: &str, log: &Log, head: &PageHead) -> String {
     let body = html! {
         article {
             p.kicker { (text::head(file, log).trim_end()) }

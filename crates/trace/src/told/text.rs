@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use roundtrip_report::terminal::{Cell, Style, Table, Tone, clean, wrap};
 use roundtrip_report::{count, ms};
-use roundtrip_wire::witness::page::Step;
+use roundtrip_wire::witness::page::CriticalStep;
 use roundtrip_wire::witness::{ToldPhase, ToldRequest};
 
 use super::{Log, PHASES, REMEDIES, length, millis, name, took};
@@ -89,7 +89,7 @@ fn critical(log: &Log, is_short: bool, style: &Style) -> String {
             "round trips"
         ),
     );
-    let steps: Vec<&Step> = page
+    let steps: Vec<&CriticalStep> = page
         .critical
         .iter()
         .filter(|s| took_of(s) >= SHORTEST)
@@ -117,12 +117,12 @@ fn critical(log: &Log, is_short: bool, style: &Style) -> String {
     out
 }
 
-fn took_of(step: &Step) -> f64 {
+fn took_of(step: &CriticalStep) -> f64 {
     millis(step.end.saturating_sub(step.begin))
 }
 
 /// The request of a step, and which party held what it waited for.
-pub(super) fn about(log: &Log, step: &Step) -> String {
+pub(super) fn about(log: &Log, step: &CriticalStep) -> String {
     let url = |index: usize| {
         let request = log.witness.requests.get(index);
         request.map_or(String::new(), |request| clean(&request.url))

@@ -9,12 +9,12 @@ use roundtrip_origin::{Knobs, Origin};
 use roundtrip_path::{Builder, Path};
 use roundtrip_probe::{Options, Prober};
 use roundtrip_tls::Roots;
-use roundtrip_trace::{Conversation, Place, Trace};
+use roundtrip_trace::{Conversation, Trace, VantagePoint};
 use roundtrip_wire::capture::CaptureReader;
 
 const RTT: Duration = Duration::from_millis(60);
 /// The interfaces of a recording.
-const ENDS: [(u32, Place); 2] = [(0, Place::Client), (1, Place::Server)];
+const ENDS: [(u32, VantagePoint); 2] = [(0, VantagePoint::Client), (1, VantagePoint::Server)];
 
 /// An exchange as `probe` saw it, and its recording.
 struct Recorded {
@@ -215,7 +215,7 @@ fn a_segment_lost_beyond_the_capture_is_found_by_its_copy() {
     assert!(lost >= least, "{lost}: {exchange:#?}");
     // The server's end saw the original as well.
     let (conversation, _) = recorded.exchange(1);
-    let again = |step: &roundtrip_trace::Step| step.again && !step.from_client;
+    let again = |step: &roundtrip_trace::LadderStep| step.again && !step.from_client;
     assert!(conversation.steps.iter().any(again), "{conversation:#?}");
 }
 
@@ -224,7 +224,10 @@ fn both_ends_in_one_file_are_one_connection() {
     let recorded = Recorded::new(|path| path, |_| (), "h1+clear", "/bytes/3000");
     let all = read(&recorded.folder.path().join("packets.pcapng"), None);
     assert_eq!(all.len(), 1);
-    assert_eq!((all[0].number, all[0].vantage.place), (1, Place::Client));
+    assert_eq!(
+        (all[0].number, all[0].vantage.place),
+        (1, VantagePoint::Client)
+    );
 }
 
 #[test]
@@ -243,6 +246,6 @@ fn what_both_ends_saw_is_told_once_also_as_it_comes() {
     told.extend(rest);
     told.retain(|conversation| !conversation.exchanges.is_empty());
     let seen: Vec<_> = told.iter().map(|c| (c.number, c.vantage.place)).collect();
-    assert_eq!(seen, [(1, Place::Client)]);
+    assert_eq!(seen, [(1, VantagePoint::Client)]);
     assert_eq!(counts.connections, 1);
 }

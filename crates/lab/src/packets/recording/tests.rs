@@ -1,7 +1,7 @@
 //! Reads artificial recordings, built packet by packet.
 
-use roundtrip_wire::packet::{Envelope, TCP, compose};
-use roundtrip_wire::pcapng::{Interface, LinkType, Section, Writer};
+use roundtrip_wire::packet::{IpHeader, TCP, compose};
+use roundtrip_wire::pcapng::{Interface, LinkType, PcapngWriter, Section};
 
 use super::super::{arrived_twice, sent_twice};
 use super::*;
@@ -28,15 +28,15 @@ fn segment(from: PacketEnd, port: u16, of: &Segment<'_>) -> Vec<u8> {
     bytes.extend([0xff, 0xff, 0, 0, 0, 0]);
     bytes.extend(*options);
     bytes.extend(*payload);
-    compose(&Envelope::new(source, destination, TCP), &bytes).unwrap()
+    compose(&IpHeader::new(source, destination, TCP), &bytes).unwrap()
 }
 
 /// Writes packets: the millisecond, the end, whether it arrives there, the packet, the comment.
-struct Tape(Writer);
+struct Tape(PcapngWriter);
 
 impl Tape {
     fn new() -> Self {
-        let mut writer = Writer::new(&Section::default()).unwrap();
+        let mut writer = PcapngWriter::new(&Section::default()).unwrap();
         for _ in ENDS {
             let interface = Interface {
                 link: LinkType::RAW,
@@ -65,9 +65,9 @@ impl Tape {
             original_length: packet.len() as u32,
             data: packet.to_vec().into(),
             direction: Some(if arrives {
-                Direction::Inbound
+                PacketDirection::Inbound
             } else {
-                Direction::Outbound
+                PacketDirection::Outbound
             }),
             comments: comments.iter().map(|said| (*said).into()).collect(),
         };

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use bytes::Bytes;
-use roundtrip_net::datagrams::Arrival;
+use roundtrip_net::datagrams::DatagramRun;
 use roundtrip_quic::{
-    ClientConfig, Connection, Dir, Endpoint, Event, Handle, Peek, ServerConfig, StreamEvent,
-    StreamId, Time, Transmit, Way,
+    ClientConfig, Connection, Dir, Endpoint, Event, Handle, Peek, RecvMeta, ServerConfig,
+    StreamEvent, StreamId, Time, Transmit,
 };
 
 use crate::engine::WireCounters;
@@ -52,9 +52,9 @@ impl Machine for OwnMachine {
     type Handle = Handle;
     type Connection = Connection;
 
-    fn receive(&mut self, now: Instant, mut arrival: Arrival<'_>) {
+    fn receive(&mut self, now: Instant, mut arrival: DatagramRun<'_>) {
         let now = self.time(now);
-        let way = Way {
+        let way = RecvMeta {
             remote: arrival.from,
             local: arrival.to,
             ecn: arrival.ecn,

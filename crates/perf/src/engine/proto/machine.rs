@@ -12,7 +12,7 @@ use quinn_proto::{
     EndpointConfig, Event, Incoming, ReadError, ServerConfig, StreamEvent, StreamId, Transmit,
     VarInt, WriteError,
 };
-use roundtrip_net::datagrams::{Arrival, MAX_PARCEL_BYTES};
+use roundtrip_net::datagrams::{DatagramRun, MAX_PARCEL_BYTES};
 
 use crate::engine::WireCounters;
 use crate::engine::quinn::wire;
@@ -90,7 +90,7 @@ impl Machine for ProtoMachine {
     type Handle = ConnectionHandle;
     type Connection = Connection;
 
-    fn receive(&mut self, now: Instant, arrival: Arrival<'_>) {
+    fn receive(&mut self, now: Instant, arrival: DatagramRun<'_>) {
         let ecn = EcnCodepoint::from_bits(arrival.ecn);
         // Packets are kept beyond this call, so the whole run is copied out of the intake once.
         let mut run = BytesMut::from(&*arrival.bytes);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use bytes::Bytes;
-use roundtrip_net::datagrams::Arrival;
+use roundtrip_net::datagrams::DatagramRun;
 
 use crate::engine::WireCounters;
 use crate::error::PerfError;
@@ -16,7 +16,7 @@ pub(in crate::engine) trait Machine {
     type Connection: MachineConnection;
 
     /// Handles a run of datagrams from one peer.
-    fn receive(&mut self, now: Instant, arrival: Arrival<'_>);
+    fn receive(&mut self, now: Instant, arrival: DatagramRun<'_>);
 
     /// The next connection that a peer has opened.
     fn accept(&mut self) -> Option<Self::Handle>;

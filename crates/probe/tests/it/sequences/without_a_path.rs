@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use roundtrip_model::{FailureKind, Target};
-use roundtrip_probe::{Ask, Manner, Options, Prober, Sequence};
+use roundtrip_probe::{Manner, Options, Prober, Sequence, SequenceRequest};
 
 pub(crate) fn ask(options: Options, urls: &[String], manner: Manner) -> Sequence {
     let targets: Vec<Target> = urls.iter().map(|u| Target::parse(u).unwrap()).collect();
@@ -36,8 +36,8 @@ fn each_body_goes_to_its_own_place() {
             stream.write_all(answer.as_bytes()).unwrap();
         }
     });
-    let mut asks: Vec<Ask<Vec<u8>>> = ["/1", "/3"]
-        .map(|path| Ask {
+    let mut asks: Vec<SequenceRequest<Vec<u8>>> = ["/1", "/3"]
+        .map(|path| SequenceRequest {
             target: Target::parse(&format!("http://{place}{path}")).unwrap(),
             sink: Vec::new(),
         })

@@ -1,20 +1,18 @@
 //! Chromium lays the page out as wide as a phone: nothing may overflow it.
 //!
-//! This is a separate binary from `it`, because Chromium would take the processor from its
+//! It is not among the tests of `it`, because Chromium would take the processor from their
 //! measurements.
-
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use roundtrip_perf::html::page;
-use roundtrip_perf::plan::{Amount, Pattern, Pin, Terrain, Work};
-use roundtrip_perf::{PerfOutcome, PerfPlan, SideReport, Usage, Visit};
-use roundtrip_report::html::Head;
+use crate::html::page;
+use crate::plan::{Amount, Pattern, Pin, Terrain, Work};
+use crate::{PerfOutcome, PerfPlan, SideReport, Usage, Visit};
+use roundtrip_report::html::PageHead;
 
-#[path = "../../../../tests/skip.rs"]
+#[path = "../../../../../tests/skip.rs"]
 mod skip;
 
 /// In a frame of the width of a phone, since a window cannot be that narrow. An element that
@@ -83,12 +81,12 @@ fn outcome() -> PerfOutcome {
 #[test]
 fn nothing_is_wider_than_a_phone() {
     let name = "nothing_is_wider_than_a_phone";
-    let head = Head {
+    let head = PageHead {
         made_by: "roundtrip 9".into(),
         machine: "A processor of many names @ 2.00 GHz; Linux 6.1.0-99-with-a-long-name on x86_64"
             .into(),
         command: format!("roundtrip perf {}", "quic/proto+ack50+gso44 ".repeat(20)),
-        ..Head::default()
+        ..PageHead::default()
     };
     let page = page(&outcome(), &head);
     let folder = tempfile::tempdir().unwrap();

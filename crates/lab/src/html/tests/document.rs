@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use crate::LabOutcome;
+use crate::html::page;
 use proptest::prelude::*;
-use roundtrip_lab::LabOutcome;
-use roundtrip_lab::html::page;
 
-use crate::samples::{bare, head, outcome};
+use super::samples::{bare, head, outcome};
 
 #[test]
 fn nothing_is_fetched_and_nothing_runs() {
@@ -210,7 +210,7 @@ proptest! {
             for (sample, value) in arm.samples.iter_mut().zip(&values) {
                 sample.value = *value;
             }
-            arm.figures = roundtrip_lab::outcome::Figures::from_samples(&arm.samples);
+            arm.figures = crate::outcome::Figures::from_samples(&arm.samples);
             arm.published = published.is_finite().then_some(published);
         }
         let html = page(&[o], &head());

@@ -1,19 +1,19 @@
 //! Artificial outcomes, so that every page is the same in every run.
 
-use roundtrip_lab::experiment::{Measure, PathWords, Published};
-use roundtrip_lab::outcome::{
+use crate::experiment::{Measure, PathWords, Published};
+use crate::outcome::{
     ArmOutcome, ClaimOutcome, Curve, CurveLine, CurvePoint, Figures, LabOutcome, PhaseSpan,
     RunSample, SCHEMA, SavingOutcome, WaitedFor,
 };
-use roundtrip_lab::packets::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
+use crate::packets::{FastOpen, PacketEnd, PacketProtocol, Repeated, TracedPacket};
 use roundtrip_model::{Random, Saving};
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_wire::packet::Flags;
 
 pub(crate) const R: f64 = 90.0;
 
-pub(crate) fn head() -> Head {
-    Head {
+pub(crate) fn head() -> PageHead {
+    PageHead {
         made_by: "roundtrip 0.1.0".into(),
         when: "Sun, 06 Nov 1994 08:49:37 GMT".into(),
         machine: "Linux 6.1 on x86_64, 2 cores".into(),

@@ -1,12 +1,12 @@
 //! An artificial outcome of transfers, and its page.
 
+use crate::experiment::{Measure, PathWords};
+use crate::html::page;
+use crate::outcome::{ArmOutcome, Carried, Figures, LabOutcome, RunSample};
 use proptest::prelude::*;
-use roundtrip_lab::experiment::{Measure, PathWords};
-use roundtrip_lab::html::page;
-use roundtrip_lab::outcome::{ArmOutcome, Carried, Figures, LabOutcome, RunSample};
 
-use crate::document::text;
-use crate::samples::{bare, head, outcome};
+use super::document::text;
+use super::samples::{bare, head, outcome};
 
 /// Four arms without offloads, two with, and a control.
 pub(crate) fn carrying() -> LabOutcome {

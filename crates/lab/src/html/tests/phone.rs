@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::Command;
 
-use roundtrip_lab::html::page;
+use crate::html::page;
 
-use crate::carrying::carrying;
-use crate::samples::{head, outcome};
+use super::carrying::carrying;
+use super::samples::{head, outcome};
 
-#[path = "../../../../tests/skip.rs"]
+#[path = "../../../../../tests/skip.rs"]
 mod skip;
 
 /// The page is in a frame of the width of a phone, since a window cannot be that narrow. Elements
