@@ -8,7 +8,7 @@ use roundtrip_report::terminal::{Style, Tone, Wrap, acts};
 use serde_json::{Value, json};
 
 use crate::cli::CausesArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, OutputStream};
 
 const SCHEMA: &str = "roundtrip/causes/1";
 const INDENT: usize = 2;
@@ -22,13 +22,13 @@ pub(crate) fn run(args: &CausesArgs) -> Outcome {
             None => return Outcome::Usage(unknown(id)),
         },
     };
-    let style = Stream::Out.style(args.color);
+    let style = OutputStream::Out.style(args.color);
     let text = match (chosen, args.json) {
         (chosen, true) => format!("{:#}\n", document(chosen)),
         (None, false) => list(style),
         (Some(cause), false) => explained(cause, style),
     };
-    Stream::Out.print(text);
+    OutputStream::Out.print(text);
     Outcome::Done
 }
 

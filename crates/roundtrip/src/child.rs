@@ -16,7 +16,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 
 /// Why a command did not end by itself.
-pub(crate) enum Trouble {
+pub(crate) enum ChildError {
     Failed(String),
     /// As in shells: 127 for a command that is not found, 126 for one that cannot run.
     NotRun {
@@ -31,12 +31,12 @@ pub(crate) fn run(
     command: Command,
     program: &OsStr,
     tick: Option<&mut dyn FnMut()>,
-) -> Result<u8, Trouble> {
-    let failed = |error: io::Error| Trouble::Failed(error.to_string());
+) -> Result<u8, ChildError> {
+    let failed = |error: io::Error| ChildError::Failed(error.to_string());
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Trouble::Failed(format!("no event loop: {error}")))?;
+        .map_err(|error| ChildError::Failed(format!("no event loop: {error}")))?;
     runtime.block_on(async {
         // Handlers come first: a signal to the group must not end this process before the command.
         let signals = Signals::catch().map_err(failed)?;
@@ -125,7 +125,7 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-fn not_run(program: &OsStr, error: &io::Error) -> Trouble {
+fn not_run(program: &OsStr, error: &io::Error) -> ChildError {
     // If a directory of PATH is closed to the user, the kernel reports a command that it did not
     // find as denied (exec(3)).
     let found = match error.kind() {
@@ -139,7 +139,7 @@ fn not_run(program: &OsStr, error: &io::Error) -> Trouble {
     } else {
         (127, format!("{program}: command not found"))
     };
-    Trouble::NotRun { code, why }
+    ChildError::NotRun { code, why }
 }
 
 fn can_be_seen(program: &OsStr) -> bool {

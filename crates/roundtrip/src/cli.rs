@@ -118,7 +118,14 @@ pub(crate) struct OriginArgs {
     /// Print the addresses as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Write events to standard error
+    #[command(flatten)]
+    pub logs: ServerLogArgs,
+}
+
+/// The logs of a server that runs: its events, and its QUIC connections.
+#[derive(Debug, Args)]
+pub(crate) struct ServerLogArgs {
+    /// Write events to standard error; secrets are never among them
     #[arg(
         long,
         value_name = "LEVEL",

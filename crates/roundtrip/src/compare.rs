@@ -1,11 +1,13 @@
 //! `roundtrip compare`: flags become wishes, the comparison becomes a report.
 
-use roundtrip_compare::{Comparison, Ended, Limits, Progress, Wishes, html, json, text};
+use roundtrip_compare::{
+    Comparison, EndReason, RequestLimits, SessionProgress, Wishes, html, json, text,
+};
 use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
 
 use crate::cli::CompareArgs;
-use crate::output::{Outcome, Stream, failed, interrupted, note};
+use crate::output::{Outcome, OutputStream, failed, interrupted, note};
 use crate::page;
 use crate::probe::{UsageError, asked, check_writable, target};
 use crate::provenance::{self, stamped};
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     }
 }
 
-fn how_far(p: &Progress, wishes: &Wishes) -> String {
+fn how_far(p: &SessionProgress, wishes: &Wishes) -> String {
     let what = match p.block {
         Some(block) => format!("block {block}"),
         None => "what is there".into(),
@@ -69,7 +71,7 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
         requests: args.ways.requests,
         strategies: args.ways.strategies.clone(),
         against: args.ways.against.clone(),
-        limits: Limits {
+        limits: RequestLimits {
             requests: args.limits.most,
             rate: args.limits.rate,
             time: args.limits.time,
@@ -81,10 +83,10 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
 
 fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
     if args.output.json {
-        Stream::Out.print_json(&format!("{:#}\n", stamped(json::document(comparison))));
+        OutputStream::Out.print_json(&format!("{:#}\n", stamped(json::document(comparison))));
     } else {
-        let style = Stream::Out.style(args.output.color);
-        Stream::Out.print(text::render(comparison, style));
+        let style = OutputStream::Out.style(args.output.color);
+        OutputStream::Out.print(text::render(comparison, style));
     }
     if let Some(file) = &args.output.html {
         let page = html::page(comparison, &provenance::here());
@@ -92,7 +94,7 @@ fn show(args: &CompareArgs, comparison: &Comparison) -> Outcome {
             return ended;
         }
     }
-    if comparison.ended == Ended::Interrupted || comparison.baseline.samples.is_empty() {
+    if comparison.ended == EndReason::Interrupted || comparison.baseline.samples.is_empty() {
         return Outcome::Failed;
     }
     Outcome::Done

@@ -10,9 +10,9 @@ use roundtrip_report::text::{ways_lesson, ways_notes};
 use roundtrip_report::{json, ways::Ways};
 
 use crate::cli::DemoArgs;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, OutputStream, failed};
 use crate::provenance::stamped;
-use live::Live;
+use live::DemoView;
 
 /// What to type next, and its purpose.
 const NEXT: [(&str, &str); 3] = [
@@ -48,20 +48,20 @@ fn measure(args: &DemoArgs) -> Result<Ways, DemoError> {
         runs: args.runs,
         seed: args.seed,
     };
-    let mut live = Live::new(args);
+    let mut live = DemoView::new(args);
     let ways = demo::run(&demo, |ways| live.show(ways))?;
     live.finish(&ways);
     if args.json {
-        Stream::Out.print_json(&format!("{:#}\n", stamped(json::ways(&ways))));
+        OutputStream::Out.print_json(&format!("{:#}\n", stamped(json::ways(&ways))));
         return Ok(ways);
     }
-    let style = Stream::Out.style(args.color);
+    let style = OutputStream::Out.style(args.color);
     let notes = ways_notes(&ways, &style);
     if !notes.is_empty() {
-        Stream::Out.print(format!("\n{notes}"));
+        OutputStream::Out.print(format!("\n{notes}"));
     }
     if !args.quiet {
-        Stream::Out.print(closing(&ways, &style));
+        OutputStream::Out.print(closing(&ways, &style));
     }
     Ok(ways)
 }

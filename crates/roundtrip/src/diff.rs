@@ -9,7 +9,7 @@ use roundtrip_diff::{Diff, DiffError, LARGEST, ReadError, Report, html, json, re
 use roundtrip_report::clean;
 
 use crate::cli::DiffArgs;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 
@@ -76,15 +76,15 @@ fn show(args: &DiffArgs, diff: &Diff) -> Outcome {
     let files = (files.0.as_str(), files.1.as_str());
     if args.json {
         let document = stamped(json::document(diff, files));
-        Stream::Out.print_json(&format!("{document:#}\n"));
+        OutputStream::Out.print_json(&format!("{document:#}\n"));
     } else {
-        let page = text::Page {
-            style: Stream::Out.style(args.color),
+        let page = text::TextOptions {
+            style: OutputStream::Out.style(args.color),
             files,
             quiet: args.quiet,
             verbose: args.verbose,
         };
-        Stream::Out.print(text::render(diff, &page));
+        OutputStream::Out.print(text::render(diff, &page));
     }
     if let Some(file) = &args.html {
         let made = html::page(diff, files, &provenance::here());

@@ -3,7 +3,7 @@
 use roundtrip_doctor::{CheckStatus, DoctorReport, examine, render};
 
 use crate::cli::DoctorArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, OutputStream};
 use crate::provenance::stamped;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         let report = DoctorReport::new(args.root.as_deref(), checks);
         return match serde_json::to_value(&report) {
             Ok(document) => {
-                Stream::Out.print_json(&format!("{:#}\n", stamped(document)));
+                OutputStream::Out.print_json(&format!("{:#}\n", stamped(document)));
                 Outcome::Done
             }
             Err(error) => Outcome::Usage(error.to_string()),
@@ -25,6 +25,6 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         .into_iter()
         .filter(|c| !args.quiet || matches!(c.status, CheckStatus::Notice | CheckStatus::Problem))
         .collect();
-    Stream::Out.print(render(&shown, Stream::Out.style(args.color)));
+    OutputStream::Out.print(render(&shown, OutputStream::Out.style(args.color)));
     Outcome::Done
 }

@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, OutputStream};
 
 pub(crate) fn completions(shell: Shell) -> Outcome {
     let mut script = Vec::new();
@@ -18,7 +18,7 @@ pub(crate) fn completions(shell: Shell) -> Outcome {
     if shell == Shell::Fish {
         script.extend(lists::for_fish().into_bytes());
     }
-    Stream::Out.print(script);
+    OutputStream::Out.print(script);
     Outcome::Done
 }
 

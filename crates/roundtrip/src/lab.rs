@@ -10,7 +10,7 @@ use roundtrip_report::terminal::Style;
 use serde_json::{Value, json};
 
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
-use crate::output::{Outcome, Stream, deliver, failed};
+use crate::output::{Outcome, OutputStream, deliver, failed};
 use crate::status::{PATIENCE, Status};
 use crate::{ctrl_c, page, provenance};
 
@@ -31,7 +31,7 @@ fn list(machine: bool) -> Outcome {
     if machine {
         let list: Vec<Value> = experiments.iter().map(described).collect();
         let document = json!({ "schema": "roundtrip/lab/1", "experiments": list });
-        Stream::Out.print_json(&format!("{document:#}\n"));
+        OutputStream::Out.print_json(&format!("{document:#}\n"));
         return Outcome::Done;
     }
     for e in &experiments {
@@ -40,9 +40,9 @@ fn list(machine: bool) -> Outcome {
             "{name:<14} {}\n{:14} {} · {arms} arms, {} runs each\n",
             e.question, "", e.article, e.runs
         );
-        Stream::Out.print(lines);
+        OutputStream::Out.print(lines);
     }
-    Stream::Out.print(
+    OutputStream::Out.print(
         "faults         Is the cause that was put into an exchange the one that is named?\n\n\
          roundtrip lab run NAME, or a file of your own; `all` runs every one but faults\n",
     );
@@ -155,7 +155,7 @@ fn show(args: &LabRunArgs, outcomes: &[roundtrip_lab::LabOutcome]) -> Outcome {
     } else {
         let style = match &args.output {
             Some(_) => Style::default(),
-            None => Stream::Out.style(args.color),
+            None => OutputStream::Out.style(args.color),
         };
         let reports = outcomes
             .iter()

@@ -14,7 +14,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use crate::cli::LogLevel;
-use crate::output::Stream;
+use crate::output::OutputStream;
 
 /// The prefix of crates whose events are shown.
 const OURS: &str = "roundtrip_";
@@ -23,7 +23,7 @@ struct Printer(LevelFilter);
 
 /// One event: its message, then `name=value` pairs.
 #[derive(Default)]
-struct Line {
+struct LogLine {
     message: String,
     fields: String,
 }
@@ -50,7 +50,7 @@ impl Subscriber for Printer {
     }
 
     fn event(&self, event: &Event<'_>) {
-        Stream::Err.print(shown(event, SystemTime::now()));
+        OutputStream::Err.print(shown(event, SystemTime::now()));
     }
 
     // There are no spans.
@@ -67,7 +67,7 @@ impl Subscriber for Printer {
     fn exit(&self, _: &Id) {}
 }
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing to a string does not fail.
         let _ = match field.name() {
@@ -82,7 +82,7 @@ fn shown(event: &Event<'_>, now: SystemTime) -> String {
     let time = rfc3339(since.as_millis().try_into().unwrap_or(u64::MAX));
     let metadata = event.metadata();
     let (level, target) = (metadata.level(), metadata.target());
-    let mut line = Line::default();
+    let mut line = LogLine::default();
     event.record(&mut line);
     let target = target.strip_prefix(OURS).unwrap_or(target);
     let text = clean_lines(&format!("{}{}", line.message, line.fields)).replace('\n', " ");

@@ -9,11 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{OriginArgs, OriginCommand};
 use crate::log;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, OutputStream, failed};
 use crate::qlog;
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
-    if let Err(error) = qlog::start(&args.qlog) {
+    if let Err(error) = qlog::start(&args.logs.qlog) {
         return failed(&error);
     }
     let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
 }
 
 async fn serve(args: OriginArgs) -> Result<(), OriginError> {
-    log::start(args.log);
+    log::start(args.logs.log);
     if let Some(OriginCommand::Echo {
         knobs,
         json: machine,
@@ -49,7 +49,7 @@ async fn serve(args: OriginArgs) -> Result<(), OriginError> {
 /// Announces the addresses, for people or for programs.
 fn announce(addresses: &dyn Display, json: Option<Value>) {
     let line = json.map_or_else(|| addresses.to_string(), |json| json.to_string());
-    Stream::Out.print(line + "\n");
+    OutputStream::Out.print(line + "\n");
 }
 
 async fn told_to_stop() {

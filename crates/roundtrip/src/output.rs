@@ -35,7 +35,7 @@ pub(crate) fn say(what: &dyn Display) {
 /// scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
-    Stream::Err.print(format!("{who}: {what}\n"));
+    OutputStream::Err.print(format!("{who}: {what}\n"));
 }
 
 /// Writes a report to its destination: a file, or standard output unless that is to stay `quiet`.
@@ -52,8 +52,8 @@ pub(crate) fn deliver(
             failed(&format!("cannot write the report to {file}: {error}"))
         })?,
         _ if quiet => {}
-        _ if is_json => Stream::Out.print_json(report),
-        _ => Stream::Out.print(report),
+        _ if is_json => OutputStream::Out.print_json(report),
+        _ => OutputStream::Out.print(report),
     }
     Ok(())
 }
@@ -77,12 +77,12 @@ pub(crate) async fn interrupted() {
 
 /// One of the two streams that a report may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum OutputStream {
     Out,
     Err,
 }
 
-impl Stream {
+impl OutputStream {
     /// Writes and flushes. A reader that went away is not an error, because `| head` is a
     /// legitimate use. If output is lost otherwise, as on a full disk, the process ends: a pipeline
     /// must not take it for complete.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use roundtrip_report::clean;
 
-use crate::output::{self, Outcome, Stream, failed};
+use crate::output::{self, Outcome, OutputStream, failed};
 
 /// Checked before minutes are spent on measuring.
 pub(crate) fn can_be_written(file: &Path) -> Result<(), String> {
@@ -18,7 +18,7 @@ pub(crate) fn deliver(file: &Path, page: &str, quiet: bool) -> Result<(), Outcom
     fs::write(file, page).map_err(|error| failed(&trouble(file, &error)))?;
     if !quiet {
         let file = clean(&file.display().to_string());
-        Stream::Err.print(format!("page written to {file}\n"));
+        OutputStream::Err.print(format!("page written to {file}\n"));
     }
     Ok(())
 }

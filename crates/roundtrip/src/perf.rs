@@ -9,7 +9,7 @@ use roundtrip_perf::{PerfError, PerfPlan, PlanError, Stop};
 use roundtrip_report::terminal::Style;
 
 use crate::cli::{PerfArgs, PerfCommand, Switch, TaskArgs};
-use crate::output::{Outcome, Stream, deliver, failed};
+use crate::output::{Outcome, OutputStream, deliver, failed};
 use crate::provenance::stamped;
 use crate::qlog;
 use crate::status::{PACE, Status};
@@ -118,7 +118,7 @@ fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome) -> Outcome {
     } else {
         let style = match &wishes.output {
             Some(_) => Style::default(),
-            None => Stream::Out.style(wishes.color),
+            None => OutputStream::Out.style(wishes.color),
         };
         roundtrip_perf::text::render(outcome, style)
     };

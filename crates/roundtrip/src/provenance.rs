@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 use roundtrip_wire::{calendar, http_date};
 use serde_json::{Map, Value, json};
 
@@ -57,9 +57,9 @@ pub(crate) fn stamped(document: Value) -> Value {
 }
 
 /// The same for people. `command` makes the page again.
-pub(crate) fn head(machine: &str, command: String) -> Head {
+pub(crate) fn head(machine: &str, command: String) -> PageHead {
     let host = host().map_or(String::new(), |host| format!("{host}: "));
-    Head {
+    PageHead {
         made_by: format!("roundtrip {VERSION}"),
         when: http_date::format(since_1970().as_secs()),
         machine: format!("{host}{machine}"),
@@ -68,7 +68,7 @@ pub(crate) fn head(machine: &str, command: String) -> Head {
 }
 
 /// The facts about this command on this machine.
-pub(crate) fn here() -> Head {
+pub(crate) fn here() -> PageHead {
     head(&machine(), command())
 }
 

@@ -25,7 +25,7 @@ use roundtrip_report::clean;
 use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream, failed, interrupted, note};
+use crate::output::{Outcome, OutputStream, failed, interrupted, note};
 use crate::status::{PACE, PATIENCE, Status};
 use failures::Failures;
 use meaning::Meaning;
@@ -73,7 +73,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let progress = Cell::new(ListProgress::default());
     let mut failures = Failures::default();
     // Results go to the same terminal.
-    let is_shared = Stream::Out.is_terminal() && args.output.output.is_none();
+    let is_shared = OutputStream::Out.is_terminal() && args.output.output.is_none();
     let lookups = Rc::new(Lookups(meaning.client));
     let mut ends = Ends::default();
     let mut broken = None;
@@ -109,6 +109,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     status.borrow_mut().hide();
     lookups.0.keep();
     let whole = matches!(served, Some(Ok(_))) && broken.is_none();
+    let is_empty = matches!(&served, Some(Ok(tally)) if tally.read == 0);
     let finished = sink.borrow_mut().finish(whole).err();
     let ended = match (broken.or(finished), served) {
         (Some(error), _) => failed(&error),
@@ -134,13 +135,13 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         notes.extend(failures.told());
     }
     if whole {
-        notes.extend(sink.borrow().remedy());
+        notes.extend(sink.borrow().remedy(is_empty));
     }
     notes.extend(lookups.0.notes());
     if whole && !args.memory.offline {
         // A person reads in the meantime; a script does not wait for anything that it did not ask
         // for.
-        let patience = if Stream::Out.is_terminal() {
+        let patience = if OutputStream::Out.is_terminal() {
             REGISTRY_PATIENCE
         } else {
             REGISTRY_GRACE
@@ -152,7 +153,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         notes.extend(lookups.0.notes());
     }
     // The same holds for tickets that servers send after early data.
-    if whole && Stream::Out.is_terminal() {
+    if whole && OutputStream::Out.is_terminal() {
         lookups.0.settle().await;
     }
     lookups.0.pool().close().await;
@@ -256,9 +257,9 @@ impl Ends {
 fn show_columns() -> Outcome {
     let width = COLUMNS.iter().map(|c| c.name.len()).max().unwrap_or(0);
     for column in &COLUMNS {
-        Stream::Out.print(format!("{:width$}  {}\n", column.name, column.what));
+        OutputStream::Out.print(format!("{:width$}  {}\n", column.name, column.what));
     }
-    Stream::Out.print(format!(
+    OutputStream::Out.print(format!(
         "{:width$}  a JSON pointer into the answer, or into the registrar's: registrar:/handle\n",
         "/…"
     ));

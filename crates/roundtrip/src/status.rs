@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_report::terminal::StatusLine;
 
-use crate::output::Stream;
+use crate::output::OutputStream;
 
 /// Shorter work needs no line, unless the line shows more than progress.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
@@ -21,10 +21,10 @@ pub(crate) struct Status {
 impl Status {
     /// A line that is shown on terminals, unless everything is to be `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        let wanted = !quiet && Stream::Err.is_terminal();
+        let wanted = !quiet && OutputStream::Err.is_terminal();
         Self {
             began: Instant::now(),
-            line: wanted.then(|| StatusLine::new(Stream::Err.width())),
+            line: wanted.then(|| StatusLine::new(OutputStream::Err.width())),
         }
     }
 
@@ -47,14 +47,14 @@ impl Status {
         let since = self.began.elapsed();
         let shown = self.line.as_mut();
         if let Some(shown) = shown.and_then(|line| line.show(since, || text(since))) {
-            Stream::Err.print(shown);
+            OutputStream::Err.print(shown);
         }
     }
 
     /// Removes the line, before something else is written.
     pub(crate) fn hide(&mut self) {
         if let Some(cleared) = self.line.as_mut().and_then(StatusLine::hide) {
-            Stream::Err.print(cleared);
+            OutputStream::Err.print(cleared);
         }
     }
 }

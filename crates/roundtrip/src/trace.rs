@@ -19,17 +19,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roundtrip_model::{Exchange, Limit};
 use roundtrip_report::clean;
 use roundtrip_trace::{
-    Clocks, Conversation, Counts, Cut, Options, Ranking, Relation, Trace, json, text,
+    CaptureCounts, ClockRelation, Clocks, Conversation, Cut, Options, Ranking, Trace, json, text,
 };
 
 use crate::cli::TraceArgs;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 use crate::status::{PACE, PATIENCE, Status};
 use captures::Captures;
-use kept::Kept;
-use source::Source;
+use kept::KeptConversations;
+use source::CaptureSource;
 
 /// How many exchanges are shown in full; if there are more, only the ranking and the most costly
 /// ones.
@@ -68,9 +68,9 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         Some(second) => open_two(file, second),
         None => {
             let source = if is_pipe(file) {
-                Source::stdin(&stop)
+                CaptureSource::stdin(&stop)
             } else {
-                Source::open(file)
+                CaptureSource::open(file)
             };
             match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
                 Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
@@ -83,7 +83,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         Ok(opened) => opened,
         Err(outcome) => return outcome,
     };
-    let mut reading = Reading::new(args, far);
+    let mut reading = CaptureReading::new(args, far);
     for path in &args.keys {
         match std::fs::read(path) {
             Ok(lines) => reading.trace.add_keys(&lines),
@@ -135,12 +135,12 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     }
 }
 
-type Opened = (String, Captures, Option<Relation>);
+type Opened = (String, Captures, Option<ClockRelation>);
 
 /// Finds out how two captures relate, and prints it.
 fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
     for file in [first, second] {
-        Source::open(file).map_err(|error| unreadable(file, &error))?;
+        CaptureSource::open(file).map_err(|error| unreadable(file, &error))?;
     }
     let names = format!("{} and {}", name(first), name(second));
     let relation = captures::relate([first, second], &mut Clocks::default());
@@ -156,7 +156,7 @@ fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
         (second, first)
     };
     say(&text::clocks(&relation, &name(near), &name(far)));
-    let pair = captures::Pair::open(near, far, relation)
+    let pair = captures::CapturePair::open(near, far, relation)
         .map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
     Ok((names, Captures::Two(Box::new(pair)), Some(relation)))
 }
@@ -179,18 +179,18 @@ fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
 }
 
 /// A capture that is being read.
-struct Reading<'a> {
+struct CaptureReading<'a> {
     args: &'a TraceArgs,
     trace: Trace,
-    kept: Kept,
+    kept: KeptConversations,
     ranking: Ranking,
     broken: Vec<String>,
     /// Exchanges that missed a limit beyond those.
     more_broken: u64,
 }
 
-impl<'a> Reading<'a> {
-    fn new(args: &'a TraceArgs, far: Option<Relation>) -> Self {
+impl<'a> CaptureReading<'a> {
+    fn new(args: &'a TraceArgs, far: Option<ClockRelation>) -> Self {
         let memory = usize::try_from(args.memory << 20).unwrap_or(usize::MAX);
         let in_detail = args.flow.is_some() || args.html.is_some() || args.write.is_some();
         let shows_all = args.json || in_detail;
@@ -204,7 +204,7 @@ impl<'a> Reading<'a> {
                 steps: in_detail || far.is_some(),
                 far,
             }),
-            kept: Kept::new(if shows_all { memory / 4 } else { memory / 64 }),
+            kept: KeptConversations::new(if shows_all { memory / 4 } else { memory / 64 }),
             ranking: Ranking::default(),
             broken: Vec::new(),
             more_broken: 0,
@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
         self.ranking.add(&conversation);
         if self.args.ndjson {
             for result in json::results(&conversation) {
-                Stream::Out.print_json(&(stamped(result).to_string() + "\n"));
+                OutputStream::Out.print_json(&(stamped(result).to_string() + "\n"));
             }
         } else {
             self.kept.push(conversation);
@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The result of the capture, and the limits that were missed.
-    fn end(mut self, name: String) -> (Found<'a>, Vec<String>) {
+    fn end(mut self, name: String) -> (CaptureResult<'a>, Vec<String>) {
         let trace = std::mem::replace(&mut self.trace, Trace::new(Options::default()));
         let (rest, counts) = trace.end();
         for conversation in rest {
@@ -261,7 +261,7 @@ impl<'a> Reading<'a> {
             self.broken.push(more);
         }
         let (all, left_out) = self.kept.end();
-        let found = Found {
+        let found = CaptureResult {
             args: self.args,
             name,
             all,
@@ -274,17 +274,17 @@ impl<'a> Reading<'a> {
 }
 
 /// The result of a capture.
-struct Found<'a> {
+struct CaptureResult<'a> {
     args: &'a TraceArgs,
     name: String,
     all: Vec<Conversation>,
     /// Exchanges that are not in `all`.
     left_out: u64,
-    counts: Counts,
+    counts: CaptureCounts,
     ranking: Ranking,
 }
 
-impl Found<'_> {
+impl CaptureResult<'_> {
     fn show(&self) -> Result<(), Outcome> {
         if let Some(flow) = self.args.flow
             && self.all.is_empty()
@@ -310,7 +310,7 @@ impl Found<'_> {
                     self.name, self.left_out, self.ranking.exchanges
                 ));
             }
-            Stream::Out.print_json(&format!("{:#}\n", stamped(document)));
+            OutputStream::Out.print_json(&format!("{:#}\n", stamped(document)));
         } else if !self.args.ndjson {
             self.print();
         }
@@ -354,8 +354,8 @@ impl Found<'_> {
     }
 
     fn print(&self) {
-        let style = Stream::Out.style(self.args.color);
-        let out = |text: String| Stream::Out.print(text);
+        let style = OutputStream::Out.style(self.args.color);
+        let out = |text: String| OutputStream::Out.print(text);
         out(text::head(&self.name, &self.counts, &self.ranking));
         let whole = self.args.flow.is_some() || self.ranking.exchanges <= WHOLE;
         let shown = self.all.iter().filter(|c| !c.exchanges.is_empty());

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 use roundtrip_rdap::answer::Date;
 
-use super::{Color, LogLevel, QlogArgs};
+use super::{Color, ServerLogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -67,36 +67,28 @@ pub(crate) struct GateRunArgs {
     pub from: GateConfigArgs,
     /// Where to listen for clear text, or `none` [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
-    pub http: Option<Place>,
+    pub http: Option<ListenAddress>,
     /// Where to listen for TLS and QUIC, or `none` [default: 127.0.0.1:8443]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
-    pub https: Option<Place>,
+    pub https: Option<ListenAddress>,
     /// Where to serve metrics and dashboard, or `none` [default: 127.0.0.1:9180]
     #[arg(long, value_name = "ADDRESS", conflicts_with = "config")]
-    pub admin: Option<Place>,
+    pub admin: Option<ListenAddress>,
     /// The backend [default: http://127.0.0.1:8000]
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub backend: Option<String>,
     /// Do not report what it does
     #[arg(short, long)]
     pub quiet: bool,
-    /// Write events to standard error; secrets are never among them
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        default_value = "off",
-        hide_default_value = true
-    )]
-    pub log: LogLevel,
     #[command(flatten)]
-    pub qlog: QlogArgs,
+    pub logs: ServerLogArgs,
 }
 
 /// An address to listen at, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(pub Option<SocketAddr>);
+pub(crate) struct ListenAddress(pub Option<SocketAddr>);
 
-impl FromStr for Place {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -111,7 +111,7 @@ pub(crate) struct BulkArgs {
     /// Wait at most this long when a server asks for a pause; one that wants more is not asked
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
     pub patience: Duration,
-    /// Lookups in flight to each server: 100, and as many for each connection if --rate is off
+    /// Lookups in flight to each server: 100, or 40 for each connection if --rate is off
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub at_once: Option<u32>,
 }

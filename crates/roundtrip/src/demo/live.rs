@@ -5,18 +5,18 @@
 
 use roundtrip_report::terminal::Style;
 use roundtrip_report::text;
-use roundtrip_report::ways::{Way, Ways};
+use roundtrip_report::ways::{WayRuns, Ways};
 
 use crate::cli::DemoArgs;
-use crate::output::{Stream, over};
+use crate::output::{OutputStream, over};
 
-pub(super) struct Live {
-    stream: Stream,
+pub(super) struct DemoView {
+    stream: OutputStream,
     style: Style,
-    manner: Manner,
+    manner: DemoOutput,
 }
 
-enum Manner {
+enum DemoOutput {
     /// The last frame, as the terminal shows it.
     Frames(String),
     /// How many rows were written; `None` before the head was.
@@ -26,15 +26,19 @@ enum Manner {
     Silent,
 }
 
-impl Live {
+impl DemoView {
     pub(super) fn new(args: &DemoArgs) -> Self {
-        let stream = if args.json { Stream::Err } else { Stream::Out };
+        let stream = if args.json {
+            OutputStream::Err
+        } else {
+            OutputStream::Out
+        };
         let style = stream.style(args.color);
         let manner = match (args.quiet, args.json, stream.is_terminal()) {
-            (true, true, _) | (false, true, false) => Manner::Silent,
-            (true, false, _) => Manner::Whole,
-            (false, _, true) if stream.draws() => Manner::Frames(String::new()),
-            (false, ..) => Manner::Rows(None),
+            (true, true, _) | (false, true, false) => DemoOutput::Silent,
+            (true, false, _) => DemoOutput::Whole,
+            (false, _, true) if stream.draws() => DemoOutput::Frames(String::new()),
+            (false, ..) => DemoOutput::Rows(None),
         };
         Self {
             stream,
@@ -45,12 +49,12 @@ impl Live {
 
     pub(super) fn show(&mut self, ways: &Ways) {
         match &mut self.manner {
-            Manner::Frames(last) => {
+            DemoOutput::Frames(last) => {
                 let frame = text::ways(ways, &self.style);
                 // A table that does not fit is not redrawn in place: what scrolled away cannot be
                 // reached.
                 if self.stream.rows() <= frame.lines().count() {
-                    self.manner = Manner::Rows(None);
+                    self.manner = DemoOutput::Rows(None);
                     return self.show(ways);
                 }
                 if frame != *last {
@@ -58,13 +62,13 @@ impl Live {
                     *last = frame;
                 }
             }
-            Manner::Rows(written) => {
+            DemoOutput::Rows(written) => {
                 let from = written.unwrap_or_else(|| {
                     self.stream.print(text::ways_head(ways, &self.style));
                     0
                 });
                 *written = Some(from);
-                let finished = |way: &&Way| way.done() >= ways.runs;
+                let finished = |way: &&WayRuns| way.done() >= ways.runs;
                 let ready = ways.ways.iter().take_while(finished).count();
                 for place in from..ready {
                     let row = text::ways_row(ways, place, &self.style);
@@ -72,16 +76,16 @@ impl Live {
                     *written = Some(place + 1);
                 }
             }
-            Manner::Whole | Manner::Silent => {}
+            DemoOutput::Whole | DemoOutput::Silent => {}
         }
     }
 
     pub(super) fn finish(mut self, ways: &Ways) {
         self.show(ways);
         match self.manner {
-            Manner::Rows(_) => self.stream.print(text::ways_ruler(ways, &self.style)),
-            Manner::Whole => self.stream.print(text::ways(ways, &self.style)),
-            Manner::Frames(_) | Manner::Silent => {}
+            DemoOutput::Rows(_) => self.stream.print(text::ways_ruler(ways, &self.style)),
+            DemoOutput::Whole => self.stream.print(text::ways(ways, &self.style)),
+            DemoOutput::Frames(_) | DemoOutput::Silent => {}
         }
     }
 }

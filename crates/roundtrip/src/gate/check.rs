@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::check::{Finding, Report, Severity, check, file, reach};
+use roundtrip_gate::check::{CheckReport, ConfigFinding, Severity, check, file, reach};
 use roundtrip_report::terminal::{Style, Tone, clean, clean_lines};
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -11,7 +11,7 @@ use tokio::task::LocalSet;
 
 use super::source;
 use crate::cli::GateCheckArgs;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, OutputStream, failed};
 
 pub(super) fn run(args: &GateCheckArgs) -> Outcome {
     let report = match examine(args) {
@@ -19,9 +19,9 @@ pub(super) fn run(args: &GateCheckArgs) -> Outcome {
         Err(error) => return failed(&error),
     };
     if args.json {
-        Stream::Out.print_json(&document(args, &report));
+        OutputStream::Out.print_json(&document(args, &report));
     } else if !args.quiet {
-        Stream::Out.print(text(args, &report, &Stream::Out.style(args.color)));
+        OutputStream::Out.print(text(args, &report, &OutputStream::Out.style(args.color)));
     }
     if report.passes() {
         Outcome::Done
@@ -31,7 +31,7 @@ pub(super) fn run(args: &GateCheckArgs) -> Outcome {
 }
 
 /// A file that cannot be read is a finding too: programs get their document in any case.
-fn examine(args: &GateCheckArgs) -> std::io::Result<Report> {
+fn examine(args: &GateCheckArgs) -> std::io::Result<CheckReport> {
     let config = match source::read(&args.from) {
         Ok(config) => config,
         Err(error) => return Ok(unread(args, &error)),
@@ -48,7 +48,7 @@ fn examine(args: &GateCheckArgs) -> std::io::Result<Report> {
     Ok(report)
 }
 
-fn unread(args: &GateCheckArgs, error: &GateError) -> Report {
+fn unread(args: &GateCheckArgs, error: &GateError) -> CheckReport {
     let (place, what) = match error {
         GateError::Config {
             name,
@@ -58,17 +58,17 @@ fn unread(args: &GateCheckArgs, error: &GateError) -> Report {
         } => (format!("{name}:{line}:{column}"), why.clone()),
         other => (source::name(&args.from), other.to_string()),
     };
-    Report {
-        findings: vec![Finding {
+    CheckReport {
+        findings: vec![ConfigFinding {
             severity: Severity::Error,
             place,
             what,
         }],
-        ..Report::default()
+        ..CheckReport::default()
     }
 }
 
-fn document(args: &GateCheckArgs, report: &Report) -> String {
+fn document(args: &GateCheckArgs, report: &CheckReport) -> String {
     let document = json!({
         "schema": "roundtrip/gate-check/1",
         "config": args.from.config.as_ref().map(|path| path.display().to_string()),
@@ -80,7 +80,7 @@ fn document(args: &GateCheckArgs, report: &Report) -> String {
     format!("{document:#}\n")
 }
 
-fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
+fn text(args: &GateCheckArgs, report: &CheckReport, style: &Style) -> String {
     let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
     let name = clean(&source::name(&args.from));
     lines.push(format!("{name}: {}", verdict(report)));
@@ -93,7 +93,7 @@ fn text(args: &GateCheckArgs, report: &Report, style: &Style) -> String {
     lines.join("\n") + "\n"
 }
 
-fn line(finding: &Finding, style: &Style) -> String {
+fn line(finding: &ConfigFinding, style: &Style) -> String {
     let (word, tone) = match finding.severity {
         Severity::Error => ("error  ", Tone::Problem),
         Severity::Warning => ("warning", Tone::Warn),
@@ -103,7 +103,7 @@ fn line(finding: &Finding, style: &Style) -> String {
     format!("{word}  {}", clean_lines(&told))
 }
 
-fn verdict(report: &Report) -> String {
+fn verdict(report: &CheckReport) -> String {
     let count = |severity| {
         let of = report.findings.iter().filter(|f| f.severity == severity);
         of.count()

@@ -12,7 +12,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use zeroize::Zeroizing;
 
 use crate::cli::SessionPutArgs;
-use crate::output::Stream;
+use crate::output::OutputStream;
 
 /// The longest one that is read.
 const LONGEST: u64 = 64 * 1024;
@@ -54,7 +54,7 @@ fn all(from: impl Read) -> Result<Secret, LoginError> {
 }
 
 fn ask(sid: &str) -> Result<Secret, LoginError> {
-    Stream::Err.print(format!("user:password for the session {}: ", clean(sid)));
+    OutputStream::Err.print(format!("user:password for the session {}: ", clean(sid)));
     let typed = {
         let _silence = Silence::begin(io::stdin())?;
         let mut line = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));
@@ -65,7 +65,7 @@ fn ask(sid: &str) -> Result<Secret, LoginError> {
         line
     };
     // The terminal did not echo the end of the line either.
-    Stream::Err.print("\n");
+    OutputStream::Err.print("\n");
     all(typed.as_slice())
 }
 

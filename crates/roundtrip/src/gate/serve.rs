@@ -3,7 +3,7 @@
 use std::io;
 use std::time::SystemTime;
 
-use roundtrip_gate::check::{Report, check, file};
+use roundtrip_gate::check::{CheckReport, check, file};
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, GateError, News};
 use roundtrip_report::terminal::clean_lines;
@@ -11,12 +11,12 @@ use roundtrip_report::terminal::clean_lines;
 use super::{introduction, source};
 use crate::cli::GateRunArgs;
 use crate::log;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::qlog;
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
-    log::start(args.log);
-    if let Err(error) = qlog::start(&args.qlog) {
+    log::start(args.logs.log);
+    if let Err(error) = qlog::start(&args.logs.qlog) {
         return failed(&error);
     }
     let config = match read(args) {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &GateRunArgs) -> Outcome {
         if !args.quiet {
             let file = args.from.config.as_deref();
             let lines = introduction::lines(&found(&config, gate), file);
-            Stream::Err.print(clean_lines(&lines));
+            OutputStream::Err.print(clean_lines(&lines));
         }
     };
     match roundtrip_gate::run(config.clone(), || read(args), started, told) {
@@ -110,7 +110,7 @@ fn told(news: News) {
     say(&what);
 }
 
-fn tell_all(report: &Report) {
+fn tell_all(report: &CheckReport) {
     for finding in &report.findings {
         say(&format!("{}: {}", finding.place, finding.what));
     }

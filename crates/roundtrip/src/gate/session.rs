@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
-use roundtrip_gate::manage::{Form, SessionInfo, SessionManager};
+use roundtrip_gate::manage::{CredentialForm, SessionInfo, SessionManager};
 use roundtrip_rdap::answer::Date;
 use roundtrip_report::clean;
 use serde_json::{Value, json};
@@ -18,13 +18,13 @@ use tokio::task::LocalSet;
 use super::login::{self, LoginError};
 use super::source;
 use crate::cli::{GateConfigArgs, GateSessionArgs, SessionCommand, SessionPutArgs};
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 
 /// The number of names that are requested from the store at once.
 const PAGE: usize = 1000;
 
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum SessionCommandError {
     #[error(transparent)]
     Gate(#[from] GateError),
     #[error(transparent)]
@@ -57,19 +57,19 @@ pub(super) fn run(args: &GateSessionArgs) -> Outcome {
 /// The store's connection lives on a `LocalSet`.
 fn keep<T>(
     from: &GateConfigArgs,
-    work: impl AsyncFnOnce(&SessionManager) -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    work: impl AsyncFnOnce(&SessionManager) -> Result<T, SessionCommandError>,
+) -> Result<T, SessionCommandError> {
     let config = source::read(from)?;
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Trouble::Runtime)?;
+    let runtime = runtime.map_err(SessionCommandError::Runtime)?;
     LocalSet::new().block_on(&runtime, async {
         let manager = SessionManager::open(&config)?;
         work(&manager).await
     })
 }
 
-fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
-    let end = |end: crate::cli::End| end.after(SystemTime::now()).ok_or(Trouble::End);
+fn put(args: &SessionPutArgs) -> Result<Outcome, SessionCommandError> {
+    let end = |end: crate::cli::End| end.after(SystemTime::now()).ok_or(SessionCommandError::End);
     let expires = args.expires.map(end).transpose()?;
     let login = login::read(args)?;
     let put = async |manager: &SessionManager| Ok(manager.put(&args.sid, &login, expires).await?);
@@ -87,15 +87,20 @@ fn put(args: &SessionPutArgs) -> Result<Outcome, Trouble> {
     Ok(Outcome::Done)
 }
 
-fn show(from: &GateConfigArgs, sid: &str, reveal: bool, json: bool) -> Result<Outcome, Trouble> {
+fn show(
+    from: &GateConfigArgs,
+    sid: &str,
+    reveal: bool,
+    json: bool,
+) -> Result<Outcome, SessionCommandError> {
     let shown = keep(from, async |manager| Ok(manager.show(sid).await?))?;
     let Some(shown) = shown else {
         return Ok(unknown(sid));
     };
     if json {
-        Stream::Out.print_json(&format!("{:#}\n", document(&shown, reveal)));
+        OutputStream::Out.print_json(&format!("{:#}\n", document(&shown, reveal)));
     } else {
-        Stream::Out.print(text(&shown, reveal));
+        OutputStream::Out.print(text(&shown, reveal));
     }
     Ok(Outcome::Done)
 }
@@ -127,7 +132,7 @@ fn text(shown: &SessionInfo, reveal: bool) -> String {
     )
 }
 
-fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
+fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, SessionCommandError> {
     // Redis may return a name twice, and in any order.
     let sids = keep(from, async |manager| {
         let (mut sids, mut after) = (BTreeSet::new(), None::<String>);
@@ -142,15 +147,15 @@ fn list(from: &GateConfigArgs, json: bool) -> Result<Outcome, Trouble> {
     })?;
     if json {
         let document = json!({ "schema": "roundtrip/gate-sessions/1", "sids": sids });
-        Stream::Out.print_json(&format!("{document:#}\n"));
+        OutputStream::Out.print_json(&format!("{document:#}\n"));
     } else {
         let lines: String = sids.iter().map(|sid| clean(sid) + "\n").collect();
-        Stream::Out.print(lines);
+        OutputStream::Out.print(lines);
     }
     Ok(Outcome::Done)
 }
 
-fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
+fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, SessionCommandError> {
     let was_there = keep(from, async |manager| Ok(manager.revoke(sid).await?))?;
     if !was_there {
         return Ok(unknown(sid));
@@ -159,11 +164,11 @@ fn revoke(from: &GateConfigArgs, sid: &str) -> Result<Outcome, Trouble> {
     Ok(Outcome::Done)
 }
 
-fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
+fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, SessionCommandError> {
     let input: Box<dyn BufRead> = if file == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
-        let opened = File::open(file).map_err(|source| Trouble::Unreadable {
+        let opened = File::open(file).map_err(|source| SessionCommandError::Unreadable {
             path: file.display().to_string(),
             source,
         });
@@ -186,7 +191,7 @@ fn import(from: &GateConfigArgs, file: &Path) -> Result<Outcome, Trouble> {
     Ok(done_unless(imported.failed))
 }
 
-fn seal(from: &GateConfigArgs) -> Result<Outcome, Trouble> {
+fn seal(from: &GateConfigArgs) -> Result<Outcome, SessionCommandError> {
     let told = |sid: &str, error: &GateError| {
         say(&format!("{}: {error}", clean(sid)));
     };
@@ -215,11 +220,11 @@ fn unknown(sid: &str) -> Outcome {
     failed(&format!("there is no session {}", clean(sid)))
 }
 
-fn described(form: &Form) -> String {
+fn described(form: &CredentialForm) -> String {
     match form {
-        Form::Sealed(key) => format!("sealed with the key '{}'", clean(key)),
-        Form::Plain => "not sealed".into(),
-        Form::Cbc => "in the old AES-256-CBC form".into(),
+        CredentialForm::Sealed(key) => format!("sealed with the key '{}'", clean(key)),
+        CredentialForm::Plain => "not sealed".into(),
+        CredentialForm::Cbc => "in the old AES-256-CBC form".into(),
     }
 }
 
@@ -236,7 +241,7 @@ mod tests {
     fn session(user: &str) -> SessionInfo {
         SessionInfo {
             sid: "a\u{1b}[2J".into(),
-            form: Form::Sealed("k".into()),
+            form: CredentialForm::Sealed("k".into()),
             expires: Some(UNIX_EPOCH + Duration::from_hours(525_960)),
             user: Ok(user.into()),
         }

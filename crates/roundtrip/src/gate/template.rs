@@ -9,14 +9,14 @@ use roundtrip_gate::config::make_signing_key;
 use roundtrip_gate::config::template::TEMPLATE;
 
 use super::introduction::quoted;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 
 /// The path in the template.
 const KEY: &str = "/etc/roundtrip/token.key";
 
 pub(super) fn write(output: Option<&Path>) -> Outcome {
     let Some(path) = output else {
-        Stream::Out.print(TEMPLATE);
+        OutputStream::Out.print(TEMPLATE);
         return Outcome::Done;
     };
     let shown = path.display();

@@ -6,7 +6,7 @@ use roundtrip_gate::manage::{Token, TokenRequest, TokenTransport};
 
 use super::source;
 use crate::cli::GateTokenArgs;
-use crate::output::{Outcome, Stream, failed};
+use crate::output::{Outcome, OutputStream, failed};
 
 pub(super) fn run(args: &GateTokenArgs) -> Outcome {
     let config = match source::read(&args.from) {
@@ -32,7 +32,7 @@ pub(super) fn run(args: &GateTokenArgs) -> Outcome {
         Ok(token) => {
             let whole = args.cookie || args.bearer;
             let shown = if whole { token.field } else { token.value };
-            Stream::Out.print([shown.expose(), b"\n"].concat());
+            OutputStream::Out.print([shown.expose(), b"\n"].concat());
             Outcome::Done
         }
         Err(error) => failed(&error),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Ending, tell};
 use crate::cli::PathArgs;
-use crate::output::Stream;
+use crate::output::OutputStream;
 use crate::provenance::{masked, stamped};
 
 pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Result<(), Ending> {
@@ -19,7 +19,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
             Some(file) => std::fs::write(file, document).map_err(|error| {
                 Ending::Failed(format!("cannot write {}: {error}", file.display()))
             })?,
-            None => Stream::Err.print_json(&document),
+            None => OutputStream::Err.print_json(&document),
         }
     } else if !args.quiet {
         tell(format!(
@@ -129,20 +129,20 @@ fn way(tally: &DirectionCounters) -> Value {
 }
 
 /// A line each second, if requested: on a terminal always the same line.
-pub(super) struct Live<'a> {
+pub(super) struct PathMeter<'a> {
     path: &'a Path,
     began: Instant,
     last: Option<(Instant, [u64; 2])>,
     in_place: bool,
 }
 
-impl<'a> Live<'a> {
+impl<'a> PathMeter<'a> {
     pub(super) fn new(path: &'a Path) -> Self {
         Self {
             path,
             began: Instant::now(),
             last: None,
-            in_place: Stream::Err.is_terminal(),
+            in_place: OutputStream::Err.is_terminal(),
         }
     }
 
@@ -181,7 +181,7 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for PathMeter<'_> {
     fn drop(&mut self) {
         if self.in_place {
             let _ = write!(std::io::stderr(), "\x1b[K");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use roundtrip_path::{Middlebox, PRESETS};
 use serde_json::{Value, json};
 
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, OutputStream};
 
 pub(super) fn show(as_json: bool) -> Outcome {
     let text = if as_json {
@@ -13,7 +13,7 @@ pub(super) fn show(as_json: bool) -> Outcome {
     } else {
         text()
     };
-    Stream::Out.print(text);
+    OutputStream::Out.print(text);
     Outcome::Done
 }
 

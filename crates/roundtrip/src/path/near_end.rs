@@ -5,9 +5,9 @@ use std::process::Command;
 use roundtrip_path::Path;
 
 use super::Ending;
-use super::account::Live;
+use super::account::PathMeter;
 use super::far_end::FarEnd;
-use crate::child::{self, Trouble};
+use crate::child::{self, ChildError};
 use crate::cli::PathArgs;
 
 /// The variables that name a proxy, for curl and most others.
@@ -36,12 +36,12 @@ pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, 
             command.env_remove(name);
         }
     }
-    let mut live = args.live.then(|| Live::new(path));
+    let mut live = args.live.then(|| PathMeter::new(path));
     let mut show = live.as_mut().map(|live| || live.show());
     let tick = show.as_mut().map(|show| show as &mut dyn FnMut());
     child::run(command, program, tick).map_err(|trouble| match trouble {
-        Trouble::Failed(why) => Ending::Failed(why),
-        Trouble::NotRun { code, why } => Ending::NotRun { code, why },
+        ChildError::Failed(why) => Ending::Failed(why),
+        ChildError::NotRun { code, why } => Ending::NotRun { code, why },
     })
 }
 

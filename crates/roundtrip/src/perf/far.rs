@@ -9,7 +9,7 @@ use roundtrip_perf::{PerfPlan, PlanError};
 
 use super::{ending, measure, plan};
 use crate::cli::TaskArgs;
-use crate::output::{Outcome, Stream, say};
+use crate::output::{Outcome, OutputStream, say};
 
 pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outcome {
     if let Err(error) = only_there(cpu).check(&allowed_cpus().unwrap_or_default()) {
@@ -20,7 +20,7 @@ pub(super) fn serve(listen: SocketAddr, cpu: Option<usize>, once: bool) -> Outco
         Ok(server) => server,
         Err(error) => return ending(&error),
     };
-    Stream::Out.print(format!("{address}\n"));
+    OutputStream::Out.print(format!("{address}\n"));
     loop {
         match server.serve_one() {
             Err(error) if once => return ending(&error),

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use roundtrip_report::html::Head;
+use roundtrip_report::html::PageHead;
 
 use crate::provenance;
 
-pub(super) fn head() -> Head {
+pub(super) fn head() -> PageHead {
     provenance::head(&on_processor(&provenance::machine()), provenance::command())
 }
 

@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roundtrip_model::{Exchange, HttpFacts, Limit};
 use roundtrip_report::terminal::{Style, clean_lines, lossy};
-use roundtrip_report::write_out::{Destination, Template, Transfer};
+use roundtrip_report::write_out::{Destination, Template, TemplateInput};
 use roundtrip_report::{Run, html, json, runs, text};
 
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, Stream, say};
+use crate::output::{Outcome, OutputStream, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 
 pub(crate) struct Show<'a> {
     args: &'a ProbeArgs,
     template: Option<Template>,
-    stream: Stream,
+    stream: OutputStream,
     style: Style,
     /// The slowest so far: live lines scale their bars by it.
     slowest: f64,
@@ -34,9 +34,9 @@ impl<'a> Show<'a> {
     pub(crate) fn new(args: &'a ProbeArgs, template: Option<Template>) -> Self {
         // If the body goes to standard output, the report goes to standard error, in whatever form.
         let stream = if args.output.output.as_deref() == Some("-") {
-            Stream::Err
+            OutputStream::Err
         } else {
-            Stream::Out
+            OutputStream::Out
         };
         let style = stream.style(args.output.color);
         Self {
@@ -93,7 +93,7 @@ impl<'a> Show<'a> {
     }
 
     fn write_out(&self, template: &Template, hops: &[Exchange], given: &str, url_number: u32) {
-        let mut transfer = Transfer::new(hops, given);
+        let mut transfer = TemplateInput::new(hops, given);
         let method = hops
             .first()
             .and_then(|e| e.http.as_ref())
@@ -105,14 +105,14 @@ impl<'a> Show<'a> {
         transfer.proxy_used = self.proxied;
         (transfer.id, transfer.connection_id) = (self.transfers, self.transfers);
         let terminals = |to: &Destination| match to {
-            Destination::Stdout => Stream::Out.is_terminal(),
-            Destination::Stderr => Stream::Err.is_terminal(),
+            Destination::Stdout => OutputStream::Out.is_terminal(),
+            Destination::Stderr => OutputStream::Err.is_terminal(),
             Destination::File { .. } => false,
         };
         for part in template.render_on(&transfer, terminals) {
             match part.to {
-                Destination::Stdout => Stream::Out.print(&part.bytes),
-                Destination::Stderr => Stream::Err.print(&part.bytes),
+                Destination::Stdout => OutputStream::Out.print(&part.bytes),
+                Destination::Stderr => OutputStream::Err.print(&part.bytes),
                 Destination::File { name, append } => {
                     let written = OpenOptions::new()
                         .create(true)
@@ -137,11 +137,11 @@ impl<'a> Show<'a> {
         };
         let answers = hops.iter().filter_map(|e| e.http.as_ref());
         let heads: Vec<u8> = answers.flat_map(head).collect();
-        if path == "-" && Stream::Out.is_terminal() {
+        if path == "-" && OutputStream::Out.is_terminal() {
             let heads = lossy(&heads).replace("\r\n", "\n");
-            Stream::Out.print(clean_lines(&heads));
+            OutputStream::Out.print(clean_lines(&heads));
         } else if path == "-" {
-            Stream::Out.print(&heads);
+            OutputStream::Out.print(&heads);
         } else if let Err(error) = std::fs::write(path, &heads) {
             say(&format!("cannot write {path}: {error}"));
         }
@@ -217,25 +217,25 @@ fn head(http: &HttpFacts) -> Vec<u8> {
 }
 
 /// Where a body goes: nowhere, to a file, or to standard output.
-pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<Counting> {
+pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<CountingWriter> {
     let to: Box<dyn Write + Send> = match output {
         None => Box::new(io::sink()),
         Some("-") => Box::new(io::stdout()),
         Some(path) => Box::new(File::create(path)?),
     };
-    Ok(Counting {
+    Ok(CountingWriter {
         to,
         count: progress.counter(),
     })
 }
 
 /// Reports the progress of the body to the progress line.
-pub(crate) struct Counting {
+pub(crate) struct CountingWriter {
     to: Box<dyn Write + Send>,
     count: Arc<AtomicU64>,
 }
 
-impl Write for Counting {
+impl Write for CountingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.to.write(bytes)?;
         self.count.fetch_add(n as u64, Ordering::Relaxed);

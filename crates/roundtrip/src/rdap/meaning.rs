@@ -28,6 +28,9 @@ pub(super) const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_V
 
 /// The number of streams that most servers allow on a connection. RFC 9113 §6.5.2.
 const AT_ONCE: u32 = 100;
+/// The same for each of several connections: enough for thousands of lookups a second, and each
+/// takes memory.
+const AT_ONCE_EACH: u32 = 40;
 
 pub(super) struct Meaning {
     pub(super) client: Client,
@@ -75,7 +78,8 @@ impl Meaning {
         let server = server.transpose()?;
         let memory = Arc::new(memory(args)?);
         let tokens = Tokens::default();
-        let (settings, tls) = settings(args, &tokens, server.as_ref())?;
+        let (mut settings, tls) = settings(args, &tokens, server.as_ref())?;
+        settings.seeks_tickets = memory.is_somewhere();
         let mut rules = Rules::new(&PUBLISHED_LIMITS);
         rules.patience = args.bulk.patience;
         for rate in &args.bulk.rate {
@@ -189,15 +193,17 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
         certified,
         // A user with one query wants to know at once that there is no answer.
         persistent: !args.bulk.file.is_empty() || args.queries.len() > 1,
+        awaits_first_answer: !args.bulk.file.is_empty(),
         shares: !args.way.no_reuse,
         registries: registries(args)?,
         user_agent: USER_AGENT.to_owned(),
     })
 }
 
-/// Where IANA's registries are renewed from. A user who names the server needs none of them.
+/// Where IANA's registries are renewed from. A user who names the server needs none of them, and one
+/// who measures single connections wants no others.
 fn registries(args: &RdapArgs) -> Result<Option<Target>, UsageError> {
-    if args.asking.server.is_some() || args.memory.offline {
+    if args.asking.server.is_some() || args.memory.offline || args.way.no_reuse {
         return Ok(None);
     }
     match args.asking.bootstrap.as_deref().unwrap_or(Registry::BASE) {
@@ -288,7 +294,7 @@ fn is_unlimited(args: &RdapArgs) -> bool {
 
 fn at_once(args: &RdapArgs) -> usize {
     let usual = if is_unlimited(args) {
-        AT_ONCE * args.way.connections
+        (AT_ONCE_EACH * args.way.connections).max(AT_ONCE)
     } else {
         AT_ONCE
     };

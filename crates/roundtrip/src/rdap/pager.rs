@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
-use crate::output::Stream;
+use crate::output::OutputStream;
 
 /// The options for `less` unless the user sets others: end if everything fits on the screen, pass
 /// colours on, leave the text on the screen.
@@ -21,7 +21,8 @@ impl Pager {
     /// Starts `$PAGER`, or else `less`. `None` if text does not go to a terminal, or if no pager is
     /// wanted or installed.
     pub(super) fn start() -> Option<Self> {
-        if !Stream::Out.is_terminal() || std::env::var_os("TERM").is_some_and(|t| t == "dumb") {
+        if !OutputStream::Out.is_terminal() || std::env::var_os("TERM").is_some_and(|t| t == "dumb")
+        {
             return None;
         }
         let chosen = std::env::var_os("PAGER").unwrap_or_else(|| OsString::from("less"));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::meaning::{self, USER_AGENT, UsageError};
 use super::stopped;
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream, deliver, failed};
+use crate::output::{Outcome, OutputStream, deliver, failed};
 
 const SCHEMA: &str = "roundtrip/rdap-server/1";
 
@@ -90,7 +90,7 @@ fn settings(args: &RdapArgs) -> Result<Settings, UsageError> {
 fn told(url: &str, findings: &[Finding], answers: &[Checked], args: &RdapArgs) -> String {
     let style = Style {
         form: Form::Readable,
-        terminal: Stream::Out.style(args.output.color),
+        terminal: OutputStream::Out.style(args.output.color),
         verbose: args.output.verbose,
         now: SystemTime::now(),
         shown: false,

@@ -16,7 +16,7 @@ use super::conformance::Findings;
 use super::pager::Pager;
 use super::timing;
 use crate::cli::{Color, RdapArgs};
-use crate::output::Stream;
+use crate::output::OutputStream;
 use crate::provenance;
 
 pub(super) struct Sink {
@@ -81,12 +81,12 @@ pub(super) enum SinkError {
 impl Sink {
     pub(super) fn open(args: &RdapArgs, form: &Form) -> Result<Self, SinkError> {
         let out = open(args, form)?;
-        let shown = matches!(out, Out::Stdout) && Stream::Out.is_terminal();
+        let shown = matches!(out, Out::Stdout) && OutputStream::Out.is_terminal();
         let begun = matches!(&out, Out::Journalled(journal, _) if journal.finished() > 0);
         Ok(Self {
             style: Style {
                 form: form.clone(),
-                terminal: Stream::Out.style(args.output.color),
+                terminal: OutputStream::Out.style(args.output.color),
                 verbose: args.output.verbose,
                 now: SystemTime::now(),
                 shown,
@@ -191,7 +191,7 @@ impl Sink {
         }
         match &mut self.pager {
             Some(pager) => pager.print(text),
-            None => Stream::Out.print(text),
+            None => OutputStream::Out.print(text),
         }
     }
 
@@ -211,10 +211,10 @@ impl Sink {
         self.violated
     }
 
-    /// What to do after a list at which servers failed.
-    pub(super) fn remedy(&self) -> Option<String> {
+    /// What to say after a list that is empty, or at which servers failed.
+    pub(super) fn remedy(&self, is_empty: bool) -> Option<String> {
         let lookups = match self.count_failed {
-            0 => return None,
+            0 => return is_empty.then(|| "the list holds no query".to_owned()),
             1 => "1 lookup".to_owned(),
             n => format!("{n} lookups"),
         };

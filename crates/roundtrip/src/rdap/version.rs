@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::meaning;
 use crate::cli::RdapArgs;
-use crate::output::{Outcome, Stream};
+use crate::output::{Outcome, OutputStream};
 
 pub(super) fn show(args: &RdapArgs) -> Outcome {
     let directory = meaning::directory(args);
@@ -42,6 +42,6 @@ pub(super) fn show(args: &RdapArgs) -> Outcome {
     if let Some(directory) = directory {
         let _ = writeln!(text, "Newer copies are kept in {}", directory.display());
     }
-    Stream::Out.print(text);
+    OutputStream::Out.print(text);
     Outcome::Done
 }

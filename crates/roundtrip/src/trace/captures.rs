@@ -7,15 +7,15 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use roundtrip_trace::{Clocks, Relation, Trace};
-use roundtrip_wire::capture::Item;
+use roundtrip_trace::{ClockRelation, Clocks, Trace};
+use roundtrip_wire::capture::CaptureItem;
 use roundtrip_wire::pcapng::Captured;
 
-use super::source::Source;
+use super::source::CaptureSource;
 
 pub(super) enum Captures {
-    One(Source),
-    Two(Box<Pair>),
+    One(CaptureSource),
+    Two(Box<CapturePair>),
 }
 
 impl Captures {
@@ -54,17 +54,17 @@ impl Captures {
 }
 
 /// Two captures, read in the order of time.
-pub(super) struct Pair {
-    near: Queue,
-    far: Queue,
-    relation: Relation,
+pub(super) struct CapturePair {
+    near: CaptureQueue,
+    far: CaptureQueue,
+    relation: ClockRelation,
 }
 
-impl Pair {
-    pub(super) fn open(near: &Path, far: &Path, relation: Relation) -> io::Result<Self> {
+impl CapturePair {
+    pub(super) fn open(near: &Path, far: &Path, relation: ClockRelation) -> io::Result<Self> {
         Ok(Self {
-            near: Queue::new(Source::open(near)?),
-            far: Queue::new(Source::open(far)?),
+            near: CaptureQueue::new(CaptureSource::open(near)?),
+            far: CaptureQueue::new(CaptureSource::open(far)?),
             relation,
         })
     }
@@ -100,8 +100,8 @@ impl Pair {
 }
 
 /// A capture whose next packets wait for their turn.
-struct Queue {
-    source: Source,
+struct CaptureQueue {
+    source: CaptureSource,
     items: VecDeque<Owned>,
     is_over: bool,
     /// The number of packets that were taken out.
@@ -113,8 +113,8 @@ enum Owned {
     Secrets(Vec<u8>),
 }
 
-impl Queue {
-    fn new(source: Source) -> Self {
+impl CaptureQueue {
+    fn new(source: CaptureSource) -> Self {
         Self {
             source,
             items: VecDeque::new(),
@@ -131,8 +131,8 @@ impl Queue {
         let items = &mut self.items;
         let more = self.source.read(&mut |item| {
             items.push_back(match item {
-                Item::Packet(packet) => Owned::Packet(owned(packet)),
-                Item::Secrets(lines) => Owned::Secrets(lines.to_vec()),
+                CaptureItem::Packet(packet) => Owned::Packet(owned(packet)),
+                CaptureItem::Secrets(lines) => Owned::Secrets(lines.to_vec()),
             });
         });
         self.is_over = !matches!(more, Ok(true));
@@ -158,11 +158,11 @@ fn owned(packet: Captured<'_>) -> Captured<'static> {
 }
 
 /// How two captures relate; `None` if they have too few packets in common.
-pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Option<Relation>> {
+pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Option<ClockRelation>> {
     for (n, file) in files.into_iter().enumerate() {
-        let mut source = Source::open(file)?;
-        let mut note = |item: Item<'_>| {
-            if let Item::Packet(packet) = item {
+        let mut source = CaptureSource::open(file)?;
+        let mut note = |item: CaptureItem<'_>| {
+            if let CaptureItem::Packet(packet) = item {
                 clocks.note(n, &packet);
             }
         };

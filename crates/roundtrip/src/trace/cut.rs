@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use roundtrip_trace::Cut;
-use roundtrip_wire::capture::Item;
-use roundtrip_wire::pcapng::{Captured, Interface, Section, Writer};
+use roundtrip_wire::capture::CaptureItem;
+use roundtrip_wire::pcapng::{Captured, Interface, PcapngWriter, Section};
 
-use super::source::Source;
+use super::source::CaptureSource;
 
 /// Reads the capture again, and writes what belongs to the cut. Returns how many frames that were.
 /// Of the secrets in these key logs and in the capture itself, only those of the cut's connections
@@ -19,7 +19,7 @@ pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> i
         let error = "it is the capture that is read";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
     }
-    let mut source = Source::open(from)?;
+    let mut source = CaptureSource::open(from)?;
     let mut into = Into::new(to)?;
     for log in keys {
         into.secrets(&cut.secrets(&fs::read(log)?))?;
@@ -31,14 +31,14 @@ pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> i
                 return;
             }
             match item {
-                Item::Packet(captured) => {
+                CaptureItem::Packet(captured) => {
                     frame += 1;
                     if let Some(comments) = cut.take(frame, &captured) {
                         count += 1;
                         trouble = into.packet(&captured, comments).err();
                     }
                 }
-                Item::Secrets(lines) => trouble = into.secrets(&cut.secrets(lines)).err(),
+                CaptureItem::Secrets(lines) => trouble = into.secrets(&cut.secrets(lines)).err(),
             }
         });
         if let Some(error) = trouble.take() {
@@ -61,7 +61,7 @@ fn same(from: &Path, to: &Path) -> bool {
 
 struct Into {
     file: BufWriter<File>,
-    writer: Writer,
+    writer: PcapngWriter,
     interfaces: u32,
 }
 
@@ -73,7 +73,7 @@ impl Into {
         };
         Ok(Self {
             file: BufWriter::new(File::create(path)?),
-            writer: Writer::new(&section).map_err(refused)?,
+            writer: PcapngWriter::new(&section).map_err(refused)?,
             interfaces: 0,
         })
     }

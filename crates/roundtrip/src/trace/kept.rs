@@ -4,20 +4,20 @@ use std::mem::size_of;
 use std::time::Duration;
 
 use roundtrip_model::Exchange;
-use roundtrip_trace::{Conversation, Step};
+use roundtrip_trace::{Conversation, LadderStep};
 
 /// In bytes: roughly what an exchange holds with its events and texts, and the text of a step.
 const PER_EXCHANGE: usize = size_of::<Exchange>() + (4 << 10);
-const PER_STEP: usize = size_of::<Step>() + 48;
+const PER_STEP: usize = size_of::<LadderStep>() + 48;
 
-pub(super) struct Kept {
+pub(super) struct KeptConversations {
     room: usize,
     held: usize,
     all: Vec<Conversation>,
     left_out: u64,
 }
 
-impl Kept {
+impl KeptConversations {
     /// `room` is the approximate limit in bytes.
     pub(super) fn new(room: usize) -> Self {
         Self {

@@ -11,9 +11,9 @@ use roundtrip_trace::{Ranking, explain, json};
 use serde_json::{Value, json};
 
 use super::{WHOLE, complaint};
-use crate::child::{self, Trouble};
+use crate::child::{self, ChildError};
 use crate::cli::TraceArgs;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 
@@ -52,14 +52,14 @@ pub(super) fn run(args: &TraceArgs) -> Outcome {
         (Ok(code), Ok(sight)) => (code, sight),
         // If the tap made the program fail, the tap's error gives the reason.
         (_, Err(error)) => return failed(&error),
-        (Err(Trouble::NotRun { code, why }), _) => {
+        (Err(ChildError::NotRun { code, why }), _) => {
             say(&why);
             return Outcome::Of(code);
         }
-        (Err(Trouble::Failed(why)), _) => return failed(&why),
+        (Err(ChildError::Failed(why)), _) => return failed(&why),
     };
     let collected = std::mem::take(&mut *lock(&collected));
-    let seen = Seen {
+    let seen = ProgramResult {
         args,
         code,
         sight,
@@ -123,20 +123,20 @@ impl Lines {
                     say(&format!("a line was not written: {error}"));
                 }
             }
-            None => Stream::Err.print_json(&line),
+            None => OutputStream::Err.print_json(&line),
         }
     }
 }
 
 /// What was seen of the program.
-struct Seen<'a> {
+struct ProgramResult<'a> {
     args: &'a TraceArgs,
     code: u8,
     sight: Sight,
     collected: Collected,
 }
 
-impl Seen<'_> {
+impl ProgramResult<'_> {
     fn show(&self) -> Result<(), Outcome> {
         let mut all = self.collected.kept.clone();
         all.sort_by_key(|exchange| exchange.started);
@@ -152,8 +152,8 @@ impl Seen<'_> {
                 let file = file.display();
                 failed(&format!("cannot write the report to {file}: {error}"))
             })?,
-            (None, Some(report)) if args.json => Stream::Err.print_json(&report),
-            (None, Some(report)) => Stream::Err.print(report),
+            (None, Some(report)) if args.json => OutputStream::Err.print_json(&report),
+            (None, Some(report)) => OutputStream::Err.print(report),
         }
         if let Some(path) = &args.html {
             let shown = all.get(..ON_PAGE.min(all.len())).unwrap_or_default();
@@ -191,7 +191,7 @@ impl Seen<'_> {
         let args = self.args;
         let style = match args.output {
             Some(_) => roundtrip_report::terminal::Style::default(),
-            None => Stream::Err.style(args.color),
+            None => OutputStream::Err.style(args.color),
         };
         let ranking = &self.collected.ranking;
         let mut out = format!(

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
-use roundtrip_wire::capture::{CaptureReader, Item};
+use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 
 /// In bytes: how much is read at once.
 const PIECE: usize = 1 << 20;
@@ -22,7 +22,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-pub(super) struct Source {
+pub(super) struct CaptureSource {
     from: BufReader<Box<dyn Read>>,
     reader: CaptureReader,
     /// How much of the file was read, and how long it is, if it has an end.
@@ -30,7 +30,7 @@ pub(super) struct Source {
     length: Option<u64>,
 }
 
-impl Source {
+impl CaptureSource {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let known = file.metadata()?;
@@ -45,7 +45,7 @@ impl Source {
 
     fn of(file: Box<dyn Read>, length: Option<u64>) -> io::Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
-        let counting = Counting {
+        let counting = CountingReader {
             from: file,
             read: read.clone(),
         };
@@ -84,7 +84,7 @@ impl Source {
 
     /// Reads one piece, and passes its packets and secrets on in order. Returns whether there may
     /// be more.
-    pub(super) fn read(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
+    pub(super) fn read(&mut self, take: &mut dyn FnMut(CaptureItem<'_>)) -> io::Result<bool> {
         let count = match self.from.read(self.reader.room(PIECE)) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
@@ -193,12 +193,12 @@ impl Read for Piped {
 }
 
 /// Counts the bytes that were read from the file itself.
-struct Counting {
+struct CountingReader {
     from: Box<dyn Read>,
     read: Arc<AtomicU64>,
 }
 
-impl Read for Counting {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.from.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);

@@ -2,16 +2,16 @@
 
 use roundtrip_trace::told::{Log, json, page, text};
 
-use super::source::Source;
+use super::source::CaptureSource;
 use super::{COMPLAINTS, complaint};
 use crate::cli::TraceArgs;
-use crate::output::{Outcome, Stream, failed, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::provenance::{self, stamped};
 
 /// In bytes.
 const MAX_LOG: u64 = 1 << 30;
 
-pub(super) fn run(args: &TraceArgs, name: &str, source: Source) -> Outcome {
+pub(super) fn run(args: &TraceArgs, name: &str, source: CaptureSource) -> Outcome {
     let unfit = [
         (args.write.is_some(), "--write"),
         (args.flow.is_some(), "--flow"),
@@ -36,17 +36,17 @@ pub(super) fn run(args: &TraceArgs, name: &str, source: Source) -> Outcome {
         say(&format!("{name}: {caveat}"));
     }
     if args.json {
-        Stream::Out.print_json(&format!("{:#}\n", stamped(json::document(name, &log))));
+        OutputStream::Out.print_json(&format!("{:#}\n", stamped(json::document(name, &log))));
     } else if args.ndjson {
         for index in 0..log.witness.requests.len() {
             if let Some(request) = json::request(&log, index) {
-                Stream::Out.print_json(&(stamped(request).to_string() + "\n"));
+                OutputStream::Out.print_json(&(stamped(request).to_string() + "\n"));
             }
         }
     } else {
-        Stream::Out.print(text::head(name, &log));
-        let style = Stream::Out.style(args.color);
-        Stream::Out.print(text::report(&log, args.quiet, &style));
+        OutputStream::Out.print(text::head(name, &log));
+        let style = OutputStream::Out.style(args.color);
+        OutputStream::Out.print(text::report(&log, args.quiet, &style));
     }
     if let Some(path) = &args.html {
         let page = page::page(name, &log, &provenance::here());

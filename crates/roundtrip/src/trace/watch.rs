@@ -13,7 +13,7 @@ use roundtrip_tap::watch::{Sample, Watch, Watched};
 use serde_json::{Value, json};
 
 use crate::cli::TraceArgs;
-use crate::output::{Outcome, Stream, failed, over};
+use crate::output::{Outcome, OutputStream, failed, over};
 
 /// A wait is split into pieces of this length, so that Ctrl-C ends it at once.
 const PIECE: Duration = Duration::from_millis(20);
@@ -69,7 +69,7 @@ struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     fn new(args: &'a TraceArgs) -> Self {
-        let draws = Stream::Out.is_terminal() && Stream::Out.draws();
+        let draws = OutputStream::Out.is_terminal() && OutputStream::Out.draws();
         Self {
             args,
             last: (draws && !args.ndjson).then(String::new),
@@ -79,15 +79,15 @@ impl<'a> Screen<'a> {
     fn show(&mut self, all: &[Sample], at: Duration) {
         match &mut self.last {
             Some(last) => {
-                let style = Stream::Out.style(self.args.color);
-                let rows = Stream::Out.rows().saturating_sub(3).max(1);
+                let style = OutputStream::Out.style(self.args.color);
+                let rows = OutputStream::Out.rows().saturating_sub(3).max(1);
                 let text = table(all, at, rows).fitted(&style);
-                Stream::Out.print(over(last, &text));
+                OutputStream::Out.print(over(last, &text));
                 *last = text;
             }
             None => {
                 for sample in all {
-                    Stream::Out.print_json(&(line(sample, at).to_string() + "\n"));
+                    OutputStream::Out.print_json(&(line(sample, at).to_string() + "\n"));
                 }
             }
         }

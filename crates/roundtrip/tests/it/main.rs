@@ -1,4 +1,5 @@
-//! The program as it is typed: each verb with its outputs, exit codes and failures.
+//! The program as it is typed: each verb with its outputs, exit codes, failures and help; and what
+//! holds for the whole project: layers and sources.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,8 +17,10 @@ mod gate_clients;
 mod gate_init;
 mod gate_secrets;
 mod harmless;
+mod help;
 mod lab;
 mod lab_page;
+mod layers;
 mod path;
 mod peers;
 mod perf;
@@ -25,5 +28,6 @@ mod probe;
 mod rdap;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
+mod sources;
 mod tls_facts;
 mod trace;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use roundtrip_wire::pcapng::{Block, Reader};
+use roundtrip_wire::pcapng::{Block, PcapngReader};
 use serde_json::Value;
 
 fn roundtrip(arguments: &[&str]) -> Output {
@@ -222,7 +222,7 @@ fn the_evidence_is_written_with_comments_and_tells_the_same() {
     let bytes = fs::read(&evidence).unwrap();
     let mut comments = String::new();
     let mut packets = 0;
-    for block in Reader::new(&bytes) {
+    for block in PcapngReader::new(&bytes) {
         if let Block::Packet(packet) = block.unwrap() {
             packets += 1;
             comments += &packet.comments.join("\n");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use roundtrip_wire::capture::{CaptureReader, Item};
+use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 use serde_json::Value;
 
 use crate::trace::{results, roundtrip, text};
@@ -176,7 +176,7 @@ fn evidence_is_written_with_its_own_secrets_and_no_others() {
     let mut reader = CaptureReader::new();
     reader.push(&bytes);
     while let Some(item) = reader.item().unwrap() {
-        if let Item::Secrets(lines) = item {
+        if let CaptureItem::Secrets(lines) = item {
             for line in text(lines).lines() {
                 sessions.extend(line.split(' ').nth(1).map(str::to_owned));
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use roundtrip_wire::pcapng::{Block, Reader, Section, Writer};
+use roundtrip_wire::pcapng::{Block, PcapngReader, PcapngWriter, Section};
 use serde_json::Value;
 
 use crate::trace::{recorded, results, roundtrip, text};
@@ -15,9 +15,9 @@ fn torn(file: &Path, folder: &Path) -> ([PathBuf; 2], [Vec<u64>; 2]) {
     let mut lost: [Vec<u64>; 2] = Default::default();
     let bytes = fs::read(file).unwrap();
     for (end, path) in paths.iter().enumerate() {
-        let mut writer = Writer::new(&Section::default()).unwrap();
+        let mut writer = PcapngWriter::new(&Section::default()).unwrap();
         let mut frame = 0;
-        for block in Reader::new(&bytes) {
+        for block in PcapngReader::new(&bytes) {
             match block.unwrap() {
                 Block::Interface(interface) => drop(writer.interface(&interface).unwrap()),
                 Block::Packet(mut packet) if packet.interface as usize == end => {
