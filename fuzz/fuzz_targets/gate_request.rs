@@ -8,7 +8,7 @@ mod reader;
 
 use libfuzzer_sys::fuzz_target;
 use reader::{Kind, Message, messages};
-use roundtrip_gate::fuzzing::{Framing, RequestSettings, request};
+use roundtrip_gate::fuzzing::{ParsedFraming, RequestSettings, request};
 
 const LOGIN: &[u8] = b"Basic dTpw";
 /// Of one hop, or read as such behind CGI.
@@ -47,15 +47,15 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(passed.used <= bytes.len());
     let mut wire = passed.head.clone();
     let body = match passed.body {
-        Framing::None => Vec::new(),
+        ParsedFraming::None => Vec::new(),
         // Its length is looked at without a body that long.
-        Framing::Length(length) if length > 4096 => {
+        ParsedFraming::Length(length) if length > 4096 => {
             let line = format!("\r\nContent-Length: {length}\r\n");
             assert_eq!(String::from_utf8_lossy(&wire).matches(&line).count(), 1);
             return;
         }
-        Framing::Length(length) => vec![b'x'; length as usize],
-        Framing::Chunked | Framing::UntilClose => b"1\r\nx\r\n0\r\n\r\n".to_vec(),
+        ParsedFraming::Length(length) => vec![b'x'; length as usize],
+        ParsedFraming::Chunked | ParsedFraming::UntilClose => b"1\r\nx\r\n0\r\n\r\n".to_vec(),
     };
     wire.extend_from_slice(&body);
     let after = b"GET /after HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -8,7 +8,7 @@ mod reader;
 
 use libfuzzer_sys::fuzz_target;
 use reader::{Kind, messages};
-use roundtrip_gate::fuzzing::{Framing, response};
+use roundtrip_gate::fuzzing::{ParsedFraming, response};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((flags, bytes)) = bytes.split_first() else {
@@ -35,18 +35,18 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let body = match answer.body {
         // What HEAD is answered has a length and no body.
-        Framing::None if of_head => return,
-        Framing::None => "",
-        Framing::Length(length) if length > 4096 => return,
-        Framing::Length(length) => &"x".repeat(length as usize),
-        Framing::Chunked | Framing::UntilClose => {
+        ParsedFraming::None if of_head => return,
+        ParsedFraming::None => "",
+        ParsedFraming::Length(length) if length > 4096 => return,
+        ParsedFraming::Length(length) => &"x".repeat(length as usize),
+        ParsedFraming::Chunked | ParsedFraming::UntilClose => {
             wire.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
             "1\r\nx\r\n0\r\n\r\n"
         }
     };
     wire.extend_from_slice(b"\r\n");
     wire.extend_from_slice(body.as_bytes());
-    let no_length = answer.body == Framing::None
+    let no_length = answer.body == ParsedFraming::None
         && !answer
             .fields
             .iter()

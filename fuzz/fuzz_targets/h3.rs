@@ -7,7 +7,10 @@ use libfuzzer_sys::fuzz_target;
 use roundtrip_wire::h3::{MessageError, MessageReader, Part, SectionLimits, UniStream, UniStreams};
 use roundtrip_wire::quic::Side;
 
-const LIMITS: SectionLimits = SectionLimits { fields: 16, size: 4 << 10 };
+const LIMITS: SectionLimits = SectionLimits {
+    fields: 16,
+    size: 4 << 10,
+};
 
 /// What was read, and why no more was.
 fn message(sender: Side, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), MessageError>) {
@@ -23,7 +26,9 @@ fn message(sender: Side, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), Me
             match part {
                 Some(Part::Head(section)) => {
                     head = true;
-                    section.lines().for_each(|(name, value)| seen.extend([name, value].concat()));
+                    section
+                        .lines()
+                        .for_each(|(name, value)| seen.extend([name, value].concat()));
                 }
                 Some(Part::Data(range)) => {
                     assert!(head && range.end == used && !range.is_empty());
@@ -32,7 +37,9 @@ fn message(sender: Side, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), Me
                 Some(Part::Trailers(section)) => {
                     over = true;
                     assert!(head);
-                    section.lines().for_each(|(name, value)| seen.extend([name, value].concat()));
+                    section
+                        .lines()
+                        .for_each(|(name, value)| seen.extend([name, value].concat()));
                 }
                 None => assert_eq!(used, bytes.len()),
             }
@@ -44,9 +51,15 @@ fn message(sender: Side, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), Me
 
 fuzz_target!(|input: (bool, u8, Vec<&[u8]>)| {
     let (server, piece, streams) = input;
-    let (peer, piece) = (if server { Side::Server } else { Side::Client }, usize::from(piece) + 1);
+    let (peer, piece) = (
+        if server { Side::Server } else { Side::Client },
+        usize::from(piece) + 1,
+    );
     for stream in &streams {
-        assert_eq!(message(peer, stream, piece), message(peer, stream, usize::MAX));
+        assert_eq!(
+            message(peer, stream, piece),
+            message(peer, stream, usize::MAX)
+        );
     }
     let read = |piece| {
         let mut all = UniStreams::new(peer);

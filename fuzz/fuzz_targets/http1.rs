@@ -11,11 +11,11 @@ use std::mem::MaybeUninit;
 use libfuzzer_sys::fuzz_target;
 use reader::{Kind, messages};
 use roundtrip_wire::http1::{
-    self, ChunkError, Chunked, EMPTY_FIELD, Limits, Strictness, write_chunk,
+    self, ChunkError, Chunked, ChunkedLimits, EMPTY_FIELD, Strictness, write_chunk,
 };
 
 /// As gate has them.
-const LIMITS: Limits = Limits {
+const LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 4 << 10,
     trailers: u32::MAX,

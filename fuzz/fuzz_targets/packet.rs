@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_wire::packet::{Ecn, Flags, Packet, PacketMut, Version, fragments, reset, too_big};
+use roundtrip_wire::packet::{Ecn, Flags, IpVersion, Packet, PacketMut, fragments, reset, too_big};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(packet) = Packet::parse(bytes) else {
@@ -15,8 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = packet.udp().map(|udp| udp.payload_range());
     let _ = packet.icmp().map(|icmp| icmp.next_hop_mtu());
     let us = match packet.version() {
-        Version::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        Version::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        IpVersion::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpVersion::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
     };
     for answer in [reset(&packet), too_big(&packet, us, 1280)]
         .into_iter()

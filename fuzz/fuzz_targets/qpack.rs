@@ -20,11 +20,16 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(section.lines().map(size).sum::<usize>() <= BOUNDS.size);
     let mut again = Vec::new();
     begin_section(&mut again);
-    section.lines().for_each(|(name, value)| write_line(&mut again, name, value));
+    section
+        .lines()
+        .for_each(|(name, value)| write_line(&mut again, name, value));
     let again = read_section(&again, BOUNDS).unwrap();
     assert_eq!(again.len(), section.len());
     for ((name, value), (was, its_value)) in again.lines().zip(section.lines()) {
-        assert_eq!((name, value), (was.to_ascii_lowercase().as_slice(), its_value));
+        assert_eq!(
+            (name, value),
+            (was.to_ascii_lowercase().as_slice(), its_value)
+        );
     }
 
     let is_pseudo = |(name, _): &Pair<'_>| name.starts_with(b":");
@@ -38,6 +43,10 @@ fuzz_target!(|bytes: &[u8]| {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), pseudo);
-        assert!(section.lines().all(|(_, value)| !value.contains(&b'\n') && !value.contains(&0)));
+        assert!(
+            section
+                .lines()
+                .all(|(_, value)| !value.contains(&b'\n') && !value.contains(&0))
+        );
     }
 });

@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use roundtrip_quic::{
-    ClientConfig, Dir, Endpoint, Event, Handle, Read, Retry, ServerConfig, StreamEvent, Time,
-    Transport, Way,
+    ClientConfig, Dir, Endpoint, Event, Handle, Read, RecvMeta, Retry, ServerConfig, StreamEvent,
+    Time, Transport,
 };
 use rustls::crypto::aws_lc_rs::default_provider;
 
@@ -159,7 +159,7 @@ impl World {
     }
 
     fn deliver(&mut self, to: usize, mut datagram: Vec<u8>, ecn: u8) {
-        let way = Way {
+        let way = RecvMeta {
             remote: self.hosts[1 - to].address,
             local: None,
             ecn,

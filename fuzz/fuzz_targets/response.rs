@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_http::{Connection, Request, RequestRecorder, RequestRun};
+use roundtrip_http::{BodyEnd, Connection, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
 
 struct Frozen;
@@ -36,6 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         decode: true,
         recorder: RequestRecorder::alone(&recorder),
         sink: &mut std::io::sink(),
+        body_end: BodyEnd::Stream,
         facts: &mut facts,
     }));
     assert!(facts.header_bytes <= bytes.len() as u64);

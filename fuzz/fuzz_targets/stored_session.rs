@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_tls::{Client, StoredSession, Roots};
+use roundtrip_tls::{Client, Roots, StoredSession};
 use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
 static CLIENT: LazyLock<Client> =

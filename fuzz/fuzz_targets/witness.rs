@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use roundtrip_report::terminal::Style;
 use roundtrip_trace::told::{Log, json, text};
-use roundtrip_wire::witness::page::Page;
+use roundtrip_wire::witness::page::PageLoad;
 use roundtrip_wire::witness::{Witness, curl_trace, har, netlog, qlog};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -41,7 +41,7 @@ fn check(witness: &Witness, size: usize) {
         );
         assert!(request.spans.iter().all(|span| span.begin <= span.end));
     }
-    let Some(page) = Page::of(witness) else {
+    let Some(page) = PageLoad::of(witness) else {
         return;
     };
     for two in page.critical.windows(2) {

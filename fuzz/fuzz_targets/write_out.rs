@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use roundtrip_model::Exchange;
-use roundtrip_report::write_out::{Template, Transfer};
+use roundtrip_report::write_out::{Template, TemplateInput};
 
 fuzz_target!(|text: &str| {
     for template in [Template::parse(text), Template::parse_file(text)]
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         .flatten()
     {
         let hops = [Exchange::default()];
-        let _ = template.render(&Transfer::new(&hops, text));
+        let _ = template.render(&TemplateInput::new(&hops, text));
         let _ = template.unknown();
     }
 });
