@@ -229,16 +229,18 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         }
     }
 
-    /// Takes the alert that TLS has to send after an error. That comes before it looks at received
-    /// bytes, which must not be processed twice.
+    /// Takes what TLS has to send after an error: what it had to say before, and the alert. That
+    /// comes before it looks at received bytes, which must not be processed twice.
     fn encode_alert(&mut self) {
-        if !self.tls.wants_write() {
-            return;
-        }
-        let status = self.tls.process_tls_records(self.incoming.bytes());
-        if let Ok(ConnectionState::EncodeTlsData(mut encoding)) = status.state {
+        while self.tls.wants_write() {
+            let status = self.tls.process_tls_records(self.incoming.bytes());
+            let Ok(ConnectionState::EncodeTlsData(mut encoding)) = status.state else {
+                return;
+            };
             // Without the alert, the client learns no reason.
-            let _ = encode(&mut encoding, &mut self.outgoing);
+            if encode(&mut encoding, &mut self.outgoing).is_err() {
+                return;
+            }
         }
     }
 

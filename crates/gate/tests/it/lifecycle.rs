@@ -43,6 +43,16 @@ fn a_request_of_a_session_passes_and_others_do_not() {
     }));
 }
 
+/// How many exchanges are under way.
+fn under_way(scene: &Scene) -> String {
+    let (_, metrics) = scene.admin("/metrics");
+    let mut lines = metrics.lines();
+    lines
+        .find_map(|line| line.strip_prefix("roundtrip_gate_exchanges "))
+        .unwrap()
+        .to_owned()
+}
+
 /// A promise: no request is dropped on a reload.
 #[test]
 fn a_reload_drops_no_request() {
@@ -51,18 +61,12 @@ fn a_reload_drops_no_request() {
     let field = scene.session("s1", "somebody:secret");
     let (mut kept, mut slow) = (scene.client(), scene.client());
     assert_eq!(kept.get("/", &field).1, format!("one {LOGIN}"));
+    // An exchange is recorded after its answer was sent.
+    assert!(eventually(|| under_way(&scene) == "0"));
     slow.send(&format!("GET /slow HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n"));
     // The configuration that is current when the head is read applies, not the one when it was
     // sent.
-    let is_under_way = || {
-        scene
-            .admin("/metrics")
-            .1
-            .contains("\nroundtrip_gate_exchanges 1\n")
-    };
-    while !is_under_way() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    assert!(eventually(|| under_way(&scene) == "1"));
     let next = Scene::config(&scene.folder, two, "");
     scene.gate().reload(next).unwrap();
     // Threads soon follow: then requests on the kept connection go to the other backend.

@@ -17,17 +17,15 @@ mod gate_clients;
 mod gate_init;
 mod gate_secrets;
 mod harmless;
-mod help;
 mod lab;
 mod lab_page;
-mod layers;
 mod path;
 mod peers;
 mod perf;
 mod probe;
+mod project;
 mod rdap;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
-mod sources;
 mod tls_facts;
 mod trace;

@@ -86,14 +86,10 @@ impl ServerState {
         if self.window < 0 {
             return Err(Code::FLOW_CONTROL_ERROR.because("more data than the window allows"));
         }
-        let Some(stream) = self.stream(id) else {
+        let Some(stream) = self.stream(id).filter(|stream| !stream.is_reset()) else {
             self.consume(None, counted);
             return self.check_reset(id);
         };
-        if stream.is_reset() {
-            self.consume(None, counted);
-            return Ok(());
-        }
         let taken = if stream.is_received() {
             Err(Code::STREAM_CLOSED)
         } else {
@@ -177,10 +173,7 @@ impl ServerState {
     fn on_trailers(&mut self, id: u32, section: Option<Section>, end: bool) -> Result<()> {
         let Some(stream) = self.stream(id).filter(|stream| !stream.is_reset()) else {
             self.tally.control_frames += 1;
-            return match self.stream(id) {
-                Some(_) => Ok(()),
-                None => self.check_reset(id),
-            };
+            return self.check_reset(id);
         };
         let sound = section.filter(|section| check_trailers(section.lines()).is_ok());
         let taken = match sound {

@@ -99,3 +99,23 @@ fn violations_get_the_code_of_the_rfc() {
         assert_eq!(server.next_request().unwrap().stream, 5);
     }
 }
+
+/// Frames after RST_STREAM are a violation of whoever sent that, even if the request is still being
+/// answered. RFC 9113 §5.1.
+#[test]
+fn nothing_follows_a_reset_of_the_client() {
+    for (frames, end) in [
+        (get(1), Err(Code::STREAM_CLOSED)),
+        (frame(DATA, 0, 1, b"x"), Err(Code::STREAM_CLOSED)),
+        (frame(PRIORITY, 0, 1, &[0; 5]), Ok(())),
+        (frame(WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1]), Ok(())),
+    ] {
+        let mut server = greeted(CONFIG);
+        server.receive(&post(1)).unwrap();
+        assert_eq!(server.next_request().unwrap().stream, 1);
+        let reset = frame(RST_STREAM, 0, 1, &8_u32.to_be_bytes());
+        server.receive(&reset).unwrap();
+        let outcome = server.receive(&frames);
+        assert_eq!(outcome.map_err(|error| error.code), end, "{frames:?}");
+    }
+}

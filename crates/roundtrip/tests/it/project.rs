@@ -1,0 +1,6 @@
+//! What holds for the whole project. These tests read the sources and run cargo, so they do not run
+//! where a user has neither.
+
+mod help;
+mod layers;
+mod sources;
