@@ -86,7 +86,7 @@ const MIN_PACKET: usize = 100;
 ///
 /// Inside, each field owns what it names, and no other field changes it; `establishing`,
 /// `receiving`, `sending` and `timers` are the loops that connect them. However it ends, it passes
-/// through `end` once, when [`Closing`] says that this is the first time.
+/// through `end` once, when `Closing` says that this is the first time.
 pub struct Connection {
     config: Arc<Transport>,
     closing: Closing,
