@@ -172,13 +172,14 @@ impl Spread {
         let Some(((first, _), rest)) = self.timed.split_first() else {
             return f64::INFINITY;
         };
-        let later = rest
-            .iter()
-            .filter(|(at, _)| at.since(*first) >= ONE_STATE / 3);
-        match states(later) {
-            (0, _) => f64::INFINITY,
-            (count, sum) => self.most_after(count, sum, CHANCE_BEFORE),
-        }
+        let later = |(at, _): &&(Moment, f64)| at.since(*first) >= ONE_STATE / 3;
+        // What came with data shows at least that the path did not take longer.
+        let known =
+            [rest, self.with_data.as_slice()].map(|timed| states(timed.iter().filter(later)));
+        let known = known.into_iter().find(|(count, _)| *count > 0);
+        known.map_or(f64::INFINITY, |(count, sum)| {
+            self.most_after(count, sum, CHANCE_BEFORE)
+        })
     }
 
     /// All samples, except a first one that the later ones show to be an exception.
@@ -238,6 +239,22 @@ mod tests {
         // A first packet that was far later than the later ones was an exception.
         assert!(spread(&[900.0, 0.1, 0.1]).most() < 20.0);
         assert!(spread(&[0.1, 900.0, 0.1]).most() > 900.0);
+    }
+
+    /// The only acknowledgement came in one segment with the answer.
+    #[test]
+    fn an_acknowledgement_with_data_shows_that_the_first_packet_was_an_exception() {
+        let mut spread = spread(&[900.0]);
+        assert!(spread.most_before().is_infinite());
+        spread.with_data = vec![(Moment::from_millis(2e3), 0.2)];
+        assert!(spread.most_before() < 200.0, "{}", spread.most_before());
+        spread.with_data = vec![(Moment::from_millis(2e3), 300.0)];
+        assert!(spread.most_before() > 900.0, "the server may have thought");
+        spread.with_data = vec![(Moment::from_millis(1.005e3), 0.2)];
+        assert!(
+            spread.most_before().is_infinite(),
+            "it crossed the path with the first"
+        );
     }
 
     #[test]
