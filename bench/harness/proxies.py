@@ -110,6 +110,7 @@ def all_of(stage, roundtrip, python):
     found.append(listening(stage, "aiohttp relay", False, lambda s, p: python and [python, PYTHON, local(p), http(s.backend)]))
     found.append(listening(stage, "roundtrip auth", True, lambda s, p: gate(s, p, roundtrip, True, MEMORY)))
     found.append(listening(stage, "roundtrip auth, no token cache", True, lambda s, p: gate(s, p, roundtrip, True, 0)))
+    found.append(listening(stage, "roundtrip auth, busy polling", True, lambda s, p: gate(s, p, roundtrip, True, MEMORY, busy_poll="100us")))
     found.append(listening(stage, "hyper-auth-proxy", True, hyper_auth_proxy, sid=PLAIN_SID))
     found.append(listening(stage, "aiohttp auth", True, lambda s, p: python and [
         python, PYTHON, local(p), http(s.backend), s.secret, s.key, redis_url(s)]))
@@ -203,7 +204,7 @@ def floor(stage, port):
     return [made, port, stage.backend]
 
 
-def gate(stage, port, roundtrip, auth, remembered, tls=False):
+def gate(stage, port, roundtrip, auth, remembered, tls=False, busy_poll="0s"):
     session = f"""
 [token]
 remembered = {remembered}
@@ -217,6 +218,7 @@ seal = [{{ id = "1", from = {{ file = "{stage.key}" }} }}]
 {"https" if tls else "http"} = ["{local(port)}"]
 h3 = {str(tls).lower()}
 threads = 1
+busy_poll = "{busy_poll}"
 {session if auth else ""}
 [upstream.backend]
 servers = ["{http(stage.backend)}"]

@@ -19,8 +19,7 @@ pub struct Limits {
     /// or when this time is over.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
-    /// The minimum rate at which a client must send a body and read an answer, in bytes a second
-    /// over ten seconds.
+    /// The minimum rate at which a client must send a body, in bytes a second over ten seconds.
     pub body_rate: Bytes,
     /// Every ten seconds the minimum rate for a body doubles, up to this rate.
     pub body_rate_most: Bytes,

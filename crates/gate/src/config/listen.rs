@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-use super::Network;
+use super::{Network, Span};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,6 +19,8 @@ pub struct Listen {
     pub backlog: u32,
     /// Threads, each with its own sockets, pools and caches; 0 means one for each processor.
     pub threads: u16,
+    /// How long a thread looks for events before it sleeps.
+    pub busy_poll: Span,
     /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
     /// From these networks, `Forwarded` and `X-Forwarded-*` are believed and passed on.
@@ -34,6 +36,7 @@ impl Default for Listen {
             fast_open: 256,
             backlog: 4096,
             threads: 0,
+            busy_poll: Span::seconds(0),
             proxy_protocol_from: Vec::new(),
             trusted: Vec::new(),
         }

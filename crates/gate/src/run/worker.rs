@@ -1,6 +1,7 @@
 //! One thread: its sockets, its runtime, and everything that its connections share. It follows
 //! orders: to serve another plan, or to end.
 
+mod busy_poll;
 mod listeners;
 mod thread_plan;
 
@@ -50,11 +51,13 @@ impl Worker {
     /// Serves until it gets the order to end, and returns how many connections were cut. `ready` is
     /// called when clients are accepted, or with the error.
     pub(crate) fn run(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .event_interval(61)
-            .build();
-        let runtime = match runtime {
+        let busy_poll = self.orders.borrow().plan.config.listen.busy_poll.0;
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().event_interval(61);
+        if !busy_poll.is_zero() {
+            builder.on_thread_unpark(busy_poll::thread_woke_up);
+        }
+        let runtime = match builder.build() {
             Ok(runtime) => runtime,
             Err(source) => {
                 ready(Err(GateError::Thread(source)));
@@ -62,6 +65,9 @@ impl Worker {
             }
         };
         let local = tokio::task::LocalSet::new();
+        if !busy_poll.is_zero() {
+            local.spawn_local(busy_poll::keep_awake(busy_poll));
+        }
         local.block_on(&runtime, self.serve(ready))
     }
 

@@ -1,12 +1,15 @@
 //! `[listen]`: addresses that belong to this machine and do not conflict.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use super::CheckReport;
 use crate::config::{Config, Network};
 
 /// The largest head. The parsers have no room for more than tens of thousands of fields.
 const MAX_HEAD: u64 = 512 * 1024;
+/// The longest that a thread stays awake for nothing.
+const MAX_BUSY_POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let listen = &config.listen;
@@ -30,6 +33,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if config.limits.head.0 > MAX_HEAD {
         let what = "at most 512KiB: the parsers do not take more fields";
         report.error("limits.head", what);
+    }
+    if listen.busy_poll.0 > MAX_BUSY_POLL {
+        let what = "at most 1ms: longer takes processors from others and gains nothing";
+        report.error("listen.busy_poll", what);
     }
     if listen.backlog == 0 {
         report.error(
