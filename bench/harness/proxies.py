@@ -204,7 +204,7 @@ def floor(stage, port):
     return [made, port, stage.backend]
 
 
-def gate(stage, port, roundtrip, auth, remembered, tls=False, busy_poll="0s"):
+def gate(stage, port, roundtrip, auth, remembered, tls=False, busy_poll=None):
     session = f"""
 [token]
 remembered = {remembered}
@@ -218,7 +218,7 @@ seal = [{{ id = "1", from = {{ file = "{stage.key}" }} }}]
 {"https" if tls else "http"} = ["{local(port)}"]
 h3 = {str(tls).lower()}
 threads = 1
-busy_poll = "{busy_poll}"
+{f'busy_poll = "{busy_poll}"' if busy_poll else ""}
 {session if auth else ""}
 [upstream.backend]
 servers = ["{http(stage.backend)}"]
