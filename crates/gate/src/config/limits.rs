@@ -23,6 +23,9 @@ pub struct Limits {
     pub body_rate: Bytes,
     /// Every ten seconds the minimum rate for a body doubles, up to this rate.
     pub body_rate_most: Bytes,
+    /// The rate at which a client must read an answer, in bytes a second, while others wait for a
+    /// connection; 0 means no minimum.
+    pub read_rate: Bytes,
     /// How long a connection may have no request.
     pub idle_time: Span,
     /// Requests on one connection before the client is asked to connect again; 0 means no limit.
@@ -51,6 +54,7 @@ impl Default for Limits {
             body_ahead_time: Span::seconds(1),
             body_rate: Bytes(512),
             body_rate_most: Bytes(4096),
+            read_rate: Bytes(16 * 1024),
             idle_time: Span::seconds(75),
             requests: 0,
             exchanges_per_client: 1024,

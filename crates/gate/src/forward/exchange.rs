@@ -5,6 +5,7 @@ mod download;
 mod lease;
 mod rate;
 mod read_ahead;
+mod read_rate;
 mod response_head;
 mod tunnel;
 mod upload;
@@ -23,7 +24,7 @@ use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
-use crate::forward::upstream::{Link, UploadPlace, Upstream, UpstreamError};
+use crate::forward::upstream::{HeldConnection, Link, Upstream, UpstreamError};
 use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Field};
@@ -237,7 +238,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         link: &mut Link,
         rest: Option<&mut ReadAhead>,
     ) -> Result<DownloadOutcome, ExchangeError> {
-        let (stream, buffer, place) = link.parts();
+        let (stream, buffer, held) = link.parts();
         let halves = Halves::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
         upload::head(self.head, &mut to).await?;
@@ -257,6 +258,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             passed_interim: &mut self.interim,
             entry: &mut *self.entry,
             interim: Interim::default(),
+            held,
         };
         let Some(rest) = rest else {
             return download.run(Some((&mut *self.body, &mut to))).await;
@@ -272,7 +274,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         );
         let got = {
             let down = pin!(download.run::<B, tokio::io::Sink>(None));
-            both(down, &mut upload, rest, &uploading, place).await
+            both(down, &mut upload, rest, &uploading, held).await
         };
         self.entry.bytes_up += bytes_up.get();
         got
@@ -285,7 +287,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     upload: &mut Upload<'_, S, B, W>,
     rest: &mut ReadAhead,
     uploading: &Cell<bool>,
-    place: UploadPlace<'_>,
+    held: HeldConnection<'_>,
 ) -> Result<DownloadOutcome, ExchangeError> {
     let sent = tokio::select! {
         biased;
@@ -300,7 +302,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
         }
     };
     uploading.set(false);
-    place.leave();
+    held.uploaded();
     // From now on gate waits for the backend.
     upload.deadlines.down.restart();
     if let Some(lost) = lost {

@@ -36,7 +36,7 @@ pub(crate) use counts::Counts;
 pub(crate) use error::UpstreamError;
 pub(crate) use group::Group;
 use link::ReadBuffers;
-pub(crate) use link::{Fate, Link, UploadPlace};
+pub(crate) use link::{Fate, HeldConnection, Link};
 use outlier_ejection::EjectionConfig;
 use pool::Bounds;
 use pools::{PoolConfig, PoolRequest, Pools};

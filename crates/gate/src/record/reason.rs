@@ -100,6 +100,7 @@ words! {
         Fields = "fields",
         Body = "body",
         BodyRate = "body_rate",
+        ReadRate = "read_rate",
         IdleTime = "idle_time",
         Requests = "requests",
         ExchangesPerClient = "exchanges_per_client",

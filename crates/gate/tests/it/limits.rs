@@ -13,6 +13,7 @@
 mod backend;
 mod cancelled;
 mod concurrency;
+mod downloads;
 mod h2_frames;
 mod other_proxies;
 mod uploads;
@@ -24,7 +25,7 @@ use std::time::{Duration, Instant};
 use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use raw_client::RawClient;
-use roundtrip_gate::config::{Bytes, Span};
+use roundtrip_gate::config::{Bytes, Config, Span};
 use scene::Scene;
 
 /// Connections to the backend, for each proxy.
@@ -46,6 +47,11 @@ pub(crate) fn soon(mut is: impl FnMut() -> bool) -> bool {
 
 /// A gate with one thread and no authentication.
 pub(crate) fn gate(backend: SocketAddr) -> Scene {
+    gate_with(backend, |_| {})
+}
+
+/// The same, with more settings.
+pub(crate) fn gate_with(backend: SocketAddr, more: impl FnOnce(&mut Config)) -> Scene {
     Scene::tuned(backend, "", |config| {
         config.listen.threads = 1;
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
@@ -56,6 +62,7 @@ pub(crate) fn gate(backend: SocketAddr) -> Scene {
         let upstream = config.upstream.get_mut("backend").unwrap();
         upstream.connections = CONNECTIONS;
         upstream.connect = Span::seconds(2);
+        more(config);
     })
 }
 

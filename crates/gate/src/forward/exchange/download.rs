@@ -1,13 +1,16 @@
 //! Carries the answer from the backend to the client, in pieces as they come.
 
 use std::cell::Cell;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
+use super::rate::{SLOT, TooSlow};
+use super::read_rate::ReadRate;
 use super::{
     ExchangeEnd, ExchangeError, PIECE, Sink, Source, TRUST_TIME, admitted, over, response_head,
     tunnel,
@@ -15,7 +18,7 @@ use super::{
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
 use crate::forward::site::Site;
-use crate::forward::upstream::Upstream;
+use crate::forward::upstream::{HeldConnection, Upstream};
 use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::record::Limit;
@@ -68,6 +71,7 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) passed_interim: &'a mut bool,
     pub(super) entry: &'a mut Entry,
     pub(super) interim: Interim,
+    pub(super) held: HeldConnection<'a>,
 }
 
 /// The interim answers so far.
@@ -130,6 +134,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             begun: &mut *self.begun,
             entry: &mut *self.entry,
             trailers: rest.trailers,
+            flushed: 0,
+            rate: ReadRate::new(self.held, self.site.policy.limits.read_rate.0),
         };
         if rest.status == 101 {
             let (source, way) = client.ok_or(BadResponse::NotHttp)?;
@@ -302,6 +308,9 @@ pub(super) struct BodyDownload<'a, R, A> {
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
+    /// The bytes of the body that the client had taken after the last flush.
+    flushed: u64,
+    rate: ReadRate<'a>,
 }
 
 impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
@@ -379,14 +388,34 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
         }
     }
 
-    /// Gives up a client that takes nothing for as long as a backend may be silent.
+    /// Gives up a client that takes nothing for as long as a backend may be silent, or that reads
+    /// slowly while others wait for its connection.
     async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
-        let flushing = self.to.flush();
-        let flushed = self.deadlines.down.within(self.silence, flushing).await;
-        flushed
-            .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
-            .map_err(ExchangeError::Client)?;
+        let bytes = self.entry.bytes_down.saturating_sub(self.flushed);
+        self.flushed = self.entry.bytes_down;
+        let mut flushing = pin!(self.to.flush());
+        if let Poll::Ready(flushed) = poll_fn(|cx| Poll::Ready(flushing.as_mut().poll(cx))).await {
+            flushed.map_err(ExchangeError::Client)?;
+            self.rate.took(bytes);
+        } else {
+            let mut left = self.silence;
+            loop {
+                let (began, slot) = (Instant::now(), left.map_or(SLOT, |left| left.min(SLOT)));
+                let flushed = self.deadlines.down.within(Some(slot), &mut flushing).await;
+                let taken = if flushed.is_ok() { bytes } else { 0 };
+                let rate = self.rate.waited(began.elapsed(), taken);
+                if let Ok(flushed) = flushed {
+                    flushed.map_err(ExchangeError::Client)?;
+                    break;
+                }
+                rate.map_err(|TooSlow| ExchangeError::Slow(Limit::ReadRate))?;
+                left = left.map(|left| left.saturating_sub(slot));
+                if left.is_some_and(|left| left.is_zero()) {
+                    return Err(ExchangeError::Slow(Limit::BodyRate));
+                }
+            }
+        }
         self.entry.passed_on.get_or_insert_with(Instant::now);
         Ok(())
     }

@@ -1,7 +1,8 @@
-//! The rate at which a client sends a body, over the last ten seconds in which gate waited for it.
+//! The rate at which a client sends a body, or reads an answer, over the last ten seconds in which
+//! gate waited for it.
 //!
-//! Each ten seconds the client must be twice as fast as in the ten before, up to a maximum: a
-//! client that holds a connection for a long time must have much to send. If the mean since the
+//! For bodies, each ten seconds the client must be twice as fast as in the ten before, up to a maximum:
+//! a client that holds a connection for a long time must have much to send. If the mean since the
 //! beginning counted, a client that began fast could hold it almost forever.
 
 use std::time::Duration;
@@ -29,6 +30,9 @@ pub(super) struct BodyRate {
     /// The minimum in bytes a second, at first and in the end.
     first: u64,
     most: u64,
+    /// The seconds after which the rate is judged for the first time.
+    grace: u64,
+    slow: bool,
 }
 
 /// The client is too slow.
@@ -44,6 +48,21 @@ impl BodyRate {
             rest: Duration::ZERO,
             first,
             most: limits.body_rate_most.0.max(first),
+            grace: SLOTS as u64,
+            slow: false,
+        }
+    }
+
+    /// The same minimum all the time, judged after two seconds.
+    pub(super) fn constant(rate: u64) -> Self {
+        Self {
+            came: [0; SLOTS],
+            seconds: 0,
+            rest: Duration::ZERO,
+            first: rate,
+            most: rate,
+            grace: 2,
+            slow: false,
         }
     }
 
@@ -53,22 +72,20 @@ impl BodyRate {
     }
 
     /// Counts the bytes that arrived while gate waited; there may be none.
-    pub(super) fn came(&mut self, waited: Duration, bytes: usize) -> Result<(), TooSlow> {
-        self.rest = self.rest.saturating_add(waited);
+    pub(super) fn came(&mut self, waited: Duration, bytes: u64) -> Result<(), TooSlow> {
+        // What came before a wait of a whole window does not count.
+        self.rest = self.rest.saturating_add(waited).min(RATE_WINDOW + SLOT);
         while self.rest >= SLOT {
             self.rest -= SLOT;
             self.seconds += 1;
-            let judged = self.seconds >= SLOTS as u64;
-            if judged && self.came.iter().sum::<u64>() < self.least() {
-                return Err(TooSlow);
-            }
+            self.slow = self.seconds >= self.grace && self.came.iter().sum::<u64>() < self.least();
             self.came.rotate_left(1);
             let [.., now] = &mut self.came;
             *now = 0;
         }
         let [.., now] = &mut self.came;
-        *now += bytes as u64;
-        Ok(())
+        *now += bytes;
+        if self.slow { Err(TooSlow) } else { Ok(()) }
     }
 
     /// The bytes that must have arrived in the window that ends now.
@@ -100,7 +117,7 @@ mod tests {
     }
 
     /// After how many seconds a client is too slow if it sends `at(n)` bytes in second `n`.
-    fn ends(at: impl Fn(u64) -> usize) -> Option<u64> {
+    fn ends(at: impl Fn(u64) -> u64) -> Option<u64> {
         let mut rate = rate();
         for tenth in 0..6000 {
             let bytes = at(tenth / 10) / 10;
@@ -147,5 +164,19 @@ mod tests {
         assert_eq!(rate.came(SLOT * 9, 10), Err(TooSlow));
         let mut rate = self::rate();
         assert_eq!(rate.came(Duration::MAX, 1_000_000), Err(TooSlow));
+    }
+
+    #[test]
+    fn a_constant_rate_is_judged_soon_and_may_recover() {
+        let mut rate = BodyRate::constant(1000);
+        assert_eq!(rate.came(SLOT, 0), Ok(()));
+        assert_eq!(rate.came(SLOT, 100), Err(TooSlow));
+        assert_eq!(
+            rate.came(Duration::ZERO, 5000),
+            Err(TooSlow),
+            "until the second is over"
+        );
+        assert_eq!(rate.came(SLOT, 0), Ok(()));
+        assert_eq!(rate.came(SLOT * 4, 0), Err(TooSlow));
     }
 }

@@ -118,7 +118,9 @@ impl<'a, S, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             if matches!(more, Ok(Ok(false) | Err(_))) {
                 return more.unwrap_or(Ok(false));
             }
-            let came = self.rate.came(asked.elapsed(), piece.len() - before);
+            let came = self
+                .rate
+                .came(asked.elapsed(), (piece.len() - before) as u64);
             came.map_err(|TooSlow| ExchangeError::Slow(Limit::BodyRate))?;
             if more.is_ok() {
                 return Ok(true);

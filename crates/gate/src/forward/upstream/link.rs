@@ -27,9 +27,9 @@ pub(crate) struct Link {
     buffers: ReadBuffers,
 }
 
-/// One of the connections that may be held while a request is still arriving.
+/// What an exchange tells the pool about the connection that it holds.
 #[derive(Clone, Copy)]
-pub(crate) struct UploadPlace<'a>(&'a PoolSlot<Wire>);
+pub(crate) struct HeldConnection<'a>(&'a PoolSlot<Wire>);
 
 /// How an exchange left its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,8 +90,12 @@ impl Link {
     }
 
     /// The parts, for reading and writing at the same time.
-    pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, UploadPlace<'_>) {
-        (&mut self.stream, &mut self.buffer, UploadPlace(&self.slot))
+    pub(crate) fn parts(&mut self) -> (&mut Wire, &mut Vec<u8>, HeldConnection<'_>) {
+        (
+            &mut self.stream,
+            &mut self.buffer,
+            HeldConnection(&self.slot),
+        )
     }
 
     pub(crate) fn finish(self, fate: Fate) {
@@ -132,10 +136,20 @@ impl Link {
     }
 }
 
-impl UploadPlace<'_> {
-    /// Gives up the place, because the request is complete.
-    pub(crate) fn leave(self) {
+impl HeldConnection<'_> {
+    /// The request is complete, so that another upload may begin.
+    pub(crate) fn uploaded(self) {
         self.0.uploaded();
+    }
+
+    /// Whether the client reads the answer more slowly than it should.
+    pub(crate) fn client_is_slow(self, slow: bool) {
+        self.0.client_is_slow(slow);
+    }
+
+    /// Whether slow clients hold more connections than they may while other requests wait.
+    pub(crate) fn is_needed(self) -> bool {
+        self.0.is_needed()
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct PoolConfig {
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
     /// The most connections to each server that may be held by requests whose body is still
-    /// arriving.
+    /// arriving, and, while others wait, by answers that are read slowly.
     pub(super) uploads: usize,
     /// The most requests of either kind that may wait.
     pub(super) waiting: usize,
@@ -57,6 +57,8 @@ struct PooledServer<C> {
     /// Exchanges in progress, and those among them whose request is still arriving.
     busy: usize,
     uploads: usize,
+    /// Exchanges whose client reads the answer slowly.
+    slow: usize,
     standing: OutlierEjection,
 }
 
@@ -101,6 +103,8 @@ pub(super) struct PoolSlot<C: Poolable> {
     exchange: bool,
     /// The request is still arriving.
     upload: Cell<bool>,
+    /// The client reads the answer slowly.
+    slow: Cell<bool>,
     opened: bool,
     parked: bool,
 }
@@ -115,6 +119,7 @@ impl<C: Poolable> Pools<C> {
             pool: Pool::new(),
             busy: 0,
             uploads: 0,
+            slow: 0,
             standing: OutlierEjection::default(),
         };
         let servers = (0..well.len()).map(server).collect();
@@ -282,6 +287,7 @@ impl<C: Poolable> Pools<C> {
             server,
             exchange: exchange.is_some(),
             upload: Cell::new(exchange.is_some_and(|want| want.upload)),
+            slow: Cell::new(false),
             opened,
             parked: false,
         }
@@ -343,6 +349,30 @@ impl<C: Poolable> PoolSlot<C> {
         self.pools.serve(Instant::now());
     }
 
+    pub(super) fn client_is_slow(&self, slow: bool) {
+        if self.slow.replace(slow) == slow {
+            return;
+        }
+        let mut state = self.pools.state.borrow_mut();
+        if let Some(server) = state.servers.get_mut(self.server) {
+            server.slow = if slow {
+                server.slow + 1
+            } else {
+                server.slow.saturating_sub(1)
+            };
+        }
+    }
+
+    /// Whether this is one of too many slow exchanges while complete requests wait.
+    pub(super) fn is_needed(&self) -> bool {
+        let state = self.pools.state.borrow();
+        let [whole, _] = &state.queues;
+        let slow = state.servers.get(self.server).map_or(0, |s| s.slow);
+        self.slow.get()
+            && slow > self.pools.rules.uploads
+            && whole.iter().any(|waiter| !waiter.grant.is_closed())
+    }
+
     pub(super) fn succeeded(&self) {
         let mut state = self.pools.state.borrow_mut();
         if let Some(server) = state.servers.get_mut(self.server) {
@@ -375,6 +405,7 @@ impl<C: Poolable> Drop for PoolSlot<C> {
         if let Some(server) = state.servers.get_mut(self.server) {
             server.busy = server.busy.saturating_sub(self.exchange.into());
             server.uploads = server.uploads.saturating_sub(self.upload.get().into());
+            server.slow = server.slow.saturating_sub(self.slow.get().into());
             if !self.parked {
                 server.pool.release();
                 pools.counts.spent.add(self.opened.into());

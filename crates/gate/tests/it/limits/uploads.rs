@@ -12,7 +12,7 @@ use crate::limits::other_proxies::Make;
 use crate::limits::{CONNECTIONS, gate, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
 
-const ORDINARY: usize = 20;
+pub(crate) const ORDINARY: usize = 20;
 /// Requests are made in this many rounds, each after this many pieces of every upload.
 const ROUNDS: usize = 10;
 const PIECES: usize = 6;
@@ -65,10 +65,10 @@ impl SlowUpload {
 }
 
 /// Sends the next piece on all of them.
-type Step<'a> = &'a mut (dyn FnMut() + Send);
+pub(crate) type Step<'a> = &'a mut (dyn FnMut() + Send);
 
 /// The number of ordinary requests that are served while the uploads continue.
-fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
+pub(crate) fn served_amid(address: SocketAddr, pause: Duration, step: Step<'_>) -> usize {
     let (round, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,4 +1,5 @@
-//! Requests whose bodies are still arriving, and the connections that others need.
+//! Requests whose bodies are still arriving, answers that are read slowly, and the connections that
+//! others need.
 
 use super::*;
 
@@ -31,5 +32,30 @@ fn who_still_sends_leaves_connections_to_others() {
         assert!(waiting[1].try_recv().is_err());
         drop(third);
         assert!(waiting[1].try_recv().is_ok());
+    });
+}
+
+/// Half of the connections may go to slow readers while others wait; all of them otherwise.
+#[test]
+fn who_reads_slowly_gives_way_when_others_wait() {
+    paused(async || {
+        let world = World::new(rules(Balance::InTurn, 4, 0), 1);
+        let claim = || world.pools.claim(PoolRequest::default());
+        let mut reading: Vec<_> = (0..4).map(|_| claim().unwrap().slot).collect();
+        for slot in &reading[..3] {
+            slot.client_is_slow(true);
+            slot.client_is_slow(true);
+        }
+        assert!(!reading[0].is_needed(), "nobody waits");
+        let waiting = world.pools.wait(PoolRequest::default()).unwrap();
+        assert!(reading[0].is_needed());
+        assert!(!reading[3].is_needed(), "it is not slow");
+        reading[1].client_is_slow(false);
+        assert!(!reading[0].is_needed(), "two of four may be slow");
+        reading[1].client_is_slow(true);
+        assert!(reading[0].is_needed());
+        drop(reading.swap_remove(2));
+        assert!(!reading[0].is_needed(), "a slow one has gone");
+        drop(waiting);
     });
 }

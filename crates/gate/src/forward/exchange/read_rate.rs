@@ -1,0 +1,50 @@
+//! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds a
+//! connection to the backend. It may, as long as nobody else waits for one.
+
+use std::time::Duration;
+
+use super::rate::{BodyRate, TooSlow};
+use crate::forward::upstream::HeldConnection;
+
+pub(super) struct ReadRate<'a> {
+    held: HeldConnection<'a>,
+    /// In bytes a second; 0 means no minimum.
+    minimum: u64,
+    /// Begins when gate waits for the client for the first time: most answers never wait.
+    measured: Option<Box<BodyRate>>,
+}
+
+impl<'a> ReadRate<'a> {
+    pub(super) fn new(held: HeldConnection<'a>, minimum: u64) -> Self {
+        Self {
+            held,
+            minimum,
+            measured: None,
+        }
+    }
+
+    /// The client took these bytes at once.
+    pub(super) fn took(&mut self, bytes: u64) {
+        if let Some(rate) = &mut self.measured {
+            let slow = rate.came(Duration::ZERO, bytes).is_err();
+            self.held.client_is_slow(slow);
+        }
+    }
+
+    /// Gate waited for the client, which then took these bytes; there may be none. The client is
+    /// too slow if it holds what others wait for.
+    pub(super) fn waited(&mut self, time: Duration, bytes: u64) -> Result<(), TooSlow> {
+        if self.minimum == 0 {
+            return Ok(());
+        }
+        let minimum = self.minimum;
+        let begin = || Box::new(BodyRate::constant(minimum));
+        let rate = self.measured.get_or_insert_with(begin);
+        let slow = rate.came(time, bytes).is_err();
+        self.held.client_is_slow(slow);
+        if self.held.is_needed() {
+            return Err(TooSlow);
+        }
+        Ok(())
+    }
+}
