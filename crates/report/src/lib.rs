@@ -5,6 +5,8 @@
 //! clock; width, colour and character set of the terminal are parameters. `model` attributes times,
 //! `explain` finds causes.
 
+mod assertion;
+pub mod baseline;
 mod facts;
 mod first;
 pub mod html;
@@ -19,6 +21,7 @@ mod unexplained;
 pub mod ways;
 pub mod write_out;
 
+pub use assertion::{Assertion, annotations, junit};
 pub use facts::{Fact, facts};
 pub use numbers::{count, ms};
 pub use party::Party;

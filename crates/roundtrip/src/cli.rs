@@ -27,7 +27,7 @@ pub(crate) use gate::{
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use perf::{PerfArgs, PerfCommand, Switch, TaskArgs};
-pub(crate) use probe::{ConnectionArgs, ProbeArgs, RequestArgs};
+pub(crate) use probe::{ConnectionArgs, OutputArgs, ProbeArgs, RequestArgs};
 pub(crate) use rdap::{RdapArgs, RdapOutputArgs};
 pub(crate) use trace::TraceArgs;
 

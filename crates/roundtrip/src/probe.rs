@@ -1,5 +1,7 @@
 //! `roundtrip probe`: turns flags into options, and exchanges into reports.
 
+mod asserted;
+mod counted;
 mod meaning;
 mod progress;
 mod show;
@@ -11,6 +13,7 @@ use tokio::runtime::Builder;
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, interrupted};
 use crate::qlog;
+use counted::Counted;
 use meaning::Meaning;
 pub(crate) use meaning::{UsageError, asked, check_writable, roots, target};
 use progress::Progress;
@@ -24,14 +27,18 @@ pub(crate) fn run(args: &ProbeArgs) -> Outcome {
     if let Err(error) = qlog::start(&args.output.qlog) {
         return Outcome::Usage(error.to_string());
     }
+    let counted = match Counted::read(&args.output) {
+        Ok(counted) => counted,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Outcome::Usage(format!("cannot start: {error}")),
     };
-    runtime.block_on(ask(args, meaning))
+    runtime.block_on(ask(args, meaning, counted))
 }
 
-async fn ask(args: &ProbeArgs, meaning: Meaning) -> Outcome {
+async fn ask(args: &ProbeArgs, meaning: Meaning, mut counted: Option<Counted>) -> Outcome {
     let mut show = Show::new(args, meaning.template);
     let mut all: Vec<Exchange> = Vec::new();
     for (place, (given, target)) in meaning.targets.iter().enumerate() {
@@ -53,7 +60,10 @@ async fn ask(args: &ProbeArgs, meaning: Meaning) -> Outcome {
         progress.stop();
         prober.retire().await;
         show.target_done(&exchanges);
+        if let Some(counted) = &mut counted {
+            counted.judge(&exchanges, &meaning.options, target).await;
+        }
         all.extend(exchanges);
     }
-    show.finish(&all)
+    show.finish(&all, counted.as_ref())
 }

@@ -18,6 +18,7 @@ use super::{Color, QlogArgs};
   roundtrip probe --strategy h1+tls1.3+0rtt URL       early data, primed by one unmeasured request
   roundtrip probe -w @curl-format.txt -o /dev/null URL  curl's own report
   roundtrip probe --fail-if 'round_trips > 3' URL     exit code 3 when it takes more
+  roundtrip probe --baseline counts.json URL          exit code 3 when it takes more than it did
   roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (`roundtrip origin echo`)")]
 pub(crate) struct ProbeArgs {
     /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
@@ -265,6 +266,19 @@ pub(crate) struct OutputArgs {
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3', 'tls < 1.3'
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
+    /// Exit with 3 when round trips, connections, handshakes or bytes rise above those in this file
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write this run's counts into the baseline, instead of comparing them
+    #[arg(long, requires = "baseline")]
+    pub update: bool,
+    /// Also write GitHub's workflow commands to standard error: ::error for what is broken,
+    /// ::warning for findings
+    #[arg(long)]
+    pub annotations: bool,
+    /// Also write what was asked (answers, limits, baseline) and whether it held, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// Print only errors, and what was asked for with -w, --json or -o
     #[arg(short, long, short_alias = 's', alias = "silent")]
     pub quiet: bool,

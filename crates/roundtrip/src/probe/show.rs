@@ -1,19 +1,21 @@
 //! Reports, as results come and at the end: waterfalls, live lines, write-out, JSON, the page, and
 //! the limits.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roundtrip_model::{Exchange, HttpFacts, Limit};
+use roundtrip_model::{Exchange, HttpFacts};
 use roundtrip_report::terminal::{Style, clean_lines, lossy};
 use roundtrip_report::write_out::{Destination, Template, TemplateInput};
-use roundtrip_report::{Run, html, json, runs, text};
+use roundtrip_report::{Run, annotations, html, json, junit, runs, text};
 
+use super::asserted::{self, complaint};
+use super::counted::Counted;
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, OutputStream, say};
+use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 
@@ -165,7 +167,7 @@ impl<'a> Show<'a> {
     }
 
     /// Everything is over.
-    pub(crate) fn finish(self, all: &[Exchange]) -> Outcome {
+    pub(super) fn finish(self, all: &[Exchange], counted: Option<&Counted>) -> Outcome {
         if self.args.output.json {
             match serde_json::to_string_pretty(&stamped(json::document(all))) {
                 Ok(text) => self.stream.print_json(&(text + "\n")),
@@ -181,25 +183,38 @@ impl<'a> Show<'a> {
         for complaint in &self.broken {
             say(complaint);
         }
+        if let Err(why) = self.tell_pipeline(all, counted) {
+            return failed(&why);
+        }
         let refused = |run: Run| {
             let http = run.last().and_then(|e| e.http.as_ref());
             self.args.output.fail && http.is_some_and(|http| http.status >= 400)
         };
-        let failed = all.is_empty() || runs(all).any(|run| !run.ok() || refused(run));
-        match (failed, self.broken.is_empty()) {
-            (_, false) => Outcome::LimitMissed,
-            (true, true) => Outcome::Failed,
-            (false, true) => Outcome::Done,
+        let is_failed = all.is_empty() || runs(all).any(|run| !run.ok() || refused(run));
+        let is_missed = !self.broken.is_empty() || counted.is_some_and(Counted::is_missed);
+        match (is_failed, is_missed) {
+            (_, true) => Outcome::LimitMissed,
+            (true, false) => Outcome::Failed,
+            (false, false) => Outcome::Done,
         }
     }
-}
 
-fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
-    format!(
-        "limit missed: {limit} ({}, {})",
-        limit.show(value),
-        exchange.url
-    )
+    /// What continuous integration reads: annotations, JUnit's file, the new baseline.
+    fn tell_pipeline(&self, all: &[Exchange], counted: Option<&Counted>) -> Result<(), String> {
+        let output = &self.args.output;
+        if output.annotations || output.junit.is_some() {
+            let of_baseline = counted.map_or(&[][..], |c| &c.assertions);
+            let assertions = asserted::all(all, &output.fail_if, of_baseline);
+            if output.annotations {
+                OutputStream::Err.print(annotations::commands(&assertions, all));
+            }
+            if let Some(file) = &output.junit {
+                fs::write(file, junit::document(&assertions))
+                    .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            }
+        }
+        counted.map_or(Ok(()), Counted::finish)
+    }
 }
 
 /// The head of an answer as HTTP/1.1 would write it, whatever it came over.

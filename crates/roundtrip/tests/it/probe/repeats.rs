@@ -1,7 +1,9 @@
 //! Repeated requests and their output: live lines, summaries, JSON, pages, limits, interruptions.
 
 mod count;
+mod counted;
 mod limits;
 mod output;
+mod pipeline;
 mod provenance;
 mod terminal;

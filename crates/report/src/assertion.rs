@@ -1,0 +1,24 @@
+//! What a pipeline asked of its requests, and whether it held: for annotations and JUnit.
+
+pub mod annotations;
+pub mod junit;
+
+/// One thing that was to hold for one URL: that it answers, a limit, the baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assertion {
+    pub url: String,
+    pub name: String,
+    /// Why it does not hold.
+    pub broken: Option<String>,
+}
+
+impl Assertion {
+    /// An assertion that holds unless there is a `complaint`.
+    pub fn new(url: &str, name: &str, complaints: &[String]) -> Self {
+        Self {
+            url: url.to_owned(),
+            name: name.to_owned(),
+            broken: (!complaints.is_empty()).then(|| complaints.join("\n")),
+        }
+    }
+}

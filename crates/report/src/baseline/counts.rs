@@ -1,0 +1,85 @@
+//! What one run counts, and for which request.
+
+use roundtrip_model::{Exchange, HttpFacts, TlsFacts};
+
+use super::CountChange;
+use crate::Run;
+
+/// The names of the counts, in the order of the file.
+pub const COUNTS: [&str; 6] = [
+    "round_trips",
+    "connections",
+    "handshakes",
+    "full_handshakes",
+    "bytes_sent",
+    "bytes_received",
+];
+
+/// What makes two requests the same request.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestKey {
+    pub url: String,
+    pub method: String,
+    /// The strategy that was asked for, as one word.
+    pub strategy: String,
+}
+
+/// The counts of one request, in the order of [`COUNTS`]; `None` is not compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestCounts {
+    pub key: RequestKey,
+    pub(super) values: [Option<u64>; COUNTS.len()],
+}
+
+impl RequestCounts {
+    /// All hops of the run, added. A run without an answer has no counts.
+    pub(super) fn from_run(run: &Run) -> Option<Self> {
+        let first = run.hops.first()?;
+        let http = first.http.as_ref();
+        let key = RequestKey {
+            url: first.url.clone(),
+            method: http.map_or_else(|| "GET".to_owned(), |http| http.method.clone()),
+            strategy: first.asked.to_string(),
+        };
+        let sum = |count: fn(&Exchange) -> u64| Some(run.hops.iter().map(count).sum());
+        let values = [
+            Some(run.round_trips().into()),
+            sum(|e| (!e.reused).into()),
+            sum(|e| handshake(e).is_some().into()),
+            sum(|e| handshake(e).is_some_and(|tls| !tls.resumed).into()),
+            sum(|e| of(e, |t| t.bytes_sent, |h| h.request_bytes + h.uploaded)),
+            sum(|e| of(e, |t| t.bytes_received, |h| h.header_bytes + h.downloaded)),
+        ];
+        Some(Self { key, values })
+    }
+
+    /// The smaller of each count.
+    #[must_use]
+    pub fn least(self, other: &Self) -> Self {
+        let mut values = self.values;
+        for (value, other) in values.iter_mut().zip(other.values) {
+            *value = (*value).min(other);
+        }
+        Self { values, ..self }
+    }
+
+    /// Each count that both have.
+    pub(super) fn pairs(&self, now: &Self) -> impl Iterator<Item = CountChange> {
+        let values = self.values.into_iter().zip(now.values);
+        let pairs = COUNTS.into_iter().zip(values);
+        pairs.filter_map(|(name, (was, is))| {
+            let (was, is) = (was?, is?);
+            Some(CountChange { name, was, is })
+        })
+    }
+}
+
+/// The handshake that this exchange made; one on a kept connection was made earlier.
+fn handshake(exchange: &Exchange) -> Option<&TlsFacts> {
+    exchange.tls.as_ref().filter(|_| !exchange.reused)
+}
+
+/// Bytes of the TLS handshake over TCP, and of the message.
+fn of(exchange: &Exchange, tls: fn(&TlsFacts) -> u64, http: fn(&HttpFacts) -> u64) -> u64 {
+    handshake(exchange).map_or(0, tls) + exchange.http.as_ref().map_or(0, http)
+}

@@ -1,0 +1,162 @@
+//! `--baseline`: compares the counts of each URL with those in a file, or writes them there.
+//!
+//! Chance adds to a count: a packet is lost, a second attempt starts. So a rise is believed only if
+//! it is there again in every repetition, each as new as the first, and what is written is the
+//! smallest of several. Requests that may change something are not repeated.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use roundtrip_model::{Exchange, Target};
+use roundtrip_probe::{Options, Pace, Prober, repeat};
+use roundtrip_report::baseline::{self, Baseline, BaselineError, RequestCounts};
+use roundtrip_report::{Assertion, runs};
+
+use crate::cli::OutputArgs;
+use crate::output::{interrupted, say};
+
+/// Repetitions before a rise is believed.
+const MAX_AGAIN: usize = 4;
+/// Runs whose smallest counts are worth keeping.
+const MIN_RUNS: usize = 3;
+/// A larger file is not a baseline.
+const MAX_FILE: u64 = 16 << 20;
+
+pub(super) struct Counted {
+    file: PathBuf,
+    /// Write what was counted.
+    update: bool,
+    baseline: Baseline,
+    /// One for each URL that answered.
+    pub(super) assertions: Vec<Assertion>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BaselineFileError {
+    #[error("there is no baseline at {0} yet; --update writes one")]
+    Missing(String),
+    #[error("cannot read the baseline {file}: {source}")]
+    Unreadable { file: String, source: io::Error },
+    #[error("the baseline {file} cannot be used: {source}")]
+    Wrong { file: String, source: BaselineError },
+}
+
+impl Counted {
+    /// `None` if no baseline was named.
+    pub(super) fn read(output: &OutputArgs) -> Result<Option<Self>, BaselineFileError> {
+        let Some(file) = &output.baseline else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            file: file.clone(),
+            update: output.update,
+            baseline: read(file, output.update)?,
+            assertions: Vec::new(),
+        }))
+    }
+
+    /// Compares the runs of one URL, and asks again until there is certainty.
+    pub(super) async fn judge(&mut self, all: &[Exchange], options: &Options, target: &Target) {
+        let mut counted = runs(all).filter(roundtrip_report::Run::ok).count();
+        let Some(mut least) = baseline::least(runs(all)) else {
+            return;
+        };
+        for _ in 0..MAX_AGAIN {
+            let is_settled = if self.update {
+                counted >= MIN_RUNS
+            } else {
+                self.baseline.rises(&least).is_empty()
+            };
+            let may_repeat = matches!(least.key.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+            if is_settled || !may_repeat {
+                break;
+            }
+            let Some(again) = once_more(options, target).await else {
+                break;
+            };
+            counted += 1;
+            least = least.least(&again);
+        }
+        self.conclude(&least, counted);
+    }
+
+    fn conclude(&mut self, least: &RequestCounts, of: usize) {
+        let key = &least.key;
+        let what = format!("{} {} ({})", key.method, key.url, key.strategy);
+        let mut complaints = Vec::new();
+        if self.update {
+            self.baseline.put(least.clone());
+        } else if self.baseline.knows(key) {
+            let several = if of > 1 {
+                format!(", the least of {of}")
+            } else {
+                String::new()
+            };
+            for change in self.baseline.changes(least) {
+                if change.rose() {
+                    complaints.push(format!("{change}{several}"));
+                } else {
+                    say(&format!("{change}: {what}; --update records it"));
+                }
+            }
+        } else {
+            complaints.push("not in the file; --update records it".to_owned());
+        }
+        for complaint in &complaints {
+            say(&format!("baseline missed: {complaint} ({what})"));
+        }
+        self.assertions
+            .push(Assertion::new(&key.url, "baseline", &complaints));
+    }
+
+    pub(super) fn is_missed(&self) -> bool {
+        self.assertions.iter().any(|a| a.broken.is_some())
+    }
+
+    /// Writes the file, whole or not at all, if that was asked for.
+    pub(super) fn finish(&self) -> Result<(), String> {
+        if !self.update {
+            return Ok(());
+        }
+        let mut beside = self.file.clone().into_os_string();
+        beside.push(".new");
+        std::fs::write(&beside, self.baseline.to_text())
+            .and_then(|()| std::fs::rename(&beside, &self.file))
+            .map_err(|error| format!("cannot write {}: {error}", self.file.display()))
+    }
+}
+
+/// Another run as the first one was: nothing is remembered from it.
+async fn once_more(options: &Options, target: &Target) -> Option<RequestCounts> {
+    let mut prober = Prober::new(options.clone());
+    let pace = Pace {
+        count: 1,
+        interval: std::time::Duration::ZERO,
+    };
+    let sink = |_| Ok(io::sink());
+    let again = repeat(&mut prober, target, pace, sink, interrupted(), |_| ()).await;
+    prober.retire().await;
+    baseline::least(runs(&again))
+}
+
+/// A file that will be written may be missing.
+fn read(file: &Path, update: bool) -> Result<Baseline, BaselineFileError> {
+    let name = || file.display().to_string();
+    let mut text = String::new();
+    let opened = File::open(file).and_then(|f| f.take(MAX_FILE).read_to_string(&mut text));
+    match opened {
+        Ok(_) => Baseline::parse(&text).map_err(|source| BaselineFileError::Wrong {
+            file: name(),
+            source,
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && update => Ok(Baseline::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(BaselineFileError::Missing(name()))
+        }
+        Err(source) => Err(BaselineFileError::Unreadable {
+            file: name(),
+            source,
+        }),
+    }
+}
