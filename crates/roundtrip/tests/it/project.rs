@@ -3,4 +3,5 @@
 
 mod help;
 mod layers;
+mod releases;
 mod sources;

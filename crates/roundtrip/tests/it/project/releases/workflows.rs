@@ -1,0 +1,48 @@
+//! Workflows before actionlint, and the chart before helm. Both need Go to be built, so where they
+//! are not, these tests say so and nothing fails.
+
+use std::process::Command;
+
+use super::{script, succeeded};
+
+/// The program that one of `scripts/install-…` has made earlier.
+pub(super) fn tool(test: &str, installer: &str) -> Option<String> {
+    let output = script(installer).env("NO_INSTALL", "1").output().unwrap();
+    if !output.status.success() {
+        eprintln!(
+            "SKIPPED {test}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        return None;
+    }
+    Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+#[test]
+fn actionlint_finds_no_fault_in_the_workflows() {
+    const TEST: &str = "actionlint_finds_no_fault_in_the_workflows";
+    let Some(actionlint) = tool(TEST, "scripts/install-actionlint") else {
+        return;
+    };
+    let files = [
+        ".github/workflows/ci.yml",
+        ".github/workflows/release.yml",
+        "docs/examples/round-trips.yml",
+    ];
+    let mut command = Command::new(actionlint);
+    command
+        .args(files)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    assert_eq!(succeeded(&mut command), "");
+}
+
+#[test]
+fn helm_renders_the_chart_and_gate_takes_its_configuration() {
+    const TEST: &str = "helm_renders_the_chart_and_gate_takes_its_configuration";
+    if tool(TEST, "scripts/install-helm").is_none() {
+        return;
+    }
+    let told = succeeded(script("scripts/try-chart").arg(env!("CARGO_BIN_EXE_roundtrip")));
+    assert!(told.contains("gate.yaml: 3 objects"), "{told}");
+    assert!(told.contains("a start would succeed"), "{told}");
+}
