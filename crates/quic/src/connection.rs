@@ -20,6 +20,7 @@ mod opening;
 mod paths;
 mod random;
 mod receiving;
+mod remote_ids;
 mod sending;
 mod spin;
 mod splitter;
@@ -53,8 +54,9 @@ use control::Control;
 use events::Events;
 use handshake::Handshake;
 use idle::Idle;
-use ids::{LocalIds, RemoteIds};
+use ids::LocalIds;
 use paths::Paths;
+use remote_ids::RemoteIds;
 use spin::Spin;
 use undecryptable::Undecryptable;
 

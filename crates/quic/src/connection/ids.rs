@@ -1,4 +1,4 @@
-//! The connection ids of both sides: issued, used, retired. RFC 9000 §5.1.
+//! Our connection ids: issued, announced, retired. RFC 9000 §5.1.
 
 use std::net::SocketAddr;
 
@@ -10,16 +10,12 @@ use crate::error::TransportError;
 use crate::sent::SentFrame;
 use crate::{Code, Time};
 
-/// The most ids of the peer that are kept: what `active_connection_id_limit` promises.
-pub(crate) const KEPT: u64 = 4;
 /// The most ids of our own that are valid at once, even if the peer would keep more.
 const ISSUED: u64 = 4;
 /// The most ids that a connection issues in its life: ids hold eight bits of their sequence number.
 const MAX_EVER: u64 = 1 << 8;
-/// The most retirements that wait for an acknowledgement. RFC 9000 §5.1.2.
-const RETIRING: usize = 3 * KEPT as usize;
 /// The size of the longest NEW_CONNECTION_ID.
-const MAX_FRAME: usize = 1 + 8 + 8 + 1 + 20 + 16;
+pub(super) const MAX_FRAME: usize = 1 + 8 + 8 + 1 + 20 + 16;
 
 /// Our ids: the peer writes them into its packets.
 #[derive(Debug)]
@@ -155,195 +151,12 @@ impl LocalIds {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct RemoteId {
-    sequence: u64,
-    id: ConnectionId,
-    /// `None` for the first id of a client.
-    reset_token: Option<[u8; 16]>,
-}
-
-/// The peer's ids: our packets carry them.
-#[derive(Debug)]
-pub(crate) struct RemoteIds {
-    current: RemoteId,
-    spare: Vec<RemoteId>,
-    /// Ids below this are not to be used. RFC 9000 §19.15.
-    retire_prior_to: u64,
-    /// The ids that RETIRE_CONNECTION_ID is to retire, by sequence number.
-    retired: Vec<u64>,
-    /// How many retirements the peer has not acknowledged.
-    retiring: usize,
-}
-
-impl RemoteIds {
-    pub(crate) fn new(id: ConnectionId) -> Self {
-        Self {
-            current: RemoteId {
-                sequence: 0,
-                id,
-                reset_token: None,
-            },
-            spare: Vec::new(),
-            retire_prior_to: 0,
-            retired: Vec::new(),
-            retiring: 0,
-        }
-    }
-
-    pub(crate) fn current(&self) -> &ConnectionId {
-        &self.current.id
-    }
-
-    /// The first id changes during the handshake: by Retry, and by the server's first packet. RFC
-    /// 9000 §7.2.
-    pub(crate) fn set_first(&mut self, id: ConnectionId) {
-        self.current.id = id;
-    }
-
-    pub(crate) fn set_first_token(&mut self, token: [u8; 16]) {
-        if self.current.sequence == 0 {
-            self.current.reset_token = Some(token);
-        }
-    }
-
-    /// RFC 9000 §10.3.1.
-    pub(crate) fn is_reset_token(&self, token: &[u8; 16]) -> bool {
-        self.current.reset_token.as_ref().is_some_and(|own| {
-            aws_lc_rs::constant_time::verify_slices_are_equal(own, token).is_ok()
-        })
-    }
-
-    /// NEW_CONNECTION_ID. RFC 9000 §19.15.
-    pub(crate) fn add(
-        &mut self,
-        sequence: u64,
-        retire_prior_to: u64,
-        id: ConnectionId,
-        reset_token: [u8; 16],
-    ) -> Result<(), TransportError> {
-        if self.current.id.is_empty() {
-            return Err(TransportError::new(
-                Code::PROTOCOL_VIOLATION,
-                "it uses no connection ids, but sent one",
-            ));
-        }
-        if let Some(known) = self.find(sequence) {
-            if known.id != id {
-                return Err(TransportError::new(
-                    Code::PROTOCOL_VIOLATION,
-                    "it gave two connection ids the same sequence number",
-                ));
-            }
-        } else if sequence < self.retire_prior_to.max(self.current.sequence) {
-            // It came late, or again after it was retired: ids are used in order.
-            self.retire(sequence);
-        } else {
-            self.spare.push(RemoteId {
-                sequence,
-                id,
-                reset_token: Some(reset_token),
-            });
-        }
-        if retire_prior_to > self.retire_prior_to {
-            self.retire_prior_to = retire_prior_to;
-            self.drop_old();
-        }
-        if self.spare.len() as u64 >= KEPT || self.retiring > RETIRING {
-            return Err(TransportError::new(
-                Code::CONNECTION_ID_LIMIT_ERROR,
-                "it issued more connection ids than the limit allows",
-            ));
-        }
-        Ok(())
-    }
-
-    fn find(&self, sequence: u64) -> Option<&RemoteId> {
-        std::iter::once(&self.current)
-            .chain(&self.spare)
-            .find(|known| known.sequence == sequence)
-    }
-
-    fn drop_old(&mut self) {
-        let bound = self.retire_prior_to;
-        let old: Vec<u64> = self
-            .spare
-            .iter()
-            .map(|spare| spare.sequence)
-            .filter(|sequence| *sequence < bound)
-            .collect();
-        self.spare.retain(|spare| spare.sequence >= bound);
-        for sequence in old {
-            self.retire(sequence);
-        }
-        if self.current.sequence < bound {
-            self.renew();
-        }
-    }
-
-    fn retire(&mut self, sequence: u64) {
-        if !self.retired.contains(&sequence) {
-            self.retiring += 1;
-            self.retired.push(sequence);
-        }
-    }
-
-    /// Switches to the next id and retires the current one; returns false if there is no next one.
-    pub(crate) fn renew(&mut self) -> bool {
-        let oldest = (0..self.spare.len()).min_by_key(|at| self.spare.get(*at).map(|s| s.sequence));
-        let Some(at) = oldest else {
-            return false;
-        };
-        let next = self.spare.swap_remove(at);
-        let old = std::mem::replace(&mut self.current, next);
-        self.retire(old.sequence);
-        true
-    }
-
-    #[cfg(test)]
-    fn has_spare(&self) -> bool {
-        !self.spare.is_empty()
-    }
-
-    pub(crate) fn on_retirement_acked(&mut self) {
-        self.retiring = self.retiring.saturating_sub(1);
-    }
-
-    pub(crate) fn on_retirement_lost(&mut self, sequence: u64) {
-        if !self.retired.contains(&sequence) {
-            self.retired.push(sequence);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn has_work(&self) -> bool {
-        !self.retired.is_empty()
-    }
-
-    pub(crate) fn write(&mut self, pen: &mut Pen<'_>, items: &mut Vec<SentFrame>) {
-        while pen.room() > MAX_FRAME
-            && let Some(sequence) = self.retired.pop()
-        {
-            Frame::RetireConnectionId(sequence).write(pen);
-            items.push(SentFrame::RetireConnectionId(sequence));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn id(byte: u8) -> ConnectionId {
         ConnectionId::new(&[byte; 8]).unwrap()
-    }
-
-    fn ids(known: u8) -> RemoteIds {
-        let mut ids = RemoteIds::new(id(0));
-        for byte in 1..=known {
-            ids.add(u64::from(byte), 0, id(byte), [byte; 16]).unwrap();
-        }
-        ids
     }
 
     #[derive(Debug)]
@@ -411,46 +224,11 @@ mod tests {
         assert_eq!(announced(&mut ids), [6]);
     }
 
-    #[test]
-    fn ids_are_taken_into_use_in_their_order() {
-        let mut ids = ids(2);
-        assert!(ids.renew());
-        assert_eq!((*ids.current(), &ids.retired[..]), (id(1), &[0][..]));
-        assert!(ids.is_reset_token(&[1; 16]) && !ids.is_reset_token(&[2; 16]));
-        assert!(ids.renew());
-        assert!(!ids.renew(), "none is left");
-        assert_eq!((*ids.current(), &ids.retired[..]), (id(2), &[0, 1][..]));
-    }
-
-    #[test]
-    fn a_retired_id_that_is_announced_again_is_not_taken_back() {
-        let mut ids = ids(2);
-        ids.renew();
-        ids.renew();
-        ids.retired.clear();
-        ids.add(1, 0, id(1), [1; 16]).unwrap();
-        assert!(!ids.has_spare());
-        assert_eq!(ids.retired, [1]);
-    }
-
-    #[test]
-    fn the_peer_takes_back_what_it_likes() {
-        let mut ids = ids(2);
-        ids.add(3, 3, id(3), [3; 16]).unwrap();
-        assert_eq!(*ids.current(), id(3));
-        ids.retired.sort_unstable();
-        assert_eq!(ids.retired, [0, 1, 2]);
-        // An id that was in transit meanwhile.
-        ids.add(2, 0, id(2), [2; 16]).unwrap();
-        assert_eq!(*ids.current(), id(3));
-        assert!(!ids.has_spare());
-    }
-
     /// The ids run out before one is reused. RFC 9000 §5.1.
     #[test]
     fn no_id_is_issued_twice() {
         let mut ids = LocalIds::new(Box::new(Numbered));
-        ids.set_limit(KEPT);
+        ids.set_limit(ISSUED);
         ids.issue();
         let mut issued = std::collections::HashSet::from([ids.first()]);
         for sequence in 0..1000 {
@@ -470,15 +248,5 @@ mod tests {
             }
         }
         assert_eq!(issued.len() as u64, MAX_EVER);
-    }
-
-    #[test]
-    fn retirements_that_are_never_acknowledged_have_an_end() {
-        let mut ids = ids(0);
-        let result = (1..100).try_for_each(|sequence| {
-            ids.retired.clear();
-            ids.add(sequence, sequence, id(sequence as u8), [0; 16])
-        });
-        assert_eq!(result.unwrap_err().code, Code::CONNECTION_ID_LIMIT_ERROR);
     }
 }

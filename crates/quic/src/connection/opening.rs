@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Side, Version, VersionInformation};
 
-use super::ids;
+use super::remote_ids;
 use crate::crypto::LIMITS;
 use crate::{Time, Transport};
 
@@ -83,7 +83,7 @@ pub(crate) fn parameters(
         ack_delay_exponent: ACK_DELAY_EXPONENT,
         max_ack_delay: millis(transport.max_ack_delay),
         disable_active_migration: !transport.migration,
-        active_connection_id_limit: ids::KEPT,
+        active_connection_id_limit: remote_ids::KEPT,
         initial_source_connection_id: Some(source),
         min_ack_delay: Some(min_ack_delay(transport).as_micros() as u64),
         ..Parameters::default()
@@ -97,7 +97,7 @@ pub(crate) fn early_limits(transport: &Transport) -> [u64; LIMITS] {
         transport.stream_window,
         transport.bidi_streams,
         transport.uni_streams,
-        ids::KEPT,
+        remote_ids::KEPT,
         transport.application_limit,
     ]
 }

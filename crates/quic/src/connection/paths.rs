@@ -307,7 +307,7 @@ impl Paths {
     pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
         let data = self.random.bytes();
         let credit = self.credit();
-        let (path, credit) = if self.active.wants_challenge() {
+        let (path, credit) = if self.active.wants_challenge() && credit >= MIN_PACKET {
             (&mut self.active, credit)
         } else {
             // A path that is left is kept only if it is validated.

@@ -181,22 +181,22 @@ impl Connection {
     /// 9000 §9.3.
     fn on_moved(&mut self, datagram: &Datagram<'_>, destination: &[u8]) {
         let Datagram { now, way } = *datagram;
+        let left = self.paths.remote();
         let Some(moved) = self.paths.on_moved(now, way, self.recovery.pto()) else {
             return;
         };
         // A peer that moves on purpose takes another id, and must not be recognized by ours. RFC
         // 9000 §9.5.
         let took_another = self.local_ids.is_another(destination);
-        if moved.left.is_some() || took_another {
-            // Without a spare id, the one in use stays.
-            self.remote_ids.renew();
-        }
+        let must_differ = moved.left.is_some() || took_another;
+        self.remote_ids.move_to(left, way.remote, must_differ);
         // A NAT that changes only the port changes nothing else about the path. RFC 9000 §9.4.
         if moved.left.is_some() {
             self.begin_on_path(moved.left);
         }
         self.stats.migrations += 1;
         if moved.is_return {
+            self.remote_ids.settle();
             self.events.push(Event::PathChanged(way.remote));
         }
     }
@@ -365,6 +365,7 @@ impl Connection {
             Frame::PathResponse(data) => {
                 if self.paths.on_response(now, data, self.recovery.pto()) {
                     self.recovery.set_blocked(false);
+                    self.remote_ids.settle();
                     self.events.push(Event::PathChanged(self.paths.remote()));
                 }
             }

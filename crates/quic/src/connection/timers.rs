@@ -61,7 +61,10 @@ impl Connection {
 
     /// A challenge got no answer. RFC 9000 §8.2.4 and §9.3.2.
     fn on_path_timeout(&mut self, now: Time) {
+        let left = self.paths.remote();
         if let Some(moved) = self.paths.on_timeout(now) {
+            self.remote_ids.move_to(left, self.paths.remote(), false);
+            self.remote_ids.settle();
             self.recovery.set_blocked(false);
             if moved.left.is_some() {
                 self.begin_on_path(moved.left);

@@ -149,3 +149,33 @@ fn who_moves_to_another_port_with_another_id_gets_another_id() {
         assert_eq!(*pair.server().remote_ids.current() != before, moves);
     }
 }
+
+/// RFC 9000 §9.5: an observer of two addresses does not learn that they belong together.
+#[test]
+fn an_answer_off_the_path_carries_an_id_of_its_own() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let ids = |pair: &mut Pair, to: SocketAddr| {
+        let (mut buffer, now) = (vec![0; 1 << 16], pair.now);
+        let mut ids = Vec::new();
+        while let Some(sent) = pair.server().transmit(now, &mut buffer) {
+            ids.extend((sent.to == to).then(|| buffer[1..9].to_vec()));
+        }
+        ids
+    };
+    let home = pair.client_address;
+    let in_use = pair.server().remote_ids.current().as_slice().to_vec();
+    let away = "203.0.113.66:7".parse().unwrap();
+    pair.forge(away, &[Frame::PathChallenge([1; 8])]);
+    let first = ids(&mut pair, away);
+    pair.forge(away, &[Frame::PathChallenge([2; 8])]);
+    let second = ids(&mut pair, away);
+    assert_eq!((first.len(), &first), (1, &second));
+    assert_ne!(first[0], in_use);
+    // Where the client has moved, it goes on with that id, and the old address is asked with the
+    // old one.
+    pair.forge(away, &[Frame::Ping]);
+    assert_eq!(*pair.server().remote_ids.current().as_slice(), first[0][..]);
+    assert_eq!(ids(&mut pair, home), [in_use]);
+}

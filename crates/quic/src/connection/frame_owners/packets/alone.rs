@@ -1,6 +1,6 @@
 //! Datagrams that probe a path: whether the peer is there, and how large they may be.
 
-use roundtrip_wire::quic::{Frame, Pen};
+use roundtrip_wire::quic::{Frame, Pen, write_short};
 
 use super::{PacketWriter, put_number};
 use crate::Transmit;
@@ -49,7 +49,13 @@ impl PacketWriter<'_> {
         let number_length = self.owners.recovery.number_length(Space::Data, 2);
         let room = target.size.min(buffer.len());
         let mut pen = Pen::new(buffer.get_mut(..room.checked_sub(TAG)?)?);
-        let (_, number_at) = self.write_header(Level::OneRtt, &mut pen, next, number_length)?;
+        let destination = if target.remote == self.owners.paths.remote() {
+            *self.owners.remote_ids.current()
+        } else {
+            self.owners.remote_ids.id_for(target.remote)
+        };
+        let (spin, phase) = (self.spin.bit(), self.owners.crypto.key_phase());
+        let number_at = write_short(&mut pen, &destination, spin, phase, next, number_length)?;
         if !frame.write(&mut pen) {
             return None;
         }
