@@ -15,7 +15,7 @@ pub(crate) use encoder::{integer as write_integer, value as write_string};
 
 const WHAT: &str = "a field section";
 /// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
-const LINE_OVERHEAD: usize = 32;
+pub(crate) const LINE_OVERHEAD: usize = 32;
 
 /// How much most sections grow when they are decoded, for an estimate.
 const EXPANSION: usize = 4;

@@ -261,3 +261,29 @@ async fn requests_behind_goaway_are_rejected() {
     }
     panic!("the client asks on");
 }
+
+/// RFC 9114 §4.2.2.
+#[tokio::test]
+async fn a_request_whose_head_the_server_does_not_accept_is_not_sent() {
+    let server = server();
+    let recorder = recorder();
+    let (mut connection, met) = connect(&server, &recorder).await;
+    let mut control = met.open_uni().await.unwrap();
+    // SETTINGS_MAX_FIELD_SECTION_SIZE = 50.
+    let settings = Bytes::from_static(&[0, 4, 2, 6, 50]);
+    control.write_chunk(settings).await.unwrap();
+    let serve = async {
+        let (mut sending, _receiving) = met.accept_bi().await.unwrap();
+        sending.write_chunk(OK.as_slice().into()).await.unwrap();
+        sending.finish().unwrap();
+        std::future::pending::<()>().await;
+    };
+    // The first request may leave before the settings come, but its answer comes after them.
+    tokio::select! {
+        _ = ask(&mut connection, "GET", "https://localhost/", &recorder) => {}
+        () = serve => {}
+    }
+    let asked = ask(&mut connection, "GET", "https://localhost/", &recorder).await;
+    let error = asked.0.unwrap_err().to_string();
+    assert!(error.contains("the peer accepts 50"), "{error}");
+}

@@ -17,15 +17,22 @@ use crate::{Connection, RecvStream, SendStream};
 pub struct H3Requests {
     connection: Connection,
     limits: SectionLimits,
-    /// The id in the server's GOAWAY, or the largest number.
-    end: Arc<AtomicU64>,
+    server: Arc<ServerLimits>,
+}
+
+/// What the server has said on its control stream.
+struct ServerLimits {
+    /// The id in its GOAWAY, or the largest number.
+    end: AtomicU64,
+    /// The largest field section that it accepts.
+    max_section: AtomicU64,
 }
 
 /// Reads what the server sends besides its responses. It has to be polled all the time. Dropping it
 /// closes the connection.
 pub struct H3Driver {
     control: Control<ConnectionStreams>,
-    end: Arc<AtomicU64>,
+    server: Arc<ServerLimits>,
 }
 
 /// Starts HTTP/3 on a connection, and announces the largest field section. Responses are read
@@ -39,13 +46,16 @@ pub async fn connect(
     };
     let transport = ConnectionStreams::new(connection);
     let control = Control::open(transport, Side::Server, settings).await?;
-    let end = Arc::new(AtomicU64::new(u64::MAX));
+    let server = Arc::new(ServerLimits {
+        end: AtomicU64::new(u64::MAX),
+        max_section: AtomicU64::new(u64::MAX),
+    });
     let requests = H3Requests {
         connection: connection.clone(),
         limits,
-        end: end.clone(),
+        server: server.clone(),
     };
-    Ok((requests, H3Driver { control, end }))
+    Ok((requests, H3Driver { control, server }))
 }
 
 impl H3Requests {
@@ -62,13 +72,14 @@ impl H3Requests {
             return Err(H3Error::GoingAway);
         }
         let message = MessageStream::new(receiving, Side::Server, self.limits);
-        Ok((MessageSender::new(sending), message))
+        let max_section = self.server.max_section.load(Ordering::Relaxed);
+        Ok((MessageSender::new(sending, max_section), message))
     }
 
     /// Whether the server's GOAWAY says that it does not process the request on this stream. RFC
     /// 9114 §5.2.
     pub fn is_rejected(&self, stream: u64) -> bool {
-        self.end.load(Ordering::Relaxed) <= stream
+        self.server.end.load(Ordering::Relaxed) <= stream
     }
 }
 
@@ -77,8 +88,12 @@ impl H3Driver {
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
         let read = self.control.poll_read(cx);
         if let Some(id) = self.control.goaway() {
-            self.end.store(id, Ordering::Relaxed);
+            self.server.end.store(id, Ordering::Relaxed);
         }
+        let max_section = self.control.max_section();
+        self.server
+            .max_section
+            .store(max_section, Ordering::Relaxed);
         if read.is_ready() {
             return read;
         }

@@ -42,6 +42,17 @@ impl<T: H3Transport> Control<T> {
         })
     }
 
+    /// The largest field section that the peer accepts, as far as it has said. RFC 9114 §4.2.2.
+    pub(super) fn max_section(&self) -> u64 {
+        let settings = self.peer.settings().unwrap_or_default();
+        settings.max_field_section_size.unwrap_or(u64::MAX)
+    }
+
+    /// The peer has begun a request.
+    pub(super) fn on_request(&mut self) {
+        self.peer.on_request();
+    }
+
     /// The id in the peer's last GOAWAY.
     pub(super) fn goaway(&self) -> Option<u64> {
         self.peer.goaway()

@@ -11,6 +11,9 @@ pub enum H3Error {
     Message(#[from] MessageError),
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// Our message has a field section that the peer does not accept. RFC 9114 §4.2.2.
+    #[error("a field section of {size} bytes, but the peer accepts {limit}")]
+    SectionTooLarge { size: u64, limit: u64 },
     /// The peer's GOAWAY says that it does not accept this request.
     #[error("the peer accepts no more requests on this connection")]
     GoingAway,

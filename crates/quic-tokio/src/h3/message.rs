@@ -136,17 +136,23 @@ impl<R: H3Receiving> Drop for MessageStream<R> {
 /// stream is reset.
 pub struct MessageSender<S> {
     sending: S,
+    /// The largest field section that the peer accepts.
+    max_section: u64,
     writer: MessageWriter,
+    /// The size of a section that the peer does not accept: nothing more is written.
+    too_large: Option<u64>,
     /// What is being written, followed by content that is not copied.
     frames: Bytes,
     content: Bytes,
 }
 
 impl<S: H3Sending> MessageSender<S> {
-    pub(super) fn new(sending: S) -> Self {
+    pub(super) fn new(sending: S, max_section: u64) -> Self {
         Self {
             sending,
+            max_section,
             writer: MessageWriter::default(),
+            too_large: None,
             frames: Bytes::new(),
             content: Bytes::new(),
         }
@@ -157,9 +163,13 @@ impl<S: H3Sending> MessageSender<S> {
         self.sending.id()
     }
 
-    /// Appends a head, or trailers. Names are written in lower case.
+    /// Appends a head, or trailers. Names are written in lower case. If the peer does not accept a
+    /// section of this size, the next flush fails.
     pub fn section<'a>(&mut self, lines: impl IntoIterator<Item = Pair<'a>>) {
-        self.writer.section(lines);
+        let size = self.writer.section(lines);
+        if size > self.max_section {
+            self.too_large = Some(size);
+        }
     }
 
     /// Appends content.
@@ -170,6 +180,7 @@ impl<S: H3Sending> MessageSender<S> {
     /// Discards what was appended, unless it has begun to leave.
     pub fn discard(&mut self) {
         self.writer = MessageWriter::default();
+        self.too_large = None;
     }
 
     /// Sends content, after everything that was appended. A small piece may wait for the next
@@ -192,6 +203,10 @@ impl<S: H3Sending> MessageSender<S> {
     }
 
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), H3Error>> {
+        if let Some(size) = self.too_large {
+            let limit = self.max_section;
+            return Poll::Ready(Err(H3Error::SectionTooLarge { size, limit }));
+        }
         loop {
             if !self.frames.is_empty() {
                 ready!(self.sending.poll_write(cx, &mut self.frames))?;

@@ -68,8 +68,10 @@ impl<T: H3Transport> H3Server<T> {
                 continue;
             }
             self.next = self.next.max(sending.id() + STEP);
+            self.control.on_request();
             let message = MessageStream::new(receiving, Side::Client, self.limits);
-            return Poll::Ready(Ok((MessageSender::new(sending), message)));
+            let sender = MessageSender::new(sending, self.control.max_section());
+            return Poll::Ready(Ok((sender, message)));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::quic::Side;
 
 /// The most field lines that cookies may be split into. RFC 9114 §4.2.1.
 const MAX_COOKIE_PIECES: usize = 1024;
-/// The most bytes of frames of unknown types in one message.
+/// The most bytes of frames of unknown types in one message, and of frames without content.
 const MAX_IGNORED: u64 = 64 << 10;
 
 /// The largest field section that a message may have.
@@ -35,7 +35,7 @@ pub enum MessageError {
     TooManyFields,
     #[error("a field section that is too large")]
     TooLarge,
-    #[error("too much in frames of unknown types")]
+    #[error("too much in frames of unknown types, or too many empty ones")]
     TooMuchIgnored,
     #[error("a request without a head")]
     Incomplete,
@@ -201,7 +201,7 @@ impl MessageReader {
                     *left = rest.ok_or(MalformedError::Length)?;
                 }
                 match head.length {
-                    0 => Frame::Head,
+                    0 => self.ignore(0)?,
                     length => Frame::Data(length),
                 }
             }
@@ -226,19 +226,22 @@ impl MessageReader {
                 return Err(unexpected("a frame for other streams").into());
             }
             _ if head.is_reserved() => return Err(unexpected("a frame type of HTTP/2").into()),
-            _ => {
-                // Two bytes are added for the head, because an empty frame costs work as well.
-                self.ignored = self.ignored.saturating_add(head.length).saturating_add(2);
-                if self.ignored > MAX_IGNORED {
-                    return Err(MessageError::TooMuchIgnored);
-                }
-                match head.length {
-                    0 => Frame::Head,
-                    length => Frame::Ignored(length),
-                }
-            }
+            _ => self.ignore(head.length)?,
         };
         Ok(())
+    }
+
+    /// Counts a frame that means nothing.
+    fn ignore(&mut self, length: u64) -> Result<Frame, MessageError> {
+        // Two bytes are added for the head, because an empty frame costs work as well.
+        self.ignored = self.ignored.saturating_add(length).saturating_add(2);
+        if self.ignored > MAX_IGNORED {
+            return Err(MessageError::TooMuchIgnored);
+        }
+        Ok(match length {
+            0 => Frame::Head,
+            length => Frame::Ignored(length),
+        })
     }
 
     /// Returns how much it took, and the section once it is complete.

@@ -2,7 +2,7 @@
 
 use super::frame::{DATA, HEADERS, write_varint};
 use crate::message::Pair;
-use crate::qpack::{begin_section, write_line};
+use crate::qpack::{LINE_OVERHEAD, begin_section, write_line};
 
 /// The longest content whose length takes two bytes. RFC 9000 §16.
 const MAX_SHORT: usize = 0x3fff;
@@ -20,22 +20,27 @@ pub struct MessageWriter {
 }
 
 impl MessageWriter {
-    /// Appends a HEADERS frame. Names are written in lower case.
-    pub fn section<'a>(&mut self, lines: impl IntoIterator<Item = Pair<'a>>) {
+    /// Appends a HEADERS frame, and returns the size of its section as RFC 9114 §4.2.2 counts it.
+    /// Names are written in lower case.
+    pub fn section<'a>(&mut self, lines: impl IntoIterator<Item = Pair<'a>>) -> u64 {
+        let mut size = 0;
         self.close();
         self.out.reserve(HEAD_ROOM);
         let head = self.begin(HEADERS);
         begin_section(&mut self.out);
         for (name, value) in lines {
+            size += name.len() + value.len() + LINE_OVERHEAD;
             write_line(&mut self.out, name, value);
         }
         let length = self.out.len() - head - SHORT_HEAD;
         if length <= MAX_SHORT {
-            return self.set_length(head, length);
+            self.set_length(head, length);
+        } else {
+            let mut long = Vec::new();
+            write_varint(&mut long, length as u64);
+            self.out.splice(head + 1..head + SHORT_HEAD, long);
         }
-        let mut long = Vec::new();
-        write_varint(&mut long, length as u64);
-        self.out.splice(head + 1..head + SHORT_HEAD, long);
+        size as u64
     }
 
     /// Appends content. Several short pieces leave in one frame.

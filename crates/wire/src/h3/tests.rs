@@ -315,6 +315,28 @@ fn streams_of_one_direction_end_with_the_code_of_the_rule() {
 }
 
 #[test]
+fn a_control_stream_may_be_longer_the_more_requests_there_are() {
+    let ignored = [&[0x21, 0x7f, 0xfe][..], &[0; 0x3ffe]].concat();
+    let length = |requests| {
+        let (mut all, mut stream) = (UniStreams::new(Side::Client), UniStream::default());
+        all.read(&mut stream, &[0, 4, 0]).unwrap();
+        (0..requests).for_each(|_| all.on_request());
+        let read = (0..1000).take_while(|_| all.read(&mut stream, &ignored).is_ok());
+        read.count()
+    };
+    assert_eq!((length(0), length(4096)), (63, 127));
+}
+
+#[test]
+fn empty_frames_have_an_end() {
+    for frame in [&[0, 0][..], &[0x21, 0]] {
+        let frames = |count: usize| [HEAD, &frame.repeat(count)].concat();
+        assert!(read(Side::Client, &frames(1000), 999).is_ok());
+        assert!(read(Side::Client, &frames(100_000), 999).is_err());
+    }
+}
+
+#[test]
 fn our_own_control_stream_is_a_sound_one() {
     let settings = Settings {
         max_field_section_size: Some(65_536),

@@ -10,8 +10,10 @@ const CONTROL: u64 = 0;
 const PUSH: u64 = 1;
 const QPACK_ENCODER: u64 = 2;
 const QPACK_DECODER: u64 = 3;
-/// The most bytes that one of these streams may carry while the connection lasts.
+/// The most bytes that one of these streams may carry while the connection lasts, and what each
+/// request adds: a client may send PRIORITY_UPDATE for it. RFC 9218 §7.
 const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES_A_REQUEST: u64 = 256;
 
 /// The combined state of the streams of one peer.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct UniStreams {
     decoder: DecoderStream,
     /// The types of the streams that may occur only once, as bits.
     seen: u8,
+    max_bytes: u64,
 }
 
 /// One of the streams.
@@ -39,7 +42,13 @@ impl UniStreams {
             control: ControlStream::new(peer),
             decoder: DecoderStream::default(),
             seen: 0,
+            max_bytes: MAX_BYTES,
         }
+    }
+
+    /// The peer has begun a request.
+    pub fn on_request(&mut self) {
+        self.max_bytes = self.max_bytes.saturating_add(MAX_BYTES_A_REQUEST);
     }
 
     /// The peer's settings, once they have come.
@@ -56,7 +65,7 @@ impl UniStreams {
     /// Takes the next bytes of a stream. False if the rest need not be read: its type is unknown.
     pub fn read(&mut self, stream: &mut UniStream, bytes: &[u8]) -> Result<bool, ProtocolError> {
         stream.bytes += bytes.len() as u64;
-        if stream.bytes > MAX_BYTES {
+        if stream.bytes > self.max_bytes {
             return Err(ProtocolError {
                 code: Code::H3_EXCESSIVE_LOAD,
                 why: "more than a stream of its type needs",

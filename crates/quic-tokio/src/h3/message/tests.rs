@@ -85,11 +85,12 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 fn sender(room: usize) -> MessageSender<Written> {
-    MessageSender::new(Written {
+    let sending = Written {
         room,
         writes: Vec::new(),
         is_finished: false,
-    })
+    };
+    MessageSender::new(sending, u64::MAX)
 }
 
 /// Parses the written message and returns its parts.
@@ -150,6 +151,20 @@ fn a_message_is_whole_whatever_room_there_is() {
         sender.data(b"def");
         run(sender.finish()).unwrap();
         assert_eq!(read(&sender.sending), "H1abcdef");
+    }
+}
+
+/// RFC 9114 §4.2.2.
+#[test]
+fn a_section_that_the_peer_does_not_accept_is_not_sent() {
+    // ":status: 200" counts 42 bytes.
+    for (max_section, is_sent) in [(42, true), (41, false)] {
+        let mut sender = sender(usize::MAX);
+        sender.max_section = max_section;
+        sender.section(OK);
+        let sent = run(sender.finish());
+        assert_eq!(sent.is_ok(), is_sent, "{sent:?}");
+        assert_eq!(sender.sending.writes.is_empty(), !is_sent);
     }
 }
 
