@@ -77,14 +77,35 @@ class Way:
     """One direction. Times in ms (the jitter's mean, the queue, too), rate in Mbit/s."""
 
     def __init__(
-        self, delay=0.0, jitter=None, rate=None, queue=500, hole=None, outages=(), shift=()
+        self,
+        delay=0.0,
+        jitter=None,
+        rate=None,
+        queue=500,
+        hole=None,
+        outages=(),
+        shift=(),
+        others=None,
+        grant=None,
+        sleep=None,
+        late=None,
+        burst=None,
+        police=None,
     ):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
         self.hole, self.outages, self.shift = hole, outages, shift
+        # The share of the line that packets of others take; the time between two grants; (idle,
+        # beacon): after so long without a packet one waits for the next beacon; (share, ms): so
+        # many packets are overtaken; (share, packets): losses in a row; (Mbit/s, kB): a policer.
+        self.others, self.grant, self.sleep = others, grant, sleep
+        self.late, self.burst, self.police = late, burst, police
 
     def start(self, seed):
         self.wander = Wander(*self.jitter, seed) if self.jitter else None
         self.free, self.last = 0.0, 0.0
+        self.draw, self.phase = random.Random(seed), random.Random(seed).random()
+        self.heard, self.other_at, self.losing = -1e9, 0.0, 0
+        self.tokens, self.filled = (self.police[1] * 1e3 if self.police else 0.0), 0.0
         self.shift_at = [at for at, _ in self.shift]
 
     def due(self, packet, age):
@@ -93,9 +114,18 @@ class Way:
             return None
         if any(since <= age * 1e3 < until for since, until in self.outages):
             return None
+        if self._is_lost(packet, age):
+            return None
         out = age
+        if self.sleep:
+            idle, beacon = (ms / 1e3 for ms in self.sleep)
+            if age - self.heard > idle:
+                out = (int(age / beacon + self.phase) + 1 - self.phase) * beacon
+            self.heard = out
+        if self.others:
+            self._let_others_in(age)
         if self.rate:
-            begin = max(age, self.free)
+            begin = max(out, self.free)
             if (begin - age) * 1e3 > self.queue:
                 return None
             self.free = out = begin + packet.size * 8 / (self.rate * 1e6)
@@ -104,9 +134,38 @@ class Way:
             # Another route from so many ms on.
             index = bisect.bisect_right(self.shift_at, age * 1e3) - 1
             extra += self.shift[index][1] if index >= 0 else 0.0
+        if self.grant:
+            step = self.grant / 1e3
+            out = (int(out / step + self.phase) + 1 - self.phase) * step
+        if self.late and self.draw.random() < self.late[0]:
+            return out + (self.delay + extra + self.late[1]) / 1e3
         # A packet never overtakes the one before.
         self.last = max(self.last, out + (self.delay + extra) / 1e3)
         return self.last
+
+    def _is_lost(self, packet, age):
+        if self.burst:
+            share, length = self.burst
+            if not self.losing and self.draw.random() < share / length:
+                self.losing = 1 + int(self.draw.expovariate(1 / length))
+            if self.losing:
+                self.losing -= 1
+                return True
+        if self.police:
+            rate, depth = self.police
+            self.tokens = min(depth * 1e3, self.tokens + (age - self.filled) * rate * 125e3)
+            self.filled = age
+            if self.tokens < packet.size:
+                return True
+            self.tokens -= packet.size
+        return False
+
+    def _let_others_in(self, age):
+        """Large packets of others, at random times, go through the same queue."""
+        gap = 1500 * 8 / (self.rate * 1e6) / self.others
+        while self.other_at < age:
+            self.free = max(self.other_at, self.free) + 1500 * 8 / (self.rate * 1e6)
+            self.other_at += self.draw.expovariate(1 / gap)
 
 
 def run(near, far, up, down, rule, seed):

@@ -7,6 +7,8 @@ import statistics
 from harness import ledger, tools
 
 PARTIES = ("network", "server", "client", "resolver", "loss")
+# A machine that has other work to do does not always let the client run, which is then true.
+BUSY = {"client-starved"}
 UNSTEADY = ("lost", "loss", "starved", "throttled", "output", "varies")
 
 
@@ -97,7 +99,7 @@ def look(case, results):
         "rounds": sum(bodies) if bodies else None,
         "exchanges": len(results),
         "alarms": sum(
-            any(finding["id"] not in case.allow for finding in result["findings"])
+            any(finding["id"] not in case.allow | BUSY for finding in result["findings"])
             for result in results
         ),
         "cost_right": None,
@@ -294,6 +296,11 @@ def peers():
         ("tinyproxy", "-v"),
         ("nghttpd", "--version"),
         ("openssl", "version"),
+        ("go", "version"),
+        ("java", "--version"),
+        ("h2o", "--version"),
+        ("gunicorn", "--version"),
+        ("uvicorn", "--version"),
     )
     return [
         f"{name} {found}" if not found.lower().startswith(name) else found

@@ -100,7 +100,7 @@ class Stage:
 
     # Programs at the far end.
 
-    def serve(self, *command, port=None, env=None):
+    def serve(self, *command, port=None, env=None, seconds=10):
         """Starts a server at the far end, and waits until it listens."""
         log = open(self.dir / f"{pathlib.Path(command[0]).name}.log", "ab")
         with self.at_far():
@@ -114,7 +114,7 @@ class Stage:
                 preexec_fn=start,
             )
         if port:
-            self.wait_for(port, child, log.name)
+            self.wait_for(port, child, log.name, seconds)
         return child
 
     def fork_far(self, work, port=None):
