@@ -4,6 +4,7 @@
 mod compare;
 mod demo;
 mod diff;
+mod exporter;
 mod gate;
 mod lab;
 mod path;
@@ -20,6 +21,7 @@ use roundtrip_origin::{EchoKnobs, Knobs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
+pub(crate) use exporter::{ExporterArgs, ExporterCommand};
 pub(crate) use gate::{
     End, GateArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs, GateSessionArgs,
     GateTokenArgs, SessionCommand, SessionPutArgs,
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// What can make a request slow: how it shows, what it costs, what removes it
     Causes(CausesArgs),
+    /// Probes on request, for Prometheus: blackbox_exporter's metrics, and the reason
+    Exporter(ExporterArgs),
     /// Experiments: what each remedy saves, compared with what was published
     Lab(LabArgs),
     /// Who registered names, addresses and numbers: one query, or a list of any length

@@ -1,10 +1,11 @@
 //! Ctrl-C: the first one stops the measurement and shows the results so far; the second ends the
-//! process.
+//! process. Servers end at the first.
 
 use std::io;
 use std::thread;
 
 use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// From here on there is another thread: whatever needs a single thread has to come first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -12,7 +13,7 @@ pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<(
     // Registered here, so that no Ctrl-C comes too early.
     let mut told = {
         let _inside = runtime.enter();
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?
+        signal(SignalKind::interrupt())?
     };
     let waiting = move || {
         runtime.block_on(async {
@@ -26,4 +27,15 @@ pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<(
         .name("ctrl-c".into())
         .spawn(waiting)
         .map(drop)
+}
+
+/// Ends at the first Ctrl-C or SIGTERM.
+pub(crate) async fn told_to_stop() {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
 }

@@ -9,6 +9,7 @@ mod ctrl_c;
 mod demo;
 mod diff;
 mod doctor;
+mod exporter;
 mod gate;
 mod generate;
 mod lab;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Exporter(args) => exporter::run(&args),
         Command::Causes(args) => causes::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Rdap(args) => rdap::run(&args),

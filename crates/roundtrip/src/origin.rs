@@ -5,9 +5,9 @@ use std::fmt::Display;
 use roundtrip_origin::{Echo, Origin, OriginError};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{OriginArgs, OriginCommand};
+use crate::ctrl_c::told_to_stop;
 use crate::log;
 use crate::output::{Outcome, OutputStream, failed};
 use crate::qlog;
@@ -50,14 +50,4 @@ async fn serve(args: OriginArgs) -> Result<(), OriginError> {
 fn announce(addresses: &dyn Display, json: Option<Value>) {
     let line = json.map_or_else(|| addresses.to_string(), |json| json.to_string());
     OutputStream::Out.print(line + "\n");
-}
-
-async fn told_to_stop() {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
 }

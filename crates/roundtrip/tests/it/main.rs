@@ -12,6 +12,7 @@ mod causes;
 mod compare;
 mod demo;
 mod diff;
+mod exporter;
 mod gate;
 mod gate_clients;
 mod gate_init;

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "demo",
     "probe",
     "compare",
@@ -17,6 +17,7 @@ const VERBS: [&str; 15] = [
     "trace",
     "doctor",
     "causes",
+    "exporter",
     "lab",
     "rdap",
     "gate",
@@ -45,6 +46,7 @@ fn help_is_the_contract() {
     for verb in ["server", "client"] {
         insta::assert_snapshot!(format!("perf_{verb}"), help(&["perf", verb]));
     }
+    insta::assert_snapshot!("exporter_check", help(&["exporter", "check"]));
     insta::assert_snapshot!("origin_echo", help(&["origin", "echo"]));
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::skip;
 
 /// The layers of the picture, the lowest first. A new crate is added here and in ARCHITECTURE.md.
-const LAYERS: [(f32, &str); 24] = [
+const LAYERS: [(f32, &str); 25] = [
     (0.0, "model"),
     (1.0, "wire"),
     (2.0, "net"),
@@ -36,6 +36,7 @@ const LAYERS: [(f32, &str); 24] = [
     (4.0, "trace"),
     (4.0, "tap"),
     (5.0, "compare"),
+    (5.0, "exporter"),
     (5.0, "lab"),
     (6.0, "roundtrip"),
 ];

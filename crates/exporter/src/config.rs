@@ -1,0 +1,235 @@
+//! blackbox_exporter's configuration file, read as it is. What cannot be honoured is listed with its
+//! line and column; what is not part of the format is an error.
+
+mod http;
+mod scalar;
+mod tcp;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_saphyr::Spanned;
+
+pub(crate) use http::{HttpModule, IpProtocol};
+pub(crate) use scalar::{Pattern, Span};
+pub(crate) use tcp::{TcpModule, TcpStep};
+
+/// A larger file is refused before it is read.
+const MAX_FILE: usize = 4 * 1024 * 1024;
+
+/// The modules of a file.
+#[derive(Debug)]
+pub struct ProbeModules {
+    modules: BTreeMap<String, Module>,
+    unsupported: Vec<Unsupported>,
+    shown: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Module {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) kind: ModuleKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ModuleKind {
+    Http(Box<HttpModule>),
+    Tcp(TcpModule),
+}
+
+/// A setting, or a whole module, that blackbox_exporter has and this exporter has not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    pub module: String,
+    pub line: u64,
+    pub column: u64,
+    pub what: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read {path}: {source}")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("{path} is larger than {MAX_FILE} bytes")]
+    TooLarge { path: String },
+    #[error("{path}: {message}")]
+    Malformed { path: String, message: String },
+    #[error("{path} cannot be honoured:\n{}", lines(unsupported))]
+    Unsupported {
+        path: String,
+        unsupported: Vec<Unsupported>,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    modules: BTreeMap<String, ModuleTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModuleTable {
+    prober: Spanned<String>,
+    #[serde(default)]
+    timeout: Span,
+    #[serde(default)]
+    http: HttpModule,
+    #[serde(default)]
+    tcp: TcpModule,
+    #[serde(default, rename = "icmp")]
+    _icmp: Option<IgnoredAny>,
+    #[serde(default, rename = "dns")]
+    _dns: Option<IgnoredAny>,
+    #[serde(default, rename = "grpc")]
+    _grpc: Option<IgnoredAny>,
+}
+
+impl ProbeModules {
+    /// Reads a file. With `skip`, modules that cannot be honoured are left out; otherwise they are
+    /// an error.
+    pub fn read(path: &str, skip: bool) -> Result<Self, ConfigError> {
+        let size = std::fs::metadata(path).map_or(0, |found| found.len());
+        if size > MAX_FILE as u64 {
+            return Err(ConfigError::TooLarge { path: path.into() });
+        }
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+            path: path.into(),
+            source,
+        })?;
+        let read = Self::parse(&text).map_err(|message| ConfigError::Malformed {
+            path: path.into(),
+            message,
+        })?;
+        if !skip && !read.unsupported.is_empty() {
+            return Err(ConfigError::Unsupported {
+                path: path.into(),
+                unsupported: read.unsupported,
+            });
+        }
+        Ok(read)
+    }
+
+    /// The module `http_2xx` alone, as blackbox_exporter's own file has it.
+    pub fn built_in() -> Self {
+        let module = Module {
+            timeout: None,
+            kind: ModuleKind::Http(Box::default()),
+        };
+        Self {
+            modules: [("http_2xx".to_owned(), module)].into(),
+            unsupported: Vec::new(),
+            shown: "modules:\n  http_2xx:\n    prober: http\n".into(),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+        let (mut modules, mut unsupported) = (BTreeMap::new(), Vec::new());
+        let mut secrets = Vec::new();
+        for (name, table) in file.modules {
+            table.http.secrets(&mut secrets);
+            let mut reasons = Vec::new();
+            let prober = &table.prober;
+            let kind = match prober.value.as_str() {
+                "http" => {
+                    table.http.unsupported(&mut reasons);
+                    Some(ModuleKind::Http(Box::new(table.http)))
+                }
+                "tcp" => {
+                    table.tcp.unsupported(&mut reasons);
+                    Some(ModuleKind::Tcp(table.tcp))
+                }
+                "dns" | "icmp" | "grpc" => {
+                    reasons.push((format!("prober: {}", prober.value), prober.referenced));
+                    None
+                }
+                other => {
+                    return Err(format!(
+                        "line {}: '{other}' is not a prober; there are http and tcp (and dns, icmp, grpc, which are not supported)",
+                        prober.referenced.line()
+                    ));
+                }
+            };
+            let supported = reasons.is_empty();
+            unsupported.extend(reasons.into_iter().map(|(what, at)| Unsupported {
+                module: name.clone(),
+                line: at.line(),
+                column: at.column(),
+                what,
+            }));
+            if let Some(kind) = kind.filter(|_| supported) {
+                let timeout = Some(table.timeout.0).filter(|time| !time.is_zero());
+                modules.insert(name, Module { timeout, kind });
+            }
+        }
+        unsupported.sort_by_key(|u| (u.line, u.column));
+        Ok(Self {
+            modules,
+            unsupported,
+            shown: without(text, &secrets),
+        })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Module> {
+        self.modules.get(name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.modules.keys().map(String::as_str)
+    }
+
+    /// What was left out.
+    pub fn unsupported(&self) -> &[Unsupported] {
+        &self.unsupported
+    }
+
+    /// The file's text without its secrets.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
+/// The text with each secret replaced. A secret that is not found as it is written may stand there
+/// in another form, so then nothing is shown.
+fn without(text: &str, secrets: &[String]) -> String {
+    let mut shown = text.to_owned();
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        if !text.contains(secret.as_str()) {
+            return "# not shown: a secret is written in a form that cannot be masked\n".into();
+        }
+        shown = shown.replace(secret.as_str(), "<secret>");
+    }
+    shown
+}
+
+fn lines(unsupported: &[Unsupported]) -> String {
+    let lines: Vec<String> = unsupported.iter().map(|u| format!("  {u}")).collect();
+    lines.join("\n")
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            module,
+            line,
+            column,
+            what,
+        } = self;
+        write!(
+            f,
+            "line {line}, column {column}: module '{module}': '{what}' is not supported"
+        )
+    }
+}

@@ -1,0 +1,69 @@
+//! The `tcp` table of a module.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_saphyr::{Location, Spanned};
+
+use super::http::IpProtocol;
+use super::scalar::Pattern;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TcpModule {
+    pub(crate) preferred_ip_protocol: IpProtocol,
+    pub(crate) ip_protocol_fallback: bool,
+    pub(crate) query_response: Vec<TcpStep>,
+    source_ip_address: Option<Spanned<IgnoredAny>>,
+    tls: Option<Spanned<bool>>,
+    #[serde(rename = "tls_config")]
+    _tls_config: Option<IgnoredAny>,
+}
+
+/// One step of a conversation: first a line is awaited, then one is sent.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TcpStep {
+    pub(crate) expect: Option<Pattern>,
+    #[serde(default)]
+    pub(crate) send: String,
+    starttls: Option<Spanned<bool>>,
+    labels: Option<Spanned<IgnoredAny>>,
+    expect_bytes: Option<Spanned<IgnoredAny>>,
+}
+
+impl Default for TcpModule {
+    fn default() -> Self {
+        Self {
+            preferred_ip_protocol: IpProtocol::Ip6,
+            ip_protocol_fallback: true,
+            query_response: Vec::new(),
+            source_ip_address: None,
+            tls: None,
+            _tls_config: None,
+        }
+    }
+}
+
+impl TcpModule {
+    pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
+        if let Some(address) = &self.source_ip_address {
+            reasons.push(("source_ip_address".into(), address.referenced));
+        }
+        if let Some(tls) = self.tls.as_ref().filter(|tls| tls.value) {
+            reasons.push(("tls: true".into(), tls.referenced));
+        }
+        for step in &self.query_response {
+            if let Some(starttls) = step.starttls.as_ref().filter(|is| is.value) {
+                reasons.push(("starttls".into(), starttls.referenced));
+            }
+            for (name, value) in [
+                ("labels", &step.labels),
+                ("expect_bytes", &step.expect_bytes),
+            ] {
+                if let Some(value) = value {
+                    reasons.push((name.into(), value.referenced));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What the exchanges of a probe say, as metrics: those of blackbox_exporter, then ours.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use roundtrip_model::{Exchange, PhaseName};
+use roundtrip_report::Party;
+
+use crate::certificates;
+use crate::config::HttpModule;
+use crate::probe::KindRun;
+use crate::text::MetricText;
+
+/// The phases of blackbox_exporter, and which of ours they are.
+const PHASES: [(&str, &[PhaseName]); 5] = [
+    ("connect", &[PhaseName::Tcp, PhaseName::Proxy]),
+    ("processing", &[PhaseName::Request, PhaseName::FirstByte]),
+    ("resolve", &[PhaseName::Setup, PhaseName::Name]),
+    ("tls", &[PhaseName::Tls, PhaseName::Quic]),
+    ("transfer", &[PhaseName::Body]),
+];
+
+/// `1.1` and the number for the metric, as Go writes versions.
+pub(crate) fn version(of: &str) -> (String, f64) {
+    let number = of.parse().unwrap_or(0.0);
+    let word = if of.contains('.') {
+        of.to_owned()
+    } else {
+        format!("{of}.0")
+    };
+    (format!("HTTP/{word}"), number)
+}
+
+pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule) -> KindRun {
+    let mut text = MetricText::default();
+    let Some(last) = hops.last() else {
+        return KindRun::default();
+    };
+    answer(last, &mut text);
+    phases(hops, &mut text);
+    rest(hops, last, &mut text);
+    certificates::metrics(last, module.tls_config.is_verified(), &mut text);
+    explained(hops, &mut text);
+    let peer = last.tcp.as_ref().and_then(|tcp| tcp.peer);
+    let peer = peer.or_else(|| last.quic.as_ref().and_then(|quic| quic.peer));
+    KindRun {
+        success: false,
+        lookup: in_phases(hops, &[PhaseName::Name]),
+        // Otherwise the address that was tried.
+        address: peer
+            .or_else(|| last.attempts.first().map(|attempt| attempt.peer))
+            .map(|peer| peer.ip()),
+        failed_by_pattern: false,
+        metrics: text,
+    }
+}
+
+fn answer(last: &Exchange, text: &mut MetricText) {
+    let http = last.http.as_ref();
+    let length = http.and_then(|http| {
+        let value = std::str::from_utf8(http.header("content-length")?).ok()?;
+        value.trim().parse::<f64>().ok()
+    });
+    text.gauge(
+        "probe_http_content_length",
+        "Length of http content response",
+        if http.is_some() {
+            length.unwrap_or(-1.0)
+        } else {
+            0.0
+        },
+    );
+}
+
+fn phases(hops: &[Exchange], text: &mut MetricText) {
+    text.gauges(
+        "probe_http_duration_seconds",
+        "Duration of http request by phase, summed over all redirects",
+        "phase",
+        PHASES.map(|(name, ours)| (name, in_phases(hops, ours).as_secs_f64())),
+    );
+}
+
+fn in_phases(hops: &[Exchange], names: &[PhaseName]) -> Duration {
+    let phases = hops.iter().flat_map(Exchange::phases);
+    phases
+        .filter(|phase| names.contains(&phase.name))
+        .map(|phase| phase.span())
+        .sum()
+}
+
+fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
+    let http = last.http.as_ref();
+    let modified = http.and_then(|http| {
+        let value = http.header("last-modified")?;
+        let now = last
+            .started?
+            .duration_since(std::time::UNIX_EPOCH)
+            .ok()?
+            .as_secs();
+        roundtrip_wire::http_date::parse(value, now)
+    });
+    if let Some(modified) = modified {
+        text.gauge(
+            "probe_http_last_modified_timestamp_seconds",
+            "Returns the Last-Modified HTTP response header in unixtime",
+            modified as f64,
+        );
+    }
+    // blackbox_exporter also counts the redirect that it was told not to follow, whose body it does
+    // not read.
+    let unfollowed = usize::from(http.is_some_and(|http| http.redirect.is_some()));
+    let redirects = (hops.len().saturating_sub(1) + unfollowed) as f64;
+    text.gauge("probe_http_redirects", "The number of redirects", redirects);
+    text.gauge(
+        "probe_http_ssl",
+        "Indicates if SSL was used for the final redirect",
+        f64::from(u8::from(last.tls.is_some())),
+    );
+    let status = http.map_or(0.0, |http| http.status.into());
+    text.gauge(
+        "probe_http_status_code",
+        "Response HTTP status code",
+        status,
+    );
+    text.gauge(
+        "probe_http_uncompressed_body_length",
+        "Length of uncompressed response body",
+        http.filter(|_| unfollowed == 0)
+            .map_or(0.0, |http| http.decoded.max(http.downloaded) as f64),
+    );
+    text.gauge(
+        "probe_http_version",
+        "Returns the version of HTTP of the probe response",
+        http.map_or(0.0, |http| version(&http.version).1),
+    );
+}
+
+/// The metrics that blackbox_exporter has not. There are at most as many findings as causes in the
+/// catalogue, and usually none.
+fn explained(hops: &[Exchange], text: &mut MetricText) {
+    let trips: u32 = hops.iter().map(Exchange::round_trips).sum();
+    text.gauge(
+        "probe_http_round_trips",
+        "How often the client waited for an answer that had to cross the whole path",
+        trips.into(),
+    );
+    waits(hops, text);
+    let rtt = hops.iter().filter_map(|hop| hop.rtt).min();
+    if let Some(rtt) = rtt {
+        text.gauge(
+            "probe_path_rtt_seconds",
+            "The smallest round-trip time of the path that the kernel or QUIC measured",
+            rtt.as_secs_f64(),
+        );
+    }
+    findings(hops, text);
+    let unexplained: f64 = hops
+        .iter()
+        .filter_map(Exchange::unexplained_worth_telling)
+        .sum();
+    text.gauge(
+        "probe_unexplained_seconds",
+        "The time that neither a finding nor the arithmetic of the protocols accounts for",
+        unexplained / 1e3,
+    );
+    let tls = hops.last().and_then(|last| last.tls.as_ref());
+    if let Some(tls) = tls {
+        text.gauge(
+            "probe_tls_resumed",
+            "Whether the TLS session was resumed",
+            f64::from(u8::from(tls.resumed)),
+        );
+        let early = tls.early_data == roundtrip_model::EarlyData::Accepted;
+        text.gauge(
+            "probe_tls_early_data_accepted",
+            "Whether the server accepted the request as early data",
+            f64::from(u8::from(early)),
+        );
+    }
+}
+
+fn waits(hops: &[Exchange], text: &mut MetricText) {
+    let phases: Vec<_> = hops.iter().flat_map(Exchange::phases).collect();
+    let by = |party: Party| {
+        let ms: f64 = phases.iter().map(|phase| party.share(&phase.waited)).sum();
+        (party.name(), ms / 1e3)
+    };
+    text.gauges(
+        "probe_wait_seconds",
+        "The time that the client waited, by whom it waited for",
+        "by",
+        Party::BY_WEIGHT.map(by),
+    );
+}
+
+fn findings(hops: &[Exchange], text: &mut MetricText) {
+    let mut found: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for finding in hops.iter().flat_map(|hop| &hop.findings) {
+        let cost = found.entry(finding.id).or_default();
+        cost.0 += finding.ms / 1e3;
+        cost.1 += f64::from(finding.round_trips);
+    }
+    if found.is_empty() {
+        return;
+    }
+    let present = found.keys().map(|id| (*id, 1.0));
+    text.gauges(
+        "probe_finding",
+        "A cause that was found (roundtrip causes ID explains it)",
+        "id",
+        present,
+    );
+    let seconds = found.iter().map(|(id, cost)| (*id, cost.0));
+    text.gauges(
+        "probe_finding_seconds",
+        "The time that a cause cost",
+        "id",
+        seconds,
+    );
+    let trips = found.iter().map(|(id, cost)| (*id, cost.1));
+    text.gauges(
+        "probe_finding_round_trips",
+        "The round trips that a cause cost",
+        "id",
+        trips,
+    );
+}
+
+/// The second request of a module with `warm: true`.
+pub(crate) fn warm(hops: &[Exchange], text: &mut MetricText) {
+    let ok = hops.last().is_some_and(Exchange::ok);
+    let reused = hops.last().is_some_and(|last| last.reused);
+    text.gauge(
+        "probe_warm_success",
+        "Whether the second request was answered on the connection of the first",
+        f64::from(u8::from(ok && reused)),
+    );
+    let took: Duration = hops.iter().map(Exchange::total).sum();
+    text.gauge(
+        "probe_warm_duration_seconds",
+        "The time of the second request",
+        took.as_secs_f64(),
+    );
+    let trips: u32 = hops.iter().map(Exchange::round_trips).sum();
+    text.gauge(
+        "probe_warm_round_trips",
+        "The round trips of the second request",
+        trips.into(),
+    );
+}

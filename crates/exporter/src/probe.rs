@@ -1,0 +1,69 @@
+//! The values of one probe: what is asked, what one kind of probe adds, and its log.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::time::{Duration, SystemTime};
+
+use roundtrip_report::clean;
+
+use crate::text::MetricText;
+
+/// The lines that a probe may log.
+const MAX_LOG: usize = 64 * 1024;
+
+/// What is to be probed.
+#[derive(Debug, Clone)]
+pub(crate) struct ProbeTarget {
+    pub(crate) module: String,
+    pub(crate) target: String,
+    /// The name for `Host` and SNI, if it is not the target's.
+    pub(crate) hostname: Option<String>,
+}
+
+/// What one kind of probe adds.
+#[derive(Debug, Default)]
+pub(crate) struct KindRun {
+    pub(crate) success: bool,
+    pub(crate) lookup: Duration,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) failed_by_pattern: bool,
+    pub(crate) metrics: MetricText,
+}
+
+/// The lines of a probe, as `debug=true` shows them.
+#[derive(Debug)]
+pub(crate) struct ProbeLog {
+    lines: String,
+    context: String,
+}
+
+impl ProbeLog {
+    pub(crate) fn new(asked: &ProbeTarget) -> Self {
+        let context = format!(
+            "module={:?} target={:?}",
+            clean(&asked.module),
+            clean(&asked.target)
+        );
+        Self {
+            lines: String::new(),
+            context,
+        }
+    }
+
+    pub(crate) fn say(&mut self, level: &str, message: &str) {
+        if self.lines.len() < MAX_LOG {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let ms = since.map_or(0, |since| since.as_millis());
+            let time = roundtrip_wire::calendar::rfc3339(ms.try_into().unwrap_or_default());
+            let (context, message) = (&self.context, clean(message));
+            let _ = writeln!(
+                self.lines,
+                "ts={time} {context} level={level} msg={message:?}"
+            );
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.lines
+    }
+}

@@ -1,0 +1,230 @@
+//! The paths of the exporter, as blackbox_exporter has them.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use url::form_urlencoded;
+
+use crate::message::{Answered, Asked};
+use crate::probe::ProbeTarget;
+use crate::run::{self, ProbeRun};
+use crate::state::ExporterState;
+use crate::text::CONTENT_TYPE;
+
+/// The longest target that is probed.
+const MAX_TARGET: usize = 8 * 1024;
+const DEFAULT_MODULE: &str = "http_2xx";
+
+/// The parameters of `/probe` and `/logs`.
+#[derive(Debug, Default)]
+struct Query {
+    target: Option<String>,
+    module: Option<String>,
+    hostname: Option<String>,
+    debug: bool,
+    id: Option<u64>,
+    /// A parameter that stands there twice.
+    repeated: Option<String>,
+}
+
+pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
+    let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+    let reads = matches!(asked.method.as_str(), "GET" | "HEAD");
+    match path {
+        "/-/reload" if matches!(asked.method.as_str(), "POST" | "PUT") => reload(state),
+        "/-/reload" => Answered::text(405, "This endpoint requires a POST request.\n".into()),
+        _ if !reads => Answered::text(405, "Only GET and HEAD are possible here.\n".into()),
+        "/probe" => probe(&Query::parse(query), asked.scrape_timeout, state).await,
+        "/metrics" => metrics(state),
+        "/config" => Answered::text(200, state.modules().shown().to_owned()),
+        "/-/healthy" => Answered::text(200, "Healthy\n".into()),
+        "/logs" => logs(&Query::parse(query), state),
+        "/" => page(state),
+        _ => Answered::text(
+            404,
+            "The paths are /, /probe, /metrics, /config, /logs, /-/healthy and /-/reload.\n".into(),
+        ),
+    }
+}
+
+impl Query {
+    fn parse(text: &str) -> Self {
+        let mut query = Self::default();
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            let place = match name.as_ref() {
+                "target" => &mut query.target,
+                "module" => &mut query.module,
+                "hostname" => &mut query.hostname,
+                "debug" => {
+                    query.debug = value == "true";
+                    continue;
+                }
+                "id" => {
+                    query.id = value.parse().ok();
+                    continue;
+                }
+                _ => continue,
+            };
+            if place.replace(value.into_owned()).is_some() {
+                query.repeated = Some(name.into_owned());
+            }
+        }
+        query
+    }
+}
+
+fn reload(state: &ExporterState) -> Answered {
+    match state.reload() {
+        Ok(()) => Answered::text(200, String::new()),
+        Err(error) => Answered::text(500, format!("failed to reload config: {error}\n")),
+    }
+}
+
+fn metrics(state: &ExporterState) -> Answered {
+    Answered {
+        status: 200,
+        content_type: CONTENT_TYPE,
+        body: state.own.borrow().text().as_str().to_owned(),
+    }
+}
+
+async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Answered {
+    if let Some(name) = &query.repeated {
+        return Answered::text(
+            400,
+            format!("{name} parameter must only be specified once\n"),
+        );
+    }
+    let target = match &query.target {
+        Some(target) if target.is_empty() => None,
+        target => target.clone(),
+    };
+    let Some(target) = target else {
+        return Answered::text(400, "Target parameter is missing\n".into());
+    };
+    if target.len() > MAX_TARGET {
+        return Answered::text(400, "Target parameter is too long\n".into());
+    }
+    let name = query
+        .module
+        .clone()
+        .unwrap_or_else(|| DEFAULT_MODULE.into());
+    let modules = state.modules();
+    let Some(module) = modules.get(&name) else {
+        state.own.borrow_mut().unknown_modules += 1;
+        return Answered::text(400, format!("Unknown module {name:?}\n"));
+    };
+    let limit = run::time_limit(module, scrape, state.options.timeout_offset);
+    let Some((_place, limit)) = place(state, limit).await else {
+        state.own.borrow_mut().refused += 1;
+        let why = "Too many probes are running; see --max-probes.\n";
+        return Answered::text(503, why.into());
+    };
+    state.own.borrow_mut().running += 1;
+    let asked = ProbeTarget {
+        module: name,
+        target,
+        hostname: query.hostname.clone(),
+    };
+    let ran = run::run(module, &asked, limit).await;
+    tell(state, &asked, &ran);
+    if query.debug {
+        return Answered::text(200, debug(&ran, &asked.module));
+    }
+    Answered {
+        status: 200,
+        content_type: CONTENT_TYPE,
+        body: ran.metrics.as_str().to_owned(),
+    }
+}
+
+/// One of the places for probes, and the time that is left when it is free.
+async fn place(
+    state: &ExporterState,
+    limit: Duration,
+) -> Option<(tokio::sync::SemaphorePermit<'_>, Duration)> {
+    let began = Instant::now();
+    let place = tokio::time::timeout(limit, state.places.acquire())
+        .await
+        .ok()?
+        .ok()?;
+    let left = limit.saturating_sub(began.elapsed());
+    (!left.is_zero()).then_some((place, left))
+}
+
+fn tell(state: &ExporterState, asked: &ProbeTarget, ran: &ProbeRun) {
+    let mut own = state.own.borrow_mut();
+    own.running = own.running.saturating_sub(1);
+    own.probed(&asked.module, ran.success, ran.took);
+    let told = debug(ran, &asked.module);
+    state
+        .history
+        .borrow_mut()
+        .add(&asked.module, &asked.target, ran.success, told);
+}
+
+fn debug(ran: &ProbeRun, module: &str) -> String {
+    format!(
+        "Logs for the probe:\n{}\n\n\nMetrics that would have been returned:\n{}\n\n\nModule:\n{module} (see /config)\n",
+        ran.log.as_str(),
+        ran.metrics.as_str()
+    )
+}
+
+fn logs(query: &Query, state: &ExporterState) -> Answered {
+    let history = state.history.borrow();
+    match query.id.and_then(|id| history.get(id)) {
+        Some(past) => Answered::text(200, past.told.clone()),
+        None => Answered::text(404, "Probe id not found\n".into()),
+    }
+}
+
+fn page(state: &ExporterState) -> Answered {
+    let mut rows = String::new();
+    for past in state.history.borrow().latest() {
+        let result = if past.success {
+            "success"
+        } else {
+            "<strong>failure</strong>"
+        };
+        let (module, target) = (escaped(&past.module), escaped(&past.target));
+        let id = past.id;
+        let _ = write!(
+            rows,
+            "<tr><td>{module}</td><td class=t>{target}</td><td>{result}</td><td><a href=\"logs?id={id}\">log</a></td></tr>"
+        );
+    }
+    if rows.is_empty() {
+        rows += "<tr><td colspan=4>No probe has run yet.</td></tr>";
+    }
+    let mut modules = String::new();
+    for name in state.modules().names() {
+        let _ = write!(
+            modules,
+            "<li><code>/probe?target=…&amp;module={}</code></li>",
+            escaped(name)
+        );
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    Answered {
+        status: 200,
+        content_type: "text/html; charset=utf-8",
+        body: format!(
+            "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+             <title>roundtrip exporter</title><style>{STYLE}</style><h1>roundtrip exporter {version}</h1>\
+             <p><a href=metrics>Metrics</a> · <a href=config>Configuration</a></p><h2>Modules</h2><ul>{modules}</ul>\
+             <h2>Recent probes</h2><table><tr><th>Module<th>Target<th>Result<th>Log</tr>{rows}</table></html>\n"
+        ),
+    }
+}
+
+const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:1rem auto;\
+max-width:60rem;padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;\
+padding:.25rem .5rem;border-bottom:1px solid #8888}.t{overflow-wrap:anywhere}";
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

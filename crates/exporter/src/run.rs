@@ -1,0 +1,140 @@
+//! One probe: its module, its deadline, and what every kind of probe tells.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use crate::config::{Module, ModuleKind};
+use crate::probe::{ProbeLog, ProbeTarget};
+use crate::text::MetricText;
+use crate::{http, tcp};
+
+/// A probe whose scrape says nothing of its time-out ends after this time, as in blackbox_exporter.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct ProbeRun {
+    pub(crate) success: bool,
+    pub(crate) took: Duration,
+    pub(crate) metrics: MetricText,
+    pub(crate) log: ProbeLog,
+}
+
+/// The time that a probe may take: that of its module, but less than its scrape allows.
+pub(crate) fn time_limit(module: &Module, scrape: Option<f64>, offset: Duration) -> Duration {
+    let scrape = scrape.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+    let allowed = scrape.map_or(DEFAULT_TIMEOUT, |seconds| {
+        let scrape = Duration::from_secs_f64(seconds.min(DEFAULT_TIMEOUT.as_secs_f64()));
+        // A scrape that is shorter than the offset still gets half of its time.
+        scrape.saturating_sub(offset).max(scrape / 2)
+    });
+    module.timeout.map_or(allowed, |own| own.min(allowed))
+}
+
+pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -> ProbeRun {
+    let mut log = ProbeLog::new(asked);
+    let began = Instant::now();
+    log.say(
+        "info",
+        &format!("Beginning probe; it may take {} s", limit.as_secs_f64()),
+    );
+    let kind = match &module.kind {
+        ModuleKind::Http(http) => http::probe(http, asked, limit, &mut log).await,
+        ModuleKind::Tcp(tcp) => tcp::probe(tcp, asked, limit, &mut log).await,
+    };
+    let took = began.elapsed();
+    let (level, word) = if kind.success {
+        ("info", "succeeded")
+    } else {
+        ("error", "failed")
+    };
+    log.say(
+        level,
+        &format!("Probe {word} after {} s", took.as_secs_f64()),
+    );
+    let mut metrics = MetricText::default();
+    metrics.gauge(
+        "probe_dns_lookup_time_seconds",
+        "Returns the time taken for probe dns lookup in seconds",
+        kind.lookup.as_secs_f64(),
+    );
+    metrics.gauge(
+        "probe_duration_seconds",
+        "Returns how long the probe took to complete in seconds",
+        took.as_secs_f64(),
+    );
+    metrics.gauge(
+        "probe_failed_due_to_regex",
+        "Indicates if probe failed due to regex",
+        f64::from(u8::from(kind.failed_by_pattern)),
+    );
+    metrics.append(&kind.metrics);
+    metrics.gauge(
+        "probe_ip_addr_hash",
+        "Specifies the hash of IP address. It's useful to detect if the IP address changes.",
+        kind.address.map_or(0.0, address_hash),
+    );
+    metrics.gauge(
+        "probe_ip_protocol",
+        "Specifies whether probe ip protocol is IP4 or IP6",
+        kind.address
+            .map_or(0.0, |ip| if ip.is_ipv4() { 4.0 } else { 6.0 }),
+    );
+    metrics.gauge(
+        "probe_success",
+        "Displays whether or not the probe was a success",
+        f64::from(u8::from(kind.success)),
+    );
+    ProbeRun {
+        success: kind.success,
+        took,
+        metrics,
+        log,
+    }
+}
+
+/// FNV-1a with 32 bits, as blackbox_exporter computes it.
+fn address_hash(address: IpAddr) -> f64 {
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
+    let hash = match address {
+        IpAddr::V4(v4) => v4.octets().iter().fold(2_166_136_261, mix),
+        IpAddr::V6(v6) => v6.octets().iter().fold(2_166_136_261, mix),
+    };
+    hash.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(timeout: Option<u64>) -> Module {
+        Module {
+            timeout: timeout.map(Duration::from_secs),
+            kind: ModuleKind::Http(Box::default()),
+        }
+    }
+
+    #[test]
+    fn a_probe_ends_before_its_scrape() {
+        let half = Duration::from_millis(500);
+        let limit = |own, scrape| time_limit(&module(own), scrape, half).as_millis();
+        assert_eq!(limit(None, Some(10.0)), 9500);
+        assert_eq!(limit(Some(5), Some(10.0)), 5000);
+        assert_eq!(limit(Some(15), Some(10.0)), 9500);
+        assert_eq!(limit(None, Some(0.4)), 200);
+        for odd in [
+            None,
+            Some(f64::NAN),
+            Some(-1.0),
+            Some(1e300),
+            Some(f64::INFINITY),
+        ] {
+            assert!(limit(None, odd) <= 120_000, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_have_the_hash_that_blackbox_exporter_gives_them() {
+        let hash = address_hash([127, 0, 0, 1].into());
+        assert_eq!(hash.to_string(), "3668918509");
+    }
+}

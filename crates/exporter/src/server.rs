@@ -1,0 +1,131 @@
+//! One HTTP/1.1 connection: heads of limited size within limited time, without bodies.
+
+use std::mem::MaybeUninit;
+use std::rc::Rc;
+use std::time::Duration;
+
+use roundtrip_wire::http1::{self, Strictness};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::message::{Answered, Asked};
+use crate::routes;
+use crate::state::ExporterState;
+
+const MAX_HEAD: usize = 16 * 1024;
+const MAX_FIELDS: usize = 64;
+/// The time for a whole head, and for the wait before it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
+    let mut buffer = Vec::new();
+    loop {
+        let (answered, stays, is_head) = match read(&mut stream, &mut buffer).await {
+            Some(Ok(asked)) => {
+                let answered = routes::answer(&asked, &state).await;
+                (answered, asked.stays, asked.method == "HEAD")
+            }
+            Some(Err(status)) => (Answered::text(status, reason(status).into()), false, false),
+            None => break,
+        };
+        let bytes = written(&answered, stays, is_head);
+        let sent = timeout(WRITE_TIMEOUT, stream.write_all(&bytes)).await;
+        if !matches!(sent, Ok(Ok(()))) || !stays {
+            break;
+        }
+    }
+    let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
+}
+
+/// The next request, or the status that refuses it; `None` if the client has closed or is too slow.
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Result<Asked, u16>> {
+    if buffer.is_empty() {
+        let came = timeout(IDLE_TIMEOUT, stream.read_buf(buffer)).await;
+        came.ok()?.ok().filter(|length| *length > 0)?;
+    }
+    timeout(HEAD_TIMEOUT, head(stream, buffer)).await.ok()?
+}
+
+async fn head(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Result<Asked, u16>> {
+    loop {
+        match parsed(buffer) {
+            Ok(Some((asked, length))) => {
+                buffer.drain(..length);
+                return Some(Ok(asked));
+            }
+            Err(status) => return Some(Err(status)),
+            Ok(None) if buffer.len() > MAX_HEAD => return Some(Err(431)),
+            Ok(None) => {}
+        }
+        let length = stream.read_buf(buffer).await.ok()?;
+        if length == 0 {
+            return None;
+        }
+    }
+}
+
+fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
+    let mut room = [MaybeUninit::uninit(); MAX_FIELDS];
+    let head = http1::request(buffer, &mut room, Strictness::Strict).map_err(|_| 400_u16)?;
+    let Some(head) = head else {
+        return Ok(None);
+    };
+    let field = |name: &str| {
+        let found = head
+            .fields
+            .iter()
+            .find(|field| field.name.eq_ignore_ascii_case(name));
+        found
+            .and_then(|field| std::str::from_utf8(field.value).ok())
+            .map(str::trim)
+    };
+    // A body would be taken for the next request.
+    let bodiless = field("content-length").is_none_or(|length| length == "0")
+        && field("transfer-encoding").is_none();
+    let closes = field("connection").is_some_and(|word| word.eq_ignore_ascii_case("close"));
+    let asked = Asked {
+        method: head.method.to_owned(),
+        path: head.target.to_owned(),
+        scrape_timeout: field("x-prometheus-scrape-timeout-seconds").and_then(|s| s.parse().ok()),
+        stays: bodiless && !closes && !head.is_http10,
+    };
+    Ok(Some((asked, head.length)))
+}
+
+fn written(answered: &Answered, stays: bool, is_head: bool) -> Vec<u8> {
+    let mut head = format!(
+        "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\n",
+        answered.status,
+        reason(answered.status),
+        answered.content_type,
+        answered.body.len()
+    );
+    if answered.content_type.starts_with("text/html") {
+        head += "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n";
+    }
+    if !stays {
+        head += "Connection: close\r\n";
+    }
+    head += "\r\n";
+    let mut bytes = head.into_bytes();
+    if !is_head {
+        bytes.extend_from_slice(answered.body.as_bytes());
+    }
+    bytes
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Bad Request",
+    }
+}

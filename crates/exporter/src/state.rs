@@ -1,0 +1,70 @@
+//! The exporter's options, its configuration, and what its requests share.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::config::{ConfigError, ProbeModules};
+use crate::history::History;
+use crate::own_metrics::OwnMetrics;
+
+#[derive(Debug, Clone)]
+pub struct ExporterOptions {
+    /// blackbox_exporter's file; without one there is the module `http_2xx`.
+    pub config: Option<String>,
+    /// Leave modules out that cannot be honoured, instead of refusing the file.
+    pub skip_unsupported: bool,
+    pub listen: SocketAddr,
+    /// How much sooner than its scrape a probe ends.
+    pub timeout_offset: Duration,
+    /// How many of the last probes are kept with their logs.
+    pub history: usize,
+    /// How many probes may run at once; more wait.
+    pub probes: usize,
+}
+
+/// What the requests share. One thread serves them all.
+pub(crate) struct ExporterState {
+    pub(crate) options: ExporterOptions,
+    modules: RefCell<Rc<ProbeModules>>,
+    pub(crate) own: RefCell<OwnMetrics>,
+    pub(crate) history: RefCell<History>,
+    pub(crate) places: Semaphore,
+}
+
+impl ExporterState {
+    pub(crate) fn new(options: ExporterOptions) -> Result<Self, ConfigError> {
+        let modules = read(&options)?;
+        let mut own = OwnMetrics::default();
+        own.reloaded(true);
+        Ok(Self {
+            modules: RefCell::new(Rc::new(modules)),
+            own: RefCell::new(own),
+            history: RefCell::new(History::new(options.history)),
+            places: Semaphore::new(options.probes.max(1)),
+            options,
+        })
+    }
+
+    pub(crate) fn modules(&self) -> Rc<ProbeModules> {
+        self.modules.borrow().clone()
+    }
+
+    /// Reads the file again. If it is wrong, the modules stay as they are.
+    pub(crate) fn reload(&self) -> Result<(), ConfigError> {
+        let read = read(&self.options);
+        self.own.borrow_mut().reloaded(read.is_ok());
+        *self.modules.borrow_mut() = Rc::new(read?);
+        Ok(())
+    }
+}
+
+fn read(options: &ExporterOptions) -> Result<ProbeModules, ConfigError> {
+    match &options.config {
+        Some(path) => ProbeModules::read(path, options.skip_unsupported),
+        None => Ok(ProbeModules::built_in()),
+    }
+}

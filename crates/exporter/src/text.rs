@@ -1,0 +1,92 @@
+//! Metrics of one scrape, in Prometheus' text exposition format 0.0.4.
+
+use std::fmt::Write;
+
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Metrics in the order in which they were added.
+#[derive(Debug, Default)]
+pub(crate) struct MetricText(String);
+
+impl MetricText {
+    /// A gauge without labels.
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, help, "gauge");
+        self.sample(name, &[], value);
+    }
+
+    /// A gauge for each value of a label.
+    pub(crate) fn gauges<'a>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'a str, f64)>,
+    ) {
+        self.head(name, help, "gauge");
+        for (word, value) in values {
+            self.sample(name, &[(label, word)], value);
+        }
+    }
+
+    pub(crate) fn head(&mut self, name: &str, help: &str, kind: &str) {
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    pub(crate) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.0.push_str(name);
+        for (place, (label, word)) in labels.iter().enumerate() {
+            let before = if place == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(word));
+        }
+        let after = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.0, "{after} {}", number(value));
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.0.push_str(&other.0);
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn escaped(word: &str) -> String {
+    word.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+/// As Prometheus writes numbers; `{}` of Rust reads back to the same value.
+fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.into();
+    }
+    value.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_labels_are_written_as_the_format_wants_them() {
+        let mut text = MetricText::default();
+        text.gauge("a", "An a.", 1.5);
+        text.gauges(
+            "b",
+            "Some.",
+            "of",
+            [("x\"\\\n", f64::NAN), ("y", f64::INFINITY)],
+        );
+        assert_eq!(
+            text.as_str(),
+            "# HELP a An a.\n# TYPE a gauge\na 1.5\n# HELP b Some.\n# TYPE b gauge\n\
+             b{of=\"x\\\"\\\\\\n\"} NaN\nb{of=\"y\"} +Inf\n"
+        );
+    }
+}

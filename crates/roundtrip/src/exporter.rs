@@ -1,0 +1,59 @@
+//! `roundtrip exporter`: answers probes until it is stopped.
+
+use roundtrip_exporter::{Exporter, ExporterError, ExporterOptions, ProbeModules};
+use tokio::runtime::Builder;
+
+use crate::cli::{ExporterArgs, ExporterCommand};
+use crate::ctrl_c::told_to_stop;
+use crate::output::{Outcome, OutputStream, failed, say};
+
+pub(crate) fn run(args: &ExporterArgs) -> Outcome {
+    if let Some(ExporterCommand::Check { file }) = &args.command {
+        return check(file);
+    }
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    match runtime.block_on(serve(args)) {
+        Ok(()) => Outcome::Done,
+        Err(error) => failed(&error),
+    }
+}
+
+fn check(file: &str) -> Outcome {
+    match ProbeModules::read(file, false) {
+        Ok(modules) => {
+            let names: Vec<&str> = modules.names().collect();
+            let shown = format!(
+                "{file} is fine: {} modules ({})\n",
+                names.len(),
+                names.join(", ")
+            );
+            OutputStream::Out.print(shown);
+            Outcome::Done
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+async fn serve(args: &ExporterArgs) -> Result<(), ExporterError> {
+    let exporter = Exporter::open(ExporterOptions {
+        config: args.config.config.clone(),
+        skip_unsupported: args.config.skip_unsupported,
+        listen: args.listen,
+        timeout_offset: args.timeout_offset,
+        history: args.history,
+        probes: args.max_probes,
+    })
+    .await?;
+    for line in exporter.left_out() {
+        say(&format!("left out: {line}"));
+    }
+    OutputStream::Out.print(format!("exporter http://{}/\n", exporter.address()));
+    let reloaded = |outcome: Result<(), _>| match outcome {
+        Ok(()) => say(&"the configuration was read again"),
+        Err(error) => say(&format!("the configuration stays as it was: {error}")),
+    };
+    exporter.serve(told_to_stop(), reloaded).await
+}

@@ -1,0 +1,7 @@
+//! `roundtrip exporter` as Prometheus and people use it: beside blackbox_exporter with the same
+//! file, scraped by a real Prometheus, and over paths with faults.
+
+mod beside;
+mod faults;
+mod scene;
+mod served;

@@ -1,0 +1,194 @@
+//! The addresses of the exporter, wrong questions, limits of time, and reading a file again.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+
+use super::scene::{BINARY, ask, eventually, exporter, get, origin, probe, samples, write};
+
+const PLAIN: &str =
+    "modules:\n  http_2xx:\n    prober: http\n    http: {preferred_ip_protocol: ip4}\n";
+
+#[test]
+fn questions_get_the_answers_of_blackbox_exporter() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = write(folder.path(), "b.yml", PLAIN);
+    let (_running, at) = exporter(&config);
+    assert_eq!(get(at, "/-/healthy").0, 200);
+    assert_eq!(get(at, "/config"), (200, PLAIN.into()));
+    for (path, told) in [
+        ("/probe", "Target parameter is missing"),
+        ("/probe?target=", "Target parameter is missing"),
+        ("/probe?target=a&target=b", "must only be specified once"),
+        ("/probe?target=a&module=nope", "Unknown module \"nope\""),
+    ] {
+        let (status, body) = get(at, path);
+        assert!(
+            status == 400 && body.contains(told),
+            "{path}: {status} {body}"
+        );
+    }
+    assert_eq!(get(at, "/nothing").0, 404);
+    assert_eq!(ask(at, "POST", "/probe?target=a", "").0, 405);
+    assert_eq!(get(at, "/-/reload").0, 405);
+    let (_, own) = get(at, "/metrics");
+    assert_eq!(
+        samples(&own)["blackbox_module_unknown_total"].to_string(),
+        "1"
+    );
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = write(folder.path(), "b.yml", PLAIN);
+    let (_running, at) = exporter(&config);
+    write(
+        folder.path(),
+        "b.yml",
+        "modules:\n  ping:\n    prober: icmp\n",
+    );
+    let (status, body) = ask(at, "POST", "/-/reload", "");
+    assert!(
+        status == 500 && body.contains("line 3, column 13"),
+        "{status} {body}"
+    );
+    assert_eq!(get(at, "/config").1, PLAIN);
+    write(folder.path(), "b.yml", &PLAIN.replace("http_2xx", "other"));
+    assert_eq!(ask(at, "POST", "/-/reload", "").0, 200);
+    assert!(get(at, "/config").1.contains("other"));
+
+    let file = write(
+        folder.path(),
+        "c.yml",
+        "modules:\n  ping:\n    prober: icmp\n",
+    );
+    let check = Command::new(BINARY)
+        .args(["exporter", "check"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert_eq!(check.status.code(), Some(1));
+    let said = String::from_utf8(check.stderr).unwrap();
+    assert!(
+        said.contains("line 3, column 13: module 'ping': 'prober: icmp'"),
+        "{said}"
+    );
+    let check = Command::new(BINARY)
+        .args(["exporter", "check"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    assert!(check.status.success());
+}
+
+/// A server that accepts and never answers.
+#[test]
+fn a_probe_ends_before_its_scrape_and_says_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, at) = exporter(&write(folder.path(), "b.yml", PLAIN));
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = silent.local_addr().unwrap();
+    let asked = format!("/probe?target={target}&debug=true");
+    let field = "X-Prometheus-Scrape-Timeout-Seconds: 1.5\r\n";
+    let (status, body) = ask(at, "GET", &asked, field);
+    assert_eq!(status, 200);
+    assert!(body.contains("failed in phase first_byte"), "{body}");
+    assert!(body.contains("probe_success 0"), "{body}");
+    let metrics = body
+        .split("returned:\n")
+        .nth(1)
+        .unwrap()
+        .split("\n\n\n")
+        .next()
+        .unwrap();
+    let took = samples(metrics)["probe_duration_seconds"];
+    assert!((1.0..1.5).contains(&took), "{took}");
+    assert!(get(at, "/").1.contains("failure"));
+    assert!(get(at, "/logs?id=1").1.contains("first_byte"));
+}
+
+#[test]
+fn a_module_says_what_makes_a_probe_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    let (_origin, http, https) = origin(&ca, &[]);
+    let modules = format!(
+        "modules:\n{}",
+        [
+            ("fine", "valid_status_codes: [200, 404]"),
+            ("status", "valid_status_codes: [201]"),
+            ("version", "valid_http_versions: [HTTP/1.0]"),
+            ("clear", "fail_if_not_ssl: true"),
+            ("matches", "fail_if_body_matches_regexp: ['.']"),
+            (
+                "misses",
+                "fail_if_body_not_matches_regexp: [surely not there]"
+            ),
+            (
+                "header",
+                "fail_if_header_not_matches: [{header: Server, regexp: ^nginx}]"
+            ),
+            (
+                "missing",
+                "fail_if_header_matches: [{header: X-None, regexp: x}]"
+            ),
+            ("large", "body_size_limit: 10B"),
+        ]
+        .map(|(name, is)| format!(
+            "  {name}: {{prober: http, http: {{preferred_ip_protocol: ip4, {is}}}}}\n"
+        ))
+        .concat()
+    );
+    let (_running, at) = exporter(&write(folder.path(), "b.yml", &modules));
+    let target = format!("{http}/bytes/100");
+    for (module, success, by_pattern) in [
+        ("fine", 1, 0),
+        ("status", 0, 0),
+        ("version", 0, 0),
+        ("clear", 0, 0),
+        ("matches", 0, 1),
+        ("misses", 0, 1),
+        ("header", 0, 1),
+        ("missing", 0, 1),
+        ("large", 0, 0),
+    ] {
+        let found = probe(at, module, &target);
+        let seen = [found["probe_success"], found["probe_failed_due_to_regex"]];
+        assert_eq!(seen.map(|is| is as u32), [success, by_pattern], "{module}");
+    }
+    // Its authority is not trusted.
+    assert!(probe(at, "fine", &https)["probe_success"] < 1.0);
+}
+
+/// Heads that are no HTTP, too long or cut short end their own connection only.
+#[test]
+fn a_hostile_client_hurts_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, at) = exporter(&write(folder.path(), "b.yml", PLAIN));
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
+    let wrong = [
+        "\0\0\0\r\n\r\n",
+        "GET / HTTP/9\r\n\r\n",
+        "GET /\n\n",
+        &long,
+        "GET / HT",
+    ];
+    let clients = wrong.map(|text| {
+        let text = text.to_owned();
+        thread::spawn(move || {
+            let mut stream = TcpStream::connect(at).unwrap();
+            let _ = stream.write_all(text.as_bytes());
+        })
+    });
+    for client in clients {
+        client.join().unwrap();
+    }
+    assert_eq!(get(at, "/-/healthy").0, 200);
+    let idle = eventually(|| {
+        let (_, own) = get(at, "/metrics");
+        (samples(&own)["roundtrip_exporter_probes_running"] < 1.0).then_some(())
+    });
+    assert!(idle.is_some());
+}
