@@ -2,6 +2,8 @@
 //! bundle, read when first needed.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -19,6 +21,24 @@ const BUNDLES: [&str; 6] = [
     "/usr/share/ssl/certs/ca-bundle.crt",
 ];
 
+/// The files that were read last. A process that asks again and again, as the exporter does, would
+/// spend most of its time on parsing the same bundle.
+static RECENT: Mutex<Vec<RecentFile>> = Mutex::new(Vec::new());
+const MAX_RECENT: usize = 8;
+
+struct RecentFile {
+    path: PathBuf,
+    version: FileVersion,
+    roots: Arc<RootCertStore>,
+}
+
+/// A file with another time or size is read again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FileVersion {
+    modified: SystemTime,
+    size: u64,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
     /// The file named by `SSL_CERT_FILE`, or the first bundle found.
@@ -34,14 +54,16 @@ pub enum Roots {
 }
 
 impl Roots {
-    pub(crate) fn load(&self) -> Result<RootCertStore, TlsError> {
+    pub(crate) fn load(&self) -> Result<Arc<RootCertStore>, TlsError> {
         match self {
-            Self::Empty | Self::Anything => Ok(RootCertStore::empty()),
+            Self::Empty | Self::Anything => Ok(Arc::new(RootCertStore::empty())),
             Self::File(path) => read(path),
-            Self::Pem(text) => parse(text.as_bytes()).ok_or_else(|| TlsError::Pem {
-                path: "the given text".into(),
-                what: "certificate",
-            }),
+            Self::Pem(text) => parse(text.as_bytes())
+                .map(Arc::new)
+                .ok_or_else(|| TlsError::Pem {
+                    path: "the given text".into(),
+                    what: "certificate",
+                }),
             Self::System => read(&Self::system_bundle()?),
         }
     }
@@ -68,15 +90,47 @@ impl Roots {
     }
 }
 
-fn read(path: &Path) -> Result<RootCertStore, TlsError> {
-    let pem = std::fs::read(path).map_err(|source| TlsError::Unreadable {
+fn read(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
+    let unreadable = |source| TlsError::Unreadable {
         path: path.into(),
         source,
-    })?;
-    parse(&pem).ok_or_else(|| TlsError::Pem {
+    };
+    // Its version is taken first: if it is replaced meanwhile, it is read again the next time.
+    let version = FileVersion::of(path).map_err(unreadable)?;
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = recent
+        .iter()
+        .find(|known| known.path == path && known.version == version)
+    {
+        return Ok(known.roots.clone());
+    }
+    let pem = std::fs::read(path).map_err(unreadable)?;
+    let roots = parse(&pem).ok_or_else(|| TlsError::Pem {
         path: path.into(),
         what: "certificate",
-    })
+    })?;
+    let roots = Arc::new(roots);
+    recent.retain(|known| known.path != path);
+    recent.truncate(MAX_RECENT - 1);
+    recent.insert(
+        0,
+        RecentFile {
+            path: path.into(),
+            version,
+            roots: roots.clone(),
+        },
+    );
+    Ok(roots)
+}
+
+impl FileVersion {
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let found = std::fs::metadata(path)?;
+        Ok(Self {
+            modified: found.modified()?,
+            size: found.len(),
+        })
+    }
 }
 
 /// `None` if there is no certificate.
@@ -90,6 +144,27 @@ fn parse(pem: &[u8]) -> Option<RootCertStore> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn certificate(name: &str) -> String {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let made = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        made.self_signed(&key).unwrap().pem()
+    }
+
+    #[test]
+    fn a_file_is_parsed_once_and_again_when_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let load = || Roots::File(file.clone()).load().unwrap();
+        std::fs::write(&file, certificate("a")).unwrap();
+        let first = load();
+        assert!(Arc::ptr_eq(&first, &load()));
+        std::fs::write(&file, certificate("a") + &certificate("b")).unwrap();
+        assert_eq!((first.len(), load().len()), (1, 2));
+        std::fs::remove_file(&file).unwrap();
+        let gone = Roots::File(file.clone()).load();
+        assert!(matches!(gone, Err(TlsError::Unreadable { .. })));
+    }
 
     #[test]
     fn text_without_a_certificate_is_refused() {

@@ -55,7 +55,7 @@ impl RecordingVerifier {
     fn load(&self) -> Result<Option<Arc<WebPkiServerVerifier>>, TlsError> {
         let roots = self.roots.load()?;
         Ok(
-            WebPkiServerVerifier::builder_with_provider(roots.into(), self.provider.clone())
+            WebPkiServerVerifier::builder_with_provider(roots, self.provider.clone())
                 .build()
                 .ok(),
         )
