@@ -135,7 +135,7 @@ impl ProbeModules {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let file: File = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+        let file: File = serde_saphyr::from_str(text).map_err(|error| told(&error))?;
         let (mut modules, mut unsupported) = (BTreeMap::new(), Vec::new());
         let mut secrets = Vec::new();
         for (name, table) in file.modules {
@@ -198,6 +198,21 @@ impl ProbeModules {
     /// The file's text without its secrets.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
+    }
+}
+
+/// One line: the place, and what is wrong, without the list of everything that would be right.
+fn told(error: &serde_saphyr::Error) -> String {
+    let plain = error.without_snippet().to_string();
+    let line = plain.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let what = line.split(", expected one of").next().unwrap_or(line);
+    let what: String = what.chars().take(400).collect();
+    match error.location() {
+        Some(at) if !what.starts_with("line ") => {
+            format!("line {}, column {}: {what}", at.line(), at.column())
+        }
+        _ => what,
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
     let began = Instant::now();
     log.say(
         "info",
-        &format!("Beginning probe; it may take {} s", limit.as_secs_f64()),
+        &format!("Beginning probe; it may take {:.1} s", limit.as_secs_f64()),
     );
     let kind = match &module.kind {
         ModuleKind::Http(http) => http::probe(http, asked, limit, &mut log).await,
@@ -49,7 +49,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
     };
     log.say(
         level,
-        &format!("Probe {word} after {} s", took.as_secs_f64()),
+        &format!("Probe {word} after {:.3} s", took.as_secs_f64()),
     );
     let mut metrics = MetricText::default();
     metrics.gauge(

@@ -110,7 +110,11 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
     ] {
         let error = ProbeModules::parse(text).unwrap_err();
-        assert!(error.contains(&format!("line {line}")), "{text}: {error}");
+        assert!(
+            error.starts_with(&format!("line {line}")),
+            "{text}: {error}"
+        );
+        assert!(error.lines().count() == 1 && error.len() < 200, "{error}");
     }
 }
 
