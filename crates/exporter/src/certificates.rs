@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use roundtrip_model::{CertificateFacts, Exchange};
+use roundtrip_model::{CertificateFacts, TlsFacts};
 use roundtrip_wire::x509::{Certificate, DistinguishedName};
 
 use crate::text::MetricText;
@@ -13,10 +13,7 @@ use crate::text::MetricText;
 /// verify.
 const NO_TIME: f64 = -62_135_596_800.0;
 
-pub(crate) fn metrics(last: &Exchange, verified: bool, text: &mut MetricText) {
-    let Some(tls) = &last.tls else {
-        return;
-    };
+pub(crate) fn metrics(tls: &TlsFacts, verified: bool, text: &mut MetricText) {
     let sent = tls
         .chain
         .as_ref()

@@ -41,7 +41,7 @@ pub(crate) struct Module {
 #[derive(Debug, Clone)]
 pub(crate) enum ModuleKind {
     Http(Box<HttpModule>),
-    Tcp(TcpModule),
+    Tcp(Box<TcpModule>),
 }
 
 /// A setting, or a whole module, that blackbox_exporter has and this exporter has not.
@@ -149,7 +149,7 @@ impl ProbeModules {
                 }
                 "tcp" => {
                     table.tcp.unsupported(&mut reasons);
-                    Some(ModuleKind::Tcp(table.tcp))
+                    Some(ModuleKind::Tcp(Box::new(table.tcp)))
                 }
                 "dns" | "icmp" | "grpc" => {
                     reasons.push((format!("prober: {}", prober.value), prober.referenced));

@@ -39,7 +39,9 @@ pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule) -> KindRun {
     answer(last, &mut text);
     phases(hops, &mut text);
     rest(hops, last, &mut text);
-    certificates::metrics(last, module.tls_config.is_verified(), &mut text);
+    if let Some(tls) = &last.tls {
+        certificates::metrics(tls, module.tls_config.is_verified(), &mut text);
+    }
     explained(hops, &mut text);
     let peer = last.tcp.as_ref().and_then(|tcp| tcp.peer);
     let peer = peer.or_else(|| last.quic.as_ref().and_then(|quic| quic.peer));

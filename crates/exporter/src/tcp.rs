@@ -1,14 +1,18 @@
-//! Opens a TCP connection, and holds a conversation of lines if the module has one.
+//! Opens a TCP connection, with TLS if the module wants it, and holds a conversation of lines.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use regex::Captures;
-use roundtrip_net::{Resolver, Wanted};
+use roundtrip_model::Recorder;
+use roundtrip_net::{Resolver, SystemClock, Wanted};
+use roundtrip_tls::{Client, Offer, Stream, handshake_facts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout_at;
 
+use crate::certificates;
 use crate::config::{IpProtocol, TcpModule, TcpStep};
 use crate::probe::{KindRun, ProbeLog, ProbeTarget};
 
@@ -43,45 +47,110 @@ async fn talk(
     phase: &mut &'static str,
     log: &mut ProbeLog,
 ) -> Result<(), String> {
-    let peer = look_up(module, target, run).await?;
+    let (host, peer) = look_up(module, target, run).await?;
+    let host = module.tls_config.server_name.as_deref().unwrap_or(host);
     run.address = Some(peer.ip());
     *phase = "tcp";
     log.say("info", &format!("Dialing TCP {peer}"));
-    let mut stream = TcpStream::connect(peer)
-        .await
-        .map_err(|error| error.to_string())?;
+    let mut line = Line::Clear(TcpStream::connect(peer).await.map_err(told)?);
     log.say("info", "Successfully dialed");
-    *phase = "query_response";
+    if module.tls {
+        *phase = "tls";
+        line = line.secured(module, host, run).await?;
+    }
     let mut came = Vec::new();
     for step in &module.query_response {
+        *phase = "query_response";
         let found = match &step.expect {
-            Some(_) => expect(step, &mut stream, &mut came, run, log).await?,
+            Some(_) => expect(step, &mut line, &mut came, run, log).await?,
             None => step.send.clone(),
         };
         if !found.is_empty() {
             log.say("info", "Sending line");
-            let line = format!("{found}\n");
-            stream
-                .write_all(line.as_bytes())
-                .await
-                .map_err(|error| error.to_string())?;
+            line.write(format!("{found}\n").as_bytes()).await?;
+        }
+        if step.starttls {
+            *phase = "tls";
+            // What a stranger sent before the handshake must not count as sent after it.
+            came.clear();
+            line = line.secured(module, host, run).await?;
+            log.say("info", "TLS handshake succeeded");
         }
     }
     Ok(())
 }
 
-async fn look_up(
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// The connection, before and after its TLS handshake.
+enum Line {
+    Clear(TcpStream),
+    Secure(Box<Stream<TcpStream>>),
+}
+
+impl Line {
+    async fn secured(
+        self,
+        module: &TcpModule,
+        host: &str,
+        run: &mut KindRun,
+    ) -> Result<Self, String> {
+        let Self::Clear(tcp) = self else {
+            return Err("TLS has begun already".into());
+        };
+        let settings = &module.tls_config;
+        let identity = settings.identity();
+        let client = Client::new(settings.roots(), identity.as_ref()).map_err(told)?;
+        let offer = Offer {
+            tls12: settings.only_version() != Some("tls1.3"),
+            tls13: settings.only_version() != Some("tls1.2"),
+            post_quantum: true,
+            early_data: false,
+            resume: false,
+            alpn: Vec::new(),
+            quic: false,
+        };
+        let recorder = Recorder::new(Arc::new(SystemClock::start()));
+        let mut stream = client.connect(tcp, &offer, host, &recorder).map_err(told)?;
+        stream.handshake().await.map_err(told)?;
+        let facts = handshake_facts(stream.connection(), Some(client.verifier()));
+        certificates::metrics(&facts, settings.is_verified(), &mut run.metrics);
+        Ok(Self::Secure(Box::new(stream)))
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self {
+            Self::Clear(stream) => stream.write_all(bytes).await.map_err(told),
+            Self::Secure(stream) => {
+                stream.write_all(bytes).await.map_err(told)?;
+                stream.flush().await.map_err(told)
+            }
+        }
+    }
+
+    async fn read(&mut self, into: &mut Vec<u8>) -> Result<usize, String> {
+        match self {
+            Self::Clear(stream) => stream.read_buf(into).await.map_err(told),
+            Self::Secure(stream) => stream.read_buf(into).await.map_err(told),
+        }
+    }
+}
+
+/// The host of the target, and its address.
+async fn look_up<'a>(
     module: &TcpModule,
-    target: &str,
+    target: &'a str,
     run: &mut KindRun,
-) -> Result<SocketAddr, String> {
+) -> Result<(&'a str, SocketAddr), String> {
     let (host, port) = target
         .rsplit_once(':')
         .ok_or("the target is not HOST:PORT")?;
     let port: u16 = port.parse().map_err(|_| "the target is not HOST:PORT")?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, port));
+        return Ok((host, SocketAddr::new(address, port)));
     }
     let began = Instant::now();
     let resolver = Resolver::system().map_err(|error| error.to_string())?;
@@ -107,13 +176,13 @@ async fn look_up(
     let address = preferred
         .or(other)
         .ok_or("the name has no address of the preferred IP protocol")?;
-    Ok(SocketAddr::new(*address, port))
+    Ok((host, SocketAddr::new(*address, port)))
 }
 
 /// Reads lines until one matches; returns what is to be sent then.
 async fn expect(
     step: &TcpStep,
-    stream: &mut TcpStream,
+    line: &mut Line,
     came: &mut Vec<u8>,
     run: &mut KindRun,
     log: &mut ProbeLog,
@@ -124,19 +193,16 @@ async fn expect(
     let mut read = 0;
     loop {
         while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = came.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line);
-            let line = line.trim_end_matches(['\r', '\n']);
-            log.say("debug", &format!("Read line {line}"));
-            if let Some(captures) = pattern.0.captures(line) {
+            let text: Vec<u8> = came.drain(..=end).collect();
+            let text = String::from_utf8_lossy(&text);
+            let text = text.trim_end_matches(['\r', '\n']);
+            log.say("debug", &format!("Read line {text}"));
+            if let Some(captures) = pattern.0.captures(text) {
                 log.say("info", &format!("{} matched", pattern.0));
                 return Ok(filled(&step.send, &captures));
             }
         }
-        let length = stream
-            .read_buf(came)
-            .await
-            .map_err(|error| error.to_string())?;
+        let length = line.read(came).await?;
         read += length;
         if length == 0 || read > MAX_READ || came.len() > MAX_LINE {
             run.failed_by_pattern = true;

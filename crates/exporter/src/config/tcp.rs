@@ -6,6 +6,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::http::IpProtocol;
 use super::scalar::Pattern;
+use super::tls::TlsSettings;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -14,9 +15,9 @@ pub(crate) struct TcpModule {
     pub(crate) ip_protocol_fallback: bool,
     pub(crate) query_response: Vec<TcpStep>,
     source_ip_address: Option<Spanned<IgnoredAny>>,
-    tls: Option<Spanned<bool>>,
-    #[serde(rename = "tls_config")]
-    _tls_config: Option<IgnoredAny>,
+    /// TLS begins at once.
+    pub(crate) tls: bool,
+    pub(crate) tls_config: TlsSettings,
 }
 
 /// One step of a conversation: first a line is awaited, then one is sent.
@@ -26,7 +27,9 @@ pub(crate) struct TcpStep {
     pub(crate) expect: Option<Pattern>,
     #[serde(default)]
     pub(crate) send: String,
-    starttls: Option<Spanned<bool>>,
+    /// TLS begins after this step.
+    #[serde(default)]
+    pub(crate) starttls: bool,
     labels: Option<Spanned<IgnoredAny>>,
     expect_bytes: Option<Spanned<IgnoredAny>>,
 }
@@ -38,8 +41,8 @@ impl Default for TcpModule {
             ip_protocol_fallback: true,
             query_response: Vec::new(),
             source_ip_address: None,
-            tls: None,
-            _tls_config: None,
+            tls: false,
+            tls_config: TlsSettings::default(),
         }
     }
 }
@@ -49,13 +52,8 @@ impl TcpModule {
         if let Some(address) = &self.source_ip_address {
             reasons.push(("source_ip_address".into(), address.referenced));
         }
-        if let Some(tls) = self.tls.as_ref().filter(|tls| tls.value) {
-            reasons.push(("tls: true".into(), tls.referenced));
-        }
+        self.tls_config.unsupported(reasons);
         for step in &self.query_response {
-            if let Some(starttls) = step.starttls.as_ref().filter(|is| is.value) {
-                reasons.push(("starttls".into(), starttls.referenced));
-            }
             for (name, value) in [
                 ("labels", &step.labels),
                 ("expect_bytes", &step.expect_bytes),

@@ -86,6 +86,24 @@ modules:
   tcp_connect:
     prober: tcp
     tcp: {{preferred_ip_protocol: ip4}}
+  tcp_tls:
+    prober: tcp
+    tcp:
+      preferred_ip_protocol: ip4
+      tls: true
+      tls_config: {{ca_file: {ca}}}
+      query_response:
+      - {{send: "GET /bytes/3 HTTP/1.0\r\n\r"}}
+      - {{expect: "^HTTP/1.. (200) "}}
+  starttls:
+    prober: tcp
+    tcp:
+      preferred_ip_protocol: ip4
+      tls_config: {{ca_file: {ca}}}
+      query_response:
+      - {{starttls: true}}
+      - {{send: "GET /bytes/3 HTTP/1.0\r\n\r"}}
+      - {{expect: "surely not there"}}
 "#
     );
     write(folder, "blackbox.yml", &text)
@@ -116,6 +134,8 @@ fn blackbox_exporter_tells_nothing_else() {
         ("no_follow", format!("{http}/redirect/1")),
         ("tcp_connect", plain.into()),
         ("tcp_connect", "127.0.0.1:9".into()),
+        ("tcp_tls", https.trim_start_matches("https://").into()),
+        ("starttls", https.trim_start_matches("https://").into()),
     ] {
         compare(
             module,
