@@ -41,7 +41,7 @@ pub(crate) use reading::mended;
 pub use redaction::{Method, Redaction};
 pub use resource::{Autnum, Covers, Network};
 pub use shape::Oddity;
-pub(crate) use shape::{Class, Place, places};
+pub(crate) use shape::{Class, Place, is_defined, places, token};
 
 /// One answer: its bytes, and the JSON read from them.
 #[derive(Debug, Clone)]

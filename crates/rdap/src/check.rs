@@ -5,6 +5,7 @@
 //! a severity and the section that it comes from; [`table`] lists them all. Violations are found by
 //! walking the answer; nothing is fetched.
 
+mod asked;
 mod autnum;
 mod cards;
 mod conformance;
@@ -13,6 +14,7 @@ mod dnssec;
 mod entities;
 mod events;
 mod gtld;
+mod jscontact;
 mod jsonpath;
 mod links;
 mod members;
@@ -171,6 +173,7 @@ pub fn table() -> Vec<&'static Check> {
         delivery::ALL,
         conformance::ALL,
         members::ALL,
+        asked::ALL,
         links::ALL,
         notices::ALL,
         events::ALL,
@@ -179,6 +182,8 @@ pub fn table() -> Vec<&'static Check> {
         dnssec::ALL,
         entities::ALL,
         cards::ALL,
+        cards::VALUES,
+        jscontact::ALL,
         network::ALL,
         autnum::ALL,
         problem::ALL,
@@ -214,6 +219,7 @@ pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> 
         delivery::check,
         conformance::check,
         members::check,
+        asked::check,
         links::check,
         notices::check,
         events::check,
@@ -222,6 +228,7 @@ pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> 
         dnssec::check,
         entities::check,
         cards::check,
+        jscontact::check,
         network::check,
         autnum::check,
         problem::check,

@@ -36,18 +36,28 @@ impl Date {
         }
         let (hour, minute) = (rest.digits(2)?, rest.after(':', 2)?);
         let second = rest.after(':', 2);
-        if second.is_some() && rest.one_of(&['.', ',']) {
+        let fraction = second.is_some() && rest.one_of(&['.', ',']);
+        let digits = rest.0.len();
+        if fraction {
             rest.skip_digits();
         }
+        let fraction_empty = fraction && rest.0.len() == digits;
         let (offset, zoned) = rest.zone()?;
         // A leap second is allowed (section 5.7).
         if hour > 23 || minute > 59 || second.is_some_and(|s| s > 60) || !rest.0.is_empty() {
             return None;
         }
+        let seconds = midnight + hour * 3600 + minute * 60 + second.unwrap_or(0) - offset * 60;
+        // A leap second is the last one of a month, in UTC.
+        let misplaced = second == Some(60) && {
+            let (CivilDate { day, .. }, time) = calendar::split(seconds);
+            day != 1 || time != [0, 0, 0]
+        };
+        let whole = with_t && zoned && second.is_some() && !fraction_empty && !misplaced;
         Some(Self {
-            seconds: midnight + hour * 3600 + minute * 60 + second.unwrap_or(0) - offset * 60,
+            seconds,
             day_only: false,
-            strict: with_t && zoned && second.is_some() && !text.contains(','),
+            strict: whole && !text.contains(',') && text.trim() == text,
         })
     }
 
@@ -154,6 +164,11 @@ mod tests {
             ("2011-10-29T11:02:59-04:00", "2011-10-29T15:02:59Z", true),
             ("2024-02-29t23:59:60.25z", "2024-03-01T00:00:00Z", true),
             ("2011-10-29T11:02:59+0530", "2011-10-29T05:32:59Z", false),
+            ("2024-01-31T18:59:60-05:00", "2024-02-01T00:00:00Z", true),
+            ("2024-01-01T00:00:60Z", "2024-01-01T00:01:00Z", false),
+            ("2024-02-28T23:59:60Z", "2024-02-29T00:00:00Z", false),
+            ("2011-10-29T11:02:59.Z", "2011-10-29T11:02:59Z", false),
+            (" 2011-10-29T11:02:59Z", "2011-10-29T11:02:59Z", false),
             ("2011-10-29 11:02:59", "2011-10-29T11:02:59Z", false),
             ("2011-10-29 11:02 UTC", "2011-10-29T11:02:00Z", false),
             ("1969-12-31", "1969-12-31T00:00:00Z", false),

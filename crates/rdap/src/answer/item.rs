@@ -128,7 +128,7 @@ macro_rules! views {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
-        pub struct $name<'a>(pub(in crate::answer) crate::answer::Item<'a>);
+        pub struct $name<'a>(pub(crate) crate::answer::Item<'a>);
 
         impl<'a> std::ops::Deref for $name<'a> {
             type Target = crate::answer::Item<'a>;

@@ -5,8 +5,8 @@ mod class;
 
 use std::fmt;
 
-pub(crate) use class::Class;
 use class::Shape;
+pub(crate) use class::{Class, is_defined};
 
 use super::{Answer, Item, Node, Object, mended};
 
@@ -164,7 +164,7 @@ fn is_damaged(text: &str) -> bool {
 }
 
 /// A member's name in a pointer. It is cut only if it is longer than any real name.
-fn token(name: &str) -> String {
+pub(crate) fn token(name: &str) -> String {
     const MAX_TOKEN: usize = 200;
     let short: String = name.chars().take(MAX_TOKEN).collect();
     short.replace('~', "~0").replace('/', "~1")

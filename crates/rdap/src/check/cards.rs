@@ -1,5 +1,7 @@
 //! Cards of entities (RFC 7095, and RFC 6350, which defines their properties).
 
+mod values;
+
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Method, Node};
 
@@ -15,6 +17,8 @@ rules! { All;
     TEL = "card-tel", Warning, "RFC 6350, section 6.4.1": "a telephone number of type uri is a tel: URI";
     EMAIL = "card-email", Error, "RFC 6350, section 6.4.2": "an email is an address (RFC 5322, section 3.4.1)";
 }
+
+pub(super) const VALUES: &[&super::Check] = values::ALL;
 
 /// RFC 7095, section 3.5.
 const TYPES: [&str; 13] = [
@@ -59,8 +63,10 @@ fn whole(properties: &[Node], pointer: &str, report: &mut Report) {
     if named("fn").next().is_none() {
         report.add(&FN, pointer, "");
     }
+    values::once(properties, pointer, report);
     for (i, node) in properties.iter().enumerate().take(300) {
         property(node, &format!("{pointer}/{i}"), report);
+        values::check(node, &format!("{pointer}/{i}"), report);
     }
 }
 

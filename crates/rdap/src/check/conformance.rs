@@ -2,7 +2,7 @@
 
 use super::registries::EXTENSIONS;
 use super::{Report, Scene, rules};
-use crate::answer::Class;
+use crate::answer::{Class, Place, is_defined, token};
 
 rules! { All;
     MISSING = "conformance-missing", Error, "RFC 9083, section 4.1": "the topmost object has rdapConformance";
@@ -11,19 +11,22 @@ rules! { All;
     UNKNOWN = "conformance-unregistered", Warning, "RFC 9083, section 4.1": "an extension is registered with IANA";
     REPEATED = "conformance-repeated", Warning, "RFC 9083, section 4.1": "an extension is named once";
     UNCLAIMED = "conformance-unclaimed", Error, "RFC 9083, section 4.1": "an extension that is used is named in rdapConformance";
+    PREFIX = "member-prefix", Warning, "RFC 9083, section 2.1": "a member that no standard defines has the prefix of an extension that the answer names";
 }
 
-/// Members, and the extension that defines each: cidr0, RFC 8977, RFC 8982, RFC 9537, and those of
-/// .ART and FRED.
-const FROM: [(&str, &str); 7] = [
-    ("cidr0_cidrs", "cidr0"),
-    ("paging_metadata", "paging"),
-    ("sorting_metadata", "sorting"),
-    ("subsetting_metadata", "subsetting"),
-    ("redacted", "redacted"),
-    ("artRecord_record", "artRecord"),
-    ("arin_originas0_originautnums", "arin_originas0"),
-];
+/// The largest number of members of one object that are compared with the extensions.
+const MAX_MEMBERS: usize = 300;
+
+/// The registered extension that defines a member. The members of most begin with its name.
+fn defining(member: &str) -> Option<&'static str> {
+    match member {
+        "redacted" => return Some("redacted"),
+        // RFC 9910.
+        "ipSearchResults" | "autnumSearchResults" => return Some("rirSearch1"),
+        _ => {}
+    }
+    EXTENSIONS.into_iter().find(|e| begins(member, e))
+}
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     let top = scene.answer.top();
@@ -51,11 +54,36 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         if place.class == Class::Words {
             continue;
         }
-        for (member, extension) in FROM {
-            if has(member) && !scene.claims(extension) && !told.contains(&extension) {
-                report.add(&UNCLAIMED, format!("{}/{member}", place.pointer), extension);
+        undefined(scene, place, report);
+        for (member, _) in place.item.node().members().iter().take(MAX_MEMBERS) {
+            let extension = defining(member).filter(|e| !scene.claims(e) && !told.contains(e));
+            if let Some(extension) = extension {
+                let pointer = format!("{}/{}", place.pointer, token(member));
+                report.add(&UNCLAIMED, pointer, extension);
                 told.push(extension);
             }
         }
     }
+}
+
+/// Finds members that neither RFC 9083 nor an extension that the answer names defines.
+fn undefined(scene: &Scene<'_>, place: &Place<'_>, report: &mut Report) {
+    let named = |member: &str| {
+        // Some answers name `prefix_level_0` where the members begin with `prefix_`.
+        let prefix = member.split('_').next().unwrap_or_default();
+        let mut claims = scene.answer.conformance();
+        claims.any(|c| c == member || begins(member, c) || begins(c, prefix))
+    };
+    for (member, _) in place.item.node().members().iter().take(MAX_MEMBERS) {
+        let known = is_defined(member) || defining(member).is_some();
+        if !known && !named(member) {
+            report.add(&PREFIX, format!("{}/{}", place.pointer, token(member)), "");
+        }
+    }
+}
+
+/// Whether the text is the prefix, an underscore, and more.
+fn begins(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix)
+        .is_some_and(|rest| rest.starts_with('_'))
 }

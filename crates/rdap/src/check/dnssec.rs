@@ -11,7 +11,7 @@ rules! { All;
     HEX = "ds-digest-hex", Error, "RFC 4034, section 5.3": "a digest is written in hexadecimal digits";
     LENGTH = "ds-digest-length", Error, "RFC 4034, section 5.1.4": "a digest has the length of its type";
     BASE64 = "key-base64", Error, "RFC 4034, section 2.2": "a public key is written in Base64";
-    UNSIGNED = "dnssec-unsigned", Warning, "RFC 9083, section 5.3": "a delegation with DS records is signed";
+    UNSIGNED = "dnssec-unsigned", Warning, "RFC 9083, section 5.3": "a delegation with DS records or keys is signed";
     WITHOUT = "dnssec-without-data", Warning, "RFC 9083, section 5.3": "a signed delegation has dsData or keyData";
 }
 
@@ -48,7 +48,9 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             Some(true) if !has("dsData") && !has("keyData") => {
                 report.add(&WITHOUT, place.pointer.as_str(), "");
             }
-            Some(false) if has("dsData") => report.add(&UNSIGNED, place.pointer.as_str(), ""),
+            Some(false) if has("dsData") || has("keyData") => {
+                report.add(&UNSIGNED, place.pointer.as_str(), "");
+            }
             _ => {}
         }
     }
@@ -91,7 +93,8 @@ fn digest(ds: Item<'_>, pointer: &str, report: &mut Report) {
         Some(1) => 40,
         Some(2) => 64,
         Some(4) => 96,
-        _ => return,
+        // Other types have whole octets, too.
+        _ => digits.len().next_multiple_of(2).max(2),
     };
     if digits.len() != length {
         report.add(
@@ -113,12 +116,21 @@ fn key(key: Item<'_>, pointer: &str, report: &mut Report) {
     match key.text("publicKey") {
         None => report.add(&KEY, pointer, "no publicKey"),
         Some(text) => {
-            let bare = text.trim_end_matches('=');
-            let base64 =
-                |b: u8| b.is_ascii_alphanumeric() || b"+/".contains(&b) || b.is_ascii_whitespace();
-            if text.len() - bare.len() > 2 || !bare.bytes().all(base64) {
+            if !is_base64(text) {
                 report.add(&BASE64, format!("{pointer}/publicKey"), text);
             }
         }
     }
+}
+
+/// Base64 with its padding (RFC 4648, section 4). White space is allowed (RFC 4034, section 2.2).
+fn is_base64(text: &str) -> bool {
+    let symbols: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    let end = symbols
+        .iter()
+        .rposition(|b| *b != b'=')
+        .map_or(0, |i| i + 1);
+    let (data, padding) = symbols.split_at(end);
+    let symbol = |b: &u8| b.is_ascii_alphanumeric() || b"+/".contains(b);
+    padding.len() <= 2 && symbols.len().is_multiple_of(4) && data.iter().all(symbol)
 }

@@ -55,7 +55,8 @@ fn link(scene: &Scene<'_>, link: Item<'_>, pointer: &str, report: &mut Report) {
         }
         let typed = link
             .text("type")
-            .is_some_and(|t| t.starts_with(crate::answer::MEDIA_TYPE));
+            .and_then(|t| t.split(';').next())
+            .is_some_and(|t| t.trim().eq_ignore_ascii_case(crate::answer::MEDIA_TYPE));
         if rel.eq_ignore_ascii_case("self") && !typed {
             report.add(&SELF_TYPE, pointer, link.text("type").unwrap_or_default());
         }
@@ -117,6 +118,11 @@ pub(super) fn is_uri(text: &str) -> bool {
             return false;
         }
     }
+    // `Url` takes the host of "https:///host" from the path.
+    let hostless = |url: &Url| {
+        let rest = text.get(url.scheme().len()..).unwrap_or_default();
+        url.has_host() && (!rest.starts_with("://") || rest.starts_with(":///"))
+    };
     // A fragment contains no second "#" (section 3.5).
-    text.matches('#').count() <= 1 && Url::parse(text).is_ok()
+    text.matches('#').count() <= 1 && Url::parse(text).is_ok_and(|url| !hostless(&url))
 }

@@ -1,8 +1,10 @@
 //! Members: their types, their names, and those that each object class must have (RFC 9083,
 //! sections 2 to 5).
 
+use std::collections::BTreeMap;
+
 use super::{Report, Scene, rules};
-use crate::answer::{Class, Node, Place};
+use crate::answer::{Class, Node, Place, token};
 
 rules! { All;
     TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member has the type given in its definition";
@@ -10,7 +12,6 @@ rules! { All;
     REPEATED = "member-repeated", Warning, "RFC 8259, section 4": "the names in an object differ";
     CLASS = "class-missing", Error, "RFC 9083, section 4.9": "an object has its objectClassName";
     CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName fits the place of the object";
-    CLASS_ASKED = "class-asked", Error, "RFC 9082, section 3.1": "the object is of the requested class";
     LANG = "lang-syntax", Error, "RFC 9083, section 4.4": "lang is a language tag (RFC 5646)";
     HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle is not empty";
     PORT43 = "port43-syntax", Error, "RFC 9083, section 4.7": "port43 is the name or address of a WHOIS server";
@@ -35,21 +36,31 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     if let Some(error) = unread.filter(|_| !told) {
         report.add(&UTF8, "", format!("byte {}", error.valid_up_to()));
     }
-    asked(scene, report);
+    repeated(scene.answer.root(), &mut String::new(), report);
     for place in &scene.places {
-        names(place, report);
         class(place, report);
         values(place, report);
     }
 }
 
-fn names(place: &Place<'_>, report: &mut Report) {
-    const MAX_LENGTH: usize = 200;
-    let members = place.item.node().members();
-    for (i, (name, _)) in members.iter().enumerate().take(MAX_LENGTH) {
-        if members.iter().take(i).any(|(n, _)| n == name) {
-            report.add(&REPEATED, place.pointer.as_str(), name);
+/// Finds repeated names at any depth. As for other readers, the last member of a name counts.
+fn repeated(node: &Node, pointer: &mut String, report: &mut Report) {
+    let own = pointer.len();
+    let mut last: BTreeMap<&str, &Node> = BTreeMap::new();
+    for (name, value) in node.members() {
+        if last.insert(name, value).is_some() {
+            report.add(&REPEATED, pointer.as_str(), name);
         }
+    }
+    let items = node.items().iter().enumerate();
+    let items = items.map(|(i, item)| (i.to_string(), item));
+    let members = last.into_iter().map(|(name, value)| (token(name), value));
+    let below: Vec<(String, &Node)> = items.chain(members).collect();
+    for (step, value) in below {
+        pointer.push('/');
+        pointer.push_str(&step);
+        repeated(value, pointer, report);
+        pointer.truncate(own);
     }
 }
 
@@ -72,28 +83,6 @@ fn class(place: &Place<'_>, report: &mut Report) {
             );
         }
         Some(_) => {}
-    }
-}
-
-/// Compares the topmost object with the requested path, if that is the path of a lookup.
-fn asked(scene: &Scene<'_>, report: &mut Report) {
-    let Some(url) = scene.delivery.url else {
-        return;
-    };
-    let mut segments = url.path().rsplit('/').filter(|s| !s.is_empty()).skip(1);
-    let asked = match (segments.next(), segments.next()) {
-        (Some("domain"), _) => "domain",
-        (Some("nameserver"), _) => "nameserver",
-        (Some("entity"), _) => "entity",
-        (Some("autnum"), _) => "autnum",
-        (Some("ip"), _) | (_, Some("ip")) => "ip network",
-        _ => return,
-    };
-    let top = scene.answer.top();
-    let told = top.class_name().or(scene.class().object_class());
-    if scene.class() != Class::Problem && told != Some(asked) {
-        let told = told.unwrap_or("another object");
-        report.add(&CLASS_ASKED, "", format!("{told}, not {asked}"));
     }
 }
 
@@ -125,16 +114,16 @@ fn values(place: &Place<'_>, report: &mut Report) {
     }
 }
 
-/// Whether the subtags have one to eight letters and digits, and the first only letters (RFC 5646,
-/// section 2.1).
+/// Whether the subtags have one to eight letters and digits, and the first two or more letters, or
+/// is `x` or `i` (RFC 5646, sections 2.1 and 2.2).
 pub(super) fn is_language_tag(tag: &str) -> bool {
     let mut subtags = tag.split('-');
     let letters = |s: &str| s.bytes().all(|b| b.is_ascii_alphabetic());
     let fits = |s: &str| (1..=8).contains(&s.len()) && s.bytes().all(|b| b.is_ascii_alphanumeric());
-    subtags
-        .next()
-        .is_some_and(|first| fits(first) && letters(first))
-        && subtags.all(fits)
+    subtags.next().is_some_and(|first| {
+        let private = first.eq_ignore_ascii_case("x") || first.eq_ignore_ascii_case("i");
+        fits(first) && letters(first) && (private == (first.len() == 1))
+    }) && subtags.all(fits)
 }
 
 /// Whether the text is a name of letters, digits, hyphens and dots, or an address.

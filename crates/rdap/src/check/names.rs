@@ -95,9 +95,20 @@ fn name(place: &Place<'_>, report: &mut Report) {
                 format!("{ascii}, not {}", ldh.unwrap_or_default()),
             );
         }
+        Ok(ascii) if !is_normal(bare(unicode), &ascii) => {
+            report.add(&UNICODE, unicode_place(), unicode);
+        }
         Ok(_) if unicode.is_ascii() => report.add(&PLAIN, unicode_place(), unicode),
         Ok(_) => {}
     }
+}
+
+/// Whether the labels that are not in ASCII are U-labels as they stand: normalized, and in lower
+/// case (RFC 5890, section 2.3.2.1).
+fn is_normal(unicode: &str, ascii: &str) -> bool {
+    let (again, _) = idna::domain_to_unicode(ascii);
+    let label = |(given, right): (&str, &str)| given.is_ascii() || given == right;
+    unicode.split('.').zip(again.split('.')).all(label)
 }
 
 /// The name without a trailing dot.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Report, Scene, rules};
+use super::{Profile, Report, Scene, rules};
 use crate::answer::{Class, Item, Network};
 
 rules! { All;
@@ -14,12 +14,19 @@ rules! { All;
     COUNTRY = "ip-country", Error, "RFC 9083, section 5.4": "country is a code of two letters";
     PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has either v4prefix or v6prefix";
     LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
+    COVERS = "cidr-covers", Error, "IANA RDAP Extensions, cidr0": "the blocks of a network are its range";
     HOST = "cidr-host-bits", Error, "RFC 4632, section 3.1": "no bit of a block is set after its length";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Network]) {
         network(place.item, &place.pointer, report);
+        // `nro-cidr-covers` checks the topmost network of that profile.
+        let excepted = place.within.is_none() && scene.follows(Profile::Nro);
+        if !excepted && covers(Network(place.item)) == Some(false) {
+            let pointer = format!("{}/cidr0_cidrs", place.pointer);
+            report.add(&COVERS, pointer, Network(place.item).cidrs().join(", "));
+        }
     }
     for place in scene.of(&[Class::Cidr]) {
         block(place.item, &place.pointer, report);
@@ -82,9 +89,7 @@ fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
         None => report.add(&LENGTH, pointer, ""),
         Some(length) => {
             let free = (width - length) as u32;
-            // A shift by all 128 bits is not defined, hence `checked_shl`.
-            let behind = 1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1);
-            if bits(prefix) & behind != 0 {
+            if bits(prefix) & size(free) != 0 {
                 report.add(&HOST, pointer, format!("{prefix}/{length}"));
             }
         }
@@ -106,8 +111,7 @@ pub(super) fn covers(network: Network<'_>) -> Option<bool> {
         }
         let width = if prefix.is_ipv4() { 32 } else { 128 };
         let free = u32::try_from(width - block.number("length").filter(|l| *l <= width)?).ok()?;
-        let size = 1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1);
-        ranges.push((bits(prefix), bits(prefix).saturating_add(size)));
+        ranges.push((bits(prefix), bits(prefix).saturating_add(size(free))));
     }
     ranges.sort_unstable();
     let (first, last) = (ranges.first()?.0, ranges.last()?.1);
@@ -117,7 +121,13 @@ pub(super) fn covers(network: Network<'_>) -> Option<bool> {
     Some(joined && first == bits(start) && last == bits(end))
 }
 
-fn bits(address: IpAddr) -> u128 {
+/// A number whose lowest `free` bits are set.
+pub(super) fn size(free: u32) -> u128 {
+    // A shift by all 128 bits is not defined, hence `checked_shl`.
+    1u128.checked_shl(free).map_or(u128::MAX, |one| one - 1)
+}
+
+pub(super) fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(a) => u128::from(a.to_bits()),
         IpAddr::V6(a) => a.to_bits(),

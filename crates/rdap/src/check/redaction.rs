@@ -107,7 +107,8 @@ fn path(
     pointer: &str,
     report: &mut Report,
 ) -> Option<Path> {
-    let text = redaction.text(member)?;
+    // An empty path is no path, but there.
+    let text = redaction.node().get(member)?.text()?;
     match Path::parse(text) {
         Ok(path) => Some(path),
         Err(error) => {

@@ -1,5 +1,6 @@
 //! Every rule: a fixture that follows it, and the same fixture with one change that violates it.
 
+mod asked;
 mod broken;
 mod sound;
 
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use broken::{BROKEN, Change, nro, profiles, redactions};
+use broken::{BROKEN, Change, cards, nro, profiles, redactions};
 use sound::SOUND;
 
 fn fixture(name: &str) -> Value {
@@ -175,6 +176,7 @@ fn changed(base: &str, (pointer, value): Change) -> Value {
 
 fn broken() -> impl Iterator<Item = &'static (&'static str, &'static str, Change)> {
     let own = BROKEN.iter().chain(redactions::BROKEN);
+    let own = own.chain(cards::BROKEN);
     own.chain(profiles::BROKEN).chain(nro::BROKEN)
 }
 
@@ -306,7 +308,7 @@ fn profiles_compare_the_answer_with_the_query() {
 }
 
 /// Rules that the two tests above violate by the delivery.
-const OF_DELIVERY: [&str; 13] = [
+const OF_DELIVERY: [&str; 14] = [
     "delivery-type-missing",
     "delivery-type",
     "delivery-cors",
@@ -314,6 +316,7 @@ const OF_DELIVERY: [&str; 13] = [
     "delivery-status-negative",
     "delivery-status-code",
     "class-asked",
+    "object-asked",
     "gtld-cors",
     "gtld-https",
     "gtld-name",
@@ -373,6 +376,19 @@ fn a_repeated_member_is_found() {
         [
             "warning: member-repeated at /notices/0: the names in an object differ; found description (RFC 8259, section 4)"
         ]
+    );
+}
+
+#[test]
+fn a_repeated_member_is_found_at_any_depth() {
+    let json = Bytes::from_static(
+        br#"{"rdapConformance": ["rdap_level_0", "x"], "x_a": [{"b": {"c": 1, "c": 2}}]}"#,
+    );
+    let found = check(&Answer::read(json).unwrap(), &Delivery::default(), &[]);
+    let repeated = found.iter().filter(|v| v.check.id == "member-repeated");
+    assert_eq!(
+        repeated.map(|v| &*v.pointer).collect::<Vec<_>>(),
+        ["/x_a/0/b"]
     );
 }
 

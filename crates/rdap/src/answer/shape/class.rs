@@ -330,3 +330,41 @@ impl Class {
         parts.into_iter().flatten().copied()
     }
 }
+
+/// Whether RFC 9083 or an extension that is read here defines a member of this name, in any object.
+pub(crate) fn is_defined(member: &str) -> bool {
+    use Class::{
+        Addresses, Autnum, Cidr, Domain, Ds, Entity, Event, FieldSet, Key, Link, Nameserver,
+        Network, Notice, Paging, Problem, PublicId, Redaction, Search, SecureDns, Sort, Sorting,
+        Subsetting, Variant, VariantName, Words,
+    };
+    const WITH_MEMBERS: [Class; 25] = [
+        Domain,
+        Nameserver,
+        Entity,
+        Network,
+        Autnum,
+        Search,
+        Problem,
+        Link,
+        Notice,
+        Event,
+        PublicId,
+        Addresses,
+        SecureDns,
+        Ds,
+        Key,
+        Variant,
+        VariantName,
+        Cidr,
+        Redaction,
+        Words,
+        Paging,
+        Sorting,
+        Sort,
+        Subsetting,
+        FieldSet,
+    ];
+    let mut classes = WITH_MEMBERS.into_iter();
+    classes.any(|class| class.members(true).any(|(name, _)| name == member))
+}

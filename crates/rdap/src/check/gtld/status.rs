@@ -6,6 +6,7 @@ use crate::check::{Report, Scene, rules};
 rules! { Gtld;
     STATUS = "gtld-status", Error, "gTLD RDAP Response Profile 2024, section 2.6.1": "a domain has a status";
     MAPPED = "gtld-status-mapped", Warning, "gTLD RDAP Response Profile 2024, section 2.6.2": "a domain's status is one that RFC 8056 maps from EPP";
+    INACTIVE = "gtld-status-inactive", Warning, "RFC 5731, section 2.3": "a domain with name servers is not inactive";
     TOGETHER = "gtld-status-together", Error, "RFC 5731, section 2.3": "no two statuses of a domain exclude each other";
     RESTORE = "gtld-status-pending-delete", Error, "RFC 3915, section 3.1": "a domain in redemption period or pending restore also has pending delete";
     HOST = "gtld-nameserver-status", Error, "RFC 5732, section 2.3": "no two statuses of a name server exclude each other";
@@ -38,6 +39,9 @@ fn domain(domain: Item<'_>, report: &mut Report) {
         if status::find(word).is_some_and(|known| known.epp.is_none()) {
             report.add(&MAPPED, format!("/status/{i}"), word);
         }
+    }
+    if domain.has_status("inactive") && domain.items("nameservers").next().is_some() {
+        report.add(&INACTIVE, "/status", "");
     }
     let needing = ["redemption period", "pending restore"];
     let needing = needing.into_iter().find(|word| domain.has_status(word));

@@ -1,5 +1,6 @@
 //! For each rule of the RFCs, a fixture that follows it, and a change that violates it.
 
+pub(super) mod cards;
 pub(super) mod nro;
 pub(super) mod profiles;
 pub(super) mod redactions;
@@ -413,5 +414,75 @@ pub(super) const BROKEN: &[(&str, &str, Change)] = &[
         "class-value",
         "autnum",
         ("/objectClassName", Some(r#""wrong""#)),
+    ),
+    (
+        "member-prefix",
+        "autnum",
+        ("/favouriteColour", Some(r#""red""#)),
+    ),
+    (
+        "member-prefix",
+        "autnum",
+        ("/links/0/lunarNIC_orbit", Some(r#""low""#)),
+    ),
+    ("lang-syntax", "error-404", ("/lang", Some(r#""e""#))),
+    (
+        "conformance-unclaimed",
+        "entity",
+        (
+            "/jscontact_card",
+            Some(r#"{"@type": "Card", "version": "2.0"}"#),
+        ),
+    ),
+    (
+        "conformance-unclaimed",
+        "help",
+        ("/reverse_search_properties", Some("[]")),
+    ),
+    (
+        "cidr-covers",
+        "ip-v4",
+        (
+            "/cidr0_cidrs",
+            Some(r#"[{"v4prefix": "192.0.2.0", "length": 25}]"#),
+        ),
+    ),
+    (
+        "name-unicode",
+        "domain-registry",
+        ("/unicodeName", Some(r#""BÜCHER.example""#)),
+    ),
+    (
+        "name-unicode",
+        "domain-registry",
+        ("/unicodeName", Some(r#""bu\u0308cher.example""#)),
+    ),
+    (
+        "ds-digest-length",
+        "domain-registry",
+        (
+            "/secureDNS/dsData/0",
+            Some(r#"{"keyTag": 1, "algorithm": 13, "digestType": 5, "digest": "ABC"}"#),
+        ),
+    ),
+    (
+        "key-base64",
+        "domain-variants",
+        ("/secureDNS/keyData/0/publicKey", Some(r#""AwE""#)),
+    ),
+    (
+        "link-uri",
+        "autnum",
+        ("/links/0/href", Some(r#""https:///autnum/64496""#)),
+    ),
+    (
+        "link-self-type",
+        "autnum",
+        ("/links/0/type", Some(r#""application/rdap+jsonx""#)),
+    ),
+    (
+        "event-date-syntax",
+        "autnum",
+        ("/events/0/eventDate", Some(r#""2026-01-01T00:00:60Z""#)),
     ),
 ];

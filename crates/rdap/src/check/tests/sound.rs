@@ -263,4 +263,72 @@ pub(super) const SOUND: &[(&str, &str, Change)] = &[
         "nro-ip",
         ("/notices/1/links/0/rel", Some(r#""inaccuracy-report""#)),
     ),
+    (
+        "member-prefix",
+        "ip-v4",
+        ("/cidr0_more", Some(r#""a member of the extension""#)),
+    ),
+    (
+        "member-prefix",
+        "help",
+        ("/rdapConformance/+", Some(r#""lunarNIC_level_0""#)),
+    ),
+    (
+        "card-value",
+        "entity",
+        (
+            "/vcardArray/1/5/3",
+            Some(r#"["", "", ["4321 Rue Somewhere", "Suite 1234"], "", "", "", ""]"#),
+        ),
+    ),
+    (
+        "card-value",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["x-seen", {}, "boolean", true]"#),
+        ),
+    ),
+    (
+        "card-once",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["kind", {"altid": "1"}, "text", "org"]"#),
+        ),
+    ),
+    ("card-uri", "entity", ("/vcardArray/1/8/3", Some(r#""""#))),
+    (
+        "card-kind",
+        "entity",
+        ("/vcardArray/1/2/3", Some(r#""x-ship""#)),
+    ),
+    (
+        "jscontact-uid",
+        "entity",
+        (
+            "/jscontact_card",
+            Some(r#"{"@type": "Card", "version": "2.0"}"#),
+        ),
+    ),
+    (
+        "name-unicode",
+        "domain-registry",
+        ("/unicodeName", Some(r#""bücher.EXAMPLE.""#)),
+    ),
+    (
+        "link-uri",
+        "entity",
+        ("/links/0/href", Some(r#""mailto:joe@example.com""#)),
+    ),
+    (
+        "event-date-syntax",
+        "autnum",
+        ("/events/0/eventDate", Some(r#""2016-12-31T23:59:60Z""#)),
+    ),
+    (
+        "gtld-status-inactive",
+        "gtld-nameserver",
+        ("/status", Some(r#"["inactive"]"#)),
+    ),
 ];

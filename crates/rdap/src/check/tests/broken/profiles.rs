@@ -231,6 +231,11 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         ("/status", Some(r#"["active", "server hold"]"#)),
     ),
     (
+        "gtld-status-inactive",
+        "domain-registry",
+        ("/status", Some(r#"["inactive"]"#)),
+    ),
+    (
         "gtld-status-pending-delete",
         "domain-registry",
         ("/status", Some(r#"["redemption period"]"#)),

@@ -138,4 +138,9 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         "domain-registrar",
         ("/redacted/0/method", Some(r#""partialValue""#)),
     ),
+    (
+        "redaction-path",
+        "domain-registrar",
+        ("/redacted/2/prePath", Some(r#""""#)),
+    ),
 ];

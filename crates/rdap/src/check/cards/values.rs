@@ -1,0 +1,120 @@
+//! The parameters and values of a card's properties, and how often each may occur.
+
+use super::is_named;
+use crate::answer::Node;
+use crate::check::{Report, links, members, rules};
+
+rules! { All;
+    VALUE = "card-value", Error, "RFC 7095, section 3.5": "a value has the JSON type of its property's type";
+    PARAMETER = "card-parameter", Error, "RFC 7095, section 3.4": "a parameter has a name in lower case, and a string or strings as its value";
+    PREF = "card-pref", Error, "RFC 6350, section 5.3": "pref is a number from 1 to 100";
+    ONCE = "card-once", Error, "RFC 6350, section 6": "a property that a card may have once is there once";
+    KIND = "card-kind", Warning, "RFC 6350, section 6.1.4": "kind is a registered word";
+    NAME = "card-n", Error, "RFC 6350, section 6.2.2": "a name (n) has five components";
+    URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";
+    LANGUAGE = "card-language", Error, "RFC 6350, section 4.8": "a value of type language-tag is a language tag (RFC 5646)";
+}
+
+/// The properties of cardinality `1` or `*1`.
+const ONCE_ONLY: [&str; 9] = [
+    "version",
+    "kind",
+    "n",
+    "bday",
+    "anniversary",
+    "gender",
+    "prodid",
+    "rev",
+    "uid",
+];
+
+/// The last two come from RFC 6473 and RFC 6869.
+const KINDS: [&str; 6] = [
+    "individual",
+    "group",
+    "org",
+    "location",
+    "application",
+    "device",
+];
+
+pub(super) fn once(properties: &[Node], pointer: &str, report: &mut Report) {
+    for name in ONCE_ONLY {
+        // With ALTID, several are one in different languages (RFC 6350, section 5.4).
+        let named = properties.iter().filter(|p| is_named(p, name));
+        let mut plain = named.filter(|p| parameters(p).is_none_or(|n| n.get("altid").is_none()));
+        if plain.next().is_some() && plain.next().is_some() {
+            report.add(&ONCE, pointer, name);
+        }
+    }
+}
+
+fn parameters(property: &Node) -> Option<&Node> {
+    property.items().get(1)
+}
+
+pub(super) fn check(property: &Node, pointer: &str, report: &mut Report) {
+    let [Node::Text(name), parameters, Node::Text(kind), values @ ..] = property.items() else {
+        return;
+    };
+    let name = name.to_ascii_lowercase();
+    for (parameter, value) in parameters.members() {
+        given(parameter, value, pointer, report);
+    }
+    for value in values {
+        if !fits(value, kind) {
+            report.add(&VALUE, pointer, format!("{name}: {}", value.kind()));
+        }
+    }
+    let first = values.first();
+    if let ("n", Some(Node::List(parts))) = (name.as_str(), first)
+        && parts.len() != 5
+    {
+        report.add(&NAME, pointer, format!("{} components", parts.len()));
+    }
+    // The empty text is how RFC 9537 redacts a value.
+    let Some(text) = first.and_then(Node::text).filter(|t| !t.is_empty()) else {
+        return;
+    };
+    let private = text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("x-"));
+    let registered = KINDS.iter().any(|k| k.eq_ignore_ascii_case(text));
+    if name == "kind" && !registered && !private {
+        report.add(&KIND, pointer, text);
+    }
+    // `card-tel` reports telephones.
+    if &**kind == "uri" && name != "tel" && !links::is_uri(text) {
+        report.add(&URI, pointer, text);
+    }
+    if &**kind == "language-tag" && !members::is_language_tag(text) {
+        report.add(&LANGUAGE, pointer, text);
+    }
+}
+
+fn given(name: &str, value: &Node, pointer: &str, report: &mut Report) {
+    let texts = value.text().is_some()
+        || matches!(value, Node::List(items) if items.iter().all(|i| i.text().is_some()));
+    if name.bytes().any(|b| b.is_ascii_uppercase()) || !texts {
+        report.add(&PARAMETER, pointer, format!("{name}: {}", value.kind()));
+    }
+    let rank = |text: &str| text.parse().is_ok_and(|n: u8| (1..=100).contains(&n));
+    if let ("pref", Some(text)) = (name, value.text())
+        && !rank(text)
+    {
+        report.add(&PREF, pointer, text);
+    }
+}
+
+/// Whether the value, or each component of a structured one, has the JSON type.
+fn fits(value: &Node, kind: &str) -> bool {
+    match (value, kind) {
+        (Node::List(parts), _) => parts.iter().all(|part| match part {
+            Node::List(texts) => texts.iter().all(|text| fits(text, kind)),
+            part => fits(part, kind),
+        }),
+        (Node::Flag(_), "boolean") | (Node::Number(_), "integer" | "float") => true,
+        (_, "boolean" | "integer" | "float") => false,
+        (Node::Text(_), _) => true,
+        // `card-type` reports types that are not known.
+        (_, other) => !super::TYPES.contains(&other) || other == "unknown",
+    }
+}

@@ -1,0 +1,68 @@
+//! Cards in JSContact (RFC 9553 and RFC 9982).
+
+use super::{Report, Scene, rules};
+use crate::answer::{Class, Item, Node};
+
+rules! { All;
+    CARD = "jscontact-card", Error, "RFC 9553, section 2.1": "a card has @type Card and a version";
+    UID = "jscontact-uid", Error, "RFC 9553, section 2.1": "a card of version 1.0 has a uid; that of version 2.0 need not (RFC 9982)";
+    MAP = "jscontact-map", Error, "RFC 9553, sections 2.2 to 2.6": "emails, phones, addresses and their like are objects of objects, each under its key";
+    VALUE = "jscontact-value", Error, "RFC 9553, section 2.3": "an email has its address, a phone its number";
+}
+
+const MAPS: [&str; 9] = [
+    "addresses",
+    "emails",
+    "links",
+    "nicknames",
+    "notes",
+    "onlineServices",
+    "organizations",
+    "phones",
+    "titles",
+];
+
+pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    for place in scene.of(&[Class::Entity]) {
+        let Some(card) = place.item.node().get("jscontact_card") else {
+            continue;
+        };
+        let pointer = format!("{}/jscontact_card", place.pointer);
+        match place.item.item("jscontact_card") {
+            Some(item) => whole(item, &pointer, report),
+            None => report.add(&CARD, pointer, card.kind()),
+        }
+    }
+}
+
+fn whole(card: Item<'_>, pointer: &str, report: &mut Report) {
+    let version = card.text("version");
+    if card.text("@type") != Some("Card") {
+        report.add(&CARD, pointer, card.text("@type").unwrap_or("no @type"));
+    } else if version.is_none() {
+        report.add(&CARD, pointer, "no version");
+    }
+    if version == Some("1.0") && card.text("uid").is_none() {
+        report.add(&UID, pointer, "");
+    }
+    for member in MAPS {
+        let Some(map) = card.node().get(member) else {
+            continue;
+        };
+        let place = format!("{pointer}/{member}");
+        let whole = map.is_object() && map.members().iter().all(|(_, n)| n.is_object());
+        if !whole {
+            report.add(&MAP, place, map.kind());
+            continue;
+        }
+        let wanted = match member {
+            "emails" => "address",
+            "phones" => "number",
+            _ => continue,
+        };
+        let has = |n: &Node| n.get(wanted).and_then(Node::text).is_some();
+        if map.members().iter().any(|(_, n)| !has(n)) {
+            report.add(&VALUE, place, format!("no {wanted}"));
+        }
+    }
+}
