@@ -2,11 +2,12 @@
 //! them is dropped.
 
 use std::sync::Arc;
+use std::task::Poll;
 
-use roundtrip_quic::{CloseReason, Connection, Handle, Time};
+use roundtrip_quic::{CloseReason, Connection, Handle};
 
 use crate::connection_wakers::ConnectionWakers;
-use crate::state::Shared;
+use crate::state::{EndpointClock, Shared};
 
 #[derive(Clone)]
 pub(crate) struct ConnectionHandle(Arc<ConnectionInner>);
@@ -24,15 +25,23 @@ impl ConnectionHandle {
     /// Does something to the live connection that its peer may notice.
     pub(crate) fn update<R>(
         &self,
-        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> R,
     ) -> Result<R, CloseReason> {
         self.0.shared.lock().update(self.0.handle, update)
+    }
+
+    /// As [`update`](Self::update), but nothing has changed if the result is pending.
+    pub(crate) fn poll<R>(
+        &self,
+        poll: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> Poll<R>,
+    ) -> Result<Poll<R>, CloseReason> {
+        self.0.shared.lock().poll(self.0.handle, poll)
     }
 
     /// Does something to the live connection that its peer will not notice.
     pub(crate) fn inspect<R>(
         &self,
-        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> R,
     ) -> Result<R, CloseReason> {
         self.0.shared.lock().inspect(self.0.handle, inspect)
     }
@@ -58,7 +67,7 @@ impl ConnectionHandle {
     /// Closes the connection. Undelivered data is lost.
     pub(crate) fn close(&self, code: u64, reason: &[u8]) {
         // A connection that is over is already closed.
-        let _ = self.update(|connection, _, now| connection.close(now, code, reason));
+        let _ = self.update(|connection, _, clock| connection.close(clock.now(), code, reason));
     }
 
     pub(crate) fn id(&self) -> Handle {

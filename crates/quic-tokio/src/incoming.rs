@@ -44,7 +44,7 @@ impl Incoming {
     pub fn accept(self) -> Connection {
         self.0.handle().answer();
         // A connection that is over cannot continue.
-        let _ = self.0.handle().update(|c, _, now| c.proceed(now));
+        let _ = self.0.handle().update(|c, _, clock| c.proceed(clock.now()));
         self.0
     }
 
@@ -52,7 +52,7 @@ impl Incoming {
     pub fn refuse(self) {
         self.0.handle().answer();
         // If the connection is over, nobody has to be informed.
-        let _ = self.0.handle().update(|c, _, now| c.refuse(now));
+        let _ = self.0.handle().update(|c, _, clock| c.refuse(clock.now()));
     }
 
     /// Never sends the client an answer.

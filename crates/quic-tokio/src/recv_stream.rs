@@ -45,7 +45,7 @@ impl RecvStream {
     }
 
     pub fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
-        self.poll_read_some(cx, MAX_CHUNK)
+        self.poll_read_some(cx, MAX_CHUNK, |_| (1, usize::MAX))
     }
 
     /// Closes the connection that the stream belongs to.
@@ -53,11 +53,13 @@ impl RecvStream {
         self.connection.close(code, why);
     }
 
-    /// Reads the next bytes, at least one and at most `most`. `None` at the end.
+    /// Reads the next bytes, at least one and at most `most`. `None` at the end. From the bytes
+    /// that came, `wanted` says how many must be there, and how many are taken at most.
     pub(crate) fn poll_read_some(
         &mut self,
         cx: &mut Context<'_>,
         most: usize,
+        wanted: impl Fn(&[u8]) -> (usize, usize),
     ) -> Poll<Result<Option<Bytes>, StreamError>> {
         if self.is_ended {
             return Poll::Ready(Ok(None));
@@ -65,7 +67,7 @@ impl RecvStream {
         let id = self.id;
         let polled = match self
             .connection
-            .update(|c, wakers, _| read(c, wakers, id, cx, most))
+            .poll(|c, wakers, _| read(c, wakers, id, cx, most, wanted))
         {
             Ok(polled) => polled,
             Err(reason) => Poll::Ready(Err(reason.into())),
@@ -93,13 +95,26 @@ fn read(
     id: StreamId,
     cx: &Context<'_>,
     most: usize,
+    wanted: impl Fn(&[u8]) -> (usize, usize),
 ) -> Poll<Result<Option<Bytes>, StreamError>> {
     let Some(receiver) = wakers.receiver(id) else {
         return Poll::Ready(Err(StreamError::Ended));
     };
     let bytes = match connection.peek(id) {
         Ok(Peek::Bytes(bytes)) => {
-            Bytes::copy_from_slice(bytes.get(..bytes.len().min(most)).unwrap_or_default())
+            // Looking at more than is taken would be done again for the next piece.
+            let piece = bytes.get(..most).unwrap_or(bytes);
+            let (least, taken) = wanted(piece);
+            let taken = piece.len().min(taken);
+            if bytes.len() >= least {
+                Bytes::copy_from_slice(bytes.get(..taken).unwrap_or_default())
+            } else if connection.awaits(id, least) {
+                receiver.wait(cx);
+                return Poll::Pending;
+            } else {
+                // The rest is there, or never comes.
+                front(connection, id, taken)
+            }
         }
         Ok(Peek::Blocked) => {
             receiver.wait(cx);
@@ -111,6 +126,13 @@ fn read(
     };
     connection.consume(id, bytes.len());
     Poll::Ready(Ok(Some(bytes)))
+}
+
+fn front(connection: &mut Connection, id: StreamId, count: usize) -> Bytes {
+    match connection.peek(id) {
+        Ok(Peek::Bytes(bytes)) => Bytes::copy_from_slice(bytes.get(..count).unwrap_or_default()),
+        _ => Bytes::new(),
+    }
 }
 
 impl Drop for RecvStream {

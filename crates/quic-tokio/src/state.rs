@@ -43,10 +43,29 @@ pub(crate) struct EndpointState {
     driver: Option<Waker>,
     /// The tasks that wait for the endpoint as a whole.
     wakers: Wakers,
+    clock: EndpointClock,
+}
+
+/// Tells the time since 1970: address tokens of one endpoint are valid at others, so their clocks
+/// must agree.
+#[derive(Clone, Copy)]
+pub(crate) struct EndpointClock {
     began: Instant,
-    /// `began` as time since 1970: address tokens of one endpoint are valid at others, so their
-    /// clocks must agree.
     began_at: Time,
+}
+
+impl EndpointClock {
+    fn start() -> Self {
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        Self {
+            began: Instant::now(),
+            began_at: Time::ZERO.after(since),
+        }
+    }
+
+    pub(crate) fn now(self) -> Time {
+        self.began_at.after(self.began.elapsed())
+    }
 }
 
 /// A connection in the table.
@@ -74,8 +93,7 @@ impl Shared {
             incoming: VecDeque::new(),
             driver: None,
             wakers: Wakers::default(),
-            began: Instant::now(),
-            began_at: since_1970(),
+            clock: EndpointClock::start(),
         })))
     }
 
@@ -116,7 +134,7 @@ impl Drop for EndpointWaiter<'_> {
 
 impl EndpointState {
     pub(crate) fn now(&self) -> Time {
-        self.began_at.after(self.began.elapsed())
+        self.clock.now()
     }
 
     pub(crate) fn connect(
@@ -183,20 +201,33 @@ impl EndpointState {
     pub(crate) fn update<R>(
         &mut self,
         handle: Handle,
-        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+        update: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> R,
     ) -> Result<R, CloseReason> {
         let result = self.inspect(handle, update)?;
         self.queue(handle);
         Ok(result)
     }
 
+    /// As [`update`](Self::update), but nothing has changed if the result is pending.
+    pub(crate) fn poll<R>(
+        &mut self,
+        handle: Handle,
+        poll: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> Poll<R>,
+    ) -> Result<Poll<R>, CloseReason> {
+        let polled = self.inspect(handle, poll)?;
+        if polled.is_ready() {
+            self.queue(handle);
+        }
+        Ok(polled)
+    }
+
     /// Does something to a live connection that its peer will not notice.
     pub(crate) fn inspect<R>(
         &mut self,
         handle: Handle,
-        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, Time) -> R,
+        inspect: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> R,
     ) -> Result<R, CloseReason> {
-        let now = self.now();
+        let clock = self.clock;
         let gone = CloseReason::Local { code: 0 };
         let entry = self.connections.get_mut(&handle);
         let entry = entry.ok_or_else(|| gone.clone())?;
@@ -204,7 +235,7 @@ impl EndpointState {
             return Err(reason.clone());
         }
         let connection = self.engine.connection(handle).ok_or(gone)?;
-        Ok(inspect(connection, &mut entry.wakers, now))
+        Ok(inspect(connection, &mut entry.wakers, clock))
     }
 
     /// The wakers of a connection, which may be over.
@@ -365,9 +396,4 @@ impl EndpointState {
             driver.wake();
         }
     }
-}
-
-fn since_1970() -> Time {
-    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    Time::ZERO.after(since)
 }

@@ -3,10 +3,11 @@
 
 use std::task::{Context, Poll};
 
-use roundtrip_quic::{CloseReason, Connection, StreamId, Time};
+use roundtrip_quic::{CloseReason, Connection, StreamId};
 
 use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
+use crate::state::EndpointClock;
 use crate::wakers::{Interest, WaiterId};
 
 /// Waits for one interest, as often as it is polled. Dropping it leaves no waker behind.
@@ -49,14 +50,15 @@ impl Wait {
         ask: impl FnOnce(&mut Connection, &mut ConnectionWakers) -> Option<R>,
     ) -> Poll<Result<R, CloseReason>> {
         let (interest, id) = (self.interest, &mut self.id);
-        let asked = |connection: &mut Connection, wakers: &mut ConnectionWakers, _: Time| {
-            if let Some(answer) = ask(connection, wakers) {
-                return Poll::Ready(answer);
-            }
-            let id = id.get_or_insert_with(|| wakers.whole.new_waiter());
-            wakers.whole.register(*id, interest, cx);
-            Poll::Pending
-        };
+        let asked =
+            |connection: &mut Connection, wakers: &mut ConnectionWakers, _: EndpointClock| {
+                if let Some(answer) = ask(connection, wakers) {
+                    return Poll::Ready(answer);
+                }
+                let id = id.get_or_insert_with(|| wakers.whole.new_waiter());
+                wakers.whole.register(*id, interest, cx);
+                Poll::Pending
+            };
         // A failed open sends STREAMS_BLOCKED, so it counts as activity; the others do not.
         let polled = match interest {
             Interest::Open(_) => self.connection.update(asked),

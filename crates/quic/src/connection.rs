@@ -161,6 +161,11 @@ impl Connection {
         self.streams.peek(id)
     }
 
+    /// Whether fewer than `least` bytes can be read from the stream, and the peer can still send the others.
+    pub fn awaits(&self, id: StreamId, least: usize) -> bool {
+        self.streams.awaits(id, least)
+    }
+
     /// Removes `count` bytes, which the caller has peeked at, from the stream.
     pub fn consume(&mut self, id: StreamId, count: usize) {
         self.streams.consume(id, count);

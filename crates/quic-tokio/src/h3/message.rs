@@ -92,7 +92,9 @@ impl<R: H3Receiving> MessageStream<R> {
             if self.is_ended {
                 return Poll::Ready(Ok(None));
             }
-            match ready!(self.receiving.poll_read(cx, most))? {
+            let reader = &self.reader;
+            let wanted = |bytes: &[u8]| reader.wanted(bytes);
+            match ready!(self.receiving.poll_read_wanted(cx, most, wanted))? {
                 Some(bytes) => self.bytes = bytes,
                 None => {
                     self.is_ended = true;

@@ -96,7 +96,16 @@ impl H3Receiving for RecvStream {
         cx: &mut Context<'_>,
         most: usize,
     ) -> Poll<Result<Option<Bytes>, StreamError>> {
-        self.poll_read_some(cx, most)
+        self.poll_read_some(cx, most, |_| (1, usize::MAX))
+    }
+
+    fn poll_read_wanted(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+        wanted: impl Fn(&[u8]) -> (usize, usize),
+    ) -> Poll<Result<Option<Bytes>, StreamError>> {
+        self.poll_read_some(cx, most, wanted)
     }
 
     fn stop(&mut self, code: Code) {

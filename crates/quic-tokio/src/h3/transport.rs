@@ -55,6 +55,19 @@ pub trait H3Receiving: Unpin {
         most: usize,
     ) -> Poll<Result<Option<Bytes>, StreamError>>;
 
+    /// As [`poll_read`](Self::poll_read), but takes nothing yet if `wanted`, which is given the
+    /// next bytes, returns that more have to come first; the second number is the most that is
+    /// taken. What is not taken counts against the limits of the connection. A transport that
+    /// cannot look ahead reads.
+    fn poll_read_wanted(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+        _wanted: impl Fn(&[u8]) -> (usize, usize),
+    ) -> Poll<Result<Option<Bytes>, StreamError>> {
+        self.poll_read(cx, most)
+    }
+
     /// Asks the peer to stop sending, unless the stream is over.
     fn stop(&mut self, code: Code);
 

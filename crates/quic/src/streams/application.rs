@@ -127,6 +127,13 @@ impl Streams {
         }
     }
 
+    /// Whether fewer than `least` bytes can be read, and the peer can still send the others.
+    pub(crate) fn awaits(&self, id: StreamId, least: usize) -> bool {
+        let stream = self.find(id).and_then(|key| self.slab.get(key));
+        let incoming = stream.and_then(|stream| stream.incoming.as_ref());
+        incoming.is_some_and(|incoming| incoming.awaits(least))
+    }
+
     /// Removes the first `count` bytes, or fewer if fewer have come.
     pub(crate) fn consume(&mut self, id: StreamId, count: usize) {
         if let Some(key) = self.find(id) {

@@ -203,6 +203,13 @@ impl Incoming {
         }
     }
 
+    /// Whether fewer than `least` bytes can be read, and the peer can still send the others.
+    pub(super) fn awaits(&self, least: usize) -> bool {
+        let least = least as u64;
+        let has_room = least <= self.window && !self.is_whole();
+        self.state == RecvState::Open && has_room && self.whole - self.read < least
+    }
+
     /// The next bytes, as far as they are contiguous.
     pub(super) fn front(&self) -> &[u8] {
         self.ring.front((self.whole - self.read) as usize)

@@ -116,6 +116,36 @@ impl MessageReader {
         }
     }
 
+    /// From the next bytes of the stream: how many must have come before any are taken, and how
+    /// many may be taken then. A field section is taken only as a whole: until it is complete, its
+    /// bytes count against the limits of the transport.
+    pub fn wanted(&self, bytes: &[u8]) -> (usize, usize) {
+        let mut seen = match self.frame {
+            Frame::Section(length) => {
+                return (length.saturating_sub(self.held.len()).max(1), usize::MAX);
+            }
+            Frame::Head if !self.held.is_empty() => return (1, usize::MAX),
+            Frame::Head => 0,
+            Frame::Data(left) | Frame::Ignored(left) => left,
+        };
+        while let Some(rest) = usize::try_from(seen)
+            .ok()
+            .and_then(|seen| bytes.get(seen..))
+            && let Some((head, size)) = FrameHead::read(rest)
+        {
+            let frame = (size as u64).saturating_add(head.length);
+            let is_section = head.kind == HEADERS && head.length <= self.limits.size as u64;
+            if is_section && (rest.len() as u64) < frame {
+                return match seen {
+                    0 => (frame as usize, usize::MAX),
+                    seen => (1, seen as usize),
+                };
+            }
+            seen = seen.saturating_add(frame);
+        }
+        (1, usize::MAX)
+    }
+
     /// Takes bytes up to the end of the next part, and returns how many it took. If there is no
     /// part, it took them all.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(usize, Option<Part>), MessageError> {

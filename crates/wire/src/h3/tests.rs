@@ -337,6 +337,44 @@ fn empty_frames_have_an_end() {
 }
 
 #[test]
+fn a_section_is_wanted_as_a_whole() {
+    let reader = |before: &[u8]| {
+        let mut reader = MessageReader::new(Side::Client, LIMITS);
+        let mut seen = 0;
+        while seen < before.len() {
+            seen += reader.read(&before[seen..]).unwrap().0;
+        }
+        reader
+    };
+    let all = (1, usize::MAX);
+    let [half_head, half_trailers] = [HEAD, TRAILERS].map(|frame| &frame[..frame.len() - 1]);
+    let too_large = &[1, 0x44, 1, 0][..];
+    for (before, bytes, wanted) in [
+        (&[][..], &HEAD[..1], all),
+        (&[], half_head, (HEAD.len(), usize::MAX)),
+        (&[], HEAD, all),
+        (&[], too_large, all),
+        (&[], &[GREASE, half_head].concat(), (1, GREASE.len())),
+        (&HEAD[..1], &half_head[1..], all),
+        (&HEAD[..4], half_head, (HEAD.len() - 4, usize::MAX)),
+        (HEAD, BODY, all),
+        (HEAD, &[BODY, half_trailers].concat(), (1, BODY.len())),
+        (
+            &[HEAD, &BODY[..3]].concat(),
+            &[b"bc", half_trailers].concat(),
+            (1, 2),
+        ),
+        (&[HEAD, &BODY[..3]].concat(), b"b", all),
+    ] {
+        assert_eq!(
+            reader(before).wanted(bytes),
+            wanted,
+            "{before:x?} {bytes:x?}"
+        );
+    }
+}
+
+#[test]
 fn our_own_control_stream_is_a_sound_one() {
     let settings = Settings {
         max_field_section_size: Some(65_536),

@@ -197,6 +197,18 @@ async fn stream<S: Sessions>(
         }
         Ok(Err(_)) | Err(_) => return StreamEnd::Reset,
     };
+    // Until a head is complete, its stream costs little: a client may have many, on many
+    // connections.
+    Box::pin(carry(state, section, (sending, receiving), link)).await
+}
+
+/// Carries a request whose head is complete.
+async fn carry<S: Sessions>(
+    state: Rc<ConnectionState<S>>,
+    section: Section,
+    (sending, receiving): Request,
+    link: Connection,
+) -> StreamEnd {
     let id = sending.id();
     let mut answer = Answer::new(sending);
     let mut body = Body::new(receiving, state.confirmed.clone());

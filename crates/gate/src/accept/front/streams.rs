@@ -72,9 +72,10 @@ impl<S: Sessions> ConnectionState<S> {
         work: impl Future<Output = T>,
     ) -> Result<T, ExchangeError> {
         let span = self.thread.site().policy.limits.head_time.0;
-        let buffers = Buffers::take(&self.thread);
-        let done = buffers.deadlines.down.within(Some(span), work).await;
-        buffers.give_back(&self.thread);
+        // Nothing else that an exchange needs: many streams may wait here.
+        let deadlines = self.thread.deadlines.for_exchange();
+        let done = deadlines.down.within(Some(span), work).await;
+        self.thread.deadlines.give_back(deadlines);
         done.map_err(|_| {
             self.thread.ledger.count(Limit::HeadTime);
             ExchangeError::Slow(Limit::HeadTime)

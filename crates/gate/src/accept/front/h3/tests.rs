@@ -120,8 +120,12 @@ fn configs() -> (ServerConfig, ClientConfig) {
         .with_no_client_auth();
     client.alpn_protocols = vec![b"h3".to_vec()];
     let client = QuicClientConfig::try_from(client).unwrap();
+    let transport = Transport {
+        window: 1 << 20,
+        ..Transport::default()
+    };
     (
-        ServerConfig::new(Arc::new(server), Arc::new(Transport::default())),
+        ServerConfig::new(Arc::new(server), Arc::new(transport)),
         ClientConfig::new(Arc::new(client)),
     )
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use h3::error::Code;
 use quinn::ConnectionError;
+use tokio::time::timeout;
 
 use super::{ask, client, get, rest, text};
 use crate::accept::front::scene::{Scene, run};
@@ -74,6 +75,36 @@ fn a_frame_that_never_ends_is_not_gathered() {
             while up.write_all(&piece).await.is_ok() {
                 sent += piece.len();
                 assert!(sent < 8 << 20, "it is taken without end");
+            }
+            text(&mut ask(&mut met.client, get("/")).await).await;
+        },
+    );
+}
+
+/// One connection may have many streams, each with the beginning of a head.
+#[test]
+fn heads_that_are_not_complete_count_against_the_window() {
+    run(
+        |_| (),
+        async |scene: Scene| {
+            let mut met = client(&scene).await;
+            // HEADERS of 60 000 bytes, without the last one.
+            let head = [1, 0x80, 0, 0xea, 0x60].into_iter();
+            let part: Vec<u8> = head.chain(std::iter::repeat_n(0, 59_999)).collect();
+            let mut streams = Vec::new();
+            for _ in 0..60 {
+                streams.push(met.quic.open_bi().await.unwrap());
+                let (up, _) = streams.last_mut().unwrap();
+                let written = up.write_all(&part);
+                if timeout(Duration::from_millis(300), written).await.is_err() {
+                    break;
+                }
+            }
+            // 1 MiB.
+            assert_eq!(streams.len(), 18);
+            for (up, _) in &mut streams {
+                up.reset(Code::H3_REQUEST_CANCELLED.value().try_into().unwrap())
+                    .unwrap();
             }
             text(&mut ask(&mut met.client, get("/")).await).await;
         },
