@@ -58,7 +58,7 @@ impl Baseline {
     pub fn changes(&self, now: &RequestCounts) -> Vec<CountChange> {
         let known = self.requests.iter().find(|known| known.key == now.key);
         let pairs = known.into_iter().flat_map(|known| known.pairs(now));
-        pairs.filter(CountChange::is_real).collect()
+        pairs.filter(CountChange::is_told).collect()
     }
 
     /// Those that rose.
@@ -74,7 +74,12 @@ impl CountChange {
         self.is > self.was
     }
 
-    fn is_real(&self) -> bool {
+    /// A body that shows fewer round trips than the most that it ever showed is nothing new.
+    fn is_told(&self) -> bool {
+        self.is_beyond_chance() && (self.rose() || self.name != counts::BODY)
+    }
+
+    fn is_beyond_chance(&self) -> bool {
         let (low, high) = (self.was.min(self.is), self.was.max(self.is));
         let chance = if self.name.starts_with("bytes") {
             BYTES_OF_CHANCE.max(low / SHARE_OF_CHANCE)
@@ -93,13 +98,11 @@ impl std::fmt::Display for CountChange {
     }
 }
 
-/// The smallest counts of the runs that succeeded, by the request that they made. Chance adds to a
-/// count (a loss, a second attempt) and takes nothing away, so the smallest is what the request
-/// needs.
-pub fn least<'a>(runs: impl Iterator<Item = Run<'a>>) -> Option<RequestCounts> {
+/// The counts of each run that succeeded. Chance adds to a count (a loss, a second attempt), so
+/// several are joined by [`RequestCounts::least`] or [`RequestCounts::to_keep`].
+pub fn counts<'a>(runs: impl Iterator<Item = Run<'a>>) -> impl Iterator<Item = RequestCounts> {
     runs.filter(Run::ok)
         .filter_map(|run| RequestCounts::from_run(&run))
-        .reduce(|a, b| a.least(&b))
 }
 
 #[cfg(test)]

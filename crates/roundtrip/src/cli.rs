@@ -6,6 +6,7 @@ mod demo;
 mod diff;
 mod exporter;
 mod gate;
+mod history;
 mod lab;
 mod path;
 mod perf;
@@ -26,6 +27,7 @@ pub(crate) use gate::{
     End, GateArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs, GateSessionArgs,
     GateTokenArgs, SessionCommand, SessionPutArgs,
 };
+pub(crate) use history::HistoryArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use perf::{PerfArgs, PerfCommand, Switch, TaskArgs};
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Two reports: what differs, and which cause explains it
     Diff(DiffArgs),
+    /// What `probe --every` recorded: whom requests waited for over time, and since when
+    History(HistoryArgs),
     /// The packets of any client, explained: from a capture
     Trace(TraceArgs),
     /// What this machine, or a container image, can do for latency

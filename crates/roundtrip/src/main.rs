@@ -12,6 +12,7 @@ mod doctor;
 mod exporter;
 mod gate;
 mod generate;
+mod history;
 mod lab;
 mod log;
 mod origin;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => probe::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Exporter(args) => exporter::run(&args),

@@ -2,6 +2,7 @@
 
 mod asserted;
 mod counted;
+mod every;
 mod meaning;
 mod progress;
 mod show;
@@ -35,6 +36,9 @@ pub(crate) fn run(args: &ProbeArgs) -> Outcome {
         Ok(runtime) => runtime,
         Err(error) => return Outcome::Usage(format!("cannot start: {error}")),
     };
+    if let (Some(every), Some(store)) = (args.repeat.every, &args.repeat.store) {
+        return runtime.block_on(every::record(args, &meaning, every, store));
+    }
     runtime.block_on(ask(args, meaning, counted))
 }
 

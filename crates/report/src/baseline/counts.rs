@@ -1,19 +1,24 @@
 //! What one run counts, and for which request.
 
-use roundtrip_model::{Exchange, HttpFacts, TlsFacts};
+use roundtrip_model::{Exchange, HttpFacts, PhaseName, TlsFacts};
 
 use super::CountChange;
 use crate::Run;
 
 /// The names of the counts, in the order of the file.
-pub const COUNTS: [&str; 6] = [
+pub const COUNTS: [&str; 7] = [
     "round_trips",
+    BODY,
     "connections",
     "handshakes",
     "full_handshakes",
     "bytes_sent",
     "bytes_received",
 ];
+
+/// How many of its round trips a body shows depends on when its packets arrive: if the client or the
+/// path stops for a moment, what came one after the other comes at once.
+pub(super) const BODY: &str = "body_round_trips";
 
 /// What makes two requests the same request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +48,8 @@ impl RequestCounts {
         };
         let sum = |count: fn(&Exchange) -> u64| Some(run.hops.iter().map(count).sum());
         let values = [
-            Some(run.round_trips().into()),
+            sum(|e| trips(e, |name| name != PhaseName::Body)),
+            sum(|e| trips(e, |name| name == PhaseName::Body)),
             sum(|e| (!e.reused).into()),
             sum(|e| handshake(e).is_some().into()),
             sum(|e| handshake(e).is_some_and(|tls| !tls.resumed).into()),
@@ -53,12 +59,27 @@ impl RequestCounts {
         Some(Self { key, values })
     }
 
-    /// The smaller of each count.
+    /// The smaller of each count: what the request needs, to hold against a baseline.
     #[must_use]
     pub fn least(self, other: &Self) -> Self {
+        self.joined(other, |_| false)
+    }
+
+    /// The same to be kept as a baseline: chance also takes away from the round trips of a body, so
+    /// of these the larger.
+    #[must_use]
+    pub fn to_keep(self, other: &Self) -> Self {
+        self.joined(other, |name| name == BODY)
+    }
+
+    fn joined(self, other: &Self, takes_larger: fn(&str) -> bool) -> Self {
         let mut values = self.values;
-        for (value, other) in values.iter_mut().zip(other.values) {
-            *value = (*value).min(other);
+        for ((name, value), other) in COUNTS.iter().zip(&mut values).zip(other.values) {
+            *value = if takes_larger(name) {
+                (*value).max(other)
+            } else {
+                (*value).min(other)
+            };
         }
         Self { values, ..self }
     }
@@ -72,6 +93,13 @@ impl RequestCounts {
             Some(CountChange { name, was, is })
         })
     }
+}
+
+/// The round trips of those phases.
+fn trips(exchange: &Exchange, counts: fn(PhaseName) -> bool) -> u64 {
+    let phases = exchange.phases().into_iter();
+    let counted = phases.filter(|phase| counts(phase.name));
+    counted.map(|phase| u64::from(phase.round_trips)).sum()
 }
 
 /// The handshake that this exchange made; one on a kept connection was made earlier.

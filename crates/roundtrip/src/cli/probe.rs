@@ -19,6 +19,7 @@ use super::{Color, QlogArgs};
   roundtrip probe -w @curl-format.txt -o /dev/null URL  curl's own report
   roundtrip probe --fail-if 'round_trips > 3' URL     exit code 3 when it takes more
   roundtrip probe --baseline counts.json URL          exit code 3 when it takes more than it did
+  roundtrip probe --every 1m --store FILE URL         again and again, for `roundtrip history FILE`
   roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (`roundtrip origin echo`)")]
 pub(crate) struct ProbeArgs {
     /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
@@ -239,6 +240,12 @@ pub(crate) struct RepeatArgs {
     /// No pause between them
     #[arg(short, long, conflicts_with = "interval")]
     pub flood: bool,
+    /// Until it is stopped, a new request each TIME (30s, 1m, 15m, 1h), recorded in --store
+    #[arg(long, value_name = "TIME", value_parser = pace, requires = "store", conflicts_with_all = ["count", "interval", "flood", "output", "write_out", "json", "ndjson", "html", "fail_if", "baseline", "annotations", "junit"])]
+    pub every: Option<Duration>,
+    /// The file of such a history; `roundtrip history FILE` shows it
+    #[arg(long, value_name = "FILE", requires = "every")]
+    pub store: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -324,6 +331,23 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         return Err(format!("between 0 and {LONGEST_SECONDS} seconds"));
     }
     Ok(Duration::from_secs_f64(value * scale))
+}
+
+/// A time from a second to a day: seconds, or with a unit.
+fn pace(text: &str) -> Result<Duration, String> {
+    let (number, scale) = match text.strip_suffix('h').map(|n| (n, 3600.0)) {
+        Some(hours) => hours,
+        None => match text.strip_suffix("min").or(text.strip_suffix('m')) {
+            Some(minutes) => (minutes, 60.0),
+            None => (text.strip_suffix('s').unwrap_or(text), 1.0),
+        },
+    };
+    let value: Result<f64, _> = number.trim().parse();
+    let seconds = value.map_err(|_| "a time, as in 30s, 1m or 1h".to_owned())? * scale;
+    if !(1.0..=LONGEST_SECONDS).contains(&seconds) {
+        return Err(format!("between 1 and {LONGEST_SECONDS} seconds"));
+    }
+    Ok(Duration::from_secs(seconds as u64))
 }
 
 fn bind(text: &str) -> Result<Bind, String> {

@@ -1,25 +1,26 @@
 //! `--baseline`: compares the counts of each URL with those in a file, or writes them there.
 //!
 //! Chance adds to a count: a packet is lost, a second attempt starts. So a rise is believed only if
-//! it is there again in every repetition, each as new as the first, and what is written is the
-//! smallest of several. Requests that may change something are not repeated.
+//! it is there again in every repetition, each as new as the first, and what is written comes from
+//! several runs. Requests that may change something are not repeated.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use roundtrip_model::{Exchange, Target};
-use roundtrip_probe::{Options, Pace, Prober, repeat};
+use roundtrip_probe::Options;
 use roundtrip_report::baseline::{self, Baseline, BaselineError, RequestCounts};
 use roundtrip_report::{Assertion, runs};
 
+use super::every;
 use crate::cli::OutputArgs;
-use crate::output::{interrupted, say};
+use crate::output::say;
 
 /// Repetitions before a rise is believed.
 const MAX_AGAIN: usize = 4;
-/// Runs whose smallest counts are worth keeping.
-const MIN_RUNS: usize = 3;
+/// Runs whose counts are worth keeping.
+const MIN_RUNS: usize = 10;
 /// A larger file is not a baseline.
 const MAX_FILE: u64 = 16 << 20;
 
@@ -58,27 +59,35 @@ impl Counted {
 
     /// Compares the runs of one URL, and asks again until there is certainty.
     pub(super) async fn judge(&mut self, all: &[Exchange], options: &Options, target: &Target) {
-        let mut counted = runs(all).filter(roundtrip_report::Run::ok).count();
-        let Some(mut least) = baseline::least(runs(all)) else {
+        let join = if self.update {
+            RequestCounts::to_keep
+        } else {
+            RequestCounts::least
+        };
+        let mut counted = baseline::counts(runs(all)).count();
+        let Some(mut counts) = baseline::counts(runs(all)).reduce(|a, b| join(a, &b)) else {
             return;
         };
-        for _ in 0..MAX_AGAIN {
-            let is_settled = if self.update {
-                counted >= MIN_RUNS
-            } else {
-                self.baseline.rises(&least).is_empty()
-            };
-            let may_repeat = matches!(least.key.method.as_str(), "GET" | "HEAD" | "OPTIONS");
-            if is_settled || !may_repeat {
-                break;
-            }
-            let Some(again) = once_more(options, target).await else {
+        while !self.is_settled(&counts, counted) {
+            let again = every::once(options, target).await;
+            let Some(again) = baseline::counts(runs(&again)).next() else {
                 break;
             };
             counted += 1;
-            least = least.least(&again);
+            counts = join(counts, &again);
         }
-        self.conclude(&least, counted);
+        self.conclude(&counts, counted);
+    }
+
+    /// Whether another run would tell nothing more, or may not be made.
+    fn is_settled(&self, counts: &RequestCounts, counted: usize) -> bool {
+        let may_repeat = matches!(counts.key.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+        !may_repeat
+            || if self.update {
+                counted >= MIN_RUNS
+            } else {
+                counted > MAX_AGAIN || self.baseline.rises(counts).is_empty()
+            }
     }
 
     fn conclude(&mut self, least: &RequestCounts, of: usize) {
@@ -125,19 +134,6 @@ impl Counted {
             .and_then(|()| std::fs::rename(&beside, &self.file))
             .map_err(|error| format!("cannot write {}: {error}", self.file.display()))
     }
-}
-
-/// Another run as the first one was: nothing is remembered from it.
-async fn once_more(options: &Options, target: &Target) -> Option<RequestCounts> {
-    let mut prober = Prober::new(options.clone());
-    let pace = Pace {
-        count: 1,
-        interval: std::time::Duration::ZERO,
-    };
-    let sink = |_| Ok(io::sink());
-    let again = repeat(&mut prober, target, pace, sink, interrupted(), |_| ()).await;
-    prober.retire().await;
-    baseline::least(runs(&again))
 }
 
 /// A file that will be written may be missing.

@@ -2,6 +2,7 @@
 
 mod count;
 mod counted;
+mod every;
 mod limits;
 mod output;
 mod pipeline;

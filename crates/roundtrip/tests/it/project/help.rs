@@ -9,11 +9,12 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "demo",
     "probe",
     "compare",
     "diff",
+    "history",
     "trace",
     "doctor",
     "causes",

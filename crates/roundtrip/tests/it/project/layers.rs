@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::skip;
 
 /// The layers of the picture, the lowest first. A new crate is added here and in ARCHITECTURE.md.
-const LAYERS: [(f32, &str); 25] = [
+const LAYERS: [(f32, &str); 26] = [
     (0.0, "model"),
     (1.0, "wire"),
     (2.0, "net"),
@@ -33,6 +33,7 @@ const LAYERS: [(f32, &str); 25] = [
     (4.0, "doctor"),
     (4.0, "perf"),
     (4.0, "diff"),
+    (4.0, "history"),
     (4.0, "trace"),
     (4.0, "tap"),
     (5.0, "compare"),

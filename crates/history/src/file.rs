@@ -1,0 +1,216 @@
+//! The file: periods of each series and tier, in redb, so that a crash damages nothing and another
+//! process can read while readings are added.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+
+use redb::backends::FileBackend;
+use redb::{
+    ConcurrencyMode, Database, ReadableDatabase, ReadableTable, Table, TableDefinition,
+    WriteTransaction,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Period, Reading, TIERS};
+
+/// (series, tier, beginning) → the period, as JSON.
+const PERIODS: TableDefinition<(u32, u8, u64), &[u8]> = TableDefinition::new("periods");
+/// The number of a series → what it is of, as JSON.
+const SERIES: TableDefinition<u32, &[u8]> = TableDefinition::new("series");
+
+/// URLs and strategies in one file.
+pub const MAX_SERIES: u32 = 64;
+const CACHE: usize = 4 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error("the history {file}: {source}")]
+    File { file: String, source: io::Error },
+    #[error("the history {file} cannot be used: {source}")]
+    Redb { file: String, source: redb::Error },
+    #[error("the history {file} already has {MAX_SERIES} URLs and strategies; begin another file")]
+    Full { file: String },
+}
+
+/// The periods of one URL, asked in one way.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordedSeries {
+    pub url: String,
+    pub strategy: String,
+    /// The time from one run to the next that was asked for last, in seconds.
+    pub every: u64,
+    /// The periods of each tier, in order.
+    pub tiers: [Vec<Period>; TIERS.len()],
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct About {
+    url: String,
+    strategy: String,
+    every: u64,
+}
+
+pub struct HistoryFile {
+    name: String,
+    database: Database,
+}
+
+impl HistoryFile {
+    /// Opens the file, or makes it.
+    pub fn create(path: &Path) -> Result<Self, HistoryError> {
+        Self::open_with(
+            path,
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false),
+        )
+    }
+
+    /// Opens a file that must exist.
+    pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        Self::open_with(path, OpenOptions::new().read(true).write(true))
+    }
+
+    fn open_with(path: &Path, options: &OpenOptions) -> Result<Self, HistoryError> {
+        let name = path.display().to_string();
+        let file = options.open(path).map_err(|source| HistoryError::File {
+            file: name.clone(),
+            source,
+        })?;
+        let opened = FileBackend::new(file).and_then(|backend| {
+            Database::builder()
+                .set_cache_size(CACHE)
+                .set_concurrency_mode(ConcurrencyMode::MultiWriter)
+                .create_with_backend(backend)
+        });
+        let database = opened.map_err(|error| HistoryError::Redb {
+            file: name.clone(),
+            source: error.into(),
+        })?;
+        Ok(Self { name, database })
+    }
+
+    /// Adds readings, each to one period of each tier, and forgets what is older than a tier keeps.
+    pub fn add(&self, readings: &[Reading]) -> Result<(), HistoryError> {
+        let transaction = self.told(self.database.begin_write().map_err(redb::Error::from))?;
+        for reading in readings {
+            let Some(series) = self.told(series_of(&transaction, reading))? else {
+                let file = self.name.clone();
+                return Err(HistoryError::Full { file });
+            };
+            self.told(add(&transaction, series, reading))?;
+        }
+        self.told(transaction.commit().map_err(redb::Error::from))
+    }
+
+    /// Everything that is kept.
+    pub fn series(&self) -> Result<Vec<RecordedSeries>, HistoryError> {
+        self.told(self.read())
+    }
+
+    fn read(&self) -> Result<Vec<RecordedSeries>, redb::Error> {
+        let transaction = self.database.begin_read()?;
+        let known = match transaction.open_table(SERIES) {
+            Ok(known) => known,
+            // Nothing was ever added.
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let periods = transaction.open_table(PERIODS)?;
+        let mut all = Vec::new();
+        for entry in known.iter()? {
+            let (number, about) = entry?;
+            let Ok(about) = serde_json::from_slice::<About>(about.value()) else {
+                continue;
+            };
+            let mut series = RecordedSeries {
+                url: about.url,
+                strategy: about.strategy,
+                every: about.every,
+                ..RecordedSeries::default()
+            };
+            for (tier, kept) in (0..).zip(&mut series.tiers) {
+                let range = (number.value(), tier, 0)..=(number.value(), tier, u64::MAX);
+                for entry in periods.range(range)? {
+                    // What cannot be read, by a newer version say, is a gap.
+                    kept.extend(serde_json::from_slice::<Period>(entry?.1.value()).ok());
+                }
+            }
+            all.push(series);
+        }
+        Ok(all)
+    }
+
+    fn told<T>(&self, outcome: Result<T, redb::Error>) -> Result<T, HistoryError> {
+        outcome.map_err(|source| HistoryError::Redb {
+            file: self.name.clone(),
+            source,
+        })
+    }
+}
+
+/// The number of the reading's series, which is made if it is new. `None` if there is no room.
+fn series_of(
+    transaction: &WriteTransaction,
+    reading: &Reading,
+) -> Result<Option<u32>, redb::Error> {
+    let mut table = transaction.open_table(SERIES)?;
+    let about = About {
+        url: reading.url.clone(),
+        strategy: reading.strategy.clone(),
+        every: reading.every,
+    };
+    let mut next = 0;
+    let mut found = None;
+    for entry in table.iter()? {
+        let (number, known) = entry?;
+        next = number.value().saturating_add(1);
+        let known: Option<About> = serde_json::from_slice(known.value()).ok();
+        if let Some(known) = known.filter(|k| k.url == about.url && k.strategy == about.strategy) {
+            found = Some((number.value(), known == about));
+        }
+    }
+    let number = match found {
+        Some((number, true)) => return Ok(Some(number)),
+        Some((number, false)) => number,
+        None if next >= MAX_SERIES => return Ok(None),
+        None => next,
+    };
+    let text = serde_json::to_vec(&about).unwrap_or_default();
+    table.insert(number, text.as_slice())?;
+    Ok(Some(number))
+}
+
+fn add(transaction: &WriteTransaction, series: u32, reading: &Reading) -> Result<(), redb::Error> {
+    let mut table = transaction.open_table(PERIODS)?;
+    for (number, tier) in (0..).zip(TIERS) {
+        let start = tier.start(reading.at);
+        let key = (series, number, start);
+        let known = table.get(key)?.map(|known| known.value().to_vec());
+        let known = known.and_then(|known| serde_json::from_slice(&known).ok());
+        let mut period: Period = known.unwrap_or_default();
+        period.start = start;
+        period.add(reading);
+        let text = serde_json::to_vec(&period).unwrap_or_default();
+        table.insert(key, text.as_slice())?;
+        forget(
+            &mut table,
+            (series, number),
+            start.saturating_sub(tier.keeps),
+        )?;
+    }
+    Ok(())
+}
+
+/// Removes the periods of one tier that begin before `end`.
+fn forget(
+    table: &mut Table<(u32, u8, u64), &[u8]>,
+    (series, tier): (u32, u8),
+    end: u64,
+) -> Result<(), redb::Error> {
+    table.retain_in((series, tier, 0)..(series, tier, end), |_, _| false)?;
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! A history in sentences, for a terminal, and for the head of each picture.
+
+use std::fmt::Write as _;
+
+use roundtrip_report::{clean, count, ms};
+
+use crate::time::{minute, span};
+use crate::view::{found, longest, whole};
+use crate::{LastingChange, Period, RecordedSeries, lasting_change};
+
+/// The largest number of causes that are named.
+const MAX_CAUSES: usize = 5;
+
+/// A paragraph for each series.
+pub fn summary(all: &[RecordedSeries]) -> String {
+    if all.iter().all(|series| longest(series).is_empty()) {
+        return "nothing has been measured yet\n".to_owned();
+    }
+    let paragraphs: Vec<String> = all.iter().map(paragraph).collect();
+    paragraphs.join("\n")
+}
+
+fn paragraph(series: &RecordedSeries) -> String {
+    let periods = longest(series);
+    let all = whole(periods);
+    let mut text = format!("{}  {}\n", clean(&series.url), clean(&series.strategy));
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "  {}", measured(series, periods, &all));
+    let _ = writeln!(text, "  {}", sentence(lasting_change(periods)));
+    for found in found(periods).iter().take(MAX_CAUSES) {
+        let each = found.ms / found.count.max(1) as f64;
+        let (id, first) = (clean(&found.id), minute(found.first));
+        let _ = writeln!(
+            text,
+            "  {id}: {} of {}, {} ms each, since {first}",
+            found.count,
+            all.ok,
+            ms(each)
+        );
+    }
+    text
+}
+
+/// How much of it there is.
+pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period) -> String {
+    let (from, to) = match (periods.first(), periods.last()) {
+        (Some(first), Some(last)) => (minute(first.start), minute(last.start)),
+        _ => return "nothing has been measured yet".to_owned(),
+    };
+    let readings = count(all.ok + all.failed(), "reading", "readings");
+    let every = span(series.every);
+    let figures = match (all.quantile(0.5), all.quantile(0.99)) {
+        (Some(median), Some(p99)) => format!(", median {} ms, p99 {} ms", ms(median), ms(p99)),
+        _ => String::new(),
+    };
+    let failed = all.failed();
+    format!("{readings}, {failed} failed, every {every}, from {from} to {to} UTC{figures}")
+}
+
+/// Since when, and whose.
+pub(crate) fn sentence(change: Option<LastingChange>) -> String {
+    let Some(change) = change else {
+        return "No lasting change: whom the requests waited for varies by chance alone."
+            .to_owned();
+    };
+    let (before, after) = (ms(change.before_ms), ms(change.after_ms));
+    let difference = change.after_ms - change.before_ms;
+    let turn = if difference > 0.0 { "longer" } else { "less" };
+    let (by, party, since) = (ms(difference.abs()), change.party.name(), minute(change.at));
+    format!(
+        "Since {since} UTC the requests wait {by} ms {turn} for the {party}: {after} ms each instead of {before}."
+    )
+}

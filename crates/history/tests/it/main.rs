@@ -1,0 +1,184 @@
+//! The file and what is shown of it: bounded, readable while it is written, honest about gaps.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::fs;
+
+use proptest::prelude::*;
+use roundtrip_history::{HistoryFile, MAX_SERIES, Reading, TIERS, document, page, summary};
+use roundtrip_model::Waited;
+use roundtrip_report::html::PageHead;
+
+/// 2026-11-25 00:00 UTC.
+const MIDNIGHT: u64 = 1_795_564_800;
+
+fn reading(at: u64, server: f64) -> Reading {
+    Reading {
+        at,
+        url: "https://shop.example/".into(),
+        strategy: "auto".into(),
+        every: 60,
+        total_ms: 90.0 + server,
+        waited: Waited {
+            network: 90.0,
+            server,
+            ..Waited::default()
+        },
+        rtt_ms: Some(30.0),
+        round_trips: 3,
+        ..Reading::default()
+    }
+}
+
+fn stored(readings: &[Reading]) -> (tempfile::TempDir, HistoryFile) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = HistoryFile::create(&directory.path().join("history.redb")).unwrap();
+    file.add(readings).unwrap();
+    (directory, file)
+}
+
+/// Six hours, slower since the fourth, with a gap of half an hour and a cause in the second.
+fn six_hours() -> Vec<Reading> {
+    let mut readings: Vec<Reading> = (0..360)
+        .filter(|minute| !(200..230).contains(minute))
+        .map(|minute| {
+            let noise = f64::from(minute * 7 % 5);
+            let server = if minute < 240 { 8.0 } else { 45.0 };
+            reading(MIDNIGHT + 60 * minute as u64, server + noise)
+        })
+        .collect();
+    for reading in &mut readings[60..100] {
+        reading.findings = vec![("hello-retry".into(), 30.0)];
+    }
+    readings[20].failure = Some("refused".into());
+    readings
+}
+
+#[test]
+fn the_file_keeps_so_many_periods_and_no_more() {
+    let each = 120;
+    let readings = |days: u64| {
+        let minutes = days * 1440 * 60 / each;
+        (0..minutes)
+            .map(move |n| reading(MIDNIGHT + n * each, 5.0))
+            .collect::<Vec<_>>()
+    };
+    let all = readings(6);
+    let (directory, file) = stored(&all[..all.len() / 2]);
+    let size = || {
+        fs::metadata(directory.path().join("history.redb"))
+            .unwrap()
+            .len()
+    };
+    let halfway = size();
+    for day in all[all.len() / 2..].chunks(720) {
+        file.add(day).unwrap();
+    }
+    let series = &file.series().unwrap()[0];
+    for (tier, periods) in TIERS.iter().zip(&series.tiers) {
+        let reach = periods.last().unwrap().start - periods[0].start;
+        assert!(reach <= tier.keeps, "{} {reach}", tier.step);
+        assert!(periods.windows(2).all(|pair| pair[0].start < pair[1].start));
+    }
+    assert_eq!(series.tiers[0].len(), 1441);
+    let counted: u64 = series.tiers[2].iter().map(|period| period.ok).sum();
+    assert_eq!(counted, all.len() as u64);
+    assert!(size() <= 2 * halfway, "{} after {halfway}", size());
+}
+
+#[test]
+fn another_reads_while_one_adds() {
+    let (directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
+    let other = HistoryFile::open(&directory.path().join("history.redb")).unwrap();
+    assert_eq!(other.series().unwrap()[0].tiers[0].len(), 1);
+    file.add(&[reading(MIDNIGHT + 60, 5.0)]).unwrap();
+    assert_eq!(other.series().unwrap()[0].tiers[0].len(), 2);
+    assert!(HistoryFile::open(&directory.path().join("absent")).is_err());
+    let garbage = directory.path().join("garbage");
+    fs::write(&garbage, "not a history".repeat(1000)).unwrap();
+    assert!(HistoryFile::open(&garbage).is_err());
+    assert!(
+        fs::read_to_string(&garbage)
+            .unwrap()
+            .starts_with("not a history")
+    );
+}
+
+#[test]
+fn series_are_told_apart_and_bounded() {
+    let named = |n: u32| Reading {
+        url: format!("http://host{n}/"),
+        ..reading(MIDNIGHT, 5.0)
+    };
+    let (_directory, file) = stored(&(0..MAX_SERIES).map(named).collect::<Vec<_>>());
+    assert_eq!(file.series().unwrap().len(), MAX_SERIES as usize);
+    file.add(&[named(3)]).unwrap();
+    let error = file.add(&[named(MAX_SERIES)]).unwrap_err().to_string();
+    assert!(error.contains("begin another file"), "{error}");
+    assert_eq!(file.series().unwrap()[3].tiers[0][0].ok, 2);
+}
+
+#[test]
+fn it_says_since_when_and_whose() {
+    let (_directory, file) = stored(&six_hours());
+    let all = file.series().unwrap();
+    insta::assert_snapshot!(summary(&all), @r"
+    https://shop.example/  auto
+      330 readings, 1 failed, every 60 s, from 2026-11-25 00:00 to 2026-11-25 05:59 UTC, median 104.9 ms, p99 142.6 ms
+      Since 2026-11-25 04:00 UTC the requests wait 37.0 ms longer for the server: 47.0 ms each instead of 10.01.
+      hello-retry: 40 of 329, 30.0 ms each, since 2026-11-25 01:00
+    ");
+    let json = document(&all);
+    let series = &json["series"][0];
+    assert_eq!(series["change"]["since"], MIDNIGHT + 240 * 60);
+    assert_eq!(series["change"]["waited_for"], "server");
+    assert_eq!(series["all"]["failures"]["refused"], 1);
+    assert_eq!(series["findings"][0]["readings"], 40);
+    assert_eq!(series["tiers"][0]["periods"].as_array().unwrap().len(), 330);
+    let steady: Vec<Reading> = (0..100).map(|n| reading(MIDNIGHT + n * 60, 5.0)).collect();
+    let (_directory, file) = stored(&steady);
+    assert!(summary(&file.series().unwrap()).contains("No lasting change"));
+}
+
+#[test]
+fn the_page_shows_gaps_as_gaps_and_quotes_nothing_raw() {
+    let hostile = |reading: Reading| Reading {
+        url: "https://x/<script>alert(1)</script>".into(),
+        findings: vec![("<img src=x>".into(), 3.0)],
+        ..reading
+    };
+    let (_directory, file) = stored(&six_hours());
+    file.add(&six_hours().into_iter().map(hostile).collect::<Vec<_>>())
+        .unwrap();
+    let text = page("history", &file.series().unwrap(), &PageHead::default());
+    assert!(text.contains("nothing was measured"));
+    assert_eq!(
+        text.matches("class=\"gap\"").count(),
+        2,
+        "one gap in each of the two"
+    );
+    assert!(text.contains("class=\"since\"") && text.contains("hello-retry"));
+    assert!(!text.contains("<script>") && !text.contains("<img"));
+    for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever times and figures: nothing panics, and no reading is lost from the coarsest tier.
+    #[test]
+    fn any_readings_are_kept_and_shown(
+        readings in proptest::collection::vec((0..u64::MAX / 4_000, any::<f64>(), any::<f64>()), 1..20)
+    ) {
+        let readings: Vec<Reading> = readings.into_iter().map(|(at, total_ms, server)| Reading {
+            total_ms,
+            waited: Waited { server, ..Waited::default() },
+            ..reading(at, 1.0)
+        }).collect();
+        let (_directory, file) = stored(&readings);
+        let all = file.series().unwrap();
+        prop_assert!(all[0].tiers.iter().all(|periods| !periods.is_empty()));
+        let _ = (summary(&all), document(&all).to_string(), page("x", &all, &PageHead::default()));
+    }
+}

@@ -1,0 +1,81 @@
+//! `--every TIME --store FILE`: the same requests again and again, until they are stopped, each round
+//! recorded as it ends.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use roundtrip_history::{HistoryFile, Reading};
+use roundtrip_model::{Exchange, FailureKind, Target};
+use roundtrip_probe::{Options, Pace, Prober, repeat};
+use roundtrip_report::{Run, runs, text};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::meaning::Meaning;
+use crate::cli::ProbeArgs;
+use crate::output::{Outcome, OutputStream, failed, interrupted};
+
+pub(super) async fn record(
+    args: &ProbeArgs,
+    meaning: &Meaning,
+    every: Duration,
+    store: &Path,
+) -> Outcome {
+    let file = match HistoryFile::create(store) {
+        Ok(file) => file,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    let mut rounds = interval(every);
+    // A round that was missed is a gap, and not made up for.
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let style = OutputStream::Out.style(args.output.color);
+    for round in 0.. {
+        tokio::select! {
+            _ = rounds.tick() => {}
+            () = interrupted() => return Outcome::Done,
+        }
+        let mut readings = Vec::new();
+        for (_, target) in &meaning.targets {
+            let mut hops = once(&meaning.options, target).await;
+            let is_over = hops.iter().any(is_interrupted);
+            if is_over || hops.is_empty() {
+                return Outcome::Done;
+            }
+            for hop in &mut hops {
+                hop.run = round;
+            }
+            for run in runs(&hops) {
+                readings.extend(Reading::from_run(&run, every.as_secs()));
+                tell(args, &run, &style);
+            }
+        }
+        if let Err(error) = file.add(&readings) {
+            return failed(&error);
+        }
+    }
+    Outcome::Done
+}
+
+/// One run, as new as the first: nothing is remembered from the one before.
+pub(super) async fn once(options: &Options, target: &Target) -> Vec<Exchange> {
+    let mut prober = Prober::new(options.clone());
+    let pace = Pace {
+        count: 1,
+        interval: Duration::ZERO,
+    };
+    let sink = |_| Ok(io::sink());
+    let hops = repeat(&mut prober, target, pace, sink, interrupted(), |_| ()).await;
+    prober.retire().await;
+    hops
+}
+
+fn is_interrupted(exchange: &Exchange) -> bool {
+    let failure = exchange.failure.as_ref();
+    failure.is_some_and(|failure| failure.kind == FailureKind::Interrupted)
+}
+
+fn tell(args: &ProbeArgs, run: &Run, style: &roundtrip_report::terminal::Style) {
+    if !args.output.quiet {
+        OutputStream::Out.print(text::line(run, None, style));
+    }
+}
