@@ -13,6 +13,7 @@ mod cursor;
 pub mod dns;
 pub mod envelope;
 mod error;
+pub mod ext_authz;
 mod field;
 pub mod h2;
 pub mod h3;
