@@ -7,6 +7,7 @@
 //! checked by [`check`](crate::manage::check).
 
 mod admin;
+mod authz;
 mod cors;
 mod home;
 mod limits;
@@ -24,6 +25,7 @@ mod upstream;
 use serde::Deserialize;
 
 pub use admin::{Access, Admin, Log};
+pub use authz::Authz;
 pub use cors::{Cors, Preflight};
 pub use home::{Home, make_signing_key};
 pub use limits::Limits;
@@ -47,6 +49,7 @@ pub struct Config {
     pub upstream: std::collections::BTreeMap<String, Upstream>,
     /// The longest path that matches wins; a route with a host precedes one without.
     pub route: Vec<Route>,
+    pub authz: Authz,
     pub limits: Limits,
     pub admin: Admin,
     pub log: Log,

@@ -22,5 +22,6 @@ pub(crate) mod exchange;
 pub(crate) mod h1;
 pub(crate) mod halves;
 mod own_answer;
+mod proxy_reply;
 pub(crate) mod site;
 pub(crate) mod upstream;

@@ -1,8 +1,8 @@
 //! Decides what is done with a request head, and writes the head for the backend. It is the same
 //! for every protocol.
 //!
-//! A front calls [`judge`] with the [`Policy`] that is served now. `judge` does no I/O and takes
-//! these steps:
+//! A front calls [`judge_arrival`] with the [`Policy`] that is served now. What a proxy asks about is
+//! judged by `authz`, everything else by `judge`, which does no I/O and takes these steps:
 //!
 //! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route; it considers every way in which a backend may read the path
@@ -16,6 +16,7 @@
 //!    later.
 
 pub(crate) mod authenticator;
+pub(crate) mod authz;
 pub(crate) mod configured;
 pub(crate) mod cors;
 pub mod credentials;
@@ -41,8 +42,8 @@ use crate::judge::request::{
     overrides_method,
 };
 use crate::judge::route::Route;
-use crate::record::Reason;
-use crate::record::RequestId;
+use crate::record::{Entry, Reason, RequestId};
+pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
 use policy::Policy;
@@ -91,6 +92,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
+    /// Whether it came from a proxy that asks about a request of another.
+    pub(crate) asks: bool,
 }
 
 /// In seconds, for conditions that may soon be over.
@@ -114,7 +117,7 @@ pub(crate) enum Verdict {
 }
 
 /// An answer of gate's own; `forward::own_answer` writes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
     /// Whether the connection may continue. Not after an unread body, if the protocol has no
@@ -125,24 +128,59 @@ pub(crate) struct OwnAnswer {
     pub(crate) retry_after: u32,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
+    /// What a proxy that asks is told besides.
+    pub(crate) reply: Option<Box<ProxyReply>>,
 }
 
 impl OwnAnswer {
+    /// An answer after which the connection ends.
+    pub(crate) fn new(status: u16, reason: Reason) -> Self {
+        Self {
+            status,
+            stays: false,
+            reason,
+            retry_after: RETRY_AFTER,
+            grant: None,
+            reply: None,
+        }
+    }
+
     /// The client, or its session, has too many exchanges in progress. RFC 6585 §4.
     pub(crate) fn too_many(asked: &ForwardedRequest) -> Self {
         Self {
-            status: 429,
             stays: asked.keep_alive && (asked.body == Body::None || asked.version.frames()),
-            reason: Reason::TooMany,
-            retry_after: RETRY_AFTER,
             grant: asked.grant.clone(),
+            ..Self::new(429, Reason::TooMany)
         }
     }
 }
 
+/// Judges a request of a client, or what a proxy asks about, and records it in `entry`.
+pub(crate) fn judge_arrival<S: Sessions>(
+    policy: &Policy<S>,
+    request: &Request<'_>,
+    arrival: RequestContext<'_>,
+    admitted: Option<&Admitted>,
+    out: &mut Vec<u8>,
+    entry: &mut Entry,
+) -> Result<Verdict, BadRequestError> {
+    if arrival.asks {
+        return authz::judge(policy, request, arrival, admitted, entry);
+    }
+    entry.set_request(request);
+    let id = entry.caller.id;
+    judge(
+        policy,
+        request,
+        RequestContext { id, ..arrival },
+        admitted,
+        out,
+    )
+}
+
 /// `admitted` is what the store answered for this request. The head for the backend is written into
 /// `out`.
-pub(crate) fn judge<S: Sessions>(
+fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
     arrival: RequestContext<'_>,
@@ -152,12 +190,10 @@ pub(crate) fn judge<S: Sessions>(
     let inspected = inspect(request, policy.limits.body.0)?;
     let answer = |status, reason, grant| {
         Verdict::Answer(OwnAnswer {
-            status,
             stays: inspected.keep_alive
                 && (inspected.body == Body::None || request.version.frames()),
-            reason,
-            retry_after: RETRY_AFTER,
             grant,
+            ..OwnAnswer::new(status, reason)
         })
     };
     let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
@@ -186,22 +222,14 @@ pub(crate) fn judge<S: Sessions>(
     let trusted = policy.trusts(arrival.client);
     let grant = route.cors.grant(request);
     let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted);
-    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request);
-    let look = route
-        .cors
-        .look(request, &inspected, upgrade, &own, by_cookie);
-    let anonymous = matches!(look, CorsDecision::Anonymous);
-    let session = match look {
-        CorsDecision::Answered(told) => {
+    let access = access(policy, route, request, &inspected, upgrade, &own, admitted);
+    let (session, anonymous) = match access {
+        AccessDecision::Granted { session, anonymous } => (session, anonymous),
+        AccessDecision::Ask(question) => return Ok(Verdict::Ask(question)),
+        AccessDecision::Denied(status, reason) => return Ok(answer(status, reason, grant)),
+        AccessDecision::Preflight(told) => {
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
-        CorsDecision::Refused => return Ok(answer(403, Reason::Origin, grant)),
-        CorsDecision::Anonymous => None,
-        CorsDecision::Usual => match decide(policy, route, request, admitted) {
-            AuthDecision::Pass(session) => session,
-            AuthDecision::Ask(question) => return Ok(Verdict::Ask(question)),
-            AuthDecision::Deny(denial) => return Ok(answer(denial.status(), denial.into(), grant)),
-        },
     };
     let opening = match request.protocol {
         Some(_) => Some(WebSocketAccept::new().ok_or(BadRequestError::Protocol)?),
@@ -244,17 +272,60 @@ pub(crate) fn judge<S: Sessions>(
     }))
 }
 
-fn decide<S: Sessions>(
+/// What a request may do because of its origin and its session.
+enum AccessDecision {
+    Granted {
+        session: Option<Pass>,
+        /// A browser's preflight, admitted without credentials.
+        anonymous: bool,
+    },
+    Ask(SessionQuery),
+    /// With the status.
+    Denied(u16, Reason),
+    /// A preflight that gate answers.
+    Preflight(CorsHeaders),
+}
+
+fn access<S: Sessions>(
+    policy: &Policy<S>,
+    route: &Route,
+    request: &Request<'_>,
+    inspected: &Inspected<'_>,
+    upgrade: bool,
+    own: &OwnOrigin<'_>,
+    admitted: Option<&Admitted>,
+) -> AccessDecision {
+    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request);
+    match route.cors.look(request, inspected, upgrade, own, by_cookie) {
+        CorsDecision::Answered(told) => AccessDecision::Preflight(told),
+        CorsDecision::Refused => AccessDecision::Denied(403, Reason::Origin),
+        CorsDecision::Anonymous => AccessDecision::Granted {
+            session: None,
+            anonymous: true,
+        },
+        CorsDecision::Usual => access_by_session(policy, route, request, admitted),
+    }
+}
+
+fn access_by_session<S: Sessions>(
     policy: &Policy<S>,
     route: &Route,
     request: &Request<'_>,
     admitted: Option<&Admitted>,
-) -> AuthDecision {
-    match admitted {
+) -> AccessDecision {
+    let decision = match admitted {
         _ if !route.auth => AuthDecision::Pass(None),
         None => policy.authenticator.decide(request),
         Some(Ok(session)) => AuthDecision::Pass(Some(session.clone())),
         Some(Err(denial)) => AuthDecision::Deny(*denial),
+    };
+    match decision {
+        AuthDecision::Pass(session) => AccessDecision::Granted {
+            session,
+            anonymous: false,
+        },
+        AuthDecision::Ask(question) => AccessDecision::Ask(question),
+        AuthDecision::Deny(denial) => AccessDecision::Denied(denial.status(), denial.into()),
     }
 }
 

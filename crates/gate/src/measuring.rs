@@ -65,6 +65,7 @@ async fn met(listener: &TcpListener) -> io::Result<(TcpStream, Peer)> {
         address: peer.ip(),
         secure: false,
         resumed: false,
+        asks: false,
     };
     Ok((stream, peer))
 }
@@ -91,7 +92,8 @@ fn thread<S: Sessions + 'static>(
     let backend = Upstream::new(&group);
     tokio::task::spawn_local(backend.maintain());
     let upstreams = [("backend".to_owned(), backend)].into();
-    let site = Site::new(&config, authenticator, &upstreams, None).map_err(io::Error::other)?;
+    let site = Site::new(&config, authenticator, Arc::default(), &upstreams, None);
+    let site = site.map_err(io::Error::other)?;
     let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
     let ticking = thread.clone();
     tokio::task::spawn_local(async move { ticking.deadlines.run().await });

@@ -32,7 +32,7 @@ pub(crate) use label_value::{Counted, LabelValue};
 pub(crate) use ledger::{GaugeGuard, Ledger, Ledgers};
 pub(crate) use line::{LineContext, Pseudonymizer, line};
 pub(crate) use log_details::LogDetails;
-pub(crate) use reason::{Limit, Reason};
+pub(crate) use reason::{Limit, Reason, ReasonKind};
 pub(crate) use request_id::RequestId;
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;

@@ -24,8 +24,8 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use exporter::{ExporterArgs, ExporterCommand};
 pub(crate) use gate::{
-    End, GateArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs, GateSessionArgs,
-    GateTokenArgs, SessionCommand, SessionPutArgs,
+    End, GateArgs, GateAuthzArgs, GateCheckArgs, GateCommand, GateConfigArgs, GateRunArgs,
+    GateSessionArgs, GateTokenArgs, SessionCommand, SessionPutArgs,
 };
 pub(crate) use history::HistoryArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};

@@ -16,6 +16,7 @@ use crate::output::Outcome;
 pub(crate) fn run(args: &GateArgs) -> Outcome {
     match &args.command {
         GateCommand::Run(args) => serve::run(args),
+        GateCommand::Authz(args) => serve::answer_proxies(args),
         GateCommand::Check(args) => check::run(args),
         GateCommand::Init { output } => template::write(output.as_deref()),
         GateCommand::Session(args) => session::run(args),

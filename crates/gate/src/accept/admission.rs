@@ -34,6 +34,16 @@ const HANDSHAKE_TIME: Duration = Duration::from_millis(700);
 /// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
 const EXCESSIVE_LOAD: u64 = 0x107;
 
+/// Who connects to a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListenerRole {
+    Clients,
+    /// Proxies that ask about requests of their clients.
+    Proxies,
+    /// The same, over HTTP/2 without TLS.
+    GrpcProxies,
+}
+
 type Serving = Thread<NearSessions>;
 
 /// The resources that every connection of the thread may need.
@@ -74,15 +84,23 @@ impl Admission {
     pub(crate) async fn receive(
         self: Rc<Self>,
         listener: Listener,
+        role: ListenerRole,
         closing: watch::Receiver<bool>,
     ) {
-        self.receive_until(&listener, until_closed(closing)).await;
+        self.receive_until(&listener, role, until_closed(closing))
+            .await;
         if listener.drop_syns().is_ok() {
-            self.receive_until(&listener, sleep(HANDSHAKE_TIME)).await;
+            self.receive_until(&listener, role, sleep(HANDSHAKE_TIME))
+                .await;
         }
     }
 
-    async fn receive_until(self: &Rc<Self>, listener: &Listener, end: impl Future<Output = ()>) {
+    async fn receive_until(
+        self: &Rc<Self>,
+        listener: &Listener,
+        role: ListenerRole,
+        end: impl Future<Output = ()>,
+    ) {
         let mut end = pin!(end);
         loop {
             let arrival = tokio::select! {
@@ -91,11 +109,11 @@ impl Admission {
                 () = &mut end => return,
             };
             // Boxed, because a future holds its arguments for as long as it lives.
-            spawn_local(self.clone().admit(Box::new(arrival)));
+            spawn_local(self.clone().admit(Box::new(arrival), role));
         }
     }
 
-    async fn admit(self: Rc<Self>, arrival: Box<listener::AcceptedSocket>) {
+    async fn admit(self: Rc<Self>, arrival: Box<listener::AcceptedSocket>, role: ListenerRole) {
         let thread = &self.thread;
         let site = thread.site();
         let client = arrival.peer.ip();
@@ -118,10 +136,14 @@ impl Admission {
             address: met.peer.ip(),
             secure: matches!(met.stream, ClientStream::Secure(_)),
             resumed: met.facts.resumed,
+            asks: role != ListenerRole::Clients,
         };
-        thread.ledger.connection(arrival_of(&met));
+        thread.ledger.connection(arrival_of(&met, role));
         // Boxed for each protocol, so that each takes only as much memory as it needs.
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
+            ClientStream::Clear(stream) if role == ListenerRole::GrpcProxies => {
+                Box::pin(front::h2::serve(stream, peer, thread))
+            }
             ClientStream::Clear(stream) => Box::pin(front::h1::serve(stream, peer, thread)),
             ClientStream::Secure(stream) if stream.is_h2() => {
                 // Awaiting it here would reserve its memory in every future on the way.
@@ -191,6 +213,7 @@ impl Admission {
             address: met.peer.ip(),
             secure: true,
             resumed: met.facts.resumed,
+            asks: false,
         };
         thread.ledger.connection(ConnectionStart {
             protocol: Protocol::H3,
@@ -250,8 +273,9 @@ fn count_unmet(ledger: &Ledger, unmet: &AcceptError, client: IpAddr) {
     }
 }
 
-fn arrival_of(met: &AcceptedConnection) -> ConnectionStart {
+fn arrival_of(met: &AcceptedConnection, role: ListenerRole) -> ConnectionStart {
     let (protocol, handshake) = match &met.stream {
+        ClientStream::Clear(_) if role == ListenerRole::GrpcProxies => (Protocol::H2, None),
         ClientStream::Clear(_) => (Protocol::H1, None),
         ClientStream::Secure(stream) => {
             let protocol = if stream.is_h2() {

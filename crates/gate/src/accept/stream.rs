@@ -72,4 +72,6 @@ pub(crate) struct Peer {
     pub(crate) secure: bool,
     /// Whether its TLS session was resumed.
     pub(crate) resumed: bool,
+    /// Whether it came to an address for proxies, which ask about requests of others.
+    pub(crate) asks: bool,
 }

@@ -3,6 +3,7 @@
 //! or query.
 
 use super::exchange::Sink;
+use super::proxy_reply;
 use crate::forward::h1::{Response, ResponseBody};
 use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
@@ -13,7 +14,14 @@ use crate::record::{LabelValue, Reason};
 const NO_TOKEN: &str = "Bearer realm=\"gate\"";
 
 impl OwnAnswer {
-    pub(crate) fn tell(self, caller: &Caller, to: &mut impl Sink) {
+    pub(crate) fn tell(mut self, caller: &Caller, to: &mut impl Sink) {
+        match self.reply.take() {
+            Some(reply) => proxy_reply::tell(&self, &reply, caller, to),
+            None => self.write(caller, to),
+        }
+    }
+
+    pub(super) fn write(&self, caller: &Caller, to: &mut impl Sink) {
         let body = self.body(caller);
         let length = body.len().to_string();
         let (retry_after, challenge) = (self.retry_after.to_string(), self.challenge());
@@ -144,6 +152,9 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::BackendSlow => "The server did not answer in time",
         Reason::BadAnswer => "The server's answer is invalid",
         Reason::Preflight => "The answer says what other origins may do",
+        Reason::Asker => "This proxy may not ask about requests of others",
+        Reason::Undescribed => "The proxy does not say, once and in full, which request it means",
+        Reason::Allowed => "The request may pass",
     }
 }
 
@@ -182,6 +193,7 @@ mod tests {
             reason,
             retry_after: 1,
             grant: None,
+            reply: None,
         }
     }
 

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::upstream::{Upstream, UpstreamError};
 use crate::GateError;
 use crate::config::Config;
 use crate::judge::ForwardedRequest;
 use crate::judge::authenticator::Authenticator;
+use crate::judge::authz::Askers;
 use crate::judge::policy::Policy;
 use crate::judge::request::{self, Field, Version};
 
@@ -24,11 +26,12 @@ impl<S> Site<S> {
     pub(crate) fn new(
         config: &Config,
         authenticator: Authenticator<S>,
+        askers: Arc<Askers>,
         upstreams: &BTreeMap<String, Rc<Upstream>>,
         alt_svc: Option<String>,
     ) -> Result<Self, GateError> {
         Ok(Self {
-            policy: Policy::new(config, authenticator, upstreams)?,
+            policy: Policy::new(config, authenticator, askers, upstreams)?,
             upstreams: upstreams.values().cloned().collect(),
             alt_svc,
         })

@@ -63,6 +63,12 @@ impl<S: Sessions> Authenticator<S> {
         guard.admit(question, answer)
     }
 
+    /// What is left of the session and its token.
+    pub(crate) fn left(&self, passed: &Pass) -> Duration {
+        let guard = self.0.as_ref().map(|(guard, _)| guard);
+        guard.map_or(Duration::ZERO, |guard| guard.left(passed))
+    }
+
     /// Whether the session still admits the request, as the same user. The store is asked if that
     /// is not known.
     pub(crate) async fn admits(&self, passed: &Pass) -> bool {

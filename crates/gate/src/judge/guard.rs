@@ -246,6 +246,12 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
+    /// What is left of its token and its session.
+    pub(crate) fn left(&self, pass: &Pass) -> Duration {
+        let now = clock::seconds(self.wall.now());
+        Duration::from_secs(u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0))
+    }
+
     /// Ends when the admission may have ended; returns whether it may be renewed by asking for the
     /// session again. Nothing is allocated before it is awaited.
     pub(crate) async fn outlast(&self, pass: &Pass) -> bool {

@@ -102,7 +102,10 @@ fn is_same_in_capitals(a: Option<&Rc<Route>>, b: Option<&Rc<Route>>) -> bool {
 }
 
 fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<Route>, GateError> {
+    // A gate that only answers proxies needs none.
+    let nowhere = route.upstream.is_empty().then_some(usize::MAX);
     let upstream = upstreams.keys().position(|name| *name == route.upstream);
+    let upstream = upstream.or(nowhere);
     let upstream = upstream.ok_or_else(|| GateError::NoUpstream {
         route: format!("{}{}", route.host, route.path),
         upstream: route.upstream.clone(),

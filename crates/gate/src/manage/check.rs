@@ -3,6 +3,7 @@
 //! the servers. It changes nothing.
 
 mod admin;
+mod authz;
 mod listen;
 mod reach;
 mod record;
@@ -113,6 +114,7 @@ pub fn check(config: &Config, now: SystemTime) -> CheckReport {
     session::check(config, &mut report);
     upstream::check(config, &mut report);
     route::check(config, &mut report);
+    authz::check(config, &mut report);
     admin::check(config, &mut report);
     if report.passes() {
         report.https_records = record::https(&config.listen, &names);

@@ -42,6 +42,9 @@ words! {
         StoreUnreadable = "store_unreadable",
         NoKeys = "no_keys",
         Origin = "origin",
+        // A proxy asks, and may not, or does not say about which request.
+        Asker = "asker",
+        Undescribed = "undescribed",
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",
@@ -51,6 +54,8 @@ words! {
         BadAnswer = "bad_answer",
         // No backend was needed.
         Preflight = "preflight",
+        /// A proxy asked, and the request may pass.
+        Allowed = "allowed",
     }
 }
 

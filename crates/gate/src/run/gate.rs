@@ -38,6 +38,10 @@ pub struct Gate {
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
     pub https: Vec<SocketAddr>,
+    /// Where proxies ask.
+    pub authz_http: Vec<SocketAddr>,
+    pub authz_grpc: Vec<SocketAddr>,
+    pub authz_https: Vec<SocketAddr>,
     pub admin: Option<SocketAddr>,
 }
 
@@ -69,11 +73,14 @@ impl Gate {
         let count = threads(&config);
         let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
         let keyring = Keyring::open(&config)?;
-        let mut sockets = Sockets::bind(&config.listen, &seed, count)?;
+        let mut sockets = Sockets::bind(&config.listen, &config.authz, &seed, count)?;
         let plan = Arc::new(Plan::new(config, &keyring, seed, sockets.https())?);
         let mut addresses = Addresses {
             http: sockets.http().to_vec(),
             https: sockets.https().to_vec(),
+            authz_http: sockets.authz().http.clone(),
+            authz_grpc: sockets.authz().grpc.clone(),
+            authz_https: sockets.authz().https.clone(),
             admin: None,
         };
         let certificate = plan.tls.self_made().map(str::to_owned);

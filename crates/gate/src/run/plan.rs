@@ -10,8 +10,9 @@ use tokio::sync::watch;
 
 use crate::GateError;
 use crate::accept::listener::{Seed, TlsSide};
-use crate::config::{Config, Listen, Route};
+use crate::config::{Authz, Config, Listen, Route};
 use crate::forward::upstream::Group;
+use crate::judge::authz::Askers;
 use crate::judge::guard::Rules;
 use crate::judge::keyring::Keyring;
 use crate::judge::sessions::StoreHandle;
@@ -28,6 +29,8 @@ pub(crate) struct Plan {
     /// RFC 9114 §3.1.1.
     pub(crate) alt_svc: Option<String>,
     pub(crate) seed: Arc<Seed>,
+    /// Who may ask about requests of others.
+    pub(crate) askers: Arc<Askers>,
 }
 
 impl Plan {
@@ -43,6 +46,7 @@ impl Plan {
         let tls = tls_side(&config, &seed, &place)?;
         let groups = groups(&config, None)?;
         Ok(Self {
+            askers: Arc::new(Askers::new(&config.authz)?),
             rules: keyring.rules(),
             alt_svc: alt_svc(&config.listen, https),
             config,
@@ -68,6 +72,7 @@ impl Plan {
             tls_side(&config, &self.seed, &place)?
         };
         Ok(Self {
+            askers: Arc::new(Askers::new(&config.authz)?),
             rules: keyring.rules(),
             groups: groups(&config, Some(self))?,
             alt_svc: self.alt_svc.clone(),
@@ -113,7 +118,7 @@ fn groups(
 
 fn lead_somewhere(config: &Config) -> Result<(), GateError> {
     let lost = |route: &&Route| !config.upstream.contains_key(&route.upstream);
-    match config.route.iter().find(lost) {
+    match config.route.iter().filter(|_| config.forwards()).find(lost) {
         Some(route) => Err(GateError::NoUpstream {
             route: format!("{}{}", route.host, route.path),
             upstream: route.upstream.clone(),
@@ -129,7 +134,9 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
         trusted: Vec::new(),
         ..listen.clone()
     };
+    let asked = |authz: &Authz| authz.addresses().map(|(_, list)| list.to_vec());
     for (what, same) in [
+        ("[authz]", asked(&before.authz) == asked(&after.authz)),
         ("[listen]", bound(&before.listen) == bound(&after.listen)),
         (
             "tls.resumption",

@@ -10,6 +10,6 @@
 
 mod cors;
 mod grpc;
-mod stage;
+pub(crate) mod stage;
 mod trailers;
 mod websocket;

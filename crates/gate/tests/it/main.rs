@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
 mod applications;
+mod authz;
 mod exchanges;
 mod external_program;
 mod guide;

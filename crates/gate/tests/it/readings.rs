@@ -12,7 +12,7 @@
 pub(crate) mod h2;
 mod hosts;
 mod named;
-mod paths;
+pub(crate) mod paths;
 mod random;
 mod readers;
 mod servers;

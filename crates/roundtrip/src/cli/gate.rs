@@ -32,6 +32,9 @@ pub(crate) struct GateArgs {
 pub(crate) enum GateCommand {
     /// Serve, until SIGTERM or Ctrl-C
     Run(GateRunArgs),
+    /// Answer other proxies (nginx, Envoy, Caddy, Traefik, HAProxy) that ask whether a request may
+    /// pass, and serve no clients
+    Authz(GateAuthzArgs),
     /// Report every error in a configuration, without starting anything
     Check(GateCheckArgs),
     /// Write a configuration with every setting at its default, explained
@@ -77,6 +80,27 @@ pub(crate) struct GateRunArgs {
     /// The backend [default: http://127.0.0.1:8000]
     #[arg(long, value_name = "URL", conflicts_with = "config")]
     pub backend: Option<String>,
+    /// Do not report what it does
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub logs: ServerLogArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roundtrip gate authz                             on loopback: HTTP at port 9190, gRPC at 9191
+  roundtrip gate authz --config /etc/roundtrip/gate.toml
+  curl -i -H 'X-Original-Method: GET' -H 'X-Original-URL: https://site.example/' http://127.0.0.1:9190/original
+
+Its addresses, and who may ask, are in the table [authz]; routes need no upstream here.
+`roundtrip gate run` with that table answers proxies and clients in one process.
+
+Exit codes: 0 ended as asked, 1 it could not start or serve, 2 wrong usage.")]
+pub(crate) struct GateAuthzArgs {
+    #[command(flatten)]
+    pub from: GateConfigArgs,
     /// Do not report what it does
     #[arg(short, long)]
     pub quiet: bool,
@@ -316,6 +340,8 @@ mod tests {
             "run",
             "run --http none --https [::1]:8443 --backend http://h --admin none",
             "run -c f -q",
+            "authz",
+            "authz -c f -q",
             "check --connect --json",
             "init -o f",
             "session put a --expires 8h -c f",
@@ -330,6 +356,7 @@ mod tests {
             "",
             "run -c f --http 127.0.0.1:80",
             "run --http 8080",
+            "authz --backend http://h",
             "check --json -q",
             "session put",
             "session put a user:password",

@@ -10,6 +10,10 @@ use roundtrip_gate::config::Config;
 pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
     let with = file.map_or(String::new(), |file| format!(" --config {}", quoted(file)));
     let ask = match example(config) {
+        None if let Some(address) = config.authz.http.first() => format!(
+            "curl -i -H 'X-Original-Method: GET' -H 'X-Original-URL: https://site.example/' http://{}/original",
+            reachable(*address)
+        ),
         Some((url, _)) if !wants_session(config) => format!("curl {url}"),
         Some((url, insecure)) => format!(
             "curl {}-H \"$(roundtrip gate token --sub alice --sid alice --bearer{with})\" {url}",
@@ -51,13 +55,23 @@ fn doors(config: &Config) -> String {
         };
         all.push(format!("{} ({versions}{own})", secure.join(", ")));
     }
+    let asked = [
+        ("http", &config.authz.http),
+        ("grpc", &config.authz.grpc),
+        ("https", &config.authz.https),
+    ];
+    let asked = asked.iter().flat_map(|(scheme, list)| urls(scheme, list));
+    let asked: Vec<String> = asked.collect();
+    if !asked.is_empty() {
+        all.push(format!("for proxies: {}", asked.join(", ")));
+    }
     all.join(", ")
 }
 
 fn answerers(config: &Config) -> String {
     let of = |route: &roundtrip_gate::config::Route| {
         let upstream = config.upstream.get(&route.upstream);
-        let servers = upstream.map_or(String::new(), |upstream| upstream.servers.join(", "));
+        let servers = upstream.map_or("no backend".into(), |upstream| upstream.servers.join(", "));
         let condition = if route.auth {
             ""
         } else {

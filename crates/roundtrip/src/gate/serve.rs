@@ -9,41 +9,63 @@ use roundtrip_gate::{Gate, GateError, News};
 use roundtrip_report::terminal::clean_lines;
 
 use super::{introduction, source};
-use crate::cli::GateRunArgs;
+use crate::cli::{GateAuthzArgs, GateConfigArgs, GateRunArgs, ServerLogArgs};
 use crate::log;
 use crate::output::{Outcome, OutputStream, failed, say};
 use crate::qlog;
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
-    log::start(args.logs.log);
-    if let Err(error) = qlog::start(&args.logs.qlog) {
+    serve(&args.from, args.quiet, &args.logs, || read(args))
+}
+
+pub(super) fn answer_proxies(args: &GateAuthzArgs) -> Outcome {
+    serve(&args.from, args.quiet, &args.logs, || {
+        let mut config = source::read(&args.from)?;
+        if args.from.config.is_none() {
+            // The routes of a gate without a file have a backend.
+            config.route.clear();
+            config.upstream.clear();
+        }
+        config.only_answer_proxies();
+        Ok(config)
+    })
+}
+
+fn serve(
+    from: &GateConfigArgs,
+    quiet: bool,
+    logs: &ServerLogArgs,
+    read: impl Fn() -> Result<Config, GateError>,
+) -> Outcome {
+    log::start(logs.log);
+    if let Err(error) = qlog::start(&logs.qlog) {
         return failed(&error);
     }
-    let config = match read(args) {
+    let config = match read() {
         Ok(config) => config,
         Err(error) => return failed(&error),
     };
     let mut report = check(&config, SystemTime::now());
-    if let Some(path) = &args.from.config {
+    if let Some(path) = &from.config {
         file(path, &mut report);
     }
     if !report.passes() {
         // All errors, each with its key.
         tell_all(&report);
-        let name = source::name(&args.from);
+        let name = source::name(from);
         return failed(&format!("{name}: it cannot start with this configuration"));
     }
     let started = |gate: &Gate| {
         tell_all(&report);
-        if !args.quiet {
-            let file = args.from.config.as_deref();
+        if !quiet {
+            let file = from.config.as_deref();
             let lines = introduction::lines(&found(&config, gate), file);
             OutputStream::Err.print(clean_lines(&lines));
         }
     };
-    match roundtrip_gate::run(config.clone(), || read(args), started, told) {
+    match roundtrip_gate::run(config.clone(), &read, started, told) {
         Ok(()) => Outcome::Done,
-        Err(error) => failed(&advised(&error, args)),
+        Err(error) => failed(&advised(&error, from)),
     }
 }
 
@@ -72,15 +94,18 @@ fn found(config: &Config, gate: &Gate) -> Config {
     let addresses = gate.addresses();
     found.listen.http.clone_from(&addresses.http);
     found.listen.https.clone_from(&addresses.https);
+    found.authz.http.clone_from(&addresses.authz_http);
+    found.authz.grpc.clone_from(&addresses.authz_grpc);
+    found.authz.https.clone_from(&addresses.authz_https);
     found.admin.listen = addresses.admin;
     found
 }
 
 /// If the address is in use, the advice is known.
-fn advised(error: &GateError, args: &GateRunArgs) -> String {
+fn advised(error: &GateError, from: &GateConfigArgs) -> String {
     match error {
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            let advice = match &args.from.config {
+            let advice = match &from.config {
                 Some(path) => format!("name another in {}", path.display()),
                 None => "choose others with --http, --https and --admin".into(),
             };

@@ -24,7 +24,7 @@ use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
 use crate::judge::{
-    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge,
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge_arrival,
 };
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
@@ -256,18 +256,11 @@ impl<IO: Stream> Client<IO> {
             early: self.early,
             body: None,
             id: RequestId::NONE,
+            asks: self.peer.asks,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
         let read = h1::request(&self.buffer, &site.policy.limits, |request| {
-            entry.set_request(request);
-            let id = entry.caller.id;
-            judge(
-                &site.policy,
-                request,
-                RequestContext { id, ..arrival },
-                admitted,
-                out,
-            )
+            judge_arrival(&site.policy, request, arrival, admitted, out, entry)
         })?;
         read.map(|(verdict, length)| verdict.map(|verdict| (verdict, length)))
             .transpose()
@@ -369,6 +362,7 @@ impl<IO: Stream> Client<IO> {
             reason,
             retry_after: error.retry_after(),
             grant,
+            reply: None,
         };
         self.say(own_answer, false).await
     }

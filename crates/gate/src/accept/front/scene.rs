@@ -143,6 +143,7 @@ impl Scene {
             address: [192, 0, 2, 7].into(),
             secure,
             resumed: false,
+            asks: false,
         };
         spawn_local(async move { super::h2::serve(stream, peer, &thread).await })
     }
@@ -155,6 +156,7 @@ impl Scene {
             address: [192, 0, 2, 7].into(),
             secure: false,
             resumed: false,
+            asks: false,
         };
         spawn_local(async move { super::h1::serve(gate, peer, &thread).await });
         client
@@ -177,6 +179,7 @@ fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
     Site::new(
         config,
         Authenticator::new(guard, NoKnownSessions),
+        Arc::default(),
         &upstreams,
         None,
     )

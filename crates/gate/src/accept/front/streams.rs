@@ -18,7 +18,8 @@ use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Version};
 use crate::judge::{
-    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, jmap, judge,
+    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, jmap,
+    judge_arrival,
 };
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
@@ -158,17 +159,10 @@ impl<S: Sessions> ConnectionState<S> {
             early: !self.confirmed.is_given(),
             body,
             id: RequestId::NONE,
+            asks: self.peer.asks,
         };
         head.read(self.version, &site.policy.limits, |request| {
-            entry.set_request(request);
-            let id = entry.caller.id;
-            judge(
-                &site.policy,
-                request,
-                RequestContext { id, ..arrival },
-                admitted,
-                out,
-            )
+            judge_arrival(&site.policy, request, arrival, admitted, out, entry)
         })?
     }
 
@@ -232,6 +226,7 @@ async fn refuse(
         reason: error.reason().unwrap_or(Reason::Slow),
         retry_after: error.retry_after(),
         grant,
+        reply: None,
     };
     say(own_answer, answer, buffers, entry).await?;
     Err(error)

@@ -10,7 +10,7 @@ use roundtrip_quic_tokio::Sibling;
 
 use super::Seed;
 use crate::GateError;
-use crate::config::Listen;
+use crate::config::{Authz, Listen};
 
 /// A port that is free for TCP may be in use for UDP. If any port will do, this many are tried.
 const MAX_ATTEMPTS: u32 = 32;
@@ -22,6 +22,26 @@ pub(crate) struct ThreadSockets {
     pub(crate) https: Vec<TcpListener>,
     /// At the addresses of `https`; empty without HTTP/3.
     pub(crate) quic: Vec<(UdpSocket, Sibling)>,
+    /// For proxies that ask, as in `[authz]`.
+    pub(crate) authz: AuthzPlaces<TcpListener>,
+}
+
+/// What there is for each kind of address in `[authz]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AuthzPlaces<T> {
+    pub(crate) http: Vec<T>,
+    pub(crate) grpc: Vec<T>,
+    pub(crate) https: Vec<T>,
+}
+
+impl<T> Default for AuthzPlaces<T> {
+    fn default() -> Self {
+        Self {
+            http: Vec::new(),
+            grpc: Vec::new(),
+            https: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -29,10 +49,16 @@ pub(crate) struct Sockets {
     threads: Vec<ThreadSockets>,
     http: Vec<SocketAddr>,
     https: Vec<SocketAddr>,
+    authz: AuthzPlaces<SocketAddr>,
 }
 
 impl Sockets {
-    pub(crate) fn bind(settings: &Listen, seed: &Seed, threads: usize) -> Result<Self, GateError> {
+    pub(crate) fn bind(
+        settings: &Listen,
+        authz: &Authz,
+        seed: &Seed,
+        threads: usize,
+    ) -> Result<Self, GateError> {
         let plan = SocketPlan {
             how: Listening {
                 backlog: settings.backlog,
@@ -46,7 +72,9 @@ impl Sockets {
             threads: (0..threads).map(|_| ThreadSockets::default()).collect(),
             http: Vec::new(),
             https: Vec::new(),
+            authz: AuthzPlaces::default(),
         };
+        sockets.bind_authz(authz, &plan)?;
         for address in &settings.http {
             let (bound, tcp, _) = plan.bind(*address, false)?;
             sockets.http.push(bound);
@@ -70,6 +98,29 @@ impl Sockets {
             }
         }
         Ok(sockets)
+    }
+
+    fn bind_authz(&mut self, authz: &Authz, plan: &SocketPlan) -> Result<(), GateError> {
+        type Place<T> = fn(&mut AuthzPlaces<T>) -> &mut Vec<T>;
+        let kinds: [(_, Place<SocketAddr>, Place<TcpListener>); 3] = [
+            (&authz.http, |p| &mut p.http, |p| &mut p.http),
+            (&authz.grpc, |p| &mut p.grpc, |p| &mut p.grpc),
+            (&authz.https, |p| &mut p.https, |p| &mut p.https),
+        ];
+        for (wanted, addresses, listeners) in kinds {
+            for address in wanted {
+                let (bound, tcp, _) = plan.bind(*address, false)?;
+                addresses(&mut self.authz).push(bound);
+                for (thread, listener) in self.threads.iter_mut().zip(tcp) {
+                    listeners(&mut thread.authz).push(listener);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn authz(&self) -> &AuthzPlaces<SocketAddr> {
+        &self.authz
     }
 
     /// Takes one thread's sockets.
@@ -162,7 +213,7 @@ mod tests {
     fn all_threads_and_both_transports_have_one_port() {
         let seed = Seed::new(&[1; 32]);
         let listen = settings(&["127.0.0.1:0", "127.0.0.2:0"]);
-        let mut sockets = Sockets::bind(&listen, &seed, 3).unwrap();
+        let mut sockets = Sockets::bind(&listen, &Authz::default(), &seed, 3).unwrap();
         let addresses = sockets.https().to_vec();
         assert_eq!(addresses.len(), 2);
         for _ in 0..3 {
@@ -187,7 +238,12 @@ mod tests {
     fn an_address_that_is_taken_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
-        let bound = Sockets::bind(&settings(&[&address]), &Seed::new(&[1; 32]), 2);
+        let bound = Sockets::bind(
+            &settings(&[&address]),
+            &Authz::default(),
+            &Seed::new(&[1; 32]),
+            2,
+        );
         let said = bound.unwrap_err().to_string();
         assert!(said.contains(&address), "{said}");
     }

@@ -5,7 +5,7 @@ use roundtrip_report::html::percent as width;
 
 use super::figures::{grouped, percent, share};
 use crate::admin::state::AdminView;
-use crate::record::{Gauge, LabelValue, Limit, Pool, Reason, Remedy, Store, Streams};
+use crate::record::{Gauge, LabelValue, Limit, Pool, Reason, ReasonKind, Remedy, Store, Streams};
 
 /// Longer lists are cut; the JSON document has all rows.
 const MAX_ROWS: usize = 8;
@@ -84,7 +84,11 @@ pub(super) fn lists(view: &AdminView<'_>) -> Markup {
         ("Sessions cached", s.gauge(Gauge::Sessions)),
         ("Worker threads", s.gauge(Gauge::Accepting)),
     ];
-    let rejected = Reason::ALL.iter().map(|r| (words(r.as_str()), s.get(*r)));
+    let wanted = |reason: &&Reason| reason.kind() != ReasonKind::Answer;
+    let rejected = Reason::ALL
+        .iter()
+        .filter(wanted)
+        .map(|r| (words(r.as_str()), s.get(*r)));
     let limits = Limit::ALL.iter().map(|l| (words(l.as_str()), s.get(*l)));
     let events = [
         ("Waited for a backend connection", s.get(Pool::Waited)),

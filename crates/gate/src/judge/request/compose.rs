@@ -29,10 +29,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) rewrite: &'a Rewrite,
 }
 
-impl Forwarding<'_> {
-    pub(super) fn scheme(&self) -> &'static [u8] {
-        if self.secure { b"https" } else { b"http" }
-    }
+pub(super) fn scheme(secure: bool) -> &'static [u8] {
+    if secure { b"https" } else { b"http" }
 }
 
 /// Writes the head of the request for a kept connection (RFC 9110 §7.6), and returns where
@@ -75,7 +73,8 @@ pub(crate) fn compose(
     if !forwarding.id.is_empty() {
         line(out, super::ID.as_bytes(), forwarding.id);
     }
-    forwarding.rewrite.write(inspected, forwarding, out);
+    let (client, secure) = (forwarding.client, forwarding.secure);
+    forwarding.rewrite.write(inspected, client, secure, out);
     if let Some(key) = forwarding.socket_key {
         line(out, b"Sec-WebSocket-Key", key.as_bytes());
     }
@@ -167,7 +166,7 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
             .iter()
             .any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto"))
     {
-        line(out, b"X-Forwarded-Proto", forwarding.scheme());
+        line(out, b"X-Forwarded-Proto", scheme(forwarding.secure));
     }
 }
 

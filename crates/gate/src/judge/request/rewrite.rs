@@ -1,9 +1,12 @@
 //! How a route changes a request's fields: `set`, `remove`, and `keep` for those of
 //! [`identity`](super::identity) that would be removed otherwise.
 
+use std::net::IpAddr;
+
+use super::Inspected;
+use super::compose::scheme;
 use super::fields::is_token;
 use super::identity::is_read_as;
-use super::{Forwarding, Inspected};
 use crate::config::Route;
 
 /// Fields that only gate may set; otherwise the backend could mistake where a request ends or whose
@@ -85,11 +88,18 @@ impl Rewrite {
             .any(|gone| is_read_as(name, gone))
     }
 
-    /// The fields that are set, as lines of a head.
-    pub(super) fn write(
+    /// The names of the fields that are removed and not set again.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &str> {
+        self.remove.iter().map(String::as_str)
+    }
+
+    /// The fields that are set, as lines of a head. `client` and `secure` are who sent the request,
+    /// and how.
+    pub(crate) fn write(
         &self,
         inspected: &Inspected<'_>,
-        forwarding: &Forwarding<'_>,
+        client: IpAddr,
+        secure: bool,
         out: &mut Vec<u8>,
     ) {
         use std::io::Write;
@@ -100,9 +110,9 @@ impl Rewrite {
                 match part {
                     ValuePart::Text(text) => out.extend_from_slice(text.as_bytes()),
                     // Writing to a Vec does not fail.
-                    ValuePart::Client => drop(write!(out, "{}", forwarding.client)),
+                    ValuePart::Client => drop(write!(out, "{client}")),
                     ValuePart::Host => inspected.host.write(out),
-                    ValuePart::Scheme => out.extend_from_slice(forwarding.scheme()),
+                    ValuePart::Scheme => out.extend_from_slice(scheme(secure)),
                 }
             }
             out.extend_from_slice(b"\r\n");

@@ -13,7 +13,7 @@ const MAX_BUSY_POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let listen = &config.listen;
-    if listen.http.is_empty() && listen.https.is_empty() {
+    if !config.forwards() && !config.authz.is_on() {
         let what =
             "there is no address for clients; set 'http' or 'https', as in [\"127.0.0.1:8080\"]";
         report.error("listen", what);
@@ -56,6 +56,9 @@ fn addresses(config: &Config, report: &mut CheckReport) {
     };
     let mut all = named("listen.http", &listen.http);
     all.extend(named("listen.https", &listen.https));
+    for (key, list) in config.authz.addresses() {
+        all.extend(named(key, list));
+    }
     all.extend(config.admin.listen.map(|a| ("admin.listen".to_owned(), a)));
     for (n, (place, address)) in all.iter().enumerate() {
         let before = all.get(..n).unwrap_or_default();
@@ -78,7 +81,7 @@ fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     meet && a.port() == b.port() && a.port() != 0
 }
 
-fn is_everybody(network: &Network) -> bool {
+pub(super) fn is_everybody(network: &Network) -> bool {
     ["203.0.113.1", "2001:db8::1"]
         .iter()
         .filter_map(|address| address.parse().ok())

@@ -12,7 +12,8 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
     for (n, route) in config.route.iter().enumerate() {
         let place = format!("route[{n}]");
-        if !config.upstream.contains_key(&route.upstream) {
+        let leads = route.upstream.is_empty() && !config.forwards();
+        if !leads && !config.upstream.contains_key(&route.upstream) {
             unknown(&place, route, config, report);
         }
         if !route.path.starts_with('/') {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::thread_plan::ThreadPlan;
 use crate::GateError;
-use crate::accept::admission::Admission;
+use crate::accept::admission::{Admission, ListenerRole};
 use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
@@ -54,12 +54,19 @@ impl Listeners {
         let (close, closing) = watch::channel(false);
         let mut doors = JoinSet::new();
         let failures = Arc::new(AtomicU64::new(0));
-        let listeners = sockets.http.into_iter().map(|socket| (socket, false));
-        let listeners = listeners.chain(sockets.https.into_iter().map(|socket| (socket, true)));
-        for (socket, secure) in listeners {
-            let listener = Listener::open(socket, secure, failures.clone());
-            let listener = listener.map_err(GateError::Thread)?;
-            doors.spawn_local(admission.clone().receive(listener, closing.clone()));
+        let authz = sockets.authz;
+        for (sockets, secure, role) in [
+            (sockets.http, false, ListenerRole::Clients),
+            (sockets.https, true, ListenerRole::Clients),
+            (authz.http, false, ListenerRole::Proxies),
+            (authz.grpc, false, ListenerRole::GrpcProxies),
+            (authz.https, true, ListenerRole::Proxies),
+        ] {
+            for socket in sockets {
+                let listener = Listener::open(socket, secure, failures.clone());
+                let listener = listener.map_err(GateError::Thread)?;
+                doors.spawn_local(admission.clone().receive(listener, role, closing.clone()));
+            }
         }
         let mut quic = Vec::new();
         for socket in sockets.quic {

@@ -61,7 +61,9 @@ impl ThreadPlan {
         )?;
         let authenticator = Authenticator::new(guard, self.known.clone());
         let alt_svc = self.plan.alt_svc.clone();
-        Site::new(&self.plan.config, authenticator, &self.upstreams, alt_svc)
+        let askers = self.plan.askers.clone();
+        let config = &self.plan.config;
+        Site::new(config, authenticator, askers, &self.upstreams, alt_svc)
     }
 
     pub(super) fn accept_config(&self) -> Result<AcceptConfig, GateError> {

@@ -28,6 +28,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// `more` is TOML: upstreams and routes.
     pub(crate) fn new(more: &str) -> Self {
+        Self::with_store(None, more)
+    }
+
+    /// With sessions in this store; `None`: in a file.
+    pub(crate) fn with_store(store: Option<&str>, more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
@@ -39,11 +44,14 @@ impl Stage {
              [admin]\nlisten = \"127.0.0.1:0\"\n\
              [[tls.certificate]]\nchain = \"{}\"\nkey = \"{}\"\n\
              [[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{}\" }}\n\
-             [session]\nstore = \"redb:{}\"\n{more}",
+             [session]\nstore = \"{}\"\n{more}",
             chain.display(),
             key.display(),
             token.display(),
-            folder.path().join("sessions.redb").display(),
+            store.map_or_else(
+                || format!("redb:{}", folder.path().join("sessions.redb").display()),
+                str::to_owned
+            ),
         );
         let config = Config::parse(&text, "test").unwrap();
         let gate = Gate::start(config.clone(), |_| ()).unwrap();

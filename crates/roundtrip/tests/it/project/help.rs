@@ -37,7 +37,7 @@ fn help_is_the_contract() {
         insta::assert_snapshot!(verb, help(&[verb]));
     }
     insta::assert_snapshot!("lab_run", help(&["lab", "run"]));
-    for verb in ["run", "check", "init", "session", "token"] {
+    for verb in ["run", "authz", "check", "init", "session", "token"] {
         insta::assert_snapshot!(format!("gate_{verb}"), help(&["gate", verb]));
     }
     for verb in ["put", "show", "list", "revoke", "import", "seal"] {

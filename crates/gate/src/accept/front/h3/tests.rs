@@ -81,6 +81,7 @@ async fn meet_bare(scene: &Scene) -> BareConnection {
             address: [192, 0, 2, 7].into(),
             secure: true,
             resumed: false,
+            asks: false,
         };
         super::serve(met, signal.wait(), peer, &thread).await
     });

@@ -16,7 +16,7 @@ use tokio::task::LocalSet;
 
 use crate::accept::listener::*;
 use crate::accept::stream::Stream as _;
-use crate::config::{Limits, Listen, Tls};
+use crate::config::{Authz, Limits, Listen, Tls};
 
 pub(super) const WITHIN: Duration = Duration::from_secs(20);
 
@@ -81,7 +81,8 @@ impl Scene {
         let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
         let (tls, listen, place) = (&setting.tls, &setting.listen, setting.place.clone());
         let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock)).unwrap();
-        let mut sockets = Sockets::bind(&setting.listen, &seed, setting.threads).unwrap();
+        let mut sockets =
+            Sockets::bind(&setting.listen, &Authz::default(), &seed, setting.threads).unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
         let mine = sockets.of_thread().unwrap();
         let accept_config = Rc::new(AcceptConfig {

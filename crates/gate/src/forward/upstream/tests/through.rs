@@ -28,7 +28,14 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
         ..Config::default()
     };
     let upstreams = [("app".to_owned(), upstream.clone())].into();
-    let site = Site::new(&config, Authenticator::open(), &upstreams, None).unwrap();
+    let site = Site::new(
+        &config,
+        Authenticator::open(),
+        Arc::default(),
+        &upstreams,
+        None,
+    )
+    .unwrap();
     let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap())
@@ -40,6 +47,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
             address: Ipv4Addr::LOCALHOST.into(),
             secure: false,
             resumed: false,
+            asks: false,
         };
         let _ = front::h1::serve(gates, peer, &thread).await;
     });

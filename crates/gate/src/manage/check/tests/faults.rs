@@ -31,6 +31,32 @@ pub(super) const CASES: &[Case] = &[
         &["warning listen.trusted: this includes every client"],
     ),
     (
+        "[session]",
+        "[authz]\nhttp = [\"127.0.0.1:9190\"]\ntrusted = [\"0.0.0.0/0\"]\n[session]",
+        &["error authz.trusted: this includes every client"],
+    ),
+    (
+        "[session]",
+        "[authz]\ngrpc = [\"127.0.0.1:8080\"]\ntrusted = []\n[session]",
+        &[
+            "error authz.grpc[0]: 127.0.0.1:8080 is already used by 'listen.http[0]'",
+            "error authz.trusted: no proxy may ask",
+        ],
+    ),
+    (
+        "[session]",
+        "[authz]\nhttp = [\"0.0.0.0:9190\"]\nsecret = { file = \"DIR/none\" }\n[session]",
+        &[
+            "error authz.secret: ",
+            "warning authz.http: answers contain logins",
+        ],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]\nhttps = [\"127.0.0.1:8443\"]\nh3 = true\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
+        "[authz]\nhttp = [\"127.0.0.1:9190\"]",
+        &[],
+    ),
+    (
         "own.key",
         "other.key",
         &["error tls.certificate[0].key: the key does not fit"],

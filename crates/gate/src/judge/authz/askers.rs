@@ -1,0 +1,63 @@
+//! Which proxies may ask, and for how long they may remember an answer.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+
+use crate::config::{Authz, Network, SecretFrom};
+use crate::judge::request::Request;
+use crate::{GateError, Secret};
+
+/// The field with the proxies' secret.
+pub(super) const SECRET: &str = "x-gate-secret";
+
+#[derive(Default)]
+pub(crate) struct Askers {
+    trusted: Vec<Network>,
+    secret: Option<Secret>,
+    remember: Duration,
+}
+
+impl fmt::Debug for Askers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Askers")
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Askers {
+    pub(crate) fn new(settings: &Authz) -> Result<Self, GateError> {
+        let secret = settings.secret.as_ref().map(SecretFrom::read);
+        Ok(Self {
+            trusted: settings.trusted.clone(),
+            secret: secret.transpose()?,
+            remember: settings.remember.0,
+        })
+    }
+
+    /// Whether it may ask: it is in a trusted network and sends the secret, if there is one.
+    pub(super) fn admit(&self, proxy: IpAddr, request: &Request<'_>) -> bool {
+        self.trusted.iter().any(|network| network.contains(proxy))
+            && self
+                .secret
+                .as_ref()
+                .is_none_or(|secret| sends(request, secret.line()))
+    }
+
+    /// How long an answer may be remembered: not longer than what is left of its session.
+    pub(super) fn remember(&self, left: Option<Duration>) -> Duration {
+        left.map_or(self.remember, |left| left.min(self.remember))
+    }
+}
+
+/// Whether the request has the secret, once.
+fn sends(request: &Request<'_>, secret: &[u8]) -> bool {
+    let fields = request.fields.iter();
+    let mut sent = fields.filter(|field| field.name.eq_ignore_ascii_case(SECRET));
+    let first = sent.next();
+    first.is_some_and(|field| verify_slices_are_equal(field.value.trim_ascii(), secret).is_ok())
+        && sent.next().is_none()
+}

@@ -1,0 +1,51 @@
+//! `[authz]`: no stranger may ask, because an answer contains the session's login.
+
+use super::CheckReport;
+use super::listen::is_everybody;
+use crate::config::Config;
+
+/// Shorter secrets can be guessed.
+const MIN_SECRET: usize = 16;
+
+pub(super) fn check(config: &Config, report: &mut CheckReport) {
+    let authz = &config.authz;
+    if !authz.is_on() {
+        return;
+    }
+    if authz.trusted.is_empty() {
+        let what = "no proxy may ask; name their networks, as in [\"10.0.0.0/8\"]";
+        report.error("authz.trusted", what);
+    }
+    let everybody = authz.trusted.iter().any(is_everybody);
+    if everybody && authz.secret.is_none() {
+        let what = "this includes every client, and who asks learns the sessions' logins: name the proxies' networks, \
+                    or set 'authz.secret'";
+        report.error("authz.trusted", what);
+    }
+    if let Some(from) = &authz.secret {
+        report.secret("authz.secret", from);
+        match from.read() {
+            Ok(secret) if secret.line().len() < MIN_SECRET => {
+                let what = format!("the secret is shorter than {MIN_SECRET} bytes");
+                report.error("authz.secret", what);
+            }
+            Ok(secret) if !secret.line().iter().all(u8::is_ascii_graphic) => {
+                let what = "proxies send it in a field, so it may have only visible ASCII";
+                report.error("authz.secret", what);
+            }
+            Ok(_) => {}
+            Err(error) => report.error("authz.secret", super::advised(error, from, 32)),
+        }
+    }
+    for (key, list) in authz.addresses() {
+        let far = |a: &&std::net::SocketAddr| !a.ip().to_canonical().is_loopback();
+        if let Some(address) = list.iter().find(far)
+            && key != "authz.https"
+        {
+            let what = format!(
+                "answers contain logins, and {address} can be reached over the network without TLS; use 'authz.https'"
+            );
+            report.warn(key, what);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Envoy's protocol, by gRPC's own library and Envoy's own definitions.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Asked, LOGIN};
+use crate::applications::stage::{has_python, json as run};
+use crate::skip;
+
+#[test]
+fn envoy_s_definitions_read_what_gate_answers() {
+    let test = "envoy_s_definitions_read_what_gate_answers";
+    if !has_python(test, "grpc") || !has_python(test, "google.protobuf") {
+        return;
+    }
+    let Some(definitions) = definitions() else {
+        return skip::lacking(test, "Envoy's definitions: scripts/install-envoy-protos");
+    };
+    let asked = Asked::new("");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/authz/envoy_client.py"
+    );
+    let mut command = Command::new("/usr/bin/python3");
+    command.arg(script).arg(definitions);
+    command.arg(asked.grpc().to_string());
+    let (_, cookie) = asked.cookie.split_once(": ").unwrap();
+    let heard = run(command.arg(cookie));
+    let passed = json!({
+        "code": 0, "remove": ["x-secret"],
+        "fields": {"authorization": LOGIN, "x-client": "192.0.2.7", "x-site": "https://site.example"},
+    });
+    let denied = json!({"code": 7, "status": 401, "challenge": true, "body": true});
+    let refused = json!({"code": 7, "status": 403, "challenge": false, "body": true});
+    let expected = json!({
+        "passed": passed, "head": passed,
+        "open": {"code": 0, "remove": [], "fields": {}},
+        "no token": denied, "bad token": denied,
+        "two readings": refused, "no host": refused, "empty": refused,
+        "many": 500,
+    });
+    assert_eq!(heard, expected, "{heard:#}");
+    assert_eq!(asked.questions(), 1);
+}
+
+/// Where they are installed. No test downloads anything.
+fn definitions() -> Option<String> {
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../scripts/install-envoy-protos"
+    );
+    let output = Command::new(script).env("NO_INSTALL", "1").output().ok()?;
+    let place = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| place.trim().to_owned())
+}

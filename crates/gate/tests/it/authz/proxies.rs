@@ -1,0 +1,251 @@
+//! Real proxies with the configurations of `packaging/authz`, of which only addresses change.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Asked, LOGIN, ask};
+use crate::exchanges::raw_client::{RawClient, field};
+use crate::external_program::{self, ExternalProgram};
+use crate::readings::paths::spellings;
+use crate::server::Server;
+
+/// Subrequests of one page.
+const PAGE: usize = 30;
+
+/// A backend that answers with the head that it got, and counts.
+struct Application {
+    at: SocketAddr,
+    served: Arc<AtomicUsize>,
+}
+
+impl Application {
+    fn start() -> Self {
+        let served = Arc::<AtomicUsize>::default();
+        let counter = served.clone();
+        let at = RawClient::accept_each(move |mut client| {
+            while let Some(message) = client.request() {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let (head, length) = (&message.head, message.head.len());
+                client.send(&format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{head}"
+                ));
+            }
+        });
+        Self { at, served }
+    }
+
+    fn served(&self) -> usize {
+        self.served.load(Ordering::SeqCst)
+    }
+}
+
+/// A file of `packaging/authz`, with the addresses of this test.
+fn configuration(name: &str, at: SocketAddr, gate: SocketAddr, application: SocketAddr) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/authz");
+    let text = fs::read_to_string(folder.join(name)).unwrap();
+    let text = text.replace("http://:8080", &format!("http://:{}", at.port()));
+    [
+        ("127.0.0.1:8080", at),
+        ("127.0.0.1:9190", gate),
+        ("127.0.0.1:8000", application),
+    ]
+    .iter()
+    .fold(text, |text, (name, address)| {
+        text.replace(name, &address.to_string())
+    })
+}
+
+fn nginx(gate: SocketAddr, application: SocketAddr) -> Option<ExternalProgram> {
+    ExternalProgram::start("nginx asks gate", &["nginx"], |directory, at| {
+        let file = directory.join("settings");
+        let head = external_program::nginx_head(directory);
+        let own = configuration("nginx.conf", at, gate, application);
+        fs::write(&file, format!("{head}{own}}}\n")).unwrap();
+        external_program::nginx(directory, &file)
+    })
+}
+
+fn caddy(gate: SocketAddr, application: SocketAddr) -> Option<ExternalProgram> {
+    ExternalProgram::start("Caddy asks gate", &["caddy"], |directory, at| {
+        let file = directory.join("Caddyfile");
+        fs::write(&file, configuration("Caddyfile", at, gate, application)).unwrap();
+        let mut command = Command::new("caddy");
+        command.args(["run", "--adapter", "caddyfile", "--config"]);
+        // Without a home, it keeps its files where it is started.
+        command.arg(&file).current_dir(directory);
+        command
+    })
+}
+
+fn haproxy(gate: SocketAddr, application: SocketAddr) -> Option<ExternalProgram> {
+    ExternalProgram::start("HAProxy asks gate", &["haproxy"], |directory, at| {
+        let (file, script) = (directory.join("settings"), directory.join("gate.lua"));
+        let own = configuration("haproxy.cfg", at, gate, application);
+        let own = own.replace("gate-authz.lua", &script.display().to_string());
+        fs::write(&file, own).unwrap();
+        let lua = configuration("gate-authz.lua", at, gate, application);
+        fs::write(&script, lua).unwrap();
+        let mut command = Command::new("haproxy");
+        command.arg("-db").arg("-f").arg(&file);
+        command
+    })
+}
+
+type Start = fn(SocketAddr, SocketAddr) -> Option<ExternalProgram>;
+
+/// What each proxy must do.
+fn plays(start: Start) {
+    let (asked, application) = (Asked::new(""), Application::start());
+    let Some(proxy) = start(asked.http(), application.at) else {
+        return;
+    };
+    let at = proxy.address;
+    let cookie = format!("{}\r\n", asked.cookie);
+    denies(at, &asked, &application);
+    let passed = ask(
+        at,
+        "POST /x?y",
+        &format!("{cookie}Content-Length: 0\r\nAuthorization: Basic eA==\r\n"),
+    );
+    let seen = passed.whole(200).body;
+    assert!(seen.starts_with("POST /x?y HTTP/1.1"), "{seen}");
+    assert_eq!(field(&seen, "authorization"), Some(LOGIN));
+    assert_eq!(seen.to_lowercase().matches("\r\nauthorization:").count(), 1);
+    assert!(ask(at, "GET /open/x", "").status() == 200);
+    // A page and all that belongs to it.
+    let questions = asked.questions();
+    assert_eq!(questions, 1);
+    let clients: Vec<_> = (0..PAGE)
+        .map(|n| {
+            let mut client = RawClient::to(at);
+            client.send(&format!(
+                "GET /{n} HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n{cookie}\r\n"
+            ));
+            client
+        })
+        .collect();
+    for mut client in clients {
+        client.answer().whole(200);
+    }
+    assert_eq!(asked.questions(), questions, "the session was known");
+    asked.revoke();
+    let served = || ask(at, "GET /x", &cookie).status() == 200;
+    let patience = (0..2000).take_while(|_| served()).count();
+    assert!(patience < 2000, "it is never refused");
+}
+
+fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
+    let before = application.served();
+    let denied = ask(at, "GET /x", "Authorization: Basic eA==\r\n").whole(401);
+    assert!(
+        denied
+            .head
+            .to_lowercase()
+            .contains("www-authenticate: bearer"),
+        "{denied:?}"
+    );
+    // What a client adds is not believed.
+    let claims = "X-Original-Method: GET\r\nX-Original-URL: http://open.example/open\r\nX-Original-URI: /open\r\n\
+                  X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /open\r\nX-Forwarded-Host: open.example\r\n\
+                  X-Forwarded-Proto: https\r\nX-Gate-Secret: x\r\n";
+    let status = ask(at, "GET /x", claims).status();
+    assert!(status >= 400, "{status}");
+    assert_eq!(
+        application.served(),
+        before,
+        "nothing went to the application"
+    );
+    // The same path in other words passes only if gate itself would pass it on.
+    for path in spellings("/guarded/x", "/open", 0, 1) {
+        let Ok(path) = std::str::from_utf8(&path) else {
+            continue;
+        };
+        if status_of(at, path) == Some(200) {
+            let own = status_of(asked.stage.http(), path);
+            assert!(matches!(own, Some(502 | 503)), "{path}: {own:?}");
+        }
+    }
+}
+
+/// `None` if the connection ends without an answer.
+fn status_of(at: SocketAddr, path: &str) -> Option<u16> {
+    let stream = TcpStream::connect(at).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n\r\n");
+    (&stream).write_all(head.as_bytes()).ok()?;
+    Some(RawClient::new(stream).answer().status()).filter(|status| *status > 0)
+}
+
+#[test]
+fn nginx_asks_gate() {
+    plays(nginx);
+}
+
+#[test]
+fn caddy_asks_gate() {
+    plays(caddy);
+}
+
+#[test]
+fn haproxy_asks_gate() {
+    plays(haproxy);
+}
+
+/// Redis counts what it is asked. One question, however many ask at once; none when it is known.
+#[test]
+fn thirty_subrequests_of_one_page_are_one_question_to_the_store() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let test = "thirty_subrequests_of_one_page_are_one_question_to_the_store";
+    let Some(server) = runtime.block_on(Server::start(test, &[])) else {
+        return;
+    };
+    let asked = Asked::with_store(Some(&format!("unix:{}", server.socket().display())), "");
+    let lookups = || {
+        let told = runtime.block_on(async {
+            let mut client = server.client().await;
+            client.try_ask(&["INFO", "commandstats"]).await.unwrap()
+        });
+        let lines = String::from_utf8_lossy(told.bytes().unwrap()).into_owned();
+        let calls = |line: &str| {
+            let (_, rest) = line.split_once("calls=").unwrap();
+            rest.split(',').next().unwrap().parse::<u64>().unwrap()
+        };
+        let reads = [
+            "cmdstat_get:",
+            "cmdstat_hgetall:",
+            "cmdstat_hmget:",
+            "cmdstat_mget:",
+        ];
+        let of_reads = lines
+            .lines()
+            .filter(|line| reads.iter().any(|read| line.starts_with(read)));
+        of_reads.map(calls).sum::<u64>()
+    };
+    let before = lookups();
+    let fields = format!(
+        "X-Original-Method: GET\r\nX-Original-URL: https://site.example/x\r\n{}\r\n",
+        asked.cookie
+    );
+    for page in 1..=2 {
+        let clients: Vec<_> = (0..PAGE)
+            .map(|_| {
+                let mut client = RawClient::to(asked.http());
+                client.send(&format!(
+                    "GET /original HTTP/1.1\r\nHost: gate\r\n{fields}\r\n"
+                ));
+                client
+            })
+            .collect();
+        for mut client in clients {
+            client.answer().whole(200);
+        }
+        assert_eq!(lookups() - before, 1, "page {page}");
+    }
+}
