@@ -36,8 +36,15 @@ pub(crate) async fn first(
     budget: &mut RequestBudget,
 ) -> Result<(Way, Exchange), CompareError> {
     let family = wishes.options.family;
-    let post_quantum = wishes.options.strategy.post_quantum;
+    let Strategy {
+        http,
+        security,
+        post_quantum,
+        ..
+    } = wishes.options.strategy;
     let asked = Strategy {
+        http,
+        security,
         post_quantum,
         ..Strategy::default()
     };

@@ -12,13 +12,18 @@ use crate::page;
 use crate::probe::{UsageError, asked, check_writable, target};
 use crate::provenance::{self, stamped};
 use crate::status::Status;
+use crate::trace::SeenExchange;
 
 pub(crate) fn run(args: &CompareArgs) -> Outcome {
     if args.request.location {
         let why = "-L: compare asks one URL; give it the one that the redirects lead to";
         return Outcome::Usage(why.into());
     }
-    let wishes = match wishes(args) {
+    let seen = match seen(args) {
+        Ok(seen) => seen,
+        Err(outcome) => return outcome,
+    };
+    let wishes = match wishes(args, seen.as_ref()) {
         Ok(wishes) => wishes,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
@@ -44,6 +49,26 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     }
 }
 
+/// What a capture shows, if the comparison begins with one.
+fn seen(args: &CompareArgs) -> Result<Option<SeenExchange>, Outcome> {
+    let Some(file) = &args.seen.from_trace else {
+        return Ok(None);
+    };
+    let name = file.display();
+    match SeenExchange::slowest(file, &args.seen.keys, args.seen.flow) {
+        Ok(Some(seen)) => {
+            if !args.output.quiet {
+                note("compare", &seen.told());
+            }
+            Ok(Some(seen))
+        }
+        Ok(None) => Err(failed(&format!(
+            "{name}: there is no exchange in it that can be asked again (GET or HEAD of a URL)"
+        ))),
+        Err(error) => Err(failed(&format!("cannot read {name}: {error}"))),
+    }
+}
+
 fn how_far(p: &SessionProgress, wishes: &Wishes) -> String {
     let what = match p.block {
         Some(block) => format!("block {block}"),
@@ -53,7 +78,13 @@ fn how_far(p: &SessionProgress, wishes: &Wishes) -> String {
     format!("{} of {most} requests · {what} · {}", p.sent, p.word)
 }
 
-fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
+fn wishes(args: &CompareArgs, seen: Option<&SeenExchange>) -> Result<Wishes, UsageError> {
+    let url = seen.map(|seen| &seen.url).or(args.url.as_ref());
+    let url = url.cloned().unwrap_or_default();
+    let mut options = asked(&args.request, &args.connection)?;
+    if let Some(seen) = seen {
+        options.strategy = seen.strategy;
+    }
     let html = args.output.html.as_deref();
     check_writable(html.and_then(std::path::Path::to_str))?;
     let family = match (args.ways.ipv4, args.ways.ipv6) {
@@ -62,12 +93,9 @@ fn wishes(args: &CompareArgs) -> Result<Wishes, UsageError> {
         _ => Family::Any,
     };
     Ok(Wishes {
-        target: target(&args.url, &args.request)?,
-        url: args.url.clone(),
-        options: Options {
-            family,
-            ..asked(&args.request, &args.connection)?
-        },
+        target: target(&url, &args.request)?,
+        url,
+        options: Options { family, ..options },
         requests: args.ways.requests,
         strategies: args.ways.strategies.clone(),
         against: args.ways.against.clone(),

@@ -1,6 +1,7 @@
 //! `roundtrip trace`: reads a capture as it comes, or runs a program, and explains the exchanges;
 //! or watches processes that are already running.
 
+mod again;
 mod captures;
 mod cut;
 mod kept;
@@ -27,6 +28,7 @@ use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
 use crate::status::{PACE, PATIENCE, Status};
+pub(crate) use again::SeenExchange;
 use captures::Captures;
 use kept::KeptConversations;
 use source::CaptureSource;

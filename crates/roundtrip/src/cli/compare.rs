@@ -18,13 +18,16 @@ use super::probe::{ConnectionArgs, RequestArgs, seconds};
   roundtrip compare --requests 10 https://example.com      of ten requests in a row
   roundtrip compare --strategies h2+tls1.3+reuse,h3 URL    these two only
   roundtrip compare --against 'curl -so /dev/null URL' URL a real client beside them
+  roundtrip compare --from-trace slow.pcap                 the slowest call of a capture, again
   roundtrip compare -n 100 --rate 2 URL                    at most 100 requests, two a second"
 )]
 pub(crate) struct CompareArgs {
     /// What to ask for: http:// or https://
-    #[arg(value_name = "URL")]
-    pub url: String,
+    #[arg(value_name = "URL", required_unless_present = "from_trace")]
+    pub url: Option<String>,
 
+    #[command(flatten)]
+    pub seen: SeenArgs,
     #[command(flatten)]
     pub ways: WaysArgs,
     #[command(flatten)]
@@ -35,6 +38,20 @@ pub(crate) struct CompareArgs {
     pub connection: ConnectionArgs,
     #[command(flatten)]
     pub output: CompareOutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Instead of a URL")]
+pub(crate) struct SeenArgs {
+    /// Ask again what somebody's client asked: the slowest exchange of a capture, in its way
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    pub from_trace: Option<PathBuf>,
+    /// Of this connection, as trace numbers them
+    #[arg(long, value_name = "N", requires = "from_trace")]
+    pub flow: Option<u64>,
+    /// Open TLS in the capture with these secrets (SSLKEYLOGFILE)
+    #[arg(long, value_name = "FILE", requires = "from_trace")]
+    pub keys: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

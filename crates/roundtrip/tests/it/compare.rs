@@ -106,3 +106,78 @@ fn what_cannot_be_compared_is_refused_before_anything_is_sent() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing to compare with"));
 }
+
+/// A capture (raw IPv4, microseconds) of one request to this origin in clear text.
+fn capture(origin: std::net::SocketAddr) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    let request = format!("GET /bytes/100 HTTP/1.1\r\nHost: {origin}\r\n\r\n");
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+        "x".repeat(100)
+    );
+    let (asked, end) = (1 + request.len() as u32, 1 + answer.len() as u32);
+    let packets = [
+        (0, true, 2, 0, 0, ""),
+        (40_000, false, 18, 0, 1, ""),
+        (40_100, true, 16, 1, 1, request.as_str()),
+        (80_200, false, 16, 1, asked, ""),
+        (380_000, false, 16, 1, asked, answer.as_str()),
+        (380_100, true, 17, asked, end, ""),
+        (420_000, false, 17, end, asked + 1, ""),
+    ];
+    for (at, is_clients, flags, sequence, acknowledgment, payload) in packets {
+        let length = 40 + payload.len() as u32;
+        for word in [1_700_000_000_u32, at, length, length] {
+            file.extend(word.to_le_bytes());
+        }
+        let mut ends = [([127, 0, 0, 9], 50_000), ([127, 0, 0, 1], origin.port())];
+        if !is_clients {
+            ends.reverse();
+        }
+        file.extend([0x45, 0]);
+        file.extend((length as u16).to_be_bytes());
+        file.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+        file.extend(ends.iter().flat_map(|(address, _)| *address));
+        file.extend(ends.iter().flat_map(|(_, port)| port.to_be_bytes()));
+        let numbers: [u32; 2] = [sequence, acknowledgment];
+        file.extend(numbers.iter().flat_map(|n| n.to_be_bytes()));
+        file.extend([0x50, flags, 255, 255, 0, 0, 0, 0]);
+        file.extend(payload.as_bytes());
+    }
+    file
+}
+
+#[test]
+fn a_capture_says_what_to_ask_again() {
+    let scene = Scene::new();
+    let file = scene.directory.path().join("slow.pcap");
+    fs::write(&file, capture(scene.origin.http)).unwrap();
+    let words = [
+        "--rate",
+        "1000",
+        "-n",
+        "40",
+        "--strategies",
+        "h1+clear+reuse",
+        "--json",
+    ];
+    let mut words: Vec<&OsStr> = words.map(OsStr::new).into();
+    words.extend([OsStr::new("--from-trace"), file.as_os_str()]);
+    let output = roundtrip(&words);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    let told = "/bytes/100 in 380.0 ms, 2 round trips of 40.0 ms, as h1+clear; server-think-time ";
+    assert!(err.replace("\n  ", " ").contains(told), "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let url = format!("http://{}/bytes/100", scene.origin.http);
+    assert!(out.contains(&url), "{json}");
+    assert!(scene.origin.stats().requests > 0);
+
+    words.extend(["--flow", "2"].map(OsStr::new));
+    let output = roundtrip(&words);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no exchange in it that can be asked again"));
+}
