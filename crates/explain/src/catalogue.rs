@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Cause, FAMILIES};
+use crate::{Cause, Decidable, FAMILIES};
 
 const HEAD: &str = "# Causes of a slow exchange
 
@@ -11,7 +11,7 @@ regenerate it: `UPDATE_DOCS=1 cargo test -p roundtrip-explain --test it page`.
 
 `roundtrip causes` lists the causes too, `roundtrip causes ID` explains one, and `--json` writes
 either as one document: `schema` (`roundtrip/causes/1`) and `causes`, each with `id`, `family`,
-`name`, `shows`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
+`name`, `shows`, `decidable`, `cost`, `remedy`, `settings` (`of`, `is`), `source`.
 
 A finding names a cause only with its evidence. Its cost is a claim on what the phases of the
 exchange waited for: no millisecond is claimed twice, and one round trip of the exchange is
@@ -36,9 +36,30 @@ Some causes cannot be seen by a client that makes its own requests:
 | round trips grow while a body flows | `path-varies` for small requests at the same time |
 ";
 
+const SOURCES: &str = "
+## Decidable from which sources
+
+`probe` sees everything above of its own exchanges. `trace` explains those of other clients, as far
+as its source goes: what a capture at that place does not show, it does not name. Over QUIC, what
+follows the first packets is readable only with keys. A middle is as good as the server's end.
+Times that a log tells (HAR, NetLog, qlog, curl) decide none of these.
+
+| cause | packets, client's end | packets, server's end | packets and keys, client's end | packets and keys, server's end |
+|---|---|---|---|---|
+";
+
+/// Whether packets show a cause: at the client's end, at the server's, and the same with keys.
+const SOURCE_COLUMNS: [fn(Decidable) -> bool; 4] = [
+    |of| matches!(of, Decidable::Packets | Decidable::ClientEnd),
+    |of| of == Decidable::Packets,
+    |of| of != Decidable::ClientItself,
+    |of| matches!(of, Decidable::Packets | Decidable::Content),
+];
+
 /// The whole catalogue in Markdown.
 pub fn page() -> String {
     let mut page = HEAD.to_owned();
+    page.push_str(&sources());
     for family in FAMILIES {
         // Writing to a String cannot fail.
         let _ = write!(page, "\n## {}\n", family.title);
@@ -49,12 +70,25 @@ pub fn page() -> String {
     page
 }
 
+/// What each cause needs to be decided from a recording of another client's exchange.
+fn sources() -> String {
+    let mut table = SOURCES.to_owned();
+    for family in FAMILIES {
+        for cause in family.causes {
+            let marks = SOURCE_COLUMNS.map(|shows| if shows(cause.decidable) { "yes" } else { "" });
+            let _ = writeln!(table, "| `{}` | {} |", cause.id, marks.join(" | "));
+        }
+    }
+    table
+}
+
 fn entry(cause: &Cause) -> String {
     let mut text = format!("\n### `{}`\n\n{}.\n\n", cause.id, cause.name);
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "- {label}: {value}");
     };
     line("Shows", cause.shows);
+    line("Decidable from", cause.decidable.title());
     line("Cost", cause.cost);
     line("Remedy", cause.remedy);
     for setting in cause.settings {

@@ -16,6 +16,8 @@ pub struct CauseFamily {
 pub struct Cause {
     /// Kebab-case and stable: programs identify a cause by it.
     pub id: &'static str,
+    /// What has to be recorded for others' exchanges to show it.
+    pub decidable: Decidable,
     /// A description of the event, in one line.
     pub name: &'static str,
     /// How the cause shows in an exchange: the signature in words.
@@ -30,6 +32,49 @@ pub struct Cause {
     pub settings: &'static [Setting],
     /// The RFC or manual page.
     pub source: &'static str,
+}
+
+/// From which recordings of another client's exchange a cause can be decided. Each needs what those
+/// before it need, or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Decidable {
+    /// Packets of either end, without keys.
+    Packets,
+    /// Packets of either end, and what they say: clear text, or the session's keys.
+    Content,
+    /// Packets at the client's end, which has what is lost before the server.
+    ClientEnd,
+    /// The client itself: no packet shows it.
+    ClientItself,
+}
+
+impl Decidable {
+    pub const ALL: [Self; 4] = [
+        Self::Packets,
+        Self::Content,
+        Self::ClientEnd,
+        Self::ClientItself,
+    ];
+
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Packets => "packets",
+            Self::Content => "content",
+            Self::ClientEnd => "client-end",
+            Self::ClientItself => "client-itself",
+        }
+    }
+
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Packets => "packets, from either end",
+            Self::Content => "packets from either end, in clear text or with the session's keys",
+            Self::ClientEnd => "packets at the client's end",
+            Self::ClientItself => "the client itself; no packet shows it",
+        }
+    }
 }
 
 /// Server software as a Server header may name it, and the name that its settings use.

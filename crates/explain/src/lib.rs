@@ -18,7 +18,7 @@ mod series;
 pub use account::{Account, account, findings};
 pub use case::Case;
 pub use catalogue::page;
-pub use cause::{Cause, CauseFamily};
+pub use cause::{Cause, CauseFamily, Decidable};
 pub use causes::{FAMILIES, all, by_id};
 pub use cost::{Claim, Cost, WaitPart};
 pub use series::review;

@@ -78,7 +78,8 @@ pub enum Event {
         bytes: u64,
         window: Option<u64>,
     },
-    /// The flight ended in the middle of a TLS record, so the sender already had the rest.
+    /// The flight ended in the middle of a TLS record, or of clear text with a full segment, so the
+    /// sender already had the rest.
     CutOff,
     /// When the flight was over, the client had not yet acknowledged its last segments: it does so
     /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
@@ -114,6 +115,11 @@ pub enum Event {
     Starved {
         took: Duration,
         throttled: bool,
+    },
+    /// The client's receive window had no room for this long before this moment: the program did
+    /// not read.
+    WindowClosed {
+        took: Duration,
     },
     /// The client computed; the event is recorded at the end of the work.
     Worked {

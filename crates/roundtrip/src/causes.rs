@@ -84,6 +84,7 @@ fn explained(cause: &Cause, style: Style) -> String {
     lines.push(String::new());
     let mut tell = |label, value: &str| lines.extend(labelled(style, label, value));
     tell("shows", cause.shows);
+    tell("decided", &format!("from {}", cause.decidable.title()));
     tell("costs", cause.cost);
     tell("remedy", cause.remedy);
     for setting in cause.settings {
@@ -123,6 +124,7 @@ fn entry(family: &CauseFamily, cause: &Cause) -> Value {
         "family": family.title,
         "name": cause.name,
         "shows": cause.shows,
+        "decidable": cause.decidable.as_str(),
         "cost": cause.cost,
         "remedy": cause.remedy,
         "settings": settings.collect::<Vec<Value>>(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use roundtrip_model::{Event, PhaseName, Setting, Task};
+use roundtrip_model::{Event, Http, PhaseName, Setting, Task};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
 const MAX_USUAL_WORK: f64 = 10.0;
@@ -13,12 +13,15 @@ const MAX_USUAL_WORK: f64 = 10.0;
 /// In milliseconds: shorter delays are normal for a scheduler.
 const MIN_STARVED: f64 = 5.0;
 const MIN_OUTPUT: f64 = 10.0;
+/// Likewise, shorter delays are normal for a program that prepares its request.
+const MIN_LATE: f64 = 20.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The client",
     causes: &[
         Cause {
             id: "slow-verification",
+            decidable: Decidable::ClientItself,
             name: "The client took long to verify the server's certificates",
             shows: "verification took 10 ms or more while no packet was in transit (seen only in synthetic exchanges)",
             signature: slow_verification,
@@ -29,6 +32,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-client-library",
+            decidable: Decidable::Packets,
             name: "The client computed for a long time before or during the handshake",
             shows: "tasks of the client (configuration, trusted certificates, keys, verification) took 10 ms or more while no packet was in transit",
             signature: slow_library,
@@ -44,7 +48,19 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             source: "openssl-env(7); ossl-guide-libraries-introduction(7)",
         },
         Cause {
+            id: "late-request",
+            decidable: Decidable::Packets,
+            name: "The client sent its request long after the connection was ready",
+            shows: "20 ms or more passed between the connection (or the handshake) and the first byte of the request, and no packet was in transit (seen only in synthetic exchanges: a prober asks at once)",
+            signature: late_request,
+            cost: "the time until the request left",
+            remedy: "find out what the client does meanwhile: a second write that waits for a buffer to be flushed, a lock on the pool, a name or a token that is looked up late",
+            settings: &[Setting::new("roundtrip", "trace -- COMMAND")],
+            source: "RFC 9112 §9.3",
+        },
+        Cause {
             id: "cpu-throttled",
+            decidable: Decidable::ClientItself,
             name: "The client's CPU quota was used up, and it had to stop",
             shows: "the control group was throttled while the client could have run (cpu.stat)",
             signature: throttled,
@@ -58,6 +74,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "client-starved",
+            decidable: Decidable::ClientItself,
             name: "The client was ready to run but did not run",
             shows: "the kernel had bytes for the client, or the client had something to send, but it ran only later (receive and transmit time stamps, and the processor time that it used)",
             signature: starved,
@@ -68,6 +85,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-output",
+            decidable: Decidable::ClientItself,
             name: "The output that the body was written to was slow",
             shows: "the client waited for its own output (a pipe, a disk, a terminal) and did not read meanwhile",
             signature: slow_output,
@@ -99,6 +117,24 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
         let evidence = format!("{certificates} certificates were verified in {took:.1} ms");
         Cost::new(evidence).waited(phase, WaitPart::Client, took)
     })
+}
+
+/// Less what the client reports of its own tasks.
+fn late_request(case: &Case<'_>) -> Option<Cost> {
+    let phase = case.named(PhaseName::Request).next()?;
+    // In other protocols, the server may speak first.
+    if case.exchange.used.http == Http::Echo {
+        return None;
+    }
+    let started = case
+        .exchange
+        .timeline
+        .first(|e| *e == Event::RequestStarted)?;
+    let tasks: f64 = case.tasks_within(phase).iter().map(|(_, took)| took).sum();
+    let late = ms(started.since(phase.start)) - tasks;
+    let evidence = format!("the connection was ready {late:.1} ms before the request left");
+    (late >= MIN_LATE)
+        .then(|| Cost::new(evidence).waited(PhaseName::Request, WaitPart::Client, late))
 }
 
 fn throttled(case: &Case<'_>) -> Option<Cost> {

@@ -3,7 +3,7 @@
 use roundtrip_model::{Attempt, AttemptOutcome, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 /// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
 const MAX_HOST_DELAY: f64 = 20.0;
@@ -16,6 +16,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "address-refused",
+            decidable: Decidable::ClientEnd,
             name: "An address that refuses connections was tried first",
             shows: "every attempt before the successful one failed at once, usually because it was refused",
             signature: refused_address,
@@ -30,6 +31,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dead-address",
+            decidable: Decidable::ClientEnd,
             name: "An address that did not answer in time was tried first",
             shows: "an attempt over TCP or QUIC failed or was abandoned, and an address that was tried later succeeded (usually broken IPv6). An attempt that was abandoned before it could repeat anything may also have lost its only packet",
             signature: dead_address,
@@ -46,6 +48,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "syn-lost",
+            decidable: Decidable::ClientEnd,
             name: "The SYN, or its answer, was lost",
             shows: "the kernel sent the SYN again, and the connection was established one retransmission timeout late",
             signature: syn_lost,
@@ -61,6 +64,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-first-packet",
+            decidable: Decidable::ClientEnd,
             name: "The first packet took much longer than those after it",
             shows: "the SYN-ACK came late, although the SYN was not sent again, and later answers on the connection were quick",
             signature: slow_first,

@@ -3,13 +3,14 @@
 
 use roundtrip_model::{PhaseName, Scheme, Setting, Target};
 
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Detours",
     causes: &[
         Cause {
             id: "redirect-to-https",
+            decidable: Decidable::Content,
             name: "The URL said http, and the server sent the client to https",
             shows: "a plain-text request was redirected to the same host over TLS",
             signature: to_https,
@@ -33,6 +34,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "redirect",
+            decidable: Decidable::Content,
             name: "The server redirected the client",
             shows: "a request that only reads was redirected",
             signature: elsewhere,
@@ -47,6 +49,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "auth-challenge",
+            decidable: Decidable::Content,
             name: "The server asked for credentials, so the request had to be sent again",
             shows: "the status is 401 or 407 with a challenge",
             signature: challenge,
@@ -63,6 +66,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "cors-preflight",
+            decidable: Decidable::Content,
             name: "A browser had to ask for permission first (CORS preflight)",
             shows: "an OPTIONS request was answered with Access-Control-Allow-Methods or -Headers",
             signature: preflight,

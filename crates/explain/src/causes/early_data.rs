@@ -2,7 +2,7 @@
 
 use roundtrip_model::{EarlyData, PhaseName, Setting};
 
-use crate::{Case, Cause, CauseFamily, Cost};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable};
 
 const ALLOW: &[Setting] = &[
     Setting::new("nginx", "ssl_early_data on;"),
@@ -15,6 +15,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "early-data-refused",
+            decidable: Decidable::Packets,
             name: "The server did not accept the early data, and the request was sent again",
             shows: "early data was offered under a ticket, and the server continued without it",
             signature: refused,
@@ -25,6 +26,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "too-early",
+            decidable: Decidable::Content,
             name: "The server answered early data with 425 Too Early, and the request was sent again",
             shows: "early data was accepted by TLS, and the status was 425",
             signature: too_early,

@@ -4,7 +4,7 @@
 use roundtrip_model::{Event, FastOpenFacts, PhaseName, Setting, TcpFacts};
 
 use super::connect::syn_wait;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 const ENABLE: &[Setting] = &[
     Setting::new("nginx", "listen 443 ssl fastopen=256;"),
@@ -21,6 +21,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "fast-open-no-cookie",
+            decidable: Decidable::Packets,
             name: "Fast open was requested, but the kernel had no cookie for this server",
             shows: "the data waited for the SYN-ACK, because no earlier connection had left a cookie",
             signature: no_cookie,
@@ -31,6 +32,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "fast-open-syn-dropped",
+            decidable: Decidable::ClientEnd,
             name: "The SYN with data got no answer, but the plain SYN after it did",
             shows: "the kernel had a cookie and sent data in the SYN; the kernel had to send the SYN again, without data",
             signature: syn_dropped,
@@ -44,6 +46,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "fast-open-data-ignored",
+            decidable: Decidable::Packets,
             name: "The server did not accept the data in the SYN",
             shows: "the kernel had a cookie and sent data in the SYN; the SYN-ACK acknowledged none of it",
             signature: data_ignored,
@@ -57,6 +60,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "fast-open-flight-too-large",
+            decidable: Decidable::Packets,
             name: "The first flight did not fit into the SYN, so fast open saved nothing",
             shows: "the SYN-ACK acknowledged a part of the first flight; the rest had to wait for it",
             signature: flight_too_large,
@@ -67,6 +71,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "fast-open-second-write",
+            decidable: Decidable::Packets,
             name: "The first flight left in two writes, and the SYN carried only the first",
             shows: "the SYN-ACK acknowledged all of the first write, and a second one had to wait for it (seen only in synthetic exchanges: ours is one write)",
             signature: second_write,

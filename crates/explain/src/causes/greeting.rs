@@ -3,7 +3,7 @@
 use roundtrip_model::{EarlyData, Event, Moment, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// In milliseconds: the time that a busy server may need for a key exchange and a signature.
 pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
@@ -13,6 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "large-hello-lost",
+            decidable: Decidable::ClientEnd,
             name: "A ClientHello of more than one segment was never answered",
             shows: "the handshake ended without a byte from the server, and the kernel repeated the client's data again and again",
             signature: hello_lost,
@@ -29,6 +30,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-tls-server",
+            decidable: Decidable::Packets,
             name: "The server took long to answer the ClientHello",
             shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by at least 10 ms and by more than the path varies, although the peer had acknowledged the ClientHello before",
             signature: slow_server,

@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Event, PhaseName, Setting};
 
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// In milliseconds. A shorter delay cannot be told from the server's scheduler: it is a time slice
 /// of a busy machine.
@@ -22,6 +22,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "proxy-connect",
+            decidable: Decidable::Packets,
             name: "A tunnel through a proxy had to be opened first",
             shows: "CONNECT was sent and answered before anything reached the target",
             signature: proxy_connect,
@@ -32,6 +33,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "cache-miss",
+            decidable: Decidable::Content,
             name: "A cache on the way did not have the answer and asked the origin",
             shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was as late as server-think-time requires",
             signature: cache_miss,
@@ -56,6 +58,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "server-think-time",
+            decidable: Decidable::Packets,
             name: "The server took long to answer the request",
             shows: "the answer came later than one round trip after the request, by at least 3 ms and by more than the path may vary (with fewer samples, more variation is assumed), and there is a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
             signature: think_time,
@@ -73,6 +76,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "late-answer",
+            decidable: Decidable::Packets,
             name: "An answer came late, and nothing shows whether the server or the path delayed it",
             shows: "the answer came later than one round trip after the request or ClientHello, by at least 10 ms and by more than the path may vary (with fewer samples, more variation is assumed), and neither an acknowledgement nor Server-Timing shows who had the request meanwhile (acknowledgements may be delayed by 40 ms)",
             signature: late_answer,

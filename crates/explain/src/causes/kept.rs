@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Event, FailureKind, NotKept, PhaseName, Setting};
 
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 const SETUP: [PhaseName; 5] = [
     PhaseName::Name,
@@ -31,6 +31,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "no-keep-alive",
+            decidable: Decidable::Content,
             name: "The server ends the connection after each answer",
             shows: "the previous answer said that the connection would end, and this request had to open another",
             signature: announced,
@@ -49,6 +50,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "idle-connection-closed",
+            decidable: Decidable::Packets,
             name: "The server had closed the idle connection",
             shows: "the kept connection had already been closed when it was needed",
             signature: idle,
@@ -63,6 +65,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "idle-connection-forgotten",
+            decidable: Decidable::ClientEnd,
             name: "A middlebox had forgotten the idle connection",
             shows: "the request left on a connection that had been idle for 10 s or longer, and neither an acknowledgement nor anything else ever came; a host that is gone looks the same (seen only in synthetic exchanges)",
             signature: forgotten,
@@ -78,6 +81,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "reuse-race",
+            decidable: Decidable::Packets,
             name: "The server closed the kept connection while the request was on its way",
             shows: "a kept connection was closed instead of answering, and the request had to be sent again on another",
             signature: crossed,

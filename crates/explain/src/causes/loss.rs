@@ -5,13 +5,14 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment, Phase, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Losses",
     causes: &[
         Cause {
             id: "mtu-black-hole",
+            decidable: Decidable::Packets,
             name: "The path silently dropped large segments until the kernel sent smaller ones",
             shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, and the data before them was missing for several time-outs; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
@@ -28,6 +29,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "response-segment-lost",
+            decidable: Decidable::Packets,
             name: "A segment that the server sent was lost and had to be sent again",
             shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
             signature: theirs,
@@ -44,6 +46,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "segment-lost",
+            decidable: Decidable::ClientEnd,
             name: "A segment that the client sent was lost and had to be sent again",
             shows: "the kernel retransmitted data that was answered late, some of it stayed unacknowledged for that long, by more than the path may vary, and neither the peer nor the smoothed round trip shows that the original had arrived",
             signature: ours,
@@ -195,7 +198,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
         )
     } else {
         // No segment has arrived since that could give evidence about the wait.
-        let tcp = case.tcp().filter(|_| !case.is_answered())?;
+        let tcp = case.exchange.tcp.as_ref().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
             .then(|| Cost::new(sent_again(again)).phases(&case.phases, &WAITS, &[WaitPart::Loss]));

@@ -5,12 +5,13 @@ use std::ops::RangeInclusive;
 use roundtrip_model::{Event, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Small writes",
     causes: &[Cause {
         id: "nagle-delayed-ack",
+        decidable: Decidable::Packets,
         name: "The server held a small segment back until the client had acknowledged the one before",
         shows: "less than a segment came first, and the next bytes just a round trip after the client had acknowledged it, at once or 40 ms later",
         signature: held_back,

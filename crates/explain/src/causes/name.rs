@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_model::{Answer, NameFacts, PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// In milliseconds. No resolver repeats a query sooner: resolv.conf(5) counts its timeout in
 /// seconds.
@@ -20,6 +20,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "search-list",
+            decidable: Decidable::ClientEnd,
             name: "The resolver tried other names first, because of the search list",
             shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself",
             signature: search_list,
@@ -36,6 +37,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dns-over-tcp",
+            decidable: Decidable::ClientEnd,
             name: "The answer was too long for a datagram, and the query was repeated over TCP",
             shows: "an answer over UDP was truncated, and another came over TCP",
             signature: over_tcp,
@@ -49,6 +51,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dns-one-family-unanswered",
+            decidable: Decidable::ClientEnd,
             name: "The query for one address type got no answer, but the other did",
             shows: "A was answered at once, and AAAA was answered late or never; or vice versa",
             signature: one_family,
@@ -62,6 +65,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "https-record-late",
+            decidable: Decidable::ClientEnd,
             name: "The addresses were known, but the client waited for the HTTPS record",
             shows: "the lookup took another 10 ms or more after both address queries had been answered",
             signature: record_late,
@@ -72,6 +76,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "doh-connection",
+            decidable: Decidable::ClientItself,
             name: "The connection to the DNS over HTTPS server had to be opened first",
             shows: "the lookup began with TCP and TLS to the resolver",
             signature: doh_connection,
@@ -85,6 +90,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "alias-chain",
+            decidable: Decidable::ClientEnd,
             name: "The name leads to its addresses by way of several aliases",
             shows: "three aliases or more, and a lookup of 10 ms or more",
             signature: alias_chain,
@@ -95,6 +101,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "dns-query-unanswered",
+            decidable: Decidable::ClientEnd,
             name: "A query to a name server got no answer and was repeated",
             shows: "the resolver had to repeat a query, and the lookup took as long as a timeout",
             signature: unanswered,
@@ -108,6 +115,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-name-lookup",
+            decidable: Decidable::ClientEnd,
             name: "The name server took long to answer",
             shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
             signature: slow,

@@ -3,12 +3,13 @@
 use roundtrip_model::{PhaseName, Setting};
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The path",
     causes: &[Cause {
         id: "path-varies",
+        decidable: Decidable::Packets,
         name: "Round trips on this path take different times",
         shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and the late waits were hardly later than that",
         signature: varies,

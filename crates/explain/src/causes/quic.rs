@@ -5,7 +5,7 @@ use roundtrip_model::{
 };
 
 use crate::case::ms;
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// A server may send three times the bytes that it received before the client has proven its
 /// address (RFC 9000 §8.1).
@@ -20,6 +20,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "udp-blocked",
+            decidable: Decidable::ClientItself,
             name: "HTTP/3 was announced, but QUIC got no answer",
             shows: "a QUIC attempt was abandoned, and TCP, which was tried later in parallel, succeeded",
             signature: blocked,
@@ -40,6 +41,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-failed",
+            decidable: Decidable::ClientItself,
             name: "HTTP/3 was announced, but QUIC failed",
             shows: "a QUIC attempt failed, and TCP was used after it (seen only in synthetic exchanges)",
             signature: failed,
@@ -50,6 +52,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "h3-by-alt-svc-only",
+            decidable: Decidable::ClientItself,
             name: "The client learned of HTTP/3 only after it had connected over TCP",
             shows: "the answer's Alt-Svc offers h3, the name has no HTTPS record that does, and the client, which could have used QUIC, used TCP",
             signature: announced_late,
@@ -60,6 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-retry",
+            decidable: Decidable::Packets,
             name: "The server made the client prove its address with a Retry",
             shows: "a Retry packet came, and the handshake began again with its token",
             signature: retry,
@@ -73,6 +77,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-version-negotiation",
+            decidable: Decidable::Packets,
             name: "The server did not speak the version of QUIC that was offered",
             shows: "a Version Negotiation packet came, and the handshake began again (seen only in synthetic exchanges)",
             signature: version_negotiation,
@@ -83,6 +88,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-amplification-stall",
+            decidable: Decidable::Packets,
             name: "The server had to stop until the client had proven its address",
             shows: "the certificates exceed three times the client's first flight, and the handshake waited once more",
             signature: stall,
@@ -96,6 +102,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-handshake-loss",
+            decidable: Decidable::ClientEnd,
             name: "Packets of the QUIC handshake were lost",
             shows: "the client sent again after a probe timeout longer than the path needs, or packets were declared lost and the handshake waited once more",
             signature: loss,
@@ -106,6 +113,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-response-loss",
+            decidable: Decidable::Content,
             name: "A packet that the server sent over QUIC was lost and its content had to be sent again",
             shows: "data came before the data that precedes it, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
             signature: theirs,
@@ -116,6 +124,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "quic-request-loss",
+            decidable: Decidable::Content,
             name: "A packet that the client sent over QUIC was lost and its content had to be sent again",
             shows: "an acknowledgement after the handshake showed that packets of the client were lost, and the answer to them came late",
             signature: ours,

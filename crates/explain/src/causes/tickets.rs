@@ -2,13 +2,14 @@
 
 use roundtrip_model::{Memory, Setting, Task, TlsFacts};
 
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Resumption",
     causes: &[
         Cause {
             id: "ticket-refused",
+            decidable: Decidable::Packets,
             name: "A ticket was offered, but the server made a full handshake",
             shows: "a ticket of an earlier connection was in the ClientHello, but the session was not resumed",
             signature: ticket_refused,
@@ -27,6 +28,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "no-ticket",
+            decidable: Decidable::ClientItself,
             name: "The server issued no ticket, so nothing could be resumed",
             shows: "resumption was requested, but an earlier connection had left no ticket, and the handshake was a full one",
             signature: no_ticket,

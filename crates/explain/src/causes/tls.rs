@@ -3,13 +3,14 @@
 use roundtrip_model::{EarlyData, Event, INITIAL_WINDOW, Memory, PhaseName, Setting, TlsFacts};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Cost};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "TLS",
     causes: &[
         Cause {
             id: "record-over-window",
+            decidable: Decidable::Packets,
             name: "The first TLS record of the answer was more than one window could carry",
             shows: "bytes of the answer came a round trip and more before the first of them could be read: a record is decrypted whole",
             signature: record_over_window,
@@ -24,6 +25,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "hello-retry-request",
+            decidable: Decidable::Packets,
             name: "The server asked for another key share and sent a HelloRetryRequest",
             shows: "the handshake began with two ClientHellos",
             signature: hello_retry,
@@ -45,6 +47,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "server-flight-over-window",
+            decidable: Decidable::Packets,
             name: "The server's certificates were more than its first window could carry",
             shows: "more than ten segments arrived during the handshake, in more flights than expected",
             signature: over_window,
@@ -62,6 +65,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "tls12-full-handshake",
+            decidable: Decidable::Packets,
             name: "A full handshake of TLS 1.2 took two round trips where TLS 1.3 takes one",
             shows: "the version is TLS 1.2, no session was resumed, and the handshake waited twice",
             signature: tls12_full,

@@ -2,16 +2,17 @@
 
 use std::ops::RangeInclusive;
 
-use roundtrip_model::{BodyTransfer, FullWindow, INITIAL_WINDOW, PhaseName, Setting};
+use roundtrip_model::{BodyTransfer, Event, FullWindow, INITIAL_WINDOW, PhaseName, Setting};
 
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "Transfer",
     causes: &[
         Cause {
             id: "slow-start-after-idle",
+            decidable: Decidable::Packets,
             name: "The connection had been idle, and the server began with a small window again",
             shows: "a connection that had carried at least as much before was idle for longer than a timeout, and the body came in several flights",
             signature: after_idle,
@@ -25,6 +26,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-start",
+            decidable: Decidable::Packets,
             name: "The body came in several flights while the server's window grew",
             shows: "full windows of the body, each a round trip after the previous one, and no more of them than doubling needs",
             signature: slow_start,
@@ -47,11 +49,12 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "receive-window",
+            decidable: Decidable::Packets,
             name: "The body had to wait for the client's own receive window",
-            shows: "flights of the body that filled the window which the client had advertised, and did not grow",
+            shows: "flights of the body that filled the window which the client had advertised, and did not grow; or a window that the client closed because it did not read",
             signature: receive_window,
-            cost: "1 round trip for each window",
-            remedy: "let the client's buffer grow to rate × round trip",
+            cost: "1 round trip for each window, and the time during which it was closed",
+            remedy: "let the client's buffer grow to rate × round trip, and let the client read without pauses",
             settings: &[
                 Setting::new("Linux (client)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
                 Setting::new("program", "no setsockopt(SO_RCVBUF), which ends autotuning"),
@@ -60,6 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "send-window",
+            decidable: Decidable::Packets,
             name: "The server sent no more than a fixed amount in each round trip",
             shows: "flights of the body, each a round trip after the one before, that did not grow (seen only in synthetic exchanges)",
             signature: send_window,
@@ -73,6 +77,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "body-stalls",
+            decidable: Decidable::Packets,
             name: "The server paused in the middle of the body",
             shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing",
             signature: body_stalls,
@@ -86,6 +91,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "slow-downlink",
+            decidable: Decidable::Packets,
             name: "The body came at the rate of a slow line, or of a sender that limits its rate",
             shows: "bytes arrived without a pause for two round trips and more, at a rate that did not grow",
             signature: slow_downlink,
@@ -162,7 +168,45 @@ fn slow_start(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn receive_window(case: &Case<'_>) -> Option<Cost> {
-    fixed(case, true, "the client's receive window")
+    let full = fixed(case, true, "the client's receive window");
+    let closed = closed(case);
+    let (Some(mut full), Some(more)) = (full.clone(), closed.clone()) else {
+        return full.or(closed);
+    };
+    full.evidence = format!("{}; {}", full.evidence, more.evidence);
+    full.claims.extend(more.claims);
+    Some(full)
+}
+
+/// The cost of a window without any room.
+fn closed(case: &Case<'_>) -> Option<Cost> {
+    let mut cost = Cost::default();
+    let (mut n, mut whole) = (0, 0.0);
+    for name in [PhaseName::FirstByte, PhaseName::Body] {
+        let phases = case.named(name);
+        let took = phases.flat_map(|phase| {
+            let events = case.exchange.timeline.iter();
+            events.filter_map(|(at, event)| match event {
+                Event::WindowClosed { took } if *at > phase.start && *at <= phase.end => {
+                    Some(ms((*took).min(at.since(phase.start))))
+                }
+                _ => None,
+            })
+        });
+        let took: Vec<f64> = took.collect();
+        let closed = took
+            .iter()
+            .sum::<f64>()
+            .min(case.waited(name, WaitPart::Client));
+        n += took.len() as u32;
+        whole += closed;
+        cost = cost.waited(name, WaitPart::Client, closed);
+    }
+    cost.evidence = format!(
+        "the client's receive window had no room for {whole:.1} ms in all, {}: the program did not read",
+        times(n)
+    );
+    (whole > 0.0).then_some(cost)
 }
 
 fn send_window(case: &Case<'_>) -> Option<Cost> {

@@ -2,12 +2,13 @@
 
 use roundtrip_model::Setting;
 
-use crate::{Case, Cause, CauseFamily, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "The uplink",
     causes: &[Cause {
         id: "slow-uplink",
+        decidable: Decidable::Packets,
         name: "The uplink took long to transmit the request",
         shows: "the kernel measured the delivery rate, over more than one segment, and it was lower than a window per round trip; if little was sent, the acknowledgements of two flights of different size confirm it",
         signature: slow,

@@ -4,7 +4,7 @@ use roundtrip_model::{Event, INITIAL_WINDOW, PhaseName, Setting};
 
 use super::transfer::flights;
 use crate::case::{ms, times};
-use crate::{Case, Cause, CauseFamily, Claim, Cost, WaitPart};
+use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 /// The number of bytes that HTTP/2 lets a client send on a stream before the server allows more
 /// (RFC 9113 §6.9.2).
@@ -17,6 +17,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[
         Cause {
             id: "expect-ignored",
+            decidable: Decidable::Content,
             name: "The client waited for 100 Continue, and the server did not answer it",
             shows: "the request said Expect: 100-continue, no interim answer came, and the body was sent after the client's timeout",
             signature: ignored,
@@ -33,6 +34,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "expect-continue",
+            decidable: Decidable::Content,
             name: "The body waited for the server's 100 Continue",
             shows: "the request said Expect: 100-continue, and the body was sent after the interim answer",
             signature: expected,
@@ -49,6 +51,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "upload-window",
+            decidable: Decidable::Packets,
             name: "The server did not read, and its window held the upload back",
             shows: "the kernel reports how long the peer's window was full",
             signature: held_back,
@@ -65,6 +68,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "h2-upload-window",
+            decidable: Decidable::Content,
             name: "The upload had to wait for the server's HTTP/2 window",
             shows: "a body of more than 65535 bytes was sent in pieces over HTTP/2, each after the server had allowed it",
             signature: h2_window,
@@ -79,6 +83,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "request-over-window",
+            decidable: Decidable::Packets,
             name: "The request's head was more than the client's first window could carry",
             shows: "a head of more than ten segments on a new connection, and an answer that came round trips later than one",
             signature: large_head,
@@ -92,6 +97,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         },
         Cause {
             id: "upload-slow-start",
+            decidable: Decidable::Packets,
             name: "The request's body left in several flights while the client's window grew",
             shows: "a request of more than ten segments on a new connection, and an answer that came round trips later than one",
             signature: slow_upload,

@@ -79,3 +79,18 @@ fn verification_is_told_apart() {
     assert_only(&verified(60.0), "slow-verification", 60.0, 0);
     assert_silent(&verified(1.5));
 }
+
+#[test]
+fn a_request_that_leaves_late() {
+    let late = |ms| {
+        Story::new()
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.0)
+            .pass(ms)
+            .asked()
+            .told(0.4)
+            .end()
+    };
+    assert_only(&late(200.0), "late-request", 200.0, 0);
+    assert_silent(&late(5.0));
+}

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use roundtrip_explain::Decidable;
+
 #[test]
 fn the_page_is_not_stale() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/causes.md");
@@ -44,10 +46,46 @@ fn every_cause_has_its_section_and_can_be_found() {
     let page = roundtrip_explain::page();
     for cause in roundtrip_explain::all() {
         assert!(page.contains(&format!("### `{}`", cause.id)));
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{}` |", cause.id)));
+        assert_eq!(
+            row.map(|row| row.matches('|').count()),
+            Some(6),
+            "{}",
+            cause.id
+        );
         assert!(std::ptr::eq(
             roundtrip_explain::by_id(cause.id).unwrap(),
             cause
         ));
     }
     assert!(roundtrip_explain::by_id("gremlins").is_none());
+}
+
+/// What a place cannot see is not claimed for it, and more is never less.
+#[test]
+fn keys_add_to_packets_and_the_client_end_to_the_server_end() {
+    let page = roundtrip_explain::page();
+    let mut rows = 0;
+    let table = page.split("## Decidable").nth(1).unwrap_or_default();
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<bool> = row
+            .split('|')
+            .skip(2)
+            .take(4)
+            .map(|c| c.contains("yes"))
+            .collect();
+        let [client, server, client_keys, server_keys] = cells[..] else {
+            panic!("{row}");
+        };
+        assert!(client || !server, "{row}");
+        assert!(client_keys || !client && !server_keys, "{row}");
+        assert!(server_keys || !server, "{row}");
+        rows += 1;
+    }
+    assert_eq!(rows, roundtrip_explain::all().count());
+    let kinds: std::collections::HashSet<_> =
+        roundtrip_explain::all().map(|c| c.decidable).collect();
+    assert_eq!(kinds.len(), Decidable::ALL.len());
 }

@@ -239,7 +239,8 @@ impl<'a> BodyAnalysis<'a> {
         let mut room = None;
         let mut growing = flights
             .first()
-            .is_some_and(|first| self.is_full(first, flights, arrivals));
+            .is_some_and(|first| self.is_full(first, flights, arrivals))
+            || flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
         for (n, pair) in flights.windows(2).enumerate() {
             let [flight, next] = pair else { break };
             let last = n + 2 == flights.len();
@@ -439,8 +440,12 @@ impl<'a> BodyAnalysis<'a> {
     fn trailing(&mut self, last: Moment, end: Moment, heard: &Evidence) {
         let gap = ms(end.since(last));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
+        let closed = heard.closed().min(gap);
         if !starved {
             self.waited.client += gap;
+        } else if closed > 0.0 {
+            self.waited.client += closed;
+            self.waited.server += gap - closed;
         } else if let Some(opened) = heard.gap_opened() {
             let missing = ms(end.since(opened.max(last)));
             self.waited.loss += missing;

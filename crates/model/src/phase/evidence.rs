@@ -20,6 +20,9 @@ const FULL_OWN_WINDOW: f64 = 0.85;
 /// In milliseconds and round trips: a wait this long spans several time-outs.
 const SHORTEST_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
+/// In bytes: what full segments usually hold, without and with timestamps, over Ethernet and PPPoE,
+/// and over IPv6.
+const USUAL_SEGMENTS: [u64; 4] = [1448, 1460, 1440, 1428];
 /// In segments: this many segments are mostly full.
 const MANY: u64 = 4;
 /// In round trips: a retransmission is not acknowledged sooner than this.
@@ -54,6 +57,8 @@ pub(super) struct Evidence {
     /// output, in milliseconds.
     not_running: f64,
     writing: f64,
+    /// How long the client's receive window had no room, in milliseconds.
+    closed: f64,
 }
 
 /// Why nothing more arrived for a while.
@@ -93,6 +98,7 @@ impl Evidence {
             }
             Event::HeldBack { took } => self.held_back += ms(*took),
             Event::Starved { took, .. } => self.not_running += ms(*took),
+            Event::WindowClosed { took } => self.closed += ms(*took),
             Event::Worked {
                 task: Task::Write,
                 took,
@@ -174,19 +180,25 @@ impl Evidence {
         if exchange.tls.is_some() {
             self.cut
         } else {
-            segments > 0 && bytes == segments * exchange.segment()
+            self.cut || segments > 0 && bytes == segments * exchange.segment()
         }
     }
 
     /// Whether the flight looks like a full window: it broke off, or small records filled each
-    /// segment, or it has exactly as many segments as a first window.
+    /// segment, or it has exactly as many segments as a first window, or the bytes of
+    /// full segments.
     pub(super) fn is_like_a_window(&self, exchange: &Exchange) -> bool {
         let Some((segments, bytes)) = self.flight else {
             return true;
         };
         let first = exchange.first_window();
+        // What a NAT or proxy on the way has cut again still has as many bytes.
+        let again = USUAL_SEGMENTS
+            .iter()
+            .any(|size| bytes > 0 && bytes.is_multiple_of(*size));
         self.is_broken(exchange)
             || segments == first
+            || again
             || (exchange.tls.is_some()
                 && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64)
     }
@@ -202,7 +214,12 @@ impl Evidence {
 
     /// How long the client read nothing, in milliseconds: its receive window may have closed.
     pub(super) fn not_reading(&self) -> f64 {
-        self.not_running + self.writing
+        (self.not_running + self.writing).max(self.closed)
+    }
+
+    /// How long the client's receive window had no room, in milliseconds.
+    pub(super) fn closed(&self) -> f64 {
+        self.closed
     }
 
     pub(super) fn segments(&self) -> Option<u64> {

@@ -14,6 +14,13 @@ const EARLY_UNPAUSED: f64 = 0.03;
 const PAUSE: f64 = 0.25;
 const SHORTEST_PAUSE: f64 = 1.0;
 
+/// In segments: the first windows of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less one
+/// for a head that was sent on its own.
+const SMALL_WINDOW: std::ops::RangeInclusive<u64> = 2..=4;
+/// Flights that follow a small first window grow by at least this factor, since about every segment
+/// is acknowledged.
+const SMALL_GROWTH: f64 = 1.4;
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
     pub(super) began: Moment,
@@ -86,4 +93,22 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
     }
     flights.push(flight);
     flights
+}
+
+/// Whether the flights show slow start from a smaller window than today's: at least two grew one
+/// after the other, each a round trip after the one before.
+pub(super) fn grow_from_a_small_window(flights: &[Flight], segment: u64, rtt: f64) -> bool {
+    let [first, second, third, ..] = flights else {
+        return false;
+    };
+    let on_time = |of: &Flight, next: &Flight| {
+        let took = ms(next.began.since(of.began));
+        (0.8..=1.2).contains(&(took / rtt))
+    };
+    let grew = |of: &Flight, next: &Flight| next.bytes as f64 >= SMALL_GROWTH * of.bytes as f64;
+    SMALL_WINDOW.contains(&first.bytes.div_ceil(segment.max(1)))
+        && on_time(first, second)
+        && on_time(second, third)
+        && grew(first, second)
+        && (grew(second, third) || flights.len() == 3)
 }

@@ -193,7 +193,10 @@ pub(super) fn answered(
     waited: &mut Waited,
 ) {
     let r = rtt_ms(exchange);
-    let gap = ms(at.since(since));
+    let whole = ms(at.since(since));
+    let closed = heard.closed().min(whole);
+    waited.client += closed;
+    let gap = whole - closed;
     let network = gap.min(r);
     let mut rest = gap - network;
     waited.network += network;
@@ -289,5 +292,10 @@ pub(super) fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     });
     if resent {
         waited.loss += std::mem::take(&mut waited.server);
+        // Where no round trip is known, nothing sent came back.
+        if exchange.rtt.is_none() {
+            waited.loss += gap;
+            waited.network -= gap;
+        }
     }
 }

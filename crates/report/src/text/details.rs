@@ -90,7 +90,7 @@ fn told(event: &Event) -> String {
             "end of a flight of {} with {bytes} bytes",
             counted(*segments, "segment", "segments")
         ),
-        Event::CutOff => "the data pauses in the middle of a TLS record".into(),
+        Event::CutOff => "the data pauses although the sender had more".into(),
         Event::AckDelayed => "the acknowledgement is delayed".into(),
         Event::RecordBegan { bytes } => format!("a TLS record of {bytes} bytes begins"),
         Event::Answered => "head of the final response".into(),
@@ -119,6 +119,10 @@ fn told(event: &Event) -> String {
             } else {
                 "other programs used the processors, or it was stopped"
             }
+        ),
+        Event::WindowClosed { took } => format!(
+            "the receive window was closed for {:.1} ms",
+            took.as_secs_f64() * 1e3
         ),
         Event::Worked { task, took } => format!(
             "worked {:.3} ms: {}",
