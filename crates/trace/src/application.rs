@@ -5,13 +5,17 @@
 //! the k-th burst of the client is taken for the k-th request, bursts too small to be one are
 //! ignored, and tickets that come before a later answer are not taken for the answer.
 
+mod clear;
+
 use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, ServerHello, Version};
 
-use crate::http1::{Http1, Http1Message};
+use crate::http1::Http1Message;
 use crate::opened::Inside;
 use crate::records::{RecordFollower, RecordPlace};
 use crate::requests::OpenedRequest;
 use crate::view::ClientView;
+
+pub(crate) use clear::{of_answer_alone, of_http1};
 
 /// In bytes on the wire: records that hold only an HTTP/2 acknowledgement of SETTINGS, a
 /// WINDOW_UPDATE or a PING.
@@ -67,45 +71,6 @@ pub(crate) struct TracedRequest {
     /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
     pub(crate) is_whole: bool,
-}
-
-/// The requests of HTTP/1 in clear text.
-pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
-    let mut responses = http.responses().iter();
-    let mut all = Vec::new();
-    for request in http.requests() {
-        let Some(began) = view.left(request.start + 1) else {
-            break;
-        };
-        let end = request.end.unwrap_or(request.head_end);
-        let mut asked = TracedRequest {
-            request: Some(request.clone()),
-            began,
-            sent: view.left(end).unwrap_or(began),
-            request_bytes: end - request.start,
-            ..TracedRequest::default()
-        };
-        for response in responses.by_ref() {
-            let at = view.readable(response.start + 1);
-            asked.first_byte = asked.first_byte.or(at);
-            if !response.is_final() {
-                asked.interim.push(response.status);
-                continue;
-            }
-            asked.answered = view.readable(response.head_end);
-            let last = response
-                .end
-                .or_else(|| view.read.last().map(|(place, _)| *place));
-            let last = last.unwrap_or(response.head_end);
-            asked.finished = view.readable(last);
-            asked.response_bytes = last - response.start;
-            asked.is_whole = response.end.is_some() || view.fin.is_some();
-            asked.response = Some(response.clone());
-            break;
-        }
-        all.push(asked);
-    }
-    all
 }
 
 /// Data in either direction, in the order of the client's times.

@@ -28,6 +28,8 @@ pub(crate) struct Context<'a> {
     pub(crate) name: Option<&'a str>,
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
+    /// It is the only connection that the client opened.
+    pub(crate) is_only: bool,
     pub(crate) not_kept: Option<NotKept>,
 }
 
@@ -37,6 +39,8 @@ pub(crate) struct ConnectionOutcome {
     pub(crate) exchanges: Vec<Exchange>,
     /// The requests were seen only as bursts of bytes.
     pub(crate) is_inferred: bool,
+    /// The connection was open long before its first request.
+    pub(crate) is_opened_early: bool,
     /// Set if the server closed it.
     pub(crate) end: Option<ConnectionEnd>,
 }
@@ -54,9 +58,17 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
             };
             (Some(seen), asked)
         }
-        Content::Http1(http) => (None, application::of_http1(http, &view)),
-        Content::Opaque => (None, application::of_bytes(&view, nanoseconds)),
+        Content::Http1(http) if !http.requests().is_empty() => {
+            (None, application::of_http1(http, &view))
+        }
+        // No head of a request was complete, or it is another protocol.
+        Content::Http1(_) | Content::Opaque => (None, application::of_bytes(&view, nanoseconds)),
         Content::Unknown => (None, Vec::new()),
+    };
+    let asked = if asked.is_empty() {
+        application::of_answer_alone(flow, &view)
+    } else {
+        asked
     };
     let is_inferred = asked.iter().any(|asked| asked.is_inferred);
     let builder = ExchangeBuilder {
@@ -87,9 +99,11 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
             last_answer,
             announced: announced.is_some_and(|response| !response.keeps_alive()),
         });
+    let first = asked.first();
     ConnectionOutcome {
         exchanges,
         is_inferred,
+        is_opened_early: first.is_some_and(|first| builder.was_opened_early(first)),
         end,
     }
 }
@@ -146,8 +160,12 @@ impl ExchangeBuilder<'_> {
         exchange
     }
 
-    /// Whether the client had opened the connection before it had a request, as browsers do.
+    /// Whether the client had opened the connection before it had a request, as browsers do. A
+    /// client with a single connection had a reason to open it.
     fn was_opened_early(&self, asked: &TracedRequest) -> bool {
+        if self.view.syn.is_none() || self.context.is_only {
+            return false;
+        }
         let ready = self
             .tls
             .and_then(|seen| seen.finished)

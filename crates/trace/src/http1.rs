@@ -84,8 +84,11 @@ enum MessageState {
     Chunked(Box<Chunked>),
     /// The body ends with the connection.
     UntilClose,
-    /// No longer HTTP: a tunnel, or missing bytes where a head should be.
+    /// Bytes are missing where a head should be: it goes on with the next head that begins a
+    /// segment.
     Lost,
+    /// No longer HTTP.
+    Tunnel,
 }
 
 /// One direction.
@@ -96,6 +99,8 @@ struct MessageParser {
     head: Vec<u8>,
     state: MessageState,
     messages: Vec<Http1Message>,
+    /// It was lost at least once, so that heads are missing.
+    has_holes: bool,
 }
 
 /// Both directions.
@@ -126,6 +131,12 @@ impl Http1 {
         &responses.messages
     }
 
+    /// Whether heads of answers are missing, so that an answer is not the next request's.
+    pub(crate) fn misses_answers(&self) -> bool {
+        let [_, responses] = &self.halves;
+        responses.has_holes
+    }
+
     /// The request for a tunnel and its answer, once the tunnel is open.
     pub(crate) fn tunnel(&self) -> Option<(&Http1Message, &Http1Message)> {
         let (request, response) = (self.requests().last()?, self.responses().last()?);
@@ -151,10 +162,7 @@ impl Http1 {
     /// The methods of the requests that have no final response yet, oldest first.
     fn unanswered(&self) -> Vec<String> {
         let [requests, responses] = &self.halves;
-        let last = responses.messages.last();
         let over = responses.messages.iter().filter(|m| m.is_final()).count();
-        // The one that is being read is already counted.
-        let _ = last;
         requests
             .messages
             .iter()
@@ -179,12 +187,31 @@ impl MessageParser {
                 *left -= count;
                 self.close_if_over();
             }
-            MessageState::UntilClose => {}
-            _ => self.state = MessageState::Lost,
+            MessageState::UntilClose | MessageState::Tunnel => {}
+            _ => self.lose(),
+        }
+    }
+
+    fn lose(&mut self) {
+        self.state = MessageState::Lost;
+        self.has_holes = true;
+        self.head.clear();
+    }
+
+    /// Goes on where a head begins.
+    fn resume(&mut self, bytes: &[u8]) {
+        let begins = bytes.starts_with(b"HTTP/1.") || Http1::recognises(bytes);
+        if !begins || !matches!(self.state, MessageState::Lost) {
+            return;
+        }
+        self.state = MessageState::Head;
+        if let Some(message) = self.messages.last_mut() {
+            message.end = message.end.or(Some(self.at));
         }
     }
 
     fn follow(&mut self, mut bytes: &[u8], methods: Vec<String>) {
+        self.resume(bytes);
         let mut methods = methods.into_iter();
         while !bytes.is_empty() {
             let used = match &mut self.state {
@@ -202,12 +229,12 @@ impl MessageParser {
                     match fed {
                         Ok(used) => used,
                         Err(_) => {
-                            self.state = MessageState::Lost;
+                            self.lose();
                             continue;
                         }
                     }
                 }
-                MessageState::UntilClose | MessageState::Lost => bytes.len(),
+                MessageState::UntilClose | MessageState::Lost | MessageState::Tunnel => bytes.len(),
             };
             self.at += used as u64;
             bytes = bytes.get(used..).unwrap_or_default();
@@ -247,7 +274,7 @@ impl MessageParser {
         let Some(end) = end_of_head(&self.head, 0) else {
             self.at += bytes.len() as u64;
             if self.head.len() > MAX_HEAD {
-                self.state = MessageState::Lost;
+                self.lose();
             }
             return None;
         };
@@ -255,7 +282,7 @@ impl MessageParser {
         let head = std::mem::take(&mut self.head);
         let read = read_message(head.get(..end).unwrap_or_default());
         let Some(mut message) = read.filter(|_| self.messages.len() < MAX_MESSAGES) else {
-            self.state = MessageState::Lost;
+            self.lose();
             return Some(end - before);
         };
         message.start = start;
@@ -272,7 +299,7 @@ impl MessageParser {
             let tunnel = message.status == 101
                 || (method.as_deref() == Some("CONNECT") && message.status / 100 == 2);
             if tunnel {
-                self.state = MessageState::Lost;
+                self.state = MessageState::Tunnel;
                 message.end = Some(message.head_end);
             } else if is_head || message.status < 200 || matches!(message.status, 204 | 304) {
                 self.state = MessageState::Body(0);
@@ -379,8 +406,11 @@ mod tests {
         http.take(Side::Server, Piece::Unknown(50));
         assert!(http.responses()[0].end.is_some());
         http.take(Side::Server, Piece::Unknown(1));
-        http.take(Side::Server, Piece::Bytes(b"HTTP/1.1 200 OK\r\n\r\n"));
+        http.take(Side::Server, Piece::Bytes(b"e\r\n\r\nits body"));
         assert_eq!(http.responses().len(), 1);
+        assert!(http.misses_answers());
+        http.take(Side::Server, Piece::Bytes(b"HTTP/1.1 200 OK\r\n\r\n"));
+        assert_eq!(http.responses().len(), 2);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use roundtrip_report::json;
 use serde_json::{Value, json};
 
 use crate::conversation::{Conversation, Located};
+use crate::counts::CaptureCounts;
 use crate::ranking::Ranking;
-use crate::trace::CaptureCounts;
 
 pub const SCHEMA: &str = "roundtrip/trace/1";
 

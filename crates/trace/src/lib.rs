@@ -10,6 +10,7 @@
 mod application;
 mod clocks;
 mod conversation;
+mod counts;
 mod cut;
 mod exchanges;
 mod http1;
@@ -40,8 +41,9 @@ mod view;
 
 pub use clocks::{ClockRelation, Clocks};
 pub use conversation::{Carrier, Conversation, Elsewhere, LadderStep, Located, Undecidable};
+pub use counts::CaptureCounts;
 pub use cut::Cut;
 pub use exchanges::explain;
 pub use ranking::{CauseTotal, Ranking, ServerTotal};
-pub use trace::{CaptureCounts, Options, Trace};
+pub use trace::{Options, Trace};
 pub use vantage::{Vantage, VantagePoint};

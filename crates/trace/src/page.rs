@@ -7,10 +7,10 @@ use roundtrip_report::html::{PageHead, bar_down, exchange, frame, percent, split
 use roundtrip_report::{Party, clean, count, ms};
 
 use crate::conversation::Conversation;
+use crate::counts::CaptureCounts;
 use crate::ladder::{Rung, rungs};
 use crate::ranking::Ranking;
 use crate::text;
-use crate::trace::CaptureCounts;
 
 const STYLE: &str = include_str!("page.css");
 /// The number of connections that are drawn: the slowest.

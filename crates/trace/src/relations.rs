@@ -45,6 +45,23 @@ pub(crate) struct ConnectionEnd {
     pub(crate) announced: bool,
 }
 
+/// How many connections each client has opened.
+#[derive(Debug, Default)]
+pub(crate) struct Openers(HashMap<IpAddr, u32>);
+
+impl Openers {
+    /// Beyond the bound, new clients are not counted.
+    pub(crate) fn note(&mut self, client: IpAddr) {
+        if self.0.len() < MAX_ENDS || self.0.contains_key(&client) {
+            *self.0.entry(client).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn opened_one(&self, client: IpAddr) -> bool {
+        self.0.get(&client) == Some(&1)
+    }
+}
+
 /// How the connections between clients and servers ended, if the server closed them.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionEnds(HashMap<(IpAddr, SocketAddr), ConnectionEnd>);

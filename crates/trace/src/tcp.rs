@@ -325,10 +325,6 @@ impl TcpFlow {
         syn && first.is_some_and(|first| first != tcp.sequence().wrapping_add(1))
     }
 
-    pub(crate) fn last_at(&self) -> u64 {
-        self.sights.last().map_or(0, |sight| sight.at)
-    }
-
     /// What the peer of `side` reports as received, as a place in the stream of `side`.
     pub(crate) fn acknowledged(&self, sight: &SeenSegment) -> Option<u64> {
         let side = sight.from.other();

@@ -14,7 +14,7 @@ pub(crate) fn of_tcp(
     flow: &TcpFlow,
     lookups: &mut NameLookups,
     ends: &mut ConnectionEnds,
-    tried: &[Tried],
+    (tried, is_only): (&[Tried], bool),
 ) -> Conversation {
     let vantage = Vantage::of(flow);
     let (client, server) = (flow.client.ip(), flow.server.ip());
@@ -26,6 +26,7 @@ pub(crate) fn of_tcp(
         lookup: lookup.as_ref(),
         name: name.as_deref(),
         tried,
+        is_only,
         not_kept: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
     };
     let mut told = exchanges::of(flow, &vantage, &context);
@@ -45,7 +46,7 @@ pub(crate) fn of_tcp(
         server: flow.server,
         carrier: Carrier::Tcp,
         interface: flow.interface,
-        undecidable: undecidable(flow, &vantage),
+        undecidable: undecidable(flow, &vantage, told.is_opened_early),
         vantage,
         exchanges: told.exchanges,
         frames,
@@ -58,8 +59,14 @@ pub(crate) fn of_tcp(
     }
 }
 
-fn undecidable(flow: &TcpFlow, vantage: &Vantage) -> Vec<Undecidable> {
+fn undecidable(flow: &TcpFlow, vantage: &Vantage, opened_early: bool) -> Vec<Undecidable> {
     let mut all = Vec::new();
+    if opened_early {
+        all.push(Undecidable {
+            what: "whether the client opened the connection in advance or was late with its request",
+            needs: "the client's own log, or trace -- COMMAND",
+        });
+    }
     if let Content::Tls(followers) = &flow.content {
         let opened = flow.opened.as_ref();
         if opened.is_none_or(|opened| opened.inside().is_none()) {

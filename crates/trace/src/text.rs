@@ -8,9 +8,9 @@ use roundtrip_report::{Party, ms, text};
 
 use crate::clocks::ClockRelation;
 use crate::conversation::{Conversation, Elsewhere};
+use crate::counts::CaptureCounts;
 use crate::ladder::{Rung, rungs};
 use crate::ranking::{CauseTotal, Ranking};
-use crate::trace::CaptureCounts;
 use crate::vantage::VantagePoint;
 
 /// In columns.

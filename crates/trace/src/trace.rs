@@ -14,11 +14,12 @@ use roundtrip_wire::pcapng::{Captured, PacketDirection};
 
 use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
+use crate::counts::CaptureCounts;
 use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
 use crate::quic::QuicFlow;
-use crate::relations::{ConnectionEnds, Tried};
+use crate::relations::{ConnectionEnds, Openers, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::telling::of_tcp;
@@ -60,28 +61,6 @@ impl Default for Options {
             far: None,
         }
     }
-}
-
-/// Counts of what was read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CaptureCounts {
-    pub frames: u64,
-    /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
-    pub not_ip: u64,
-    pub other: u64,
-    /// Packets that the capture kept only in part.
-    pub cut: u64,
-    pub connections: u64,
-    /// Connections that secrets opened, and those whose secrets do not fit.
-    pub opened: u64,
-    pub misfits: u64,
-    /// Lines of key logs that cannot be read.
-    pub damaged_keys: u64,
-    /// Connections that were given up before they were over, so that memory stays bounded.
-    pub given_up: u64,
-    /// The first and the last time, in nanoseconds since 1970.
-    pub first: Option<u64>,
-    pub last: u64,
 }
 
 enum Carried {
@@ -142,6 +121,7 @@ pub struct Trace {
     interfaces: Vec<u32>,
     lookups: HashMap<u32, NameLookups>,
     ends: HashMap<u32, ConnectionEnds>,
+    openers: Openers,
     /// Connections whose SYN was not answered yet.
     opening: HashSet<FlowKey>,
     counts: CaptureCounts,
@@ -163,6 +143,7 @@ impl Trace {
             interfaces: Vec::new(),
             lookups: HashMap::new(),
             ends: HashMap::new(),
+            openers: Openers::default(),
             opening: HashSet::new(),
             counts: CaptureCounts::default(),
             frame: 0,
@@ -326,6 +307,9 @@ impl Trace {
             Some(other) if mark.is_some() => other.number,
             _ => {
                 self.counts.connections += 1;
+                if let Carried::Tcp(flow) = &flow.carried {
+                    self.openers.note(flow.client.ip());
+                }
                 self.counts.connections
             }
         };
@@ -433,7 +417,10 @@ impl Trace {
         let lookups = self.lookups.entry(key.interface).or_default();
         let ends = self.ends.entry(key.interface).or_default();
         let mut conversation = match flow.carried {
-            Carried::Tcp(flow) => of_tcp(number, &flow, lookups, ends, &tried),
+            Carried::Tcp(flow) => {
+                let is_only = self.openers.opened_one(flow.client.ip());
+                of_tcp(number, &flow, lookups, ends, (&tried, is_only))
+            }
             Carried::Quic(flow) => flow.conversation(number, lookups),
         };
         if !waits {

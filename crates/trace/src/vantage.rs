@@ -19,6 +19,9 @@ const CLEARLY: u64 = 5;
 /// If a host is slow, half of the path may be this long as a share of the other: one part in this
 /// many.
 const SLOW_HOST: u64 = 20;
+/// In hops: an end that is this far away, while nothing lies before the other, was seen from the
+/// other's own network.
+const FAR: u8 = 4;
 /// The hop limits that systems use when they send.
 const FRESH: [u8; 4] = [64, 128, 255, 32];
 
@@ -91,7 +94,15 @@ impl Vantage {
                 (false, false) => Some(VantagePoint::Middle),
                 (true, true) => None,
             };
-            votes.extend(vote.map(|place| (place, 1, why)));
+            let worn = |hops: u8| {
+                let fresh = FRESH.into_iter().filter(|fresh| *fresh >= hops).min();
+                fresh.map_or(0, |fresh| fresh - hops)
+            };
+            // Both are worn behind a NAT that is the client's own, too.
+            let apart = worn(client).abs_diff(worn(server)) >= FAR;
+            let is_end = vote.is_some_and(|place| place != VantagePoint::Middle);
+            let weight = if apart && is_end { 3 } else { 1 };
+            votes.extend(vote.map(|place| (place, weight, why)));
         }
         let weight = |place: VantagePoint| -> u32 {
             let votes = votes.iter().filter(|(p, ..)| *p == place);

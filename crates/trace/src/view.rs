@@ -4,14 +4,16 @@
 //! If it was seen elsewhere, the client's data left half a round trip before it was seen, and the
 //! server's data arrives half a round trip later.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use roundtrip_model::Event;
 
 use crate::sight::{SeenSegment, Side};
 use crate::tcp::{Content, TcpFlow};
-use crate::vantage::{Vantage, VantagePoint};
+use crate::vantage::Vantage;
+
+mod lost;
 
 /// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
 /// order by less count as coming together.
@@ -50,6 +52,8 @@ pub(crate) struct ClientView {
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
     pub(crate) congested: bool,
+    /// The time of the last packet.
+    pub(crate) ended: u64,
 }
 
 impl ClientView {
@@ -59,19 +63,21 @@ impl ClientView {
             Side::Client => sight.at.saturating_sub(distance),
             Side::Server => sight.at.saturating_add(distance),
         };
-        let lost = lost_beyond(flow, vantage);
+        let lost = lost::lost_beyond(flow, vantage);
         let came = |sight: &&SeenSegment| !lost.contains(&sight.frame);
         let sights = flow.sights.iter().filter(came);
         let mut order: Vec<(u64, &SeenSegment)> = sights.map(|s| (time(s), s)).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
+        watcher.view.ended = order.last().map_or(0, |(at, _)| *at);
         for (at, sight) in order {
             match sight.from {
                 Side::Client => watcher.left(at, sight),
                 Side::Server => watcher.arrived(at, sight),
             }
         }
+        watcher.reopened(watcher.view.ended);
         watcher.view
     }
 
@@ -103,38 +109,6 @@ impl ClientView {
     pub(crate) fn readable(&self, end: u64) -> Option<u64> {
         at_of(&self.read, end)
     }
-}
-
-/// The frames of the server's segments that were seen but did not reach the client: they were sent
-/// again before they were acknowledged. Near the client, everything that is seen arrives.
-fn lost_beyond(flow: &TcpFlow, vantage: &Vantage) -> HashSet<u64> {
-    let mut lost = HashSet::new();
-    if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
-        return lost;
-    }
-    let mut open: Vec<(u64, u64, u64)> = Vec::new();
-    for sight in &flow.sights {
-        if sight.from == Side::Client {
-            if let Some(end) = flow.acknowledged(sight) {
-                open.retain(|(_, until, _)| *until > end);
-            }
-            continue;
-        }
-        let at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
-        let Some(start) = flow.place(Side::Server, at).filter(|_| sight.length > 0) else {
-            continue;
-        };
-        let end = start + u64::from(sight.length);
-        if open.last().is_some_and(|(_, until, _)| start < *until) {
-            let covered = open
-                .iter()
-                .filter(|(from, until, _)| start <= *from && *until <= end);
-            lost.extend(covered.map(|(.., frame)| *frame));
-            open.retain(|(from, until, _)| !(start <= *from && *until <= end));
-        }
-        open.push((start, end, sight.frame));
-    }
-    lost
 }
 
 fn place_at(places: &[(u64, u64)], at: u64) -> u64 {
@@ -174,8 +148,9 @@ struct Watcher<'a> {
     busy: Option<u64>,
     last_arrival: Option<u64>,
     flight: SentFlight,
-    /// The last window that the server was told.
+    /// The last window that the server was told, and since when it has had no room.
     window: u64,
+    closed: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
 }
@@ -186,6 +161,8 @@ struct SentFlight {
     segments: u64,
     bytes: u64,
     acknowledged: bool,
+    /// Its last segment was full: a program that pauses seldom ends with one.
+    ended_full: bool,
     /// The window that the server knew at its beginning.
     window: Option<u64>,
 }
@@ -206,6 +183,7 @@ impl<'a> Watcher<'a> {
             last_arrival: None,
             flight: SentFlight::default(),
             window: 0,
+            closed: None,
             told_record: None,
         }
     }
@@ -233,6 +211,11 @@ impl<'a> Watcher<'a> {
                 answer.is_none_or(|answer| answer.window_scale.is_some())
             });
             self.window = u64::from(sight.window) << shift.unwrap_or(0);
+            if self.window > 0 || sight.is_reset() || sight.is_fin() {
+                self.reopened(at);
+            } else {
+                self.closed.get_or_insert(at);
+            }
             if sight.acknowledges() && sight.length == 0 {
                 self.flight.acknowledged = true;
             }
@@ -283,6 +266,13 @@ impl<'a> Watcher<'a> {
             self.sent = end;
             self.view.sent.push((end, at));
             self.note(at, Event::Sent { bytes });
+        }
+    }
+
+    fn reopened(&mut self, at: u64) {
+        if let Some(since) = self.closed.take() {
+            let took = Duration::from_nanos(at.saturating_sub(since));
+            self.note(at, Event::WindowClosed { took });
         }
     }
 
@@ -387,6 +377,7 @@ impl<'a> Watcher<'a> {
         self.flight.segments += segments + u64::from(overtaken);
         self.flight.bytes += bytes;
         self.flight.acknowledged = false;
+        self.flight.ended_full = (end - start).is_multiple_of(self.mss());
     }
 
     /// Something arrived that answers: segments that were sent again since the last arrival explain
@@ -423,9 +414,13 @@ impl<'a> Watcher<'a> {
         self.ahead.insert(start, (end, at, segments));
     }
 
-    /// If a flight ends in the middle of a TLS record, more follows.
+    /// If a flight ends in the middle of a TLS record, or of clear text in full segments, more
+    /// follows.
     fn broke_off(&mut self, last: u64) {
         let Content::Tls([_, server]) = &self.flow.content else {
+            if self.flight.ended_full {
+                self.note(last, Event::CutOff);
+            }
             return;
         };
         let records = server.records();

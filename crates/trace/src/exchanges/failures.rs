@@ -12,7 +12,7 @@ impl ExchangeBuilder<'_> {
     pub(super) fn failure_before_request(&self) -> Option<(u64, Failure)> {
         let view = self.view;
         let server = self.flow.server;
-        let last = self.flow.last_at();
+        let last = view.ended;
         let Some(connected) = view.connected else {
             let _ = view.syn?;
             return Some(match view.reset {
@@ -60,7 +60,7 @@ impl ExchangeBuilder<'_> {
         if asked.is_whole && asked.finished.is_some() {
             return None;
         }
-        let last = self.flow.last_at();
+        let last = self.view.ended;
         let phase = if asked.first_byte.is_some() {
             PhaseName::Body
         } else {

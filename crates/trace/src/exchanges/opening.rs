@@ -76,7 +76,7 @@ impl ExchangeBuilder<'_> {
         let (ended, outcome) = match (self.view.connected, last) {
             (Some(at), _) => (at, AttemptOutcome::Won),
             (None, Some(at)) => (at, AttemptOutcome::Failed("connection refused".into())),
-            (None, None) => (self.flow.last_at(), AttemptOutcome::Abandoned),
+            (None, None) => (self.view.ended, AttemptOutcome::Abandoned),
         };
         let before = self.context.tried.iter().map(|tried| Attempt {
             peer: tried.peer,

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod drawn;
 mod hostile;
 mod recorded;
 

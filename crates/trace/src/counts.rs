@@ -1,0 +1,23 @@
+//! What was read of a capture, in numbers.
+
+/// Counts of what was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CaptureCounts {
+    pub frames: u64,
+    /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
+    pub not_ip: u64,
+    pub other: u64,
+    /// Packets that the capture kept only in part.
+    pub cut: u64,
+    pub connections: u64,
+    /// Connections that secrets opened, and those whose secrets do not fit.
+    pub opened: u64,
+    pub misfits: u64,
+    /// Lines of key logs that cannot be read.
+    pub damaged_keys: u64,
+    /// Connections that were given up before they were over, so that memory stays bounded.
+    pub given_up: u64,
+    /// The first and the last time, in nanoseconds since 1970.
+    pub first: Option<u64>,
+    pub last: u64,
+}
