@@ -4,9 +4,11 @@
 //! The store knows what a command means and which connection carries it. Streamed values (whose
 //! length is not known in advance) are refused, because no server sends them.
 
+mod cluster;
 mod decode;
 mod encode;
 
+pub use cluster::{Redirect, SLOTS, key_slot};
 pub use decode::{Decoder, RespLimits};
 pub use encode::command;
 
