@@ -25,6 +25,11 @@ pub enum StoreError {
     Protocol(#[source] roundtrip_wire::Error),
     #[error("the session store refused {command}: {why}")]
     Refused { command: String, why: String },
+    #[error(
+        "the session is revoked, but no replica of the store has confirmed it, so a failover could \
+         bring it back; revoke it again"
+    )]
+    Unconfirmed,
     #[error("a session's name must have 1 to {} bytes", crate::LONGEST_SID)]
     Sid,
     #[error("the session file: {0}")]

@@ -18,7 +18,7 @@ mod redis;
 
 use std::time::SystemTime;
 
-pub use change::Change;
+pub use change::{Change, SlotPart, StorePart};
 pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
@@ -26,7 +26,7 @@ pub use near::{CacheStatus, Counts, Found, Kept, Near, NearSettings, Revoked};
 pub use once::{Once, TakesOnce};
 pub use place::{AnyStore, Place};
 pub use record::Record;
-pub use redis::{Address, Redis, RedisSettings};
+pub use redis::{Address, Redis, RedisSettings, RedisTopology};
 
 /// The longest name of a session, in bytes.
 pub const LONGEST_SID: usize = 512;
@@ -74,11 +74,12 @@ pub trait Source: Store {
     /// connection.
     async fn changed(&self);
 
-    /// Whether it reports changes at this moment. Answers can be kept only while it does.
-    fn is_watching(&self) -> bool;
+    /// Whether it reports changes of this session, or of all, at this moment. Answers can be kept
+    /// only while it does.
+    fn is_watching(&self, sid: Option<&str>) -> bool;
 
-    /// Whether the last request to it failed.
-    fn is_down(&self) -> bool;
+    /// Whether the last request for this session, or for any, failed.
+    fn is_down(&self, sid: Option<&str>) -> bool;
 
     /// The last error, if the store is down.
     fn why_down(&self) -> Option<String> {

@@ -3,9 +3,9 @@
 //! - While the store reports changes, a known session costs no request; a reported change removes
 //!   it at once. If something is held open for it (an event stream), the store is asked again,
 //!   because the session could have been prolonged; if it was revoked, the holder is told.
-//! - When the connection that reports changes drops, everything is forgotten. Earlier knowledge is
-//!   used only if the store cannot be asked at all, and only for the configured grace, by default
-//!   none.
+//! - When a connection that reports changes drops, everything that it reports of is forgotten.
+//!   Earlier knowledge is used only if the store cannot be asked at all, and only for the configured
+//!   grace, by default none.
 //! - A store that never reports changes (an old Redis) is asked each time, and each second for
 //!   sessions that are held.
 //! - Unknown names are remembered for a short time and in limited number. Concurrent requests for
@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::{AnyStore, Change, Page, Record, Source, StoreError, is_sid};
+use crate::{AnyStore, Change, Page, Record, Source, StoreError, StorePart, is_sid};
 use cache::{Cache, Entry, Known};
 pub use counts::Counts;
 use doubts::Doubts;
@@ -133,7 +133,7 @@ impl<S: Source> Near<S> {
             return Ok(None);
         }
         self.settle();
-        if self.store.is_watching() {
+        if self.store.is_watching(Some(sid)) {
             match self.known(sid) {
                 Some(Known::Session(entry)) => {
                     self.count(|c| c.hits += 1);
@@ -153,7 +153,7 @@ impl<S: Source> Near<S> {
     /// means that the store must be asked, not that the session does not exist.
     pub fn peek(&self, sid: &str) -> Option<Found> {
         self.settle();
-        if self.store.is_watching() {
+        if self.store.is_watching(Some(sid)) {
             let Some(Known::Session(entry)) = self.known(sid) else {
                 return None;
             };
@@ -169,7 +169,7 @@ impl<S: Source> Near<S> {
     /// Does not check the expiry; the record has it.
     pub fn holds(&self, sid: &str, kept: &Kept) -> bool {
         self.settle();
-        if self.store.is_watching() {
+        if self.store.is_watching(Some(sid)) {
             if kept.is_there() {
                 kept.use_it();
                 self.count(|c| c.hits += 1);
@@ -234,7 +234,7 @@ impl<S: Source> Near<S> {
                 () = self.recheck.notified() => {}
                 Some(_) = asking.join_next() => {}
                 () = sleep_until(ends.unwrap_or_else(Instant::now)), if ends.is_some() => {}
-                () = sleep(POLL), if !self.store.is_watching() => self.doubts.borrow_mut().ask_all(),
+                () = sleep(POLL), if !self.store.is_watching(None) => self.doubts.borrow_mut().ask_all(),
             }
         }
     }
@@ -260,8 +260,8 @@ impl<S: Source> Near<S> {
         while let Some(change) = self.store.next_change() {
             match change {
                 Change::Touched(sid) => self.touched(&sid),
-                Change::Everything => self.flush(true),
-                Change::Lost => self.flush(false),
+                Change::Everything => self.flush(&StorePart::Whole, true),
+                Change::Lost(part) => self.flush(&part, false),
                 Change::Back => {
                     self.doubts.borrow_mut().ask_all();
                     self.recheck.notify_one();
@@ -291,13 +291,13 @@ impl<S: Source> Near<S> {
         }
     }
 
-    fn flush(&self, can_ask: bool) {
+    fn flush(&self, part: &StorePart, can_ask: bool) {
         self.count(|c| c.flushes += 1);
         for flight in self.flights.borrow().values() {
             flight.overtake();
         }
         let mut doubts = self.doubts.borrow_mut();
-        for (sid, entry) in self.cache.borrow_mut().drain() {
+        for (sid, entry) in self.cache.borrow_mut().drain(part) {
             doubts.add(sid, entry);
         }
         if can_ask {
@@ -318,7 +318,7 @@ impl<S: Source> Near<S> {
     }
 
     fn graced(&self, sid: &str) -> Option<Entry> {
-        if !self.store.is_down() {
+        if !self.store.is_down(Some(sid)) {
             return None;
         }
         self.doubts.borrow().graced(sid).cloned()
@@ -378,7 +378,7 @@ impl<S: Source> Near<S> {
                     Some(doubt) => self.revive(doubt.entry, record),
                     None => self.entry(record),
                 };
-                if self.store.is_watching() {
+                if self.store.is_watching(Some(sid)) {
                     let evicted = self.cache.borrow_mut().insert(sid, entry.clone());
                     self.count(|c| c.evicted += evicted as u64);
                 } else {
@@ -392,7 +392,7 @@ impl<S: Source> Near<S> {
                 if let Some(doubt) = before {
                     self.fire(&doubt.entry);
                 }
-                if self.store.is_watching() {
+                if self.store.is_watching(Some(sid)) {
                     self.cache.borrow_mut().insert_absent(sid);
                 }
                 Ok(None)

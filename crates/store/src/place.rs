@@ -181,17 +181,17 @@ impl Source for AnyStore {
         }
     }
 
-    fn is_watching(&self) -> bool {
+    fn is_watching(&self, sid: Option<&str>) -> bool {
         match self {
             Self::Memory(..) | Self::Redb(..) => true,
-            Self::Redis(store) => store.is_watching(),
+            Self::Redis(store) => store.is_watching(sid),
         }
     }
 
-    fn is_down(&self) -> bool {
+    fn is_down(&self, sid: Option<&str>) -> bool {
         match self {
             Self::Memory(..) | Self::Redb(..) => false,
-            Self::Redis(store) => store.is_down(),
+            Self::Redis(store) => store.is_down(sid),
         }
     }
 

@@ -107,7 +107,7 @@ impl NearSessions {
 
     /// Whether the last query failed.
     pub(crate) fn is_down(&self) -> bool {
-        self.0.store().is_down()
+        self.0.store().is_down(None)
     }
 
     /// The store's error.

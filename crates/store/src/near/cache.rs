@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::kept::{Keeping, Kept};
 use super::revoked::Revoked;
-use crate::Record;
+use crate::{Record, StorePart};
 
 /// The number of entries that are examined to find one to evict.
 const MAX_EXAMINED: usize = 16;
@@ -114,13 +114,14 @@ impl Cache {
         self.slots.remove(sid).map(|slot| slot.entry)
     }
 
-    /// Removes everything, and returns the sessions.
-    pub(super) fn drain(&mut self) -> Vec<(Rc<str>, Entry)> {
-        self.queue.clear();
+    /// Removes a part, and all unknown names, and returns the sessions.
+    pub(super) fn drain(&mut self, part: &StorePart) -> Vec<(Rc<str>, Entry)> {
         self.absent.queue.clear();
         self.absent.until.clear();
-        let slots = self.slots.drain();
-        slots.map(|(sid, slot)| (sid, slot.entry)).collect()
+        let slots = self.slots.extract_if(|sid, _| part.has(sid));
+        let removed = slots.map(|(sid, slot)| (sid, slot.entry)).collect();
+        self.tidy();
+        removed
     }
 
     /// Evicts an entry that was not used, otherwise the oldest that is not held. Evicts none if all
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!((kept(1), kept(2), kept(3)), (true, false, true));
         cache.remove("a");
         assert!(!kept(1));
-        cache.drain();
+        cache.drain(&StorePart::Whole);
         assert!(!kept(3));
         put(&mut cache, "d", 4);
         drop(cache);

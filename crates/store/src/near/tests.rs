@@ -161,7 +161,7 @@ fn after_a_short_loss_only_revoked_sessions_fire() {
         scene.run();
         let (a, b) = (scene.handle("a").await, scene.handle("b").await);
         scene.script.sessions.borrow_mut().remove("b");
-        scene.script.say(Change::Lost);
+        scene.script.say(Change::Lost(StorePart::Whole));
         b.fired().await;
         settle().await;
         assert!(!a.is_fired());

@@ -1,5 +1,5 @@
 //! One connection: commands are pipelined, answers come back in order, and the server's pushes go
-//! to the changes. A connection that violates the protocol or misses a deadline is closed.
+//! to whoever watches it. A connection that violates the protocol or misses a deadline is closed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,7 +12,6 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::news::News;
 use super::socket::Bytes;
 use crate::StoreError;
 
@@ -21,11 +20,13 @@ const PIECE: usize = 16 * 1024;
 const MAX_WAITING: usize = 16 * 1024;
 
 /// One open connection. Dropping it closes the connection.
-pub(crate) struct Link {
+pub(super) struct Link {
     wire: Rc<Wire>,
     answer: Duration,
     /// Whether the server reports changes.
     pub(super) pushes: Cell<bool>,
+    /// The server's replication id when it was last asked.
+    pub(super) term: RefCell<Option<Vec<u8>>>,
     task: JoinHandle<()>,
 }
 
@@ -35,17 +36,29 @@ struct Wire {
     /// Signals that there is something to write, or that the connection is closed.
     wake: Notify,
     broken: RefCell<Option<StoreError>>,
-    news: Rc<News>,
+    watcher: Rc<dyn LinkWatcher>,
+}
+
+/// Hears what a connection reports by itself, in order with its answers.
+pub(super) trait LinkWatcher {
+    fn pushed(&self, items: Vec<Value>);
+
+    /// Called once, when the connection has ended.
+    fn lost(&self);
 }
 
 impl Link {
-    pub(super) fn new(stream: Box<dyn Bytes>, answer: Duration, news: Rc<News>) -> Self {
+    pub(super) fn new(
+        stream: Box<dyn Bytes>,
+        answer: Duration,
+        watcher: Rc<dyn LinkWatcher>,
+    ) -> Self {
         let wire = Rc::new(Wire {
             out: RefCell::default(),
             waiting: RefCell::default(),
             wake: Notify::new(),
             broken: RefCell::default(),
-            news,
+            watcher,
         });
         let (reading, writing) = tokio::io::split(stream);
         let carrier = wire.clone();
@@ -57,6 +70,7 @@ impl Link {
             wire,
             answer,
             pushes: Cell::new(false),
+            term: RefCell::default(),
             task,
         }
     }
@@ -65,19 +79,41 @@ impl Link {
         self.wire.broken.borrow().clone()
     }
 
-    pub(crate) async fn ask(&self, parts: &[&[u8]]) -> Result<Value, StoreError> {
+    pub(super) async fn ask(&self, parts: &[&[u8]]) -> Result<Value, StoreError> {
         let waiter = self.send(parts)?;
         self.wait(waiter).await
     }
 
-    /// Sends two commands in one write.
-    pub(crate) async fn ask_two(
+    /// Sends several commands in one write, each after `ASKING` if the server is only about to get
+    /// their slot.
+    pub(super) async fn ask_all(
         &self,
-        first: &[&[u8]],
-        second: &[&[u8]],
-    ) -> Result<(Value, Value), StoreError> {
-        let (first, second) = (self.send(first)?, self.send(second)?);
-        Ok((self.wait(first).await?, self.wait(second).await?))
+        commands: &[&[&[u8]]],
+        asking: bool,
+    ) -> Result<Vec<Value>, StoreError> {
+        let mut waiters = Vec::with_capacity(commands.len());
+        for command in commands {
+            let before = asking.then(|| self.send(&[b"ASKING"])).transpose()?;
+            waiters.push((before, self.send(command)?));
+        }
+        let mut answers = Vec::with_capacity(commands.len());
+        for (before, waiter) in waiters {
+            if let Some(before) = before {
+                self.wait(before).await?;
+            }
+            answers.push(self.wait(waiter).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Sends a command that is answered by pushes alone.
+    pub(super) fn tell(&self, parts: &[&[u8]]) {
+        command(parts, &mut self.wire.out.borrow_mut());
+        self.wire.wake.notify_one();
+    }
+
+    pub(super) fn give_up(&self, error: StoreError) {
+        self.wire.give_up(error);
     }
 
     fn send(&self, parts: &[&[u8]]) -> Result<oneshot::Receiver<Value>, StoreError> {
@@ -163,7 +199,7 @@ impl Wire {
     fn take(&self, decoder: &mut Decoder) -> Result<(), StoreError> {
         while let Some(value) = decoder.next_value().map_err(StoreError::Protocol)? {
             if let Value::Push(items) = value {
-                self.news.pushed(items);
+                self.watcher.pushed(items);
                 continue;
             }
             let Some(waiter) = self.waiting.borrow_mut().pop_front() else {
@@ -186,6 +222,6 @@ impl Wire {
         drop(broken);
         self.waiting.borrow_mut().clear();
         self.wake.notify_one();
-        self.news.lost();
+        self.watcher.lost();
     }
 }

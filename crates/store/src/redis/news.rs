@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use roundtrip_wire::resp::Value;
 use tokio::sync::Notify;
 
-use crate::Change;
+use crate::{Change, StorePart};
 
 /// Beyond this number, everything is reported as changed instead.
 const MAX_CHANGES: usize = 8192;
@@ -60,9 +60,11 @@ impl News {
         }
     }
 
-    pub(super) fn lost(&self) {
-        self.changes.borrow_mut().clear();
-        self.add(Change::Lost);
+    pub(super) fn lost(&self, part: StorePart) {
+        if part == StorePart::Whole {
+            self.changes.borrow_mut().clear();
+        }
+        self.add(Change::Lost(part));
     }
 
     pub(super) fn back(&self) {
@@ -112,9 +114,9 @@ mod tests {
     fn a_loss_replaces_the_changes_before_it() {
         let news = News::new("");
         news.touched(&bulk("1"));
-        news.lost();
+        news.lost(StorePart::Whole);
         news.back();
-        assert_eq!(taken(&news), [Change::Lost, Change::Back]);
+        assert_eq!(taken(&news), [Change::Lost(StorePart::Whole), Change::Back]);
     }
 
     #[test]

@@ -1,55 +1,122 @@
 //! Values that can be taken only once, in Redis.
+//!
+//! `GETDEL` is atomic on one server; but a failover loses what the replica had not heard yet, and a
+//! restart can bring back an old copy. So each value carries the replication id of the server's
+//! history when it was stored: a server begins another one when it is promoted or started. A value
+//! of another history is not given out, because it could have been taken before.
 
 use std::time::Duration;
 
 use roundtrip_wire::hex;
 use roundtrip_wire::resp::Value;
 
+use super::link::Link;
 use super::{Redis, expect_ok, refused};
 use crate::StoreError;
 use crate::once::{Once, TakesOnce};
 
 /// Outside the prefix of sessions, so that nobody is notified of changes.
 const PREFIX: &[u8] = b"roundtrip-ticket:";
+/// `INFO replication` has the server's role and the id of its history.
+const INFO: &[&[u8]] = &[b"INFO", b"replication"];
+/// The length of a replication id.
+const TERM_LENGTH: usize = 40;
+/// Stands for the id of a single server that does not tell it.
+const NO_TERM: &[u8; TERM_LENGTH] = &[b'-'; TERM_LENGTH];
 
-/// Uses `GETDEL`, which is atomic; servers have it since version 6.2.
+/// Servers have `GETDEL` since version 6.2.
 impl TakesOnce for Redis {
     async fn keep(&self, entries: Vec<Once>, life: Duration) -> Result<(), StoreError> {
-        let link = self.link().await?;
         let life = life.as_millis().max(1).to_string();
-        for pair in entries.chunks(2) {
-            let keys: Vec<Vec<u8>> = pair.iter().map(|kept| key(&kept.name)).collect();
-            let commands: Vec<[&[u8]; 5]> = pair
-                .iter()
-                .zip(&keys)
-                .map(|(kept, key)| [b"SET", key.as_slice(), &kept.value, b"PX", life.as_bytes()])
-                .collect();
-            match commands.as_slice() {
-                [one, other] => {
-                    let (first, second) = link.ask_two(one, other).await?;
-                    expect_ok("SET", first)?;
-                    expect_ok("SET", second)?;
-                }
-                [one] => expect_ok("SET", link.ask(one).await?)?,
-                _ => {}
-            }
+        for kept in entries {
+            let key = key(&kept.name);
+            let term = self.term(&key).await?;
+            let value = [&term[..], &kept.value].concat();
+            let set: [&[u8]; 5] = [b"SET", &key, &value, b"PX", life.as_bytes()];
+            expect_ok("SET", self.ask("SET", &key, &set).await?)?;
         }
         Ok(())
     }
 
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let (link, key) = (self.link().await?, key(name));
-        match refused("GETDEL", link.ask(&[b"GETDEL", &key]).await?)? {
-            Value::Null => Ok(None),
-            value => match value.bytes() {
-                Some(bytes) => Ok(Some(bytes.to_vec())),
-                None => Err(StoreError::NotUnderstood("it is not a string")),
-            },
+        let key = key(name);
+        let take: [&[u8]; 2] = [b"GETDEL", &key];
+        // The history is read afterwards: one that has ended never begins again.
+        let (answers, link) = self.servers.ask(&key, &[&take, INFO]).await?;
+        let mut answers = answers.into_iter();
+        let value = refused("GETDEL", answers.next().unwrap_or(Value::Null))?;
+        let term = self.read_term(answers.next().unwrap_or(Value::Null), &link)?;
+        if value == Value::Null {
+            return Ok(None);
         }
+        let bytes = value
+            .bytes()
+            .ok_or(StoreError::NotUnderstood("it is not a string"))?;
+        let value = bytes.split_at_checked(TERM_LENGTH);
+        Ok(value
+            .filter(|(stored, _)| *stored == term)
+            .map(|(_, value)| value.to_vec()))
     }
+}
+
+impl Redis {
+    /// The history of the server that has this key, as it was when it was last asked. If that has
+    /// ended meanwhile, the value is never given out.
+    async fn term(&self, key: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let link = self.servers.link_for(key).await?;
+        if let Some(term) = link.term.borrow().clone() {
+            return Ok(term);
+        }
+        self.read_term(link.ask(INFO).await?, &link)
+    }
+
+    fn read_term(&self, info: Value, link: &Link) -> Result<Vec<u8>, StoreError> {
+        let term = match refused("INFO", info) {
+            Ok(info) => term(info.bytes().unwrap_or_default()).map(<[u8]>::to_vec),
+            Err(error @ StoreError::Refused { .. }) if !self.servers.is_single() => {
+                return Err(error);
+            }
+            Err(StoreError::Refused { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let term = match term {
+            Some(term) => term,
+            None if self.servers.is_single() => NO_TERM.to_vec(),
+            None => return Err(StoreError::down("it is not a master any more")),
+        };
+        *link.term.borrow_mut() = Some(term.clone());
+        Ok(term)
+    }
+}
+
+/// The id of a master's history.
+fn term(info: &[u8]) -> Option<&[u8]> {
+    let field = |name: &[u8]| {
+        let mut lines = info.split(|byte| *byte == b'\n');
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(b":"));
+        value.map(<[u8]>::trim_ascii)
+    };
+    let is_master = field(b"role") == Some(b"master");
+    let term = field(b"master_replid").filter(|term| term.len() == TERM_LENGTH);
+    term.filter(|_| is_master)
 }
 
 /// In hexadecimal, for people who look at the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
     [PREFIX, hex(name).as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_master_has_a_history_of_its_own() {
+        let id = "0".repeat(TERM_LENGTH);
+        let info = |role: &str| format!("# Replication\r\nrole:{role}\r\nmaster_replid:{id}\r\n");
+        assert_eq!(term(info("master").as_bytes()), Some(id.as_bytes()));
+        assert_eq!(term(info("slave").as_bytes()), None);
+        assert_eq!(term(b"role:master\r\nmaster_replid:1\r\n"), None);
+        assert_eq!(term(b"OK"), None);
+    }
 }

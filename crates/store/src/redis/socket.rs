@@ -26,9 +26,12 @@ pub(super) trait Bytes: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Bytes for T {}
 
 /// Opens the stream. The caller applies the deadline.
-pub(super) async fn open(settings: &RedisSettings) -> Result<Box<dyn Bytes>, StoreError> {
-    let failed = |error| StoreError::io(settings.address.to_string(), error);
-    match &settings.address {
+pub(super) async fn open(
+    address: &Address,
+    settings: &RedisSettings,
+) -> Result<Box<dyn Bytes>, StoreError> {
+    let failed = |error| StoreError::io(address.to_string(), error);
+    match address {
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(failed)?;
             Ok(Box::new(stream))

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cluster;
+mod group;
 mod local;
 mod reconnect;
 mod redis;
 mod scripted;
+mod sentinel;
 mod server;
 #[path = "../../../../tests/skip.rs"]
 mod skip;

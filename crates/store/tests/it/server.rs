@@ -22,13 +22,46 @@ pub(crate) struct Server {
 impl Server {
     /// Returns `None`, with a message, if there is no redis-server.
     pub(crate) async fn start(test: &str, arguments: &[&str]) -> Option<Self> {
+        Self::start_with(test, None, arguments).await
+    }
+
+    /// Starts a sentinel: it writes what it learns into its configuration.
+    pub(crate) async fn start_sentinel(test: &str, configuration: &str) -> Option<Self> {
+        Self::start_with(test, Some(configuration), &["--sentinel"]).await
+    }
+
+    async fn start_with(
+        test: &str,
+        configuration: Option<&str>,
+        arguments: &[&str],
+    ) -> Option<Self> {
         let present = Command::new("redis-server").arg("--version").output();
         if !present.is_ok_and(|o| o.status.success()) {
             skip::lacking(test, "redis-server");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
-        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let mut all = Vec::new();
+        if let Some(configuration) = configuration {
+            std::fs::write(directory.path().join("configuration"), configuration).unwrap();
+            all.push("configuration".to_owned());
+        }
+        let common = [
+            "--unixsocket",
+            "socket",
+            "--daemonize",
+            "no",
+            "--loglevel",
+            "warning",
+        ];
+        // A sentinel must have a port, and saves nothing.
+        let usual: &[&str] = match configuration {
+            Some(_) => &[],
+            None => &["--port", "0", "--save", ""],
+        };
+        let given = common.iter().chain(usual).chain(arguments);
+        all.extend(given.map(ToString::to_string));
+        let arguments = all;
         let child = spawn(&directory, &arguments);
         let server = Self {
             directory,
@@ -91,8 +124,6 @@ impl Drop for Server {
 fn spawn(directory: &tempfile::TempDir, arguments: &[String]) -> Child {
     Command::new("redis-server")
         .current_dir(directory.path())
-        .args(["--port", "0", "--unixsocket", "socket", "--save", ""])
-        .args(["--daemonize", "no", "--loglevel", "warning"])
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tokio::sync::Notify;
 
-use crate::{Change, Page, Record, Source, Store, StoreError};
+use crate::{Change, Page, Record, Source, Store, StoreError, StorePart};
 
 #[derive(Default)]
 pub(super) struct Script {
@@ -39,7 +39,7 @@ impl Script {
 
     pub(super) fn go_down(&self) {
         self.down.set(true);
-        self.say(Change::Lost);
+        self.say(Change::Lost(StorePart::Whole));
     }
 
     pub(super) fn come_back(&self) {
@@ -93,11 +93,11 @@ impl Source for Rc<Script> {
         }
     }
 
-    fn is_watching(&self) -> bool {
+    fn is_watching(&self, _: Option<&str>) -> bool {
         !self.down.get() && !self.silent.get()
     }
 
-    fn is_down(&self) -> bool {
+    fn is_down(&self, _: Option<&str>) -> bool {
         self.down.get()
     }
 
