@@ -133,6 +133,8 @@ impl ProducesTickets for Tickets {
 }
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
