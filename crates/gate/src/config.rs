@@ -32,7 +32,7 @@ pub use limits::Limits;
 pub use listen::Listen;
 pub use meaning::place;
 pub use scalar::{Bytes, Network, SecretFrom, Span};
-pub use session::{CbcKey, RedisTls, SealKey, SessionStore};
+pub use session::{CbcKey, RedisTls, SealKey, SentinelLogin, SessionStore};
 pub use tls::{CertificateFiles, Resumption, Tls};
 pub use token::{Jwks, SigningKey, TokenForm, Tokens};
 pub use upstream::{Balance, HealthCheck, Route, Upstream, UpstreamProtocol};

@@ -30,6 +30,10 @@ pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> 
     settings.prefix.clone_from(&session.prefix);
     let password = session.password.as_ref().map(SecretFrom::read);
     settings.password = password.transpose()?.map(Arc::new);
+    let sentinel = &session.sentinel;
+    let password = sentinel.password.as_ref().map(SecretFrom::read);
+    settings.sentinel_password = password.transpose()?.map(Arc::new);
+    settings.sentinel_user = Some(sentinel.user.clone()).filter(|user| !user.is_empty());
     if let Some(ca) = &session.tls.ca {
         settings.trust(Roots::File(ca.clone()))?;
     }
@@ -114,6 +118,13 @@ mod tests {
         let redb = open(format!("redb:{}", path.display()));
         assert!(matches!(redb, Ok(Place::Redb(_))));
         assert!(matches!(open("redis://h/2".into()), Ok(Place::Redis(s)) if s.database == 2));
+        for several in ["redis+cluster://h,i:1", "rediss+sentinel://h,i/mymaster"] {
+            assert!(
+                matches!(open(several.into()), Ok(Place::Redis(_))),
+                "{several}"
+            );
+        }
+        assert!(open("redis+sentinel://h".into()).is_err());
         assert!(open("mysql://h".into()).is_err());
         assert!(open("redb:".into()).is_err());
     }

@@ -9,11 +9,13 @@ use super::{SecretFrom, Span};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionStore {
-    /// `memory:`, `redb:/path/of/a/file`, `redis://host:6379/0`, `rediss://…` (TLS), `unix:/path`.
+    /// `memory:`, `redb:/path/of/a/file`, `redis://host:6379/0`, `rediss://…` (TLS), `unix:/path`,
+    /// `redis+cluster://host:6379,…`, `redis+sentinel://host:26379,…/master/0`.
     pub store: String,
     /// Redis: the password; the user is in the URL.
     pub password: Option<SecretFrom>,
     pub tls: RedisTls,
+    pub sentinel: SentinelLogin,
     /// Redis: the prefix of each session's name.
     pub prefix: String,
     /// How long known sessions stay valid while the store is down.
@@ -36,6 +38,7 @@ impl Default for SessionStore {
             store: "memory:".into(),
             password: None,
             tls: RedisTls::default(),
+            sentinel: SentinelLogin::default(),
             prefix: String::new(),
             grace: Span::seconds(30),
             remembered: 16 * 1024,
@@ -53,6 +56,15 @@ impl Default for SessionStore {
 pub struct RedisTls {
     /// The CA certificate in PEM for the server; otherwise the system's CAs.
     pub ca: Option<PathBuf>,
+}
+
+/// How to log in to sentinels.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SentinelLogin {
+    /// Empty: the default user.
+    pub user: String,
+    pub password: Option<SecretFrom>,
 }
 
 /// 32 bytes: raw, in base64 or in hex.

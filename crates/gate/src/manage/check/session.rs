@@ -34,6 +34,11 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     {
         report.warn("session.password", "only Redis uses a password");
     }
+    let sentinel = session.store.contains("+sentinel:");
+    if !sentinel && (session.sentinel.password.is_some() || !session.sentinel.user.is_empty()) {
+        let what = "it has no effect: the store is not behind sentinels";
+        report.warn("session.sentinel", what);
+    }
     if let Some(ca) = &session.tls.ca {
         report.authority("session.tls.ca", ca);
     }
