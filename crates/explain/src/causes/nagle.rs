@@ -30,9 +30,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     }],
 };
 
-/// In milliseconds: how long Linux waits before it sends a pure acknowledgement (`TCP_DELACK_MIN`),
-/// within a tick and the scheduler's delay.
-const DELAYED_ACK: RangeInclusive<f64> = 38.0..=50.0;
+/// In milliseconds: how long Linux waits before it sends a pure acknowledgement, within a tick of
+/// 4 ms and the scheduler's delay. On a new connection that is `TCP_DELACK_MIN`; later the kernel
+/// adapts it to the times between arrivals.
+const DELAYED_ACK: RangeInclusive<f64> = 38.0..=46.0;
+const ADAPTED_ACK: RangeInclusive<f64> = 38.0..=50.0;
 /// In milliseconds, and as a share of R: how exactly the next segment must follow the
 /// acknowledgement.
 const EXACT: f64 = 1.0;
@@ -63,7 +65,12 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
         .iter()
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
     let fits = if delayed {
-        let (least, most) = DELAYED_ACK.into_inner();
+        let range = if case.exchange.reused {
+            ADAPTED_ACK
+        } else {
+            DELAYED_ACK
+        };
+        let (least, most) = range.into_inner();
         (least - exact..=most + exact).contains(&(pause - r))
     } else {
         r >= MIN_TRIP && (pause - r).abs() <= exact

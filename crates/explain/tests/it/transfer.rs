@@ -353,6 +353,7 @@ fn a_small_segment_that_was_held_back() {
         (41.0, false),
         (R + 41.0, false),
         (R, true),
+        (R + 50.0, true),
         (R + 90.0, true),
     ] {
         assert!(
