@@ -1,18 +1,51 @@
 //! The last pass over a series: the evidence of all its exchanges about a cause that rests on
 //! lateness alone. A path whose other round trips are as late, about as often, explains such a
-//! cause; a delay that recurs each time is not a loss.
+//! cause; so does a path that loses segments, if the delay is rare. A delay that recurs each time is
+//! not a loss.
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn};
+use roundtrip_model::{
+    Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,
+};
 
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
 /// The causes whose only evidence is a late arrival, and the phase in which it was late.
-const OF_LATENESS: [(&str, PhaseName); 4] = [
+const OF_LATENESS: [(&str, PhaseName); 5] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
     ("slow-tls-server", PhaseName::Tls),
     ("slow-first-packet", PhaseName::Tcp),
+    (SENT_AGAIN, PhaseName::FirstByte),
 ];
+/// A segment that was only late is sent again, too, in any phase.
+const SENT_AGAIN: &str = "segment-lost";
+/// The causes that the loss of a segment of the server would look like, and the phase in which it
+/// would be late.
+const LIKE_A_LOSS: [(&str, PhaseName); 5] = [
+    ("late-answer", PhaseName::FirstByte),
+    ("server-think-time", PhaseName::FirstByte),
+    ("slow-tls-server", PhaseName::Tls),
+    ("nagle-delayed-ack", PhaseName::Body),
+    ("body-stalls", PhaseName::Body),
+];
+/// What a server does by its settings, it does each time.
+const BY_SETTING: &str = "nagle-delayed-ack";
+const NOT_BY_SETTING: &str =
+    "it is rare in this series, and a server that holds small segments back does so each time";
+const OTHERS_LOST: &str = "it is rare in this series, whose other exchanges had losses, and the loss of a segment of the server would look the same";
+const LIKE_A_TIMEOUT: &str = "it came once in this series, as late as after a time-out of the server, whose segment may have been lost";
+/// Findings that prove a loss.
+const LOSSES: [&str; 5] = [
+    "syn-lost",
+    SENT_AGAIN,
+    "response-segment-lost",
+    "quic-handshake-loss",
+    "quic-response-loss",
+];
+/// As a share of R: a retransmission is later than what it replaces by at least this.
+const RETRANSMISSION: f64 = 0.9;
+/// A cause is rare if it occurs in at most one of this many exchanges.
+const RARE: usize = 3;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
 /// A round trip is as late as a finding if it is late by at least this share of it.
@@ -26,7 +59,7 @@ const AS_OFTEN: f64 = 3.0;
 /// explains, and counts their time as unexplained.
 pub fn review(exchanges: &mut [Exchange]) {
     for (id, phase) in OF_LATENESS {
-        let has = |e: &Exchange| e.findings.iter().any(|f| f.id == id);
+        let has = |e: &Exchange| has(e, id);
         let of = exchanges.iter().filter(|e| e.ok()).count();
         let with = exchanges.iter().filter(|e| e.ok() && has(e)).count();
         if with == of && of >= MIN_EACH_TIME {
@@ -41,6 +74,44 @@ pub fn review(exchanges: &mut [Exchange]) {
             for exchange in exchanges.iter_mut() {
                 withdraw(exchange, (id, phase), enough, &others);
             }
+        }
+    }
+    withdraw_rare(exchanges);
+}
+
+fn has(exchange: &Exchange, id: &str) -> bool {
+    exchange.findings.iter().any(|f| f.id == id)
+}
+
+/// Withdraws causes that are rare in the series and look like losses: others of its exchanges had
+/// losses, or it came once, with the delay of a time-out.
+fn withdraw_rare(exchanges: &mut [Exchange]) {
+    let of = exchanges.iter().filter(|e| e.ok()).count();
+    let lossy: Vec<bool> = exchanges
+        .iter()
+        .map(|e| LOSSES.iter().any(|id| has(e, id)))
+        .collect();
+    for (id, phase) in LIKE_A_LOSS {
+        let with = exchanges.iter().filter(|e| e.ok() && has(e, id)).count();
+        if RARE * with > of {
+            continue;
+        }
+        for (n, exchange) in exchanges.iter_mut().enumerate() {
+            let accounted = reported(exchange);
+            let r = exchange.rtt.map_or(f64::INFINITY, ms);
+            let others_lost = lossy.iter().enumerate().any(|(m, lost)| m != n && *lost);
+            let (why, always) = if id == BY_SETTING {
+                (NOT_BY_SETTING, true)
+            } else if others_lost {
+                (OTHERS_LOST, true)
+            } else {
+                (LIKE_A_TIMEOUT, false)
+            };
+            let rare = |f: &Finding| {
+                let as_late = always || (with == 1 && is_like_a_timeout(f.ms, r));
+                f.id == id && as_late && f.ms >= RETRANSMISSION * r && accounted < 0.5 * f.ms
+            };
+            take(exchange, phase, rare, why);
         }
     }
 }
@@ -87,12 +158,25 @@ fn withdraw(
             .filter(|took| **took - smallest >= AS_LATE * late);
         finding.id == id && accounted < 0.5 * finding.ms && as_late.count() >= enough
     };
+    let why = "other round trips of the series were as late, about as often";
+    let phase = if id == SENT_AGAIN {
+        let phases = exchange.phases().into_iter();
+        let most = phases.max_by(|a, b| a.waited.loss.total_cmp(&b.waited.loss));
+        most.map_or(phase, |most| most.name)
+    } else {
+        phase
+    };
+    take(exchange, phase, is_the_path_s, why);
+}
+
+/// Withdraws these findings, whose time becomes unexplained.
+fn take(exchange: &mut Exchange, phase: PhaseName, which: impl Fn(&Finding) -> bool, why: &str) {
     let withdrawn: Vec<Finding> = exchange
         .findings
-        .extract_if(.., |finding| is_the_path_s(finding))
+        .extract_if(.., |finding| which(finding))
         .collect();
     for Finding { id, ms, .. } in withdrawn {
-        let why = "other round trips of the series were as late, about as often".into();
+        let why = why.into();
         exchange.withdrawn.push(Withdrawn { id, ms, why });
         exchange.unexplained += ms;
         exchange.unexplained_at.push(Unexplained {

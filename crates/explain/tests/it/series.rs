@@ -74,6 +74,86 @@ fn one_late_round_trip_does_not_excuse_every_other_answer() {
     assert_eq!(thinking.count(), 5);
 }
 
+/// One answer of ten is late by a server's time-out, and another exchange lost its SYN.
+#[test]
+fn a_rare_delay_on_a_path_with_losses_is_withdrawn() {
+    let thinking = |late: &[usize], think: f64, lossy: bool| {
+        let mut series = ten(STEADY, late, think);
+        if lossy {
+            series[9] = lost_syn();
+        }
+        review(&mut series);
+        let ids = ids_of(&series);
+        let of_server = |id: &&&str| ["server-think-time", "late-answer"].contains(*id);
+        ids.iter().filter(of_server).count()
+    };
+    assert_eq!(thinking(&[4], 260.0, true), 0);
+    assert_eq!(thinking(&[4], 260.0, false), 1);
+    assert_eq!(thinking(&[4], 305.0, false), 0, "a time-out of 200 ms");
+    assert_eq!(
+        thinking(&[4], 30.0, true),
+        1,
+        "sooner than any retransmission"
+    );
+    assert_eq!(thinking(&[0, 1, 2, 3, 4, 5], 260.0, true), 6, "it recurs");
+}
+
+/// The kernel sent the SYN twice.
+fn lost_syn() -> Exchange {
+    let mut e = Story::new().looked_up(Answer::Hosts, 0.1).connected(1000.0);
+    if let Some(tcp) = &mut e.e.tcp {
+        tcp.syn_retransmits = 1;
+    }
+    let mut e = e.asked().told(0.0).end();
+    e.findings = account(&e).findings;
+    assert_eq!(ids_of(std::slice::from_ref(&e)), ["syn-lost"]);
+    e
+}
+
+/// A server that holds small segments back does so each time.
+#[test]
+fn small_segments_that_were_held_back_once_are_not_the_server_s_setting() {
+    let held = |times: usize| {
+        let mut series: Vec<Exchange> = (0..9)
+            .map(|n| {
+                let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.1);
+                story = story.asked().told(0.3);
+                if n < times {
+                    let r = story.r;
+                    story = story.pass(r).received(300);
+                }
+                let mut e = story.end();
+                e.findings = account(&e).findings;
+                e
+            })
+            .collect();
+        let before = ids_of(&series);
+        assert_eq!(before, vec!["nagle-delayed-ack"; times]);
+        review(&mut series);
+        ids_of(&series).len()
+    };
+    assert_eq!((held(2), held(5)), (0, 5));
+}
+
+/// A segment that was only late was sent again.
+#[test]
+fn a_retransmission_of_a_series_whose_round_trips_are_as_late_is_no_loss() {
+    let lost = |syn: [f64; 10]| {
+        let mut series = ten(syn, &[], 0.0);
+        series[5].findings.push(roundtrip_model::Finding {
+            id: "segment-lost",
+            ms: 30.0,
+            round_trips: 0,
+            evidence: String::new(),
+            remedy: String::new(),
+            settings: Vec::new(),
+        });
+        review(&mut series);
+        ids_of(&series).contains(&"segment-lost")
+    };
+    assert!(lost(STEADY) && !lost(VARYING));
+}
+
 #[test]
 fn delays_that_the_server_reports_are_not_the_path_s() {
     let mut series = ten(VARYING, &[5], 30.0);
