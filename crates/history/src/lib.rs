@@ -2,7 +2,8 @@
 //! what was found.
 //!
 //! A [`HistoryFile`] adds each [`Reading`] to one [`Period`] of each [`Tier`], and forgets the oldest
-//! ones, so that the file stays bounded. [`json`] and [`page`] show it. Measuring is left to `probe`.
+//! ones, so that the file stays bounded. [`document`] and [`page()`] show it. Measuring is left
+//! to `probe`.
 
 mod change;
 mod file;
