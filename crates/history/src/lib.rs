@@ -11,6 +11,8 @@ mod json;
 mod page;
 mod period;
 mod reading;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tier;
 mod time;

@@ -1,11 +1,9 @@
 //! The file and what is shown of it: bounded, readable while it is written, honest about gaps.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
-
 use std::fs;
 
+use crate::{HistoryFile, MAX_SERIES, Reading, TIERS, document, page, summary};
 use proptest::prelude::*;
-use roundtrip_history::{HistoryFile, MAX_SERIES, Reading, TIERS, document, page, summary};
 use roundtrip_model::Waited;
 use roundtrip_report::html::PageHead;
 
