@@ -276,6 +276,10 @@ fn asked(
         fields.push(text("expect", "100-continue"));
     }
     let response = request.response.as_ref();
+    let sent = left(request.sent).unwrap_or(began);
+    // What comes before the whole request has left answers its head: `100 Continue`.
+    let mut interim = request.interim_at.iter().filter_map(|at| readable(*at));
+    let interim = interim.find(|at| *at >= sent);
     Some(TracedRequest {
         request: Some(Http1Message {
             start: request.head.start,
@@ -300,8 +304,8 @@ fn asked(
         }),
         interim: request.interim.clone(),
         began,
-        sent: left(request.sent).unwrap_or(began),
-        first_byte: request.first.and_then(readable),
+        sent,
+        first_byte: interim.or_else(|| request.first.and_then(readable)),
         answered: response.and_then(|(_, at)| readable(at.end)),
         finished: request.received.and_then(readable),
         request_bytes: facts.size as u64 + request.body_up,

@@ -7,11 +7,12 @@ mod opening;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_explain::account;
-use roundtrip_model::{Event, Exchange, KeptFacts, Moment, NotKept, Timeline};
+use roundtrip_model::{Event, Exchange, KeptFacts, Moment, Timeline};
 
 use crate::application::{self, TlsSeen, TracedRequest};
 use crate::names::NameLookup;
-use crate::relations::{ConnectionEnd, Tried};
+use crate::relations::{ConnectionEnd, Reopened, Tried};
+use crate::sight::Side;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 use crate::view::ClientView;
@@ -30,7 +31,7 @@ pub(crate) struct Context<'a> {
     pub(crate) tried: &'a [Tried],
     /// It is the only connection that the client opened.
     pub(crate) is_only: bool,
-    pub(crate) not_kept: Option<NotKept>,
+    pub(crate) reopened: Option<Reopened>,
 }
 
 /// The outcome of a connection.
@@ -90,22 +91,32 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
     for exchange in &mut exchanges {
         explain(exchange);
     }
-    let announced = asked.last().and_then(|asked| asked.response.as_ref());
-    let end = view
-        .closed_by_server
-        .zip(before)
-        .map(|(at, last_answer)| ConnectionEnd {
-            at,
-            last_answer,
-            announced: announced.is_some_and(|response| !response.keeps_alive()),
-        });
     let first = asked.first();
     ConnectionOutcome {
         exchanges,
         is_inferred,
         is_opened_early: first.is_some_and(|first| builder.was_opened_early(first)),
-        end,
+        end: end_of(&view, &asked),
     }
+}
+
+/// How the server ended the connection, if it did or had announced it.
+fn end_of(view: &ClientView, asked: &[TracedRequest]) -> Option<ConnectionEnd> {
+    let (last, earlier) = asked.split_last()?;
+    let last_answer = last.finished.unwrap_or(last.sent);
+    let reset = view.reset.filter(|(_, side)| *side == Side::Server);
+    let closed = view.closed_by_server.or(reset.map(|(at, _)| at));
+    let response = last.response.as_ref();
+    let announced = response.is_some_and(|response| !response.keeps_alive());
+    let at = closed.or(last.finished.filter(|_| announced))?;
+    let is_kept = !earlier.is_empty() || view.syn.is_none();
+    let is_unanswered = last.first_byte.is_none() && at > last.began;
+    Some(ConnectionEnd {
+        at,
+        last_answer,
+        announced,
+        crossed: (is_kept && is_unanswered).then_some(last.began),
+    })
 }
 
 pub fn explain(exchange: &mut Exchange) {
@@ -193,6 +204,8 @@ impl ExchangeBuilder<'_> {
         let first = first.unwrap_or_else(|| self.flow.sights.first().map_or(0, |s| s.at));
         let tried = self.context.tried.iter().map(|tried| tried.began).min();
         let first = tried.map_or(first, |tried| tried.min(first));
+        let crossed = self.context.reopened.and_then(|reopened| reopened.asked);
+        let first = crossed.map_or(first, |asked| asked.min(first));
         self.context
             .lookup
             .map_or(first, |lookup| lookup.began.min(first))
@@ -200,13 +213,14 @@ impl ExchangeBuilder<'_> {
 
     fn begun(&self, zero: u64, reused: bool) -> Exchange {
         let used = self.strategy(reused);
+        let reopened = self.context.reopened;
         Exchange {
             started: UNIX_EPOCH.checked_add(Duration::from_nanos(zero)),
             asked: self.wanted(used),
             used,
             rtt: self.rtt,
             reused,
-            not_kept: self.context.not_kept.filter(|_| !reused),
+            not_kept: reopened.filter(|_| !reused).map(|reopened| reopened.why),
             name: self
                 .context
                 .lookup

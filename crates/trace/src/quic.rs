@@ -14,7 +14,7 @@ use roundtrip_wire::quic::{
     ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, Packet, Packets,
     Side as Sender,
 };
-use roundtrip_wire::tls::{HandshakeKind, Handshakes};
+use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, ServerHello};
 
 use crate::conversation::{Carrier, Conversation, LadderStep, Undecidable};
 use crate::exchanges::explain;
@@ -223,14 +223,24 @@ impl QuicFlow {
         }
     }
 
-    fn hello<T>(
-        &self,
-        side: Side,
-        kind: HandshakeKind,
-        read: impl Fn(&[u8]) -> Option<T>,
-    ) -> Option<T> {
-        let mut messages = Handshakes::new(self.crypto[side.index()].contiguous());
-        messages.find(|m| m.kind == kind).and_then(|m| read(m.body))
+    /// The client's first hello, which shows what it wanted.
+    fn client_hello(&self) -> Option<ClientHello> {
+        let mut messages = Handshakes::new(self.crypto[Side::Client.index()].contiguous());
+        let hello = messages.find(|m| m.kind == HandshakeKind::CLIENT_HELLO)?;
+        ClientHello::parse(hello.body).ok()
+    }
+
+    /// The server's last hello, and whether one before it asked for another hello of the client.
+    fn server_hello(&self) -> (Option<ServerHello>, bool) {
+        let messages = Handshakes::new(self.crypto[Side::Server.index()].contiguous());
+        let mut found = (None, false);
+        for message in messages.filter(|m| m.kind == HandshakeKind::SERVER_HELLO) {
+            if let Ok(hello) = ServerHello::parse(message.body) {
+                found.1 |= hello.is_retry;
+                found.0 = Some(hello);
+            }
+        }
+        found
     }
 
     fn vantage(&self) -> Vantage {

@@ -14,6 +14,8 @@ const SAME_STORY: u64 = 10_000_000_000;
 const REMEMBERED: u64 = 120_000_000_000;
 /// In nanoseconds: a server that closes this long after its answer closes an idle connection.
 const IDLE: u64 = 100_000_000;
+/// In nanoseconds: a client repeats a request within this time.
+const AT_ONCE: u64 = 1_000_000_000;
 /// The number of ends of connections that are remembered.
 const MAX_ENDS: usize = 65_536;
 
@@ -43,6 +45,24 @@ pub(crate) struct ConnectionEnd {
     /// When the last answer was over.
     pub(crate) last_answer: u64,
     pub(crate) announced: bool,
+    /// When a request began to leave that the server answered with the end of the connection, if it
+    /// was not the first.
+    pub(crate) crossed: Option<u64>,
+}
+
+impl ConnectionEnd {
+    /// Whether a connection that began at `at` was opened to repeat the request that it crossed.
+    pub(crate) fn is_repeated_at(&self, at: u64) -> bool {
+        self.crossed.is_some() && (self.at..self.at.saturating_add(AT_ONCE)).contains(&at)
+    }
+}
+
+/// Why a connection had to be opened although there had been another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reopened {
+    pub(crate) why: NotKept,
+    /// When the request first left on the other connection.
+    pub(crate) asked: Option<u64>,
 }
 
 /// How many connections each client has opened.
@@ -76,19 +96,22 @@ impl ConnectionEnds {
 
     /// Why a connection that began at `at` had to be opened, if an earlier one shows that. Each end
     /// explains one connection.
-    pub(crate) fn take(&mut self, client: IpAddr, server: SocketAddr, at: u64) -> Option<NotKept> {
+    pub(crate) fn take(&mut self, client: IpAddr, server: SocketAddr, at: u64) -> Option<Reopened> {
         let end = self.0.get(&(client, server))?;
         if end.at > at || at - end.at > REMEMBERED {
             return None;
         }
-        let why = if end.announced {
+        let why = if end.crossed.is_some() {
+            end.is_repeated_at(at).then_some(NotKept::Crossed)
+        } else if end.announced {
             Some(NotKept::Announced)
         } else if end.at.saturating_sub(end.last_answer) >= IDLE {
             Some(NotKept::Idle)
         } else {
             None
         };
+        let asked = end.crossed;
         self.0.remove(&(client, server));
-        why
+        why.map(|why| Reopened { why, asked })
     }
 }

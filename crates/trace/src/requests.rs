@@ -24,8 +24,10 @@ pub(crate) struct OpenedRequest {
     pub(crate) sent: u64,
     pub(crate) body_up: u64,
     pub(crate) interim: Vec<u16>,
-    /// Where the first record of the answer ends: it cannot be read earlier.
+    /// Where the first record of the final answer ends, and those of interim answers: they cannot
+    /// be read earlier.
     pub(crate) first: Option<u64>,
+    pub(crate) interim_at: Vec<u64>,
     pub(crate) response: Option<(ResponseFacts, Range<u64>)>,
     pub(crate) received: Option<u64>,
     pub(crate) body_down: u64,
@@ -65,7 +67,7 @@ impl Requests {
             }
             (Party::Client, HttpFact::End) => request.sent = request.sent.max(at.end),
             (Party::Server, HttpFact::Interim(status)) => {
-                request.first.get_or_insert(at.end);
+                request.interim_at.push(at.end);
                 request.interim.push(status);
             }
             (Party::Server, HttpFact::Response(facts)) => {
@@ -94,6 +96,7 @@ impl OpenedRequest {
             head,
             body_up: 0,
             interim: Vec::new(),
+            interim_at: Vec::new(),
             first: None,
             response: None,
             received: None,

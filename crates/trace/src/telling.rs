@@ -4,17 +4,27 @@
 use crate::conversation::{Carrier, Conversation, Undecidable};
 use crate::exchanges::{self, Context};
 use crate::names::NameLookups;
-use crate::relations::{ConnectionEnds, Tried};
+use crate::relations::{ConnectionEnd, ConnectionEnds, Tried};
 use crate::steps;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::{Vantage, VantagePoint};
+
+/// What other connections of the same client show.
+pub(crate) struct Others<'a> {
+    /// Addresses that were tried before it.
+    pub(crate) tried: &'a [Tried],
+    /// The client opened none.
+    pub(crate) is_only: bool,
+    /// Whether one repeats the request that crossed this end.
+    pub(crate) repeat: &'a dyn Fn(&ConnectionEnd) -> bool,
+}
 
 pub(crate) fn of_tcp(
     number: u64,
     flow: &TcpFlow,
     lookups: &mut NameLookups,
     ends: &mut ConnectionEnds,
-    (tried, is_only): (&[Tried], bool),
+    others: &Others<'_>,
 ) -> Conversation {
     let vantage = Vantage::of(flow);
     let (client, server) = (flow.client.ip(), flow.server.ip());
@@ -25,15 +35,19 @@ pub(crate) fn of_tcp(
     let context = Context {
         lookup: lookup.as_ref(),
         name: name.as_deref(),
-        tried,
-        is_only,
-        not_kept: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
+        tried: others.tried,
+        is_only: others.is_only,
+        reopened: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
     };
     let mut told = exchanges::of(flow, &vantage, &context);
     if flow.belongs_to_another {
         told.exchanges.clear();
     }
     if let Some(end) = told.end {
+        // A request that was repeated on the next connection belongs to it.
+        if (others.repeat)(&end) {
+            told.exchanges.pop();
+        }
         ends.note(client, flow.server, end);
     }
     let frames = (

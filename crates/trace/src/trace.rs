@@ -19,10 +19,10 @@ use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
 use crate::quic::QuicFlow;
-use crate::relations::{ConnectionEnds, Openers, Tried};
+use crate::relations::{ConnectionEnd, ConnectionEnds, Openers, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
-use crate::telling::of_tcp;
+use crate::telling::{Others, of_tcp};
 
 const DNS: u16 = 53;
 /// In nanoseconds: how long a closed connection may still bring packets, and how long one may be
@@ -94,6 +94,17 @@ impl Flow {
             Carried::Tcp(flow) => flow.first[0],
             Carried::Quic(flow) => Some(flow.mark),
         }
+    }
+
+    /// Whether it was opened to repeat the request that crossed the end of another connection.
+    fn repeats(&self, at: FlowKey, key: FlowKey, other: &TcpFlow, end: &ConnectionEnd) -> bool {
+        let Carried::Tcp(flow) = &self.carried else {
+            return false;
+        };
+        let ends = (flow.client.ip(), flow.server) == (other.client.ip(), other.server);
+        let began = flow.sights.first().map_or(0, |sight| sight.at);
+        let is_new = flow.syn.is_some() && at.interface == key.interface;
+        is_new && ends && end.is_repeated_at(began)
     }
 
     /// Records that it was seen again. Returns by how much it grew, in bytes.
@@ -419,7 +430,20 @@ impl Trace {
         let mut conversation = match flow.carried {
             Carried::Tcp(flow) => {
                 let is_only = self.openers.opened_one(flow.client.ip());
-                of_tcp(number, &flow, lookups, ends, (&tried, is_only))
+                let flows = &self.flows;
+                let repeat = |end: &ConnectionEnd| {
+                    let is_crossed = end.crossed.is_some();
+                    is_crossed
+                        && flows
+                            .iter()
+                            .any(|(at, next)| next.repeats(*at, key, &flow, end))
+                };
+                let others = Others {
+                    tried: &tried,
+                    is_only,
+                    repeat: &repeat,
+                };
+                of_tcp(number, &flow, lookups, ends, &others)
             }
             Carried::Quic(flow) => flow.conversation(number, lookups),
         };

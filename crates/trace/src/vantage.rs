@@ -14,6 +14,10 @@ use crate::tcp::TcpFlow;
 
 /// In nanoseconds: what a host needs to acknowledge.
 const AT_ONCE: u64 = 300_000;
+/// In nanoseconds, and as a ratio: two halves of a short path that are both this long and this much
+/// alike are neither of them a host's own delay.
+const NOT_AT_HOME: u64 = 100_000;
+const ALIKE: u64 = 3;
 /// One half of the path must be this many times as long as the other to decide anything.
 const CLEARLY: u64 = 5;
 /// If a host is slow, half of the path may be this long as a share of the other: one part in this
@@ -157,7 +161,9 @@ fn near(client: u64, server: u64) -> VantagePoint {
         VantagePoint::Client
     } else if close(server, client) {
         VantagePoint::Server
-    } else if client > AT_ONCE && server > AT_ONCE {
+    } else if (client > AT_ONCE && server > AT_ONCE)
+        || (client.min(server) >= NOT_AT_HOME && client.max(server) <= client.min(server) * ALIKE)
+    {
         VantagePoint::Middle
     } else {
         VantagePoint::Unknown
@@ -289,6 +295,7 @@ mod tests {
         assert_eq!(place((50_000, 40 * MS), None, None), VantagePoint::Client);
         assert_eq!(place((40 * MS, 50_000), None, None), VantagePoint::Server);
         assert_eq!(place((10 * MS, 30 * MS), None, None), VantagePoint::Middle);
+        assert_eq!(place((MS / 4, MS / 3), None, None), VantagePoint::Middle);
         assert_eq!(
             place((MS, 80 * MS), None, None),
             VantagePoint::Client,

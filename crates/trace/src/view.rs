@@ -82,12 +82,14 @@ impl ClientView {
     }
 
     /// The bytes of the client's first flight, some of which the SYN carried: the data that left
-    /// before the SYN-ACK could change anything.
+    /// before the SYN-ACK or an answer could change anything.
     pub(crate) fn first_flight(&self) -> u64 {
         let until = self
             .connected
             .map_or(u64::MAX, |at| at.saturating_add(MIN_OVERTAKEN));
-        let within = self.sent.iter().take_while(|(_, at)| *at <= until);
+        let answered = self.read.first().map_or(u64::MAX, |(_, at)| *at);
+        let within = self.sent.iter();
+        let within = within.take_while(|(_, at)| *at <= until && *at < answered);
         within.last().map_or(0, |(place, _)| *place)
     }
 

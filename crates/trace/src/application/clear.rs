@@ -33,11 +33,14 @@ pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
         }
         for response in responses.by_ref() {
             let at = view.readable(response.start + 1);
-            asked.first_byte = asked.first_byte.or(at);
             if !response.is_final() {
                 asked.interim.push(response.status);
+                // What comes before the whole request has left answers its head: `100 Continue`.
+                let at = at.filter(|at| *at >= asked.sent);
+                asked.first_byte = asked.first_byte.or(at);
                 continue;
             }
+            asked.first_byte = asked.first_byte.or(at);
             asked.answered = view.readable(response.head_end);
             let last = response
                 .end

@@ -3,10 +3,10 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, Event, Exchange, Failure, FailureKind, Http, KeptFacts, Memory,
-    Moment, PhaseName, QuicFacts, Security, Strategy, TlsFacts,
+    Attempt, AttemptOutcome, ChainFacts, Event, Exchange, Failure, FailureKind, Http, KeptFacts,
+    Memory, Moment, PhaseName, QuicFacts, Security, Strategy, TlsFacts,
 };
-use roundtrip_wire::tls::{ClientHello, HandshakeKind, ServerHello};
+use roundtrip_wire::tls::{ClientHello, ServerHello};
 
 use super::{Datagram, QuicFlow};
 use crate::application::{self, TracedRequest};
@@ -23,6 +23,10 @@ const MAX_CONTROL: u64 = 700;
 /// As a share of a round trip: no answer comes sooner.
 const SOONEST: f64 = 0.8;
 const WITH_ACK: u64 = 5_000_000;
+/// What the server may send for each byte that it has received, and how many of its bytes are not
+/// certificates.
+const AMPLIFICATION: u64 = 3;
+const BESIDE_CHAIN: u64 = 700;
 
 /// The datagrams in the client's time.
 pub(super) struct QuicReading<'a> {
@@ -280,12 +284,8 @@ impl<'a> QuicReading<'a> {
         name: Option<&str>,
     ) -> Exchange {
         let flow = self.flow;
-        let client = flow.hello(Side::Client, HandshakeKind::CLIENT_HELLO, |body| {
-            ClientHello::parse(body).ok()
-        });
-        let server = flow.hello(Side::Server, HandshakeKind::SERVER_HELLO, |body| {
-            ServerHello::parse(body).ok()
-        });
+        let client = flow.client_hello();
+        let (server, asked_again) = flow.server_hello();
         let resumed = server.as_ref().is_some_and(|s| s.psk.is_some());
         let early = self.first(|d| d.kinds.early).is_some();
         let used = Strategy {
@@ -324,11 +324,49 @@ impl<'a> QuicReading<'a> {
             } else {
                 vec![self.attempt(zero)]
             },
-            extra_trips: u32::from(self.was_retried()) + u32::from(self.was_negotiated()),
+            extra_trips: u32::from(self.was_retried())
+                + u32::from(self.was_negotiated())
+                + u32::from(asked_again),
             quic: Some(self.quic_facts()),
-            tls: Some(tls_facts(client.as_ref(), server.as_ref())),
+            tls: Some(TlsFacts {
+                hello_retry: asked_again,
+                chain: self.stalled().map(|bytes| ChainFacts {
+                    bytes_on_wire: bytes,
+                    ..ChainFacts::default()
+                }),
+                ..tls_facts(client.as_ref(), server.as_ref())
+            }),
             ..Exchange::default()
         }
+    }
+
+    /// Roughly the bytes of the server's certificates, if it had to stop before it had sent all of
+    /// them: it may send three times what it has received until the client has proven its address.
+    /// RFC 9000 §8.1.
+    fn stalled(&self) -> Option<u64> {
+        let connected = self.connected().unwrap_or(u64::MAX);
+        let answered = self.first(|d| d.from == Side::Server)?;
+        let before = self.datagrams.iter().filter(|(at, _)| *at <= connected);
+        let of = |side: Side| before.clone().filter(move |(_, d)| d.from == side);
+        let sent: u64 = of(Side::Client)
+            .filter(|(at, _)| *at < answered)
+            .map(|(_, d)| d.bytes)
+            .sum();
+        let rtt = self.rtt?.as_nanos() as u64;
+        // Nothing that the client sent after the first answer has caused what comes sooner.
+        let caused = answered.saturating_add((rtt as f64 * SOONEST) as u64);
+        let (mut first, mut rest, mut largest) = (0, 0, 0);
+        for (at, datagram) in of(Side::Server) {
+            largest = largest.max(datagram.bytes);
+            if *at < caused {
+                first += datagram.bytes;
+            } else if datagram.kinds.handshake {
+                rest += datagram.bytes;
+            }
+        }
+        let limit = sent * AMPLIFICATION;
+        let is_stopped = first <= limit && first + largest > limit && rest > 0;
+        (is_stopped && !self.was_retried()).then(|| (first + rest).saturating_sub(BESIDE_CHAIN))
     }
 
     fn was_retried(&self) -> bool {

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod blind;
 mod drawn;
 mod hostile;
+mod packets;
 mod recorded;
 
 roundtrip_path::sandbox_before_main!();

@@ -1,0 +1,124 @@
+//! Causes that packets alone show, each from a connection that is drawn packet by packet.
+
+use roundtrip_trace::VantagePoint;
+
+use crate::packets::{
+    ACK, Drawn, FIN, Link, RST, SYN, Segment, answer, client_hello, found, record, request,
+    server_hello,
+};
+
+const R: f64 = 150.0;
+
+#[test]
+fn a_request_that_crosses_the_end_of_its_connection_is_the_next_ones() {
+    let mut drawn = Drawn::new();
+    let (mut kept, mut next) = (Link::new(50_000, 80), Link::new(50_001, 80));
+    drawn.open(0.0, &mut kept, R);
+    drawn.send(R + 0.1, &mut kept, 0, ACK, &request("/"));
+    drawn.send(2.0 * R, &mut kept, 1, ACK, &answer(100, ""));
+    drawn.send(2.0 * R + 0.1, &mut kept, 0, ACK, b"");
+    // The server's end left before the request arrived.
+    drawn.send(5000.0, &mut kept, 0, ACK, &request("/again"));
+    drawn.segment(
+        5000.0 + R - 20.0,
+        &mut kept,
+        1,
+        Segment {
+            flags: FIN | ACK,
+            acknowledges: Some(1000 + 1 + request("/").len() as u32),
+            ..Segment::default()
+        },
+    );
+    drawn.send(5000.0 + R - 19.9, &mut kept, 0, FIN | ACK, b"");
+    drawn.send(5000.0 + R, &mut kept, 1, RST, b"");
+    let at = 5000.0 + R - 19.8;
+    drawn.open(at, &mut next, R);
+    drawn.send(at + R + 0.1, &mut next, 0, ACK, &request("/again"));
+    drawn.send(at + 2.0 * R + 0.2, &mut next, 1, ACK, &answer(100, ""));
+    let all = drawn.exchanges();
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(all.iter().all(|exchange| exchange.failure.is_none()));
+    let names = found(&all[1]);
+    assert_eq!(names, [("reuse-race", 2.0 * R - 20.0)], "{:#?}", all[1]);
+}
+
+#[test]
+fn an_answer_that_announces_the_end_explains_the_next_connection() {
+    let mut drawn = Drawn::new();
+    let (mut one, mut two) = (Link::new(50_000, 80), Link::new(50_001, 80));
+    for (at, link) in [(0.0, &mut one), (1000.0, &mut two)] {
+        drawn.open(at, link, R);
+        drawn.send(at + R + 0.1, link, 0, ACK, &request("/"));
+        let closes = answer(100, "Connection: close\r\n");
+        drawn.send(at + 2.0 * R + 0.2, link, 1, ACK, &closes);
+        // The client is faster with its end.
+        drawn.send(at + 2.0 * R + 0.3, link, 0, FIN | ACK, b"");
+        drawn.send(at + 2.0 * R + 0.4, link, 1, FIN | ACK, b"");
+    }
+    let all = drawn.exchanges();
+    assert_eq!(all.len(), 2);
+    assert_eq!(found(&all[1]), [("no-keep-alive", R)], "{:#?}", all[1]);
+}
+
+#[test]
+fn a_request_that_waits_for_permission_has_its_own_round_trip() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.open(0.0, &mut link, R);
+    let head = b"PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n";
+    drawn.send(R + 0.1, &mut link, 0, ACK, head);
+    let interim = b"HTTP/1.1 100 Continue\r\n\r\n";
+    drawn.send(2.0 * R + 0.2, &mut link, 1, ACK, interim);
+    drawn.send(2.0 * R + 0.3, &mut link, 0, ACK, &[b'x'; 500]);
+    drawn.send(3.0 * R + 0.4, &mut link, 1, ACK, &answer(10, ""));
+    let exchange = drawn.exchange();
+    assert_eq!(found(&exchange), [("expect-continue", R)], "{exchange:#?}");
+}
+
+#[test]
+fn halves_of_a_short_path_are_alike_in_the_middle() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.send(0.0, &mut link, 0, SYN, b"");
+    drawn.send(0.25, &mut link, 1, SYN | ACK, b"");
+    drawn.send(0.53, &mut link, 0, ACK, b"");
+    drawn.send(0.55, &mut link, 0, ACK, &request("/"));
+    drawn.send(0.9, &mut link, 1, ACK, &answer(100, ""));
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Middle);
+    let rtt = all[0].exchanges[0].rtt.unwrap();
+    assert_eq!(rtt.as_micros(), 530);
+}
+
+#[test]
+fn what_follows_the_servers_first_data_is_not_of_the_flight_in_the_syn() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 443);
+    let cookie = [34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1];
+    let hello = client_hello(&["http/1.1"], false);
+    drawn.segment(
+        0.0,
+        &mut link,
+        0,
+        Segment {
+            flags: SYN,
+            options: &cookie,
+            payload: &hello,
+            ..Segment::default()
+        },
+    );
+    drawn.send(R, &mut link, 1, SYN | ACK, b"");
+    let flight = [server_hello(false), record(20, 6), record(23, 1200)].concat();
+    drawn.send(R + 0.1, &mut link, 1, ACK, &flight);
+    let finished = [record(20, 6), record(23, 58)].concat();
+    drawn.send(R + 0.8, &mut link, 0, ACK, &finished);
+    drawn.send(R + 0.9, &mut link, 0, ACK, &record(23, 200));
+    drawn.send(2.0 * R + 1.0, &mut link, 1, ACK, &record(23, 900));
+    let exchange = drawn.exchange();
+    assert_eq!(found(&exchange), [], "{exchange:#?}");
+    let told = exchange.tcp.unwrap().fast_open;
+    assert_eq!(
+        (told.data_sent, told.saved_round_trips),
+        (hello.len() as u64, 1)
+    );
+}
