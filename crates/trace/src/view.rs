@@ -15,6 +15,8 @@ use crate::vantage::Vantage;
 
 mod lost;
 
+use lost::Lost;
+
 /// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
 /// order by less count as coming together.
 const MIN_PAUSE: u64 = 1_000_000;
@@ -63,10 +65,9 @@ impl ClientView {
             Side::Client => sight.at.saturating_sub(distance),
             Side::Server => sight.at.saturating_add(distance),
         };
-        let lost = lost::lost_beyond(flow, vantage);
-        let came = |sight: &&SeenSegment| !lost.contains(&sight.frame);
-        let sights = flow.sights.iter().filter(came);
-        let mut order: Vec<(u64, &SeenSegment)> = sights.map(|s| (time(s), s)).collect();
+        let lost = Lost::beyond(flow, vantage);
+        let mut order: Vec<(u64, &SeenSegment)> =
+            flow.sights.iter().map(|s| (time(s), s)).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
@@ -74,7 +75,11 @@ impl ClientView {
         for (at, sight) in order {
             match sight.from {
                 Side::Client => watcher.left(at, sight),
-                Side::Server => watcher.arrived(at, sight),
+                Side::Server => {
+                    if let Some(data) = lost.rest_of(flow, sight) {
+                        watcher.arrived(at, sight, &data);
+                    }
+                }
             }
         }
         watcher.reopened(watcher.view.ended);
@@ -278,7 +283,8 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn arrived(&mut self, at: u64, sight: &SeenSegment) {
+    /// A segment of the server has come, with these parts of its data.
+    fn arrived(&mut self, at: u64, sight: &SeenSegment, data: &[(u64, u64)]) {
         self.view.congested |= sight.congested;
         if sight.is_reset() {
             self.view.reset.get_or_insert((at, Side::Server));
@@ -300,11 +306,8 @@ impl<'a> Watcher<'a> {
             self.view.needless += 1;
         }
         self.acknowledgment(at, sight);
-        if sight.length > 0 {
-            let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
-            if let Some(start) = self.flow.place(Side::Server, data_at) {
-                self.data(at, start, start + u64::from(sight.length));
-            }
+        for (start, end) in data {
+            self.data(at, *start, *end);
         }
         if sight.is_fin() {
             self.view.fin.get_or_insert(at);

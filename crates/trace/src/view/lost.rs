@@ -1,39 +1,123 @@
-//! Which of the segments that were seen did not reach the client.
+//! Which of the data that was seen did not reach the client.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use crate::sight::Side;
+use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::{Vantage, VantagePoint};
 
-/// The frames of the server's segments that were seen but did not reach the client: they were sent
-/// again before they were acknowledged. Near the client, everything that is seen arrives.
-pub(super) fn lost_beyond(flow: &TcpFlow, vantage: &Vantage) -> HashSet<u64> {
-    let mut lost = HashSet::new();
-    if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
-        return lost;
-    }
-    let mut open: Vec<(u64, u64, u64)> = Vec::new();
-    for sight in &flow.sights {
-        if sight.from == Side::Client {
-            if let Some(end) = flow.acknowledged(sight) {
-                open.retain(|(_, until, _)| *until > end);
+/// As a share of the round trip to the client: no acknowledgement comes sooner.
+const SOONEST: f64 = 0.8;
+
+/// What was lost of segments, by their frames: places in the stream of the server.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    parts: HashMap<u64, Vec<(u64, u64)>>,
+    /// SYN-ACKs that were lost.
+    answers: Vec<u64>,
+}
+
+/// Data that was sent and is not acknowledged yet.
+struct OpenData {
+    start: u64,
+    end: u64,
+    frame: u64,
+}
+
+/// A copy of data, sent again before the first was acknowledged.
+struct DataCopy {
+    at: u64,
+    end: u64,
+    /// By frame: what it repeats of it.
+    repeats: Vec<(u64, (u64, u64))>,
+}
+
+impl Lost {
+    /// What was lost between the capture and the client: it was sent again before it was
+    /// acknowledged, and no acknowledgement came sooner than one for the copy can. Near the client,
+    /// everything that is seen arrives.
+    pub(super) fn beyond(flow: &TcpFlow, vantage: &Vantage) -> Self {
+        let mut lost = Self::default();
+        if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
+            return lost;
+        }
+        let trip = vantage.to_client.map_or(0, |trip| trip.as_nanos() as u64);
+        let soonest = (trip as f64 * SOONEST) as u64;
+        let mut open: Vec<OpenData> = Vec::new();
+        let mut copies: Vec<DataCopy> = Vec::new();
+        for sight in &flow.sights {
+            if sight.from == Side::Client {
+                if let Some(end) = flow.acknowledged(sight) {
+                    open.retain(|data| data.end > end);
+                    let done = copies.extract_if(.., |copy| copy.end <= end);
+                    for copy in done.filter(|copy| sight.at >= copy.at + soonest) {
+                        lost.add(copy);
+                    }
+                }
+                continue;
             }
-            continue;
+            let at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+            let Some(start) = flow.place(Side::Server, at).filter(|_| sight.length > 0) else {
+                continue;
+            };
+            let end = start + u64::from(sight.length);
+            let repeats: Vec<(u64, (u64, u64))> = open
+                .iter()
+                .filter(|data| data.start < end && start < data.end)
+                .map(|data| (data.frame, (data.start.max(start), data.end.min(end))))
+                .collect();
+            if !repeats.is_empty() {
+                let at = sight.at;
+                copies.push(DataCopy { at, end, repeats });
+            }
+            let frame = sight.frame;
+            open.push(OpenData { start, end, frame });
+        }
+        for copy in copies {
+            lost.add(copy);
+        }
+        lost.add_answers(flow, soonest);
+        lost
+    }
+
+    fn add(&mut self, copy: DataCopy) {
+        for (frame, part) in copy.repeats {
+            self.parts.entry(frame).or_default().push(part);
+        }
+    }
+
+    /// Of several SYN-ACKs, the last one that the client can have acknowledged arrived.
+    fn add_answers(&mut self, flow: &TcpFlow, soonest: u64) {
+        let is_answer = |sight: &&SeenSegment| sight.is_syn() && sight.from == Side::Server;
+        let is_acknowledgement = |sight: &&SeenSegment| {
+            sight.from == Side::Client && !sight.is_syn() && sight.acknowledges()
+        };
+        let Some(acknowledged) = flow.sights.iter().find(is_acknowledgement) else {
+            return;
+        };
+        let answers = flow.sights.iter().filter(is_answer);
+        let answers = answers.filter(|sight| sight.at + soonest <= acknowledged.at);
+        self.answers = answers.map(|sight| sight.frame).collect();
+        self.answers.pop();
+    }
+
+    /// The parts of a segment of the server that arrived; `None` if it did not.
+    pub(super) fn rest_of(&self, flow: &TcpFlow, sight: &SeenSegment) -> Option<Vec<(u64, u64)>> {
+        if sight.is_syn() && self.answers.contains(&sight.frame) {
+            return None;
         }
         let at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
-        let Some(start) = flow.place(Side::Server, at).filter(|_| sight.length > 0) else {
-            continue;
+        let start = flow.place(Side::Server, at).filter(|_| sight.length > 0);
+        let Some(start) = start else {
+            return Some(Vec::new());
         };
-        let end = start + u64::from(sight.length);
-        if open.last().is_some_and(|(_, until, _)| start < *until) {
-            let covered = open
-                .iter()
-                .filter(|(from, until, _)| start <= *from && *until <= end);
-            lost.extend(covered.map(|(.., frame)| *frame));
-            open.retain(|(from, until, _)| !(start <= *from && *until <= end));
+        let mut rest = vec![(start, start + u64::from(sight.length))];
+        for (from, until) in self.parts.get(&sight.frame).into_iter().flatten() {
+            let pieces = rest.into_iter();
+            let pieces =
+                pieces.flat_map(|(start, end)| [(start, end.min(*from)), (start.max(*until), end)]);
+            rest = pieces.filter(|(start, end)| start < end).collect();
         }
-        open.push((start, end, sight.frame));
+        (!rest.is_empty()).then_some(rest)
     }
-    lost
 }

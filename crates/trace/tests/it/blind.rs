@@ -3,8 +3,8 @@
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
-    ACK, Drawn, FIN, Link, RST, SYN, Segment, answer, client_hello, found, record, request,
-    server_hello,
+    ACK, Drawn, FIN, Link, RST, SYN, Segment, answer, client_hello, found, long, record, request,
+    server_hello, short,
 };
 
 const R: f64 = 150.0;
@@ -121,4 +121,89 @@ fn what_follows_the_servers_first_data_is_not_of_the_flight_in_the_syn() {
         (told.data_sent, told.saved_round_trips),
         (hello.len() as u64, 1)
     );
+}
+
+#[test]
+fn a_syn_ack_that_was_lost_beyond_the_capture_did_not_connect() {
+    // At the server's end: 150 ms to the client, nothing to the server.
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.send(0.0, &mut link, 0, SYN, b"");
+    drawn.send(0.05, &mut link, 1, SYN | ACK, b"");
+    link.next = [1000, 9000];
+    drawn.send(1000.0, &mut link, 0, SYN, b"");
+    drawn.send(1000.05, &mut link, 1, SYN | ACK, b"");
+    drawn.send(1000.1 + R, &mut link, 0, ACK, b"");
+    drawn.send(1000.2 + R, &mut link, 0, ACK, &request("/"));
+    drawn.send(1000.3 + R, &mut link, 1, ACK, &answer(100, ""));
+    drawn.send(1000.4 + 2.0 * R, &mut link, 0, ACK, b"");
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Server);
+    let exchange = &all[0].exchanges[0];
+    assert_eq!(found(exchange), [("syn-lost", 1000.0)], "{exchange:#?}");
+}
+
+#[test]
+fn a_part_of_a_large_segment_that_was_sent_again_was_lost() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.send(0.0, &mut link, 0, SYN, b"");
+    drawn.send(0.05, &mut link, 1, SYN | ACK, b"");
+    drawn.send(0.1 + R, &mut link, 0, ACK, b"");
+    drawn.send(0.2 + R, &mut link, 0, ACK, &request("/"));
+    let whole = answer(14_000, "");
+    let first = link.next[1];
+    // The network card cuts it into segments of 1460 bytes, the second of which is lost.
+    drawn.send(0.3 + R, &mut link, 1, ACK, &whole);
+    let lacks = Segment {
+        flags: ACK,
+        acknowledges: Some(first + 1460),
+        ..Segment::default()
+    };
+    drawn.segment(0.4 + 2.0 * R, &mut link, 0, lacks);
+    drawn.segment(
+        0.5 + 2.0 * R,
+        &mut link,
+        1,
+        Segment {
+            sequence: Some(first + 1460),
+            flags: ACK,
+            payload: &whole[1460..2920],
+            ..Segment::default()
+        },
+    );
+    drawn.send(0.6 + 3.0 * R, &mut link, 0, ACK, b"");
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(
+        names.first(),
+        Some(&("response-segment-lost", R)),
+        "{exchange:#?}"
+    );
+}
+
+#[test]
+fn a_server_that_had_to_stop_had_sent_three_times_what_it_had_received() {
+    for (stops_at, expected) in [(3, vec![("quic-amplification-stall", R)]), (2, vec![])] {
+        let mut drawn = Drawn::new();
+        drawn.datagram(0.0, 0, &long(0, 1200));
+        for n in 0..stops_at {
+            let kind = if n == 0 { 0 } else { 2 };
+            drawn.datagram(R + f64::from(n) * 0.05, 1, &long(kind, 1190));
+        }
+        drawn.datagram(R + 1.0, 0, &long(0, 1200));
+        let more = if stops_at == 3 {
+            2.0 * R + 1.1
+        } else {
+            R + 1.1
+        };
+        for n in 0..2 {
+            drawn.datagram(more + f64::from(n) * 0.05, 1, &long(2, 1100));
+        }
+        drawn.datagram(more + 1.0, 0, &long(2, 60));
+        drawn.datagram(more + 1.1, 0, &short(120));
+        drawn.datagram(more + R + 1.3, 1, &short(900));
+        let exchange = drawn.exchange();
+        assert_eq!(found(&exchange), expected, "{exchange:#?}");
+    }
 }

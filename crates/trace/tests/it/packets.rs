@@ -114,6 +114,23 @@ impl Drawn {
         self.segment(ms, link, side, segment)
     }
 
+    /// A datagram between 10.0.0.1:50000 and 10.0.0.2:443.
+    pub(crate) fn datagram(&mut self, ms: f64, side: usize, payload: &[u8]) {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend((28 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
+        for end in [side, 1 - side] {
+            bytes.extend([[10, 0, 0, 1], [10, 0, 0, 2]][end]);
+        }
+        for end in [side, 1 - side] {
+            bytes.extend([50_000_u16, 443][end].to_be_bytes());
+        }
+        bytes.extend((8 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        self.frame(ms, &bytes);
+    }
+
     /// Any IP packet.
     pub(crate) fn frame(&mut self, ms: f64, bytes: &[u8]) {
         let kept = bytes.get(..bytes.len().min(self.keeps)).unwrap();
@@ -248,4 +265,23 @@ pub(crate) fn server_hello(resumes: bool) -> Vec<u8> {
         &extensions,
     ];
     message(2, &body.concat())
+}
+
+/// A QUIC datagram that nobody can open: an Initial (0) or a Handshake packet (2).
+pub(crate) fn long(kind: u8, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0xc0 | kind << 4, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0];
+    if kind == 0 {
+        bytes.push(0);
+    }
+    let rest = (length - bytes.len() - 2) as u16;
+    bytes.extend((0x4000 | rest).to_be_bytes());
+    bytes.resize(length, 0xaa);
+    bytes
+}
+
+/// A 1-RTT packet.
+pub(crate) fn short(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0x40];
+    bytes.resize(length, 0xaa);
+    bytes
 }

@@ -249,3 +249,15 @@ fn what_both_ends_saw_is_told_once_also_as_it_comes() {
     assert_eq!(seen, [(1, VantagePoint::Client)]);
     assert_eq!(counts.connections, 1);
 }
+
+#[test]
+fn a_second_hello_over_quic_is_known_from_the_first_packets() {
+    let retries = |knobs: &mut Knobs| knobs.tls.groups = vec![roundtrip_origin::Group::Secp384r1];
+    let recorded = Recorded::new(|path| path, retries, "h3", "/bytes/300");
+    for (interface, _) in ENDS {
+        let (_, exchange) = recorded.exchange(interface);
+        let tls = exchange.tls.as_ref().unwrap();
+        assert_eq!((tls.hello_retry, tls.group.as_str()), (true, "secp384r1"));
+        assert_eq!(exchange.extra_trips, 1);
+    }
+}
