@@ -32,7 +32,7 @@ use roundtrip_wire::resp::Value;
 use tokio::task::JoinSet;
 
 use crate::{Change, Page, Record, Source, Store, StoreError, check_sid, is_sid};
-use servers::RedisServers;
+use servers::{Asked, RedisServers};
 pub use settings::{Address, RedisSettings, RedisTopology};
 
 /// The largest `COUNT` for a page of `SCAN`.
@@ -67,8 +67,13 @@ impl Redis {
 
     /// Asks one command about one key.
     async fn ask(&self, name: &str, key: &[u8], command: &[&[u8]]) -> Result<Value, StoreError> {
-        let (mut answers, _) = self.servers.ask(key, &[command]).await?;
-        refused(name, answers.pop().unwrap_or(Value::Null))
+        let mut asked = self.servers.ask(key, &[command]).await?;
+        refused(name, asked.answers.pop().unwrap_or(Value::Null))
+    }
+
+    /// Waits until a replica has what this connection wrote last.
+    async fn confirm(&self, asked: &Asked) -> Result<(), StoreError> {
+        expect_confirmed(asked.link.ask(CONFIRM).await?)
     }
 
     fn key(&self, sid: &str) -> Vec<u8> {
@@ -85,8 +90,7 @@ impl Store for Redis {
         // The remaining lifetime is counted from before the request, so it is never too long.
         let now = self.now();
         let commands: [&[&[u8]]; 2] = [&[b"GET", &key], &[b"PTTL", &key]];
-        let (answers, _) = self.servers.ask(&key, &commands).await?;
-        let mut answers = answers.into_iter();
+        let mut answers = self.servers.ask(&key, &commands).await?.answers.into_iter();
         let value = refused("GET", answers.next().unwrap_or(Value::Null))?;
         let left = refused("PTTL", answers.next().unwrap_or(Value::Null))?;
         let bytes = match &value {
@@ -145,21 +149,24 @@ impl Store for Redis {
         }
         let key = self.key(sid);
         let del: [&[u8]; 2] = [b"DEL", &key];
-        let replicated = self.servers.is_replicated(&key);
-        let commands: &[&[&[u8]]] = if replicated {
-            &[&del, CONFIRM]
-        } else {
-            &[&del]
-        };
-        let (answers, _) = self.servers.ask(&key, commands).await?;
-        let mut answers = answers.into_iter();
-        let count = refused("DEL", answers.next().unwrap_or(Value::Null))?;
+        let mut asked = self.servers.ask(&key, &[&del]).await?;
+        let count = refused("DEL", asked.answers.pop().unwrap_or(Value::Null))?;
         let Value::Integer(count) = count else {
             return Err(StoreError::NotUnderstood("DEL did not return a number"));
         };
-        if replicated {
-            expect_confirmed(answers.next().unwrap_or(Value::Null))?;
+        if !self.servers.is_replicated(&asked.server).await {
+            return Ok(count > 0);
         }
+        if count == 0 {
+            // An earlier attempt can have removed it without a confirmation. `WAIT` looks only at
+            // writes of its own connection, so there has to be one. Nobody is admitted by it.
+            let set: [&[u8]; 5] = [b"SET", &key, b"", b"PX", b"1"];
+            asked = self.servers.ask(&key, &[&set, &del]).await?;
+            let mut answers = std::mem::take(&mut asked.answers).into_iter();
+            expect_ok("SET", answers.next().unwrap_or(Value::Null))?;
+            refused("DEL", answers.next().unwrap_or(Value::Null))?;
+        }
+        self.confirm(&asked).await?;
         Ok(count > 0)
     }
 

@@ -42,8 +42,8 @@ impl TakesOnce for Redis {
         let key = key(name);
         let take: [&[u8]; 2] = [b"GETDEL", &key];
         // The history is read afterwards: one that has ended never begins again.
-        let (answers, link) = self.servers.ask(&key, &[&take, INFO]).await?;
-        let mut answers = answers.into_iter();
+        let asked = self.servers.ask(&key, &[&take, INFO]).await?;
+        let (mut answers, link) = (asked.answers.into_iter(), asked.link);
         let value = refused("GETDEL", answers.next().unwrap_or(Value::Null))?;
         let term = self.read_term(answers.next().unwrap_or(Value::Null), &link)?;
         if value == Value::Null {

@@ -42,6 +42,13 @@ pub(super) struct RedisServers {
     failed: RefCell<Option<StoreError>>,
 }
 
+/// What a server answered about one key.
+pub(super) struct Asked {
+    pub(super) answers: Vec<Value>,
+    pub(super) link: Rc<Link>,
+    pub(super) server: Address,
+}
+
 /// Which server has what, and whether that is in doubt.
 pub(super) struct View {
     prefix: Arc<str>,
@@ -202,13 +209,8 @@ impl RedisServers {
         }
     }
 
-    /// Sends commands about one key to its master, wherever that is by now. Also returns the
-    /// connection that answered.
-    pub(super) async fn ask(
-        &self,
-        key: &[u8],
-        commands: &[&[&[u8]]],
-    ) -> Result<(Vec<Value>, Rc<Link>), StoreError> {
+    /// Sends commands about one key to its master, wherever that is by now.
+    pub(super) async fn ask(&self, key: &[u8], commands: &[&[&[u8]]]) -> Result<Asked, StoreError> {
         let slot = key_slot(key);
         let mut once = None;
         for _ in 0..MAX_ATTEMPTS {
@@ -218,17 +220,25 @@ impl RedisServers {
             };
             let link = self.link_to(&node).await?;
             let answers = link.ask_all(commands, asking).await?;
-            let errors = answers.iter().filter_map(|answer| match answer {
-                Value::Error(text) if self.only.is_none() => Some(text.as_slice()),
+            let elsewhere = answers.iter().find_map(|answer| match answer {
+                Value::Error(text) if self.only.is_none() && is_elsewhere(text) => {
+                    Some(text.clone())
+                }
                 _ => None,
             });
-            let Some(error) = errors.into_iter().find(|text| is_elsewhere(text)) else {
+            let server = node.address.clone();
+            let asked = Asked {
+                answers,
+                link,
+                server,
+            };
+            let Some(error) = elsewhere else {
                 if asking {
                     self.moving.borrow_mut().insert(slot);
                 }
-                return Ok((answers, link));
+                return Ok(asked);
             };
-            if let Some(redirect) = Redirect::parse(error) {
+            if let Some(redirect) = Redirect::parse(&error) {
                 once = self.follow(&redirect, &node);
             } else if error.starts_with(b"READONLY") {
                 self.view.suspect();
@@ -237,7 +247,7 @@ impl RedisServers {
                 sleep(self.settings.pause).await;
             } else {
                 self.view.suspect();
-                return Ok((answers, link));
+                return Ok(asked);
             }
         }
         Err(StoreError::down("it was asked of one server after another"))
@@ -392,9 +402,15 @@ impl RedisServers {
         why.or_else(|| self.failed.borrow().clone().filter(|_| map.is_empty()))
     }
 
-    /// Whether a replica can take the place of this key's master.
-    pub(super) fn is_replicated(&self, key: &[u8]) -> bool {
-        self.view.map.borrow().is_replicated(key_slot(key))
+    /// Whether a replica can take the place of this server. If that is not known, it is assumed: a
+    /// server can have become a master a moment ago.
+    pub(super) async fn is_replicated(&self, server: &Address) -> bool {
+        if self.only.is_none() && self.view.stale.get() {
+            let _turn = self.looking.lock().await;
+            self.look_now().await;
+        }
+        let (map, failed) = (self.view.map.borrow(), self.failed.borrow().is_some());
+        failed || !map.is_master(server) || map.is_replicated(server)
     }
 
     /// Waits until it is time to look again, and looks. `tending` runs this for as long as the

@@ -89,9 +89,10 @@ impl SlotMap {
         self.shard(slot).map(|shard| &shard.master)
     }
 
-    /// Whether the master of this slot has a replica that can take its place.
-    pub(super) fn is_replicated(&self, slot: u16) -> bool {
-        self.shard(slot).is_some_and(|s| !s.replicas.is_empty())
+    /// Whether this master has a replica that can take its place.
+    pub(super) fn is_replicated(&self, master: &Address) -> bool {
+        let mut its_own = self.ranges.iter().filter(|shard| shard.master == *master);
+        its_own.any(|shard| !shard.replicas.is_empty())
     }
 
     fn shard(&self, slot: u16) -> Option<&Shard> {
@@ -229,7 +230,7 @@ mod tests {
         let mut map = parse(&three).unwrap();
         assert_eq!(map.owner(7999), Some(&at(1)));
         assert_eq!(map.owner(8000), Some(&at(2)));
-        assert!(map.is_replicated(8000) && !map.is_replicated(0));
+        assert!(map.is_replicated(&at(2)) && !map.is_replicated(&at(1)));
         assert_eq!(map.servers().len(), 3);
         let before = map.clone();
         map.give(100, at(2));

@@ -247,3 +247,56 @@ fn tls_with_roots_from_a_file() {
         assert!(matches!(error, StoreError::Tls(_)), "{error}");
     });
 }
+
+/// Plays the only master of a cluster with a replica that confirms nothing. As Redis does, it
+/// answers `WAIT` for what the connection wrote: if that is nothing, its replicas count.
+fn deaf(port: u16) -> impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static {
+    let server = |port: u16| {
+        let id = Value::Bulk(b"id".to_vec());
+        let host = Value::Bulk(b"127.0.0.1".to_vec());
+        Value::Array(vec![host, Value::Integer(port.into()), id])
+    };
+    let (first, last) = (Value::Integer(0), Value::Integer(16383));
+    let shard = Value::Array(vec![first, last, server(port), server(1)]);
+    let mut slots = Vec::new();
+    Value::Array(vec![shard]).encode(&mut slots);
+    let is_there = Rc::new(std::cell::Cell::new(true));
+    let mut has_written = false;
+    move |word| {
+        Some(match word {
+            "CLUSTER" => slots.clone(),
+            "SET" => {
+                has_written = true;
+                is_there.set(true);
+                b"+OK\r\n".to_vec()
+            }
+            "DEL" => {
+                let count = i64::from(is_there.replace(false));
+                has_written |= count > 0;
+                format!(":{count}\r\n").into_bytes()
+            }
+            "WAIT" if has_written => b":0\r\n".to_vec(),
+            "WAIT" => b":1\r\n".to_vec(),
+            other => modern(other),
+        })
+    }
+}
+
+/// Each run of `gate session revoke` has connections of its own, and knows no server at first.
+#[test]
+fn the_first_request_of_a_handle_and_a_repeated_one_wait_for_a_replica() {
+    on_a_thread(async {
+        let (listener, _) = listen().await;
+        let port = listener.local_addr().unwrap().port();
+        serve(listener, deaf(port));
+        let url = format!("redis+cluster://127.0.0.1:{port}");
+        for attempt in 1..=3 {
+            let store = Redis::new(Arc::new(RedisSettings::from_url(&url).unwrap()));
+            let outcome = eventually("an answer", store.revoke("a")).await;
+            assert!(
+                matches!(outcome, Err(StoreError::Unconfirmed)),
+                "attempt {attempt}: {outcome:?}"
+            );
+        }
+    });
+}
