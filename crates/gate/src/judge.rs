@@ -24,6 +24,7 @@ mod entry;
 pub mod guard;
 pub(crate) mod jmap;
 pub mod keyring;
+pub(crate) mod original_client;
 pub(crate) mod policy;
 mod reasons;
 pub(crate) mod request;
@@ -75,6 +76,8 @@ pub(crate) struct ForwardedRequest {
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
+    /// Whom it counts for; `None` if a trusted proxy does not name its client.
+    pub(crate) client: Option<IpAddr>,
     /// Its session, if there is a guard.
     pub(crate) session: Option<Pass>,
     pub(crate) route: Rc<Route>,
@@ -267,6 +270,7 @@ fn judge<S: Sessions>(
         sends_trailers: inspected.names_no_field(),
         early,
         secure: arrival.secure,
+        client: original_client::original_client(policy, request, arrival.client),
         session,
         route: route.clone(),
     }))

@@ -117,13 +117,19 @@ impl Admission {
         let thread = &self.thread;
         let site = thread.site();
         let client = arrival.peer.ip();
-        let place = self.connection_limits.admit(client, &site.policy.limits);
-        let _place = match place {
+        let accept_config = self.accept_config.borrow().clone();
+        let names_clients = site.policy.trusts(client) || accept_config.is_proxy(client);
+        let limits = &site.policy.limits;
+        let place = if names_clients {
+            self.connection_limits.admit_proxy(limits)
+        } else {
+            self.connection_limits.admit(client, limits)
+        };
+        let mut place = match place {
             Ok(place) => place,
             Err(limit) => return turn_away(&thread.ledger, limit, client),
         };
         let _inside = thread.enter();
-        let accept_config = self.accept_config.borrow().clone();
         let met = match arrival
             .meet(&accept_config, site.policy.limits.head_time.0)
             .await
@@ -131,9 +137,16 @@ impl Admission {
             Ok(met) => met,
             Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
+        let named = met.peer.ip();
+        if named != client
+            && !site.policy.trusts(named)
+            && let Err(limit) = place.count_for(named, limits)
+        {
+            return turn_away(&thread.ledger, limit, named);
+        }
         drop((site, accept_config));
         let peer = Peer {
-            address: met.peer.ip(),
+            address: named,
             secure: matches!(met.stream, ClientStream::Secure(_)),
             resumed: met.facts.resumed,
             asks: role != ListenerRole::Clients,

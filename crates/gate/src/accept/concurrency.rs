@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::accept::connection_limits::network;
 use crate::config::Limits;
+use crate::judge::original_client::network;
 use crate::record::Limit;
 
 /// The number of places in each half.

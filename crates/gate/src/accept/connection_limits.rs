@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::accept::concurrency::Concurrency;
 use crate::config::Limits;
+use crate::judge::original_client::network;
 use crate::record::Limit;
 
 #[derive(Debug, Default)]
@@ -24,7 +25,8 @@ struct OpenCounts {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     connection_limits: Arc<ConnectionLimits>,
-    client: IpAddr,
+    /// `None` for a proxy that speaks for many clients.
+    client: Option<IpAddr>,
 }
 
 impl ConnectionLimits {
@@ -44,13 +46,24 @@ impl ConnectionLimits {
         client: IpAddr,
         limits: &Limits,
     ) -> Result<ConnectionPermit, Limit> {
+        let mut permit = self.admit_proxy(limits)?;
+        permit.count_for(client, limits)?;
+        Ok(permit)
+    }
+
+    /// The same for a proxy: the connection counts for no client, unless the proxy names one.
+    pub(crate) fn admit_proxy(
+        self: &Arc<Self>,
+        limits: &Limits,
+    ) -> Result<ConnectionPermit, Limit> {
         let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-        heads.look(client, limits)?;
-        *heads.of.entry(network(client)).or_default() += 1;
+        if heads.all >= limits.connections {
+            return Err(Limit::Connections);
+        }
         heads.all += 1;
         Ok(ConnectionPermit {
             connection_limits: self.clone(),
-            client,
+            client: None,
         })
     }
 
@@ -63,11 +76,27 @@ impl ConnectionLimits {
     }
 }
 
+impl ConnectionPermit {
+    /// Counts the connection for this client, or returns the limit that it would exceed.
+    pub(crate) fn count_for(&mut self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
+        let heads = &self.connection_limits.heads;
+        let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
+        heads.look_at(client, limits)?;
+        *heads.of.entry(network(client)).or_default() += 1;
+        self.client = Some(client);
+        Ok(())
+    }
+}
+
 impl OpenCounts {
     fn look(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
         if self.all >= limits.connections {
             return Err(Limit::Connections);
         }
+        self.look_at(client, limits)
+    }
+
+    fn look_at(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
         let of_client = self.of.get(&network(client)).copied().unwrap_or_default();
         if of_client >= limits.connections_per_client {
             return Err(Limit::ConnectionsPerClient);
@@ -84,21 +113,15 @@ impl Drop for ConnectionPermit {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         heads.all = heads.all.saturating_sub(1);
-        let client = network(self.client);
+        let Some(client) = self.client.map(network) else {
+            return;
+        };
         if let Some(of_client) = heads.of.get_mut(&client) {
             *of_client = of_client.saturating_sub(1);
             if *of_client == 0 {
                 heads.of.remove(&client);
             }
         }
-    }
-}
-
-/// A host with one IPv6 address usually has 2⁶⁴ of them, so a /64 counts as one client.
-pub(crate) fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => std::net::Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
     }
 }
 

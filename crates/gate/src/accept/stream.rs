@@ -30,6 +30,11 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether the client has closed, even if what it sent before was not read.
+    fn has_left(&mut self) -> bool {
+        false
+    }
+
     /// Closes with a reset, so that the end does not look like the end of an answer.
     fn abandon(&mut self) {}
 }
@@ -57,6 +62,10 @@ impl<IO: Stream> Stream for Box<IO> {
 
     fn poll_close_notify(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         (**self).poll_close_notify(cx)
+    }
+
+    fn has_left(&mut self) -> bool {
+        (**self).has_left()
     }
 
     fn abandon(&mut self) {

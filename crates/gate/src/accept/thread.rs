@@ -114,12 +114,12 @@ impl<S> Thread<S> {
     pub(crate) fn begin(
         &self,
         site: &Site<S>,
-        client: IpAddr,
         asked: &ForwardedRequest,
     ) -> Result<Running<'_>, Limit> {
         let session = asked.session.as_ref().map(|session| &**session.name());
-        let client = (!site.policy.trusts(client)).then_some(client);
-        let share = self.concurrency.begin(client, session, &site.policy.limits);
+        let share = self
+            .concurrency
+            .begin(asked.client, session, &site.policy.limits);
         let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
         Ok(Running {
             _counted: self.ledger.hold(Gauge::Exchanges),

@@ -12,10 +12,11 @@ mod upload;
 mod websocket;
 
 use std::cell::Cell;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWrite;
@@ -225,10 +226,43 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 .next_link(upstream, link, outcome, rest.is_some())
                 .await?
             {
-                Next::Ended(ended) => return Ok(ended),
+                Next::Ended(ended) => {
+                    self.end(upstream).await?;
+                    return Ok(ended);
+                }
                 Next::Link(next) => link = next,
             }
         }
+    }
+
+    /// Sends the last part of the answer. The exchange holds no connection to the backend any more,
+    /// however slowly the client reads.
+    async fn end(&mut self, upstream: &Upstream) -> Result<(), ExchangeError> {
+        self.begun = true;
+        let (site, asked) = (self.site, self.asked);
+        let mut ending = pin!(self.answer.end());
+        let ended = match poll_fn(|cx| Poll::Ready(ending.as_mut().poll(cx))).await {
+            Poll::Ready(ended) => ended,
+            // Boxed, because most clients take the rest at once.
+            Poll::Pending => {
+                let down = self.deadlines.down.within(upstream.silence(), ending);
+                let body = &mut *self.body;
+                let taken = async {
+                    tokio::select! {
+                        biased;
+                        ended = down => ended.map_err(|_| ExchangeError::Slow(Limit::ReadRate)),
+                        () = over(site, asked) => Err(ExchangeError::Over),
+                        () = body.gone(), if !asked.route.half_close => Err(ExchangeError::Gone),
+                    }
+                };
+                Box::pin(taken).await?
+            }
+        };
+        ended.map_err(ExchangeError::Client)?;
+        let now = Instant::now();
+        self.entry.passed_on.get_or_insert(now);
+        self.entry.ended = Some(now);
+        Ok(())
     }
 
     /// `rest` is the part of the body that does not follow the head in `self.head`.

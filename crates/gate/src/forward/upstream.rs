@@ -24,6 +24,7 @@ mod wire;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,12 +66,15 @@ pub(crate) struct LeaseNeeds {
     pub(crate) repeatable: bool,
     /// Its body is still arriving.
     pub(crate) upload: bool,
+    /// Clients that have to wait are served in turn.
+    pub(crate) client: Option<IpAddr>,
 }
 
 impl From<LeaseNeeds> for PoolRequest {
     fn from(need: LeaseNeeds) -> Self {
         Self {
             upload: need.upload,
+            client: need.client,
             ..Self::default()
         }
     }

@@ -19,7 +19,7 @@ use crate::readings::h2;
 use crate::server;
 use crate::until;
 use backend::Backend;
-use h2::{Connection, DATA, Frame};
+use h2::{Connection, DATA, Frame, HEADERS, NO_WINDOW, PING, RST_STREAM, WINDOW_UPDATE};
 use raw_client::RawClient;
 use roundtrip_gate::config::{Config, Span};
 use roundtrip_gate::manage::SessionManager;
@@ -313,4 +313,33 @@ fn revoked_while_the_answer_is_awaited_over_http_2() {
         assert!(!stage.backend.is_released());
         assert_eq!(stage.backend.bodies(), usize::from(!upload));
     }
+}
+
+/// The answer waits in gate for a client that reads nothing.
+#[test]
+fn revoked_while_the_answer_waits_for_its_client() {
+    let Some(stage) = Stage::new(Kept::Redb, 16) else {
+        return;
+    };
+    stage.backend.release();
+    let (name, value) = stage.field.split_once(": ").unwrap();
+    let name = name.to_lowercase();
+    let mut client = Connection::open(&stage.scene, &NO_WINDOW);
+    let fields: [(&str, &[u8]); 5] = [
+        (":method", b"GET"),
+        (":scheme", b"https"),
+        (":authority", b"a"),
+        (":path", b"/"),
+        (name.as_str(), value.as_bytes()),
+    ];
+    let id = client.ask(&fields, true);
+    client.await_frame(|frame| (frame.stream, frame.kind) == (id, HEADERS));
+    stage.revoke();
+    client.await_frame(|frame| (frame.stream, frame.kind) == (id, RST_STREAM));
+    client.send(&Frame::new(WINDOW_UPDATE, 0, id, &[0, 1, 0, 0]));
+    client.send(&Frame::new(PING, 0, 0, &[7; 8]));
+    client.await_frame(|frame| {
+        assert_ne!((frame.stream, frame.kind), (id, DATA));
+        frame.kind == PING
+    });
 }

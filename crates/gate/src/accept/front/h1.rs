@@ -146,7 +146,7 @@ impl<IO: Stream> Client<IO> {
                     asked.keep_alive = false;
                 }
                 asked.keep_alive &= !thread.is_draining();
-                match thread.begin(&site, self.peer.address, &asked) {
+                match thread.begin(&site, &asked) {
                     Ok(_running) => self.forward(&asked, &site).await,
                     Err(_) => self.answer(OwnAnswer::too_many(&asked)).await,
                 }

@@ -175,7 +175,7 @@ impl<S: Sessions> ConnectionState<S> {
         buffers: &mut Buffers,
         entry: &mut Entry,
     ) -> Result<(), ExchangeError> {
-        let Ok(_running) = self.thread.begin(site, self.peer.address, asked) else {
+        let Ok(_running) = self.thread.begin(site, asked) else {
             return say(OwnAnswer::too_many(asked), answer, buffers, entry).await;
         };
         let mut body = Measured::new(body, asked.body);

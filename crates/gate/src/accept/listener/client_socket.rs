@@ -5,12 +5,13 @@
 use std::io::{self, IoSlice, Write};
 use std::mem::{self, MaybeUninit};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use roundtrip_net::TcpInfo;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SocketFlags, acceptfrom_with, recv};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -102,6 +103,14 @@ impl From<OwnedFd> for ClientSocket {
 }
 
 impl Stream for ClientSocket {
+    fn has_left(&mut self) -> bool {
+        match &self.0 {
+            Registration::Unwatched(socket) => is_closed_by_peer(socket),
+            Registration::Watched(socket) => is_closed_by_peer(socket),
+            Registration::Lost => true,
+        }
+    }
+
     fn abandon(&mut self) {
         let now = Some(Duration::ZERO);
         // If this fails, the connection ends with a FIN.
@@ -164,6 +173,12 @@ impl AsyncWrite for ClientSocket {
             Registration::Lost => Poll::Ready(Err(lost())),
         }
     }
+}
+
+fn is_closed_by_peer(socket: impl AsFd) -> bool {
+    let mut state = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::RDHUP)];
+    let now = Timespec::default();
+    poll(&mut state, Some(&now)).is_ok_and(|changed| changed > 0)
 }
 
 fn receive(socket: &std::net::TcpStream, into: &mut ReadBuf<'_>) -> io::Result<()> {

@@ -48,6 +48,10 @@ impl crate::accept::stream::Stream for Secure {
         self.stream.poll_close_notify(cx)
     }
 
+    fn has_left(&mut self) -> bool {
+        self.stream.get_mut().has_left()
+    }
+
     fn abandon(&mut self) {
         self.stream.get_mut().abandon();
     }

@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +44,12 @@ pub(crate) struct AcceptConfig {
     pub(crate) proxies: Vec<Network>,
     /// Whether to ask the kernel about data in the SYN.
     pub(crate) fast_open: bool,
+}
+
+impl AcceptConfig {
+    pub(crate) fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.proxies.iter().any(|network| network.contains(peer))
+    }
 }
 
 /// Whether the kernel may accept data in SYNs for listeners; if not, connections need not be asked.
@@ -224,8 +230,7 @@ impl AcceptedSocket {
     }
 
     fn is_from_proxy(&self, accept_config: &AcceptConfig) -> bool {
-        let from = |network: &Network| network.contains(self.peer.ip());
-        accept_config.proxies.iter().any(from)
+        accept_config.is_proxy(self.peer.ip())
     }
 
     fn facts(&self, accept_config: &AcceptConfig) -> HandshakeFacts {

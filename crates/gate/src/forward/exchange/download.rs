@@ -34,7 +34,7 @@ const WATCHED_AFTER: Duration = Duration::from_millis(1);
 /// How a download ended.
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
-    /// The client has the whole answer.
+    /// The whole answer has come; the sink holds the last part of it.
     Whole {
         link_stays: bool,
         ended: ExchangeEnd,
@@ -147,7 +147,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             return Ok(whole(false, true));
         }
         match (rest.body, client) {
-            (ResponseBody::None, _) => body.end().await?,
+            (ResponseBody::None, _) => {}
             // Usually the whole body has arrived, so the client need not be watched.
             (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
                 body.counted(length).await?;
@@ -297,7 +297,8 @@ fn whole(link_stays: bool, upgraded: bool) -> DownloadOutcome {
     DownloadOutcome::Whole { link_stays, ended }
 }
 
-/// The body that follows the head.
+/// The body that follows the head. Its last part stays in the sink, because the connection to the
+/// backend is returned before the client has taken it.
 pub(super) struct BodyDownload<'a, R, A> {
     deadlines: &'a ExchangeDeadlines,
     silence: Option<std::time::Duration>,
@@ -325,7 +326,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
             self.buffer.drain(..here);
             left -= here as u64;
             if left == 0 {
-                return self.end().await;
+                return Ok(());
             }
             self.flush().await?;
             self.fill().await?;
@@ -354,7 +355,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 if self.trailers {
                     self.to.trailers(&coding.trailers());
                 }
-                return self.end().await;
+                return Ok(());
             }
             self.flush().await?;
             self.fill().await?;
@@ -373,7 +374,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 Err(ExchangeError::Backend { source, .. })
                     if source.kind() == io::ErrorKind::UnexpectedEof =>
                 {
-                    return self.end().await;
+                    return Ok(());
                 }
                 filled => filled?,
             }
@@ -412,24 +413,11 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 rate.map_err(|TooSlow| ExchangeError::Slow(Limit::ReadRate))?;
                 left = left.map(|left| left.saturating_sub(slot));
                 if left.is_some_and(|left| left.is_zero()) {
-                    return Err(ExchangeError::Slow(Limit::BodyRate));
+                    return Err(ExchangeError::Slow(Limit::ReadRate));
                 }
             }
         }
         self.entry.passed_on.get_or_insert_with(Instant::now);
-        Ok(())
-    }
-
-    async fn end(&mut self) -> Result<(), ExchangeError> {
-        *self.begun = true;
-        let ending = self.to.end();
-        let ended = self.deadlines.down.within(self.silence, ending).await;
-        ended
-            .map_err(|_| ExchangeError::Slow(Limit::BodyRate))?
-            .map_err(ExchangeError::Client)?;
-        let now = Instant::now();
-        self.entry.passed_on.get_or_insert(now);
-        self.entry.ended = Some(now);
         Ok(())
     }
 }

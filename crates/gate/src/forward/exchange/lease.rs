@@ -115,6 +115,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         LeaseNeeds {
             repeatable: self.asked.idempotent,
             upload,
+            client: self.asked.client,
         }
     }
 

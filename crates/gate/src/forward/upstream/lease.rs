@@ -146,7 +146,13 @@ impl Upstream {
         };
         match timeout_at(deadline, granted).await {
             Ok(Ok(claim)) => Ok(claim),
-            Ok(Err(_)) | Err(_) => {
+            // It gave way to another client.
+            Ok(Err(_)) => {
+                counts.refused.add(1);
+                let waiting = self.group.config.waiting;
+                Err(UpstreamError::Full { upstream, waiting })
+            }
+            Err(_) => {
                 counts.refused.add(1);
                 Err(UpstreamError::Busy { upstream, within })
             }

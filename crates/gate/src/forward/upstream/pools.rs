@@ -3,9 +3,10 @@
 //! [`PoolSlot`] opens the connection.
 
 mod choice;
+mod queue;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +18,7 @@ use super::counts::ThreadCounts;
 use super::outlier_ejection::{EjectionConfig, OutlierEjection};
 use super::pool::{Bounds, Pool, Poolable, PooledConnection};
 use crate::config::Balance;
+use queue::{WaitQueue, Waiter};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PoolConfig {
@@ -24,7 +26,7 @@ pub(super) struct PoolConfig {
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
     /// The most connections to each server that may be held by requests whose body is still
-    /// arriving, and, while others wait, by answers that are read slowly.
+    /// arriving, and, together with them, by answers that are read slowly while others wait.
     pub(super) uploads: usize,
     /// The most requests of either kind that may wait.
     pub(super) waiting: usize,
@@ -44,7 +46,7 @@ struct PoolsState<C: Poolable> {
     servers: Vec<PooledServer<C>>,
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
-    queues: [VecDeque<Waiter<C>>; 2],
+    queues: [WaitQueue<C>; 2],
     /// The first to arrive has the lowest number.
     arrivals: u64,
     /// The server whose turn it is.
@@ -62,13 +64,6 @@ struct PooledServer<C> {
     standing: OutlierEjection,
 }
 
-#[derive(Debug)]
-struct Waiter<C: Poolable> {
-    arrival: u64,
-    want: PoolRequest,
-    grant: oneshot::Sender<PoolGrant<C>>,
-}
-
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PoolRequest {
     /// Only a new connection will do.
@@ -77,6 +72,8 @@ pub(super) struct PoolRequest {
     pub(super) not: Option<usize>,
     /// The request's body is still arriving.
     pub(super) upload: bool,
+    /// Clients wait in turn.
+    pub(super) client: Option<IpAddr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,23 +155,19 @@ impl<C: Poolable> Pools<C> {
         }
     }
 
-    /// Queues behind the waiting exchanges; `None` if there are too many.
+    /// Queues behind the waiting exchanges of this client; `None` if there are too many.
     pub(super) fn wait(&self, want: PoolRequest) -> Option<oneshot::Receiver<PoolGrant<C>>> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
-        let queue = state.queue(want);
-        if queue.len() >= self.rules.waiting {
-            queue.retain(|waiter| !waiter.grant.is_closed());
-        }
-        if queue.len() >= self.rules.waiting {
-            return None;
-        }
         let (grant, granted) = oneshot::channel();
-        queue.push_back(Waiter {
+        let waiter = Waiter {
             arrival,
             want,
             grant,
-        });
+        };
+        if !state.queue(want).push(waiter, self.rules.waiting) {
+            return None;
+        }
         state.arrivals += 1;
         self.counts.waited.add(1);
         Some(granted)
@@ -187,7 +180,7 @@ impl<C: Poolable> Pools<C> {
             let mut state = self.state.borrow_mut();
             let granted = state.first_waiting().into_iter().find_map(|want| {
                 let claim = self.grant(&mut state, want?, now).ok()?;
-                Some((state.queue(want?).pop_front(), claim))
+                Some((state.queue(want?).pop(), claim))
             });
             drop(state);
             let Some((waiter, claim)) = granted else {
@@ -239,7 +232,7 @@ impl<C: Poolable> Pools<C> {
         self.counts.unused.set(sum(Pool::idle));
         self.counts
             .waiting
-            .set(state.queues.iter().map(VecDeque::len).sum());
+            .set(state.queues.iter().map(WaitQueue::len).sum());
     }
 
     /// Servers that are ejected at present.
@@ -295,20 +288,16 @@ impl<C: Poolable> Pools<C> {
 }
 
 impl<C: Poolable> PoolsState<C> {
-    fn queue(&mut self, want: PoolRequest) -> &mut VecDeque<Waiter<C>> {
+    fn queue(&mut self, want: PoolRequest) -> &mut WaitQueue<C> {
         let [whole, uploads] = &mut self.queues;
         if want.upload { uploads } else { whole }
     }
 
-    /// The first request of each kind, the earlier one first.
+    /// The next request of each kind, the earlier one first.
     fn first_waiting(&mut self) -> [Option<PoolRequest>; 2] {
         let [whole, uploads] = &mut self.queues;
-        let mut first = [whole, uploads].map(|queue| {
-            while queue.front().is_some_and(|w| w.grant.is_closed()) {
-                queue.pop_front();
-            }
-            queue.front().map(|waiter| (waiter.arrival, waiter.want))
-        });
+        let first = |queue: &mut WaitQueue<C>| queue.first().map(|w| (w.arrival, w.want));
+        let mut first = [first(whole), first(uploads)];
         first.sort_by_key(|waiter| waiter.map(|(arrival, _)| arrival));
         first.map(|waiter| Some(waiter?.1))
     }
@@ -363,14 +352,19 @@ impl<C: Poolable> PoolSlot<C> {
         }
     }
 
-    /// Whether this is one of too many slow exchanges while complete requests wait.
+    /// Whether this is one of too many slow exchanges while others wait. Slow readers may hold what
+    /// arriving requests leave of their half, and half of that half in any case.
     pub(super) fn is_needed(&self) -> bool {
         let state = self.pools.state.borrow();
-        let [whole, _] = &state.queues;
-        let slow = state.servers.get(self.server).map_or(0, |s| s.slow);
+        let Some(server) = state.servers.get(self.server) else {
+            return false;
+        };
+        let most = self.pools.rules.uploads;
+        let allowed = most.saturating_sub(server.uploads).max(most / 2);
+        let [whole, uploads] = &state.queues;
         self.slow.get()
-            && slow > self.pools.rules.uploads
-            && whole.iter().any(|waiter| !waiter.grant.is_closed())
+            && server.slow > allowed
+            && (whole.is_waited_for() || (server.uploads < most && uploads.is_waited_for()))
     }
 
     pub(super) fn succeeded(&self) {

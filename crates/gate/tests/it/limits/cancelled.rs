@@ -95,6 +95,12 @@ fn a_client_that_leaves_behind_its_next_request() {
     leave_gate("pipelined", |scene| speaking(scene, &format!("{GET}{GET}")));
 }
 
+/// More of them than gate reads ahead.
+#[test]
+fn a_client_that_leaves_behind_many_requests() {
+    leave_gate("pipelined", |scene| speaking(scene, &GET.repeat(1000)));
+}
+
 #[test]
 fn a_client_that_leaves_with_a_reset() {
     struct Resetting(Option<RawClient>);

@@ -10,6 +10,7 @@ use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::soon;
 use crate::readings::h2::Connection;
+use roundtrip_gate::config::Config;
 
 const MOST: usize = 5;
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -160,4 +161,68 @@ fn the_exchanges_of_one_session_are_bounded() {
         client.answer().status() == 200
     });
     assert!(served);
+}
+
+/// The requests of a trusted proxy count for the clients that it names.
+#[test]
+fn clients_of_a_trusted_proxy_have_their_own_bounds() {
+    let backend = Backend::start();
+    let more = format!("[limits]\nexchanges_per_client = {MOST}\n");
+    let scene = Scene::tuned(backend.at, &more, |config| {
+        config.listen.threads = 1;
+        config.listen.trusted = trusted();
+        config.route[0].auth = false;
+    });
+    let gate = scene.gate().addresses().http[0];
+    let _holding: Vec<RawClient> = (0..MOST)
+        .map(|_| {
+            let mut client = RawClient::to(gate);
+            work(&mut client, "/work", "X-Forwarded-For: 192.0.2.1\r\n");
+            client
+        })
+        .collect();
+    assert!(soon(|| backend.working() == MOST));
+    let mut proxy = RawClient::to(gate);
+    for refused in [
+        "192.0.2.1",
+        "198.51.100.7, 192.0.2.1",
+        "192.0.2.1, 127.0.0.9",
+    ] {
+        let field = format!("X-Forwarded-For: {refused}\r\n");
+        work(&mut proxy, "/quick", &field);
+        is_refused(&mut proxy);
+    }
+    for served in ["X-Forwarded-For: 192.0.2.1, 192.0.2.2\r\n", ""] {
+        work(&mut proxy, "/quick", served);
+        proxy.answer().whole(200);
+    }
+}
+
+/// The connections of a proxy that sends PROXY headers count for the clients that these name.
+#[test]
+fn connections_through_a_proxy_count_for_its_clients() {
+    let backend = Backend::start();
+    let more = "[limits]\nconnections_per_client = 1\n";
+    let scene = Scene::tuned(backend.at, more, |config| {
+        config.listen.proxy_protocol_from = trusted();
+        config.route[0].auth = false;
+    });
+    let gate = scene.gate().addresses().http[0];
+    let ask = |source: &str| {
+        let mut client = RawClient::to(gate);
+        client.send(&format!("PROXY TCP4 {source} 192.0.2.80 1000 80\r\n"));
+        work(&mut client, "/quick", "");
+        client
+    };
+    let mut first = ask("192.0.2.1");
+    first.answer().whole(200);
+    ask("192.0.2.2").answer().whole(200);
+    assert_eq!(ask("192.0.2.1").answer().status(), 0);
+    work(&mut first, "/quick", "");
+    first.answer().whole(200);
+}
+
+fn trusted() -> Vec<roundtrip_gate::config::Network> {
+    let config = "[listen]\ntrusted = [\"127.0.0.0/8\"]\n";
+    Config::parse(config, "test").unwrap().listen.trusted
 }

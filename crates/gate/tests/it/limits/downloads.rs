@@ -12,7 +12,8 @@ use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::uploads::{ORDINARY, served_amid};
-use crate::limits::{CONNECTIONS, gate_with};
+use crate::limits::{CONNECTIONS, gate_with, get};
+use crate::readings::h2::{Connection, DATA, END_STREAM, Frame, HEADERS, NO_WINDOW, WINDOW_UPDATE};
 
 /// More than the buffers between gate and a client hold.
 const SIZE: usize = 4_000_000;
@@ -77,4 +78,62 @@ fn answers_that_are_read_slowly_give_way_when_others_wait() {
     let (served, whole) = beside_slow_readers(CONNECTIONS + 4);
     assert_eq!(served, ORDINARY);
     assert!(whole >= CONNECTIONS / 2, "{whole} arrived");
+}
+
+/// Small answers wait in gate, not in a connection to the backend.
+#[test]
+fn answers_that_are_not_read_hold_no_connection() {
+    let backend = Backend::start();
+    let scene = scene(&backend);
+    let mut client = Connection::open(&scene, &NO_WINDOW);
+    let fields: [(&str, &[u8]); 4] = [
+        (":method", b"GET"),
+        (":scheme", b"https"),
+        (":authority", b"a"),
+        (":path", b"/quick"),
+    ];
+    let ids: Vec<u32> = (0..2 * CONNECTIONS)
+        .map(|_| client.ask(&fields, true))
+        .collect();
+    for _ in &ids {
+        client.await_frame(|frame| frame.kind == HEADERS);
+    }
+    let address = scene.gate().addresses().http[0];
+    for _ in 0..ORDINARY {
+        assert_eq!(get(address, "/quick"), 200);
+    }
+    // They arrive when there is a window.
+    for id in &ids {
+        client.send(&Frame::new(WINDOW_UPDATE, 0, *id, &[0, 0, 1, 0]));
+    }
+    for _ in &ids {
+        client.await_frame(|frame| frame.kind == DATA && frame.flags & END_STREAM != 0);
+    }
+}
+
+/// Both kinds of slowness together leave connections to others.
+#[test]
+fn slow_readers_and_slow_senders_leave_connections_to_others() {
+    let backend = Backend::start();
+    let scene = scene(&backend);
+    let address = scene.gate().addresses().http[0];
+    let head = format!("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n");
+    let mut senders: Vec<RawClient> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut client = RawClient::to(address);
+            client.send(&head);
+            client
+        })
+        .collect();
+    let readers: Vec<TcpStream> = (0..CONNECTIONS).map(|_| slow_client(address)).collect();
+    let served = served_amid(address, PAUSE, &mut || {
+        for client in &mut senders {
+            client.send(&"x".repeat(PIECE));
+        }
+        for mut stream in &readers {
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.read(&mut [0; PIECE]);
+        }
+    });
+    assert_eq!(served, ORDINARY);
 }

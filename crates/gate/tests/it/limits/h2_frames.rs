@@ -8,12 +8,11 @@ use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::gate;
 use crate::readings::h2::{
-    Connection, DATA, END_STREAM, Frame, GOAWAY, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+    Connection, DATA, END_STREAM, Frame, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE,
 };
 use crate::skip;
 
 const PRIORITY: u8 = 2;
-const PING: u8 = 6;
 const PRIORITY_UPDATE: u8 = 0x10;
 const UNKNOWN: u8 = 0xfe;
 const ENHANCE_YOUR_CALM: u32 = 11;

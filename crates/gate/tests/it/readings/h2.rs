@@ -15,10 +15,13 @@ pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+/// SETTINGS_INITIAL_WINDOW_SIZE = 0: the peer may send no data.
+pub(crate) const NO_WINDOW: [u8; 6] = [0, 4, 0, 0, 0, 0];
 const ACK: u8 = 1;
 /// HPACK's indices of statuses: RFC 7541, appendix A.
 const STATUSES: [(u8, u16); 6] = [
@@ -160,6 +163,16 @@ impl Connection {
         }
         answered.over = true;
         answered
+    }
+
+    /// Reads up to the first frame that is one of these.
+    pub(crate) fn await_frame(&mut self, mut is: impl FnMut(&Frame) -> bool) {
+        while let Some(frame) = self.read() {
+            if is(&frame) {
+                return;
+            }
+        }
+        panic!("the connection has ended");
     }
 
     /// The statuses of these streams, whose answers come in any order.

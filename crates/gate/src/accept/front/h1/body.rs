@@ -1,8 +1,10 @@
 //! Reads a request's body as HTTP/1.1: with `Content-Length` or in chunks; and what follows 101.
 
 use std::future::poll_fn;
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
 
 use crate::accept::stream::Stream;
 use crate::forward::exchange::{ExchangeError, PIECE, Source};
@@ -10,6 +12,8 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
+/// How often to look whether a client that has sent much ahead is still connected.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Room for bytes that a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
 
@@ -99,8 +103,7 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     }
 
     async fn gone(&mut self) {
-        // A client that sends more than a piece ahead is still connected; gate reads no more from
-        // it now.
+        // Gate reads no more than a piece ahead.
         while self.buffer.len() < PIECE {
             // Usually nothing comes.
             self.buffer.reserve(REST_CAPACITY);
@@ -108,7 +111,9 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
                 return;
             }
         }
-        std::future::pending::<()>().await;
+        while !self.from.stream().has_left() {
+            sleep(LOOK_INTERVAL).await;
+        }
     }
 
     async fn confirmed(&mut self) -> Result<(), ExchangeError> {

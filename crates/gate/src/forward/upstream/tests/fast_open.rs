@@ -81,7 +81,7 @@ async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
     let mut link = upstream
         .lease(LeaseNeeds {
             repeatable,
-            upload: false,
+            ..LeaseNeeds::default()
         })
         .await
         .unwrap();

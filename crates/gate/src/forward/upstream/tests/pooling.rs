@@ -389,7 +389,7 @@ fn a_retry_goes_elsewhere_where_it_can() {
             let want = PoolRequest {
                 fresh: true,
                 not: Some(0),
-                upload: false,
+                ..PoolRequest::default()
             };
             let claim = world.pools.claim(want).unwrap();
             assert_eq!(claim.slot.server(), expected);

@@ -19,6 +19,7 @@ use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
+    client: None,
 };
 
 /// Long enough for any machine; nothing waits for it to pass.

@@ -1,6 +1,8 @@
 //! Requests whose bodies are still arriving, answers that are read slowly, and the connections that
 //! others need.
 
+use tokio::sync::oneshot::error::TryRecvError;
+
 use super::*;
 
 /// Uploads get half of the connections, and do not delay complete requests that come later.
@@ -32,6 +34,74 @@ fn who_still_sends_leaves_connections_to_others() {
         assert!(waiting[1].try_recv().is_err());
         drop(third);
         assert!(waiting[1].try_recv().is_ok());
+    });
+}
+
+/// Slow readers and arriving requests share a half; a quarter is left to slow readers.
+#[test]
+fn who_reads_slowly_gives_way_to_uploads_too() {
+    paused(async || {
+        let world = World::new(rules(Balance::InTurn, 8, 0), 1);
+        let claim = |want| world.pools.claim(want);
+        let upload = PoolRequest {
+            upload: true,
+            ..PoolRequest::default()
+        };
+        let mut reading: Vec<_> = (0..6)
+            .map(|_| claim(PoolRequest::default()).unwrap().slot)
+            .collect();
+        let sending = [(); 2].map(|()| claim(upload).unwrap());
+        for slot in &reading[..3] {
+            slot.client_is_slow(true);
+        }
+        let waiting = world.pools.wait(PoolRequest::default()).unwrap();
+        assert!(
+            reading[0].is_needed(),
+            "2 of 4 still send, so 2 may be slow"
+        );
+        reading[0].client_is_slow(false);
+        assert!(!reading[1].is_needed());
+        drop((waiting, sending));
+        // Now an upload waits, and there is a place for it among uploads.
+        for slot in &reading {
+            slot.client_is_slow(true);
+        }
+        let others = [(); 2].map(|()| claim(PoolRequest::default()).unwrap());
+        let uploading = world.pools.wait(upload).unwrap();
+        assert!(reading[0].is_needed());
+        drop(reading.split_off(4));
+        assert!(!reading[0].is_needed());
+        drop((uploading, others));
+    });
+}
+
+/// A client that asks for much waits for itself, not others for it.
+#[test]
+fn clients_wait_in_turn() {
+    paused(async || {
+        let world = World::new(rules(Balance::InTurn, 1, 0), 1);
+        let from = |last| PoolRequest {
+            client: Some([192, 0, 2, last].into()),
+            ..PoolRequest::default()
+        };
+        let mut held = Some(world.pools.claim(from(1)).unwrap());
+        let wait = |last| world.pools.wait(from(last));
+        let mut many: Vec<_> = (0..WAITING - 1).map(|_| wait(1).unwrap()).collect();
+        let mut one = wait(2).unwrap();
+        assert!(wait(1).is_none(), "it has the most already");
+        // Another client takes the place of the last of those.
+        let mut other = wait(3).unwrap();
+        assert!(
+            many.pop()
+                .unwrap()
+                .try_recv()
+                .is_err_and(|e| e == TryRecvError::Closed)
+        );
+        for waiter in [&mut many[0], &mut one, &mut other] {
+            assert!(waiter.try_recv().is_err());
+            drop(held.take());
+            held = Some(waiter.try_recv().unwrap());
+        }
     });
 }
 

@@ -1,0 +1,126 @@
+//! The exchanges that wait for a connection, served in turn by client: a client that asks for much
+//! delays itself, not others.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use tokio::sync::oneshot;
+
+use super::{PoolGrant, PoolRequest};
+use crate::forward::upstream::pool::Poolable;
+
+#[derive(Debug)]
+pub(super) struct Waiter<C: Poolable> {
+    /// The first to arrive has the lowest number.
+    pub(super) arrival: u64,
+    pub(super) want: PoolRequest,
+    pub(super) grant: oneshot::Sender<PoolGrant<C>>,
+}
+
+/// The client whose turn it is comes first; none is without a waiter.
+#[derive(Debug)]
+pub(super) struct WaitQueue<C: Poolable> {
+    clients: VecDeque<WaitingClient<C>>,
+    waiters: usize,
+}
+
+#[derive(Debug)]
+struct WaitingClient<C: Poolable> {
+    client: Option<IpAddr>,
+    waiters: VecDeque<Waiter<C>>,
+}
+
+impl<C: Poolable> Default for WaitQueue<C> {
+    fn default() -> Self {
+        Self {
+            clients: VecDeque::new(),
+            waiters: 0,
+        }
+    }
+}
+
+impl<C: Poolable> WaitQueue<C> {
+    pub(super) fn len(&self) -> usize {
+        self.waiters
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiters == 0
+    }
+
+    /// Whether somebody still waits.
+    pub(super) fn is_waited_for(&self) -> bool {
+        let mut waiters = self.clients.iter().flat_map(|client| &client.waiters);
+        waiters.any(|waiter| !waiter.grant.is_closed())
+    }
+
+    /// Adds a waiter. If `most` wait already, the latest one of the client that has the most gives
+    /// way; `false` if that would be the new one.
+    pub(super) fn push(&mut self, waiter: Waiter<C>, most: usize) -> bool {
+        if self.waiters >= most {
+            self.forget_gone();
+        }
+        let client = waiter.want.client;
+        if self.waiters >= most && !self.make_room(client) {
+            return false;
+        }
+        self.waiters += 1;
+        match self.clients.iter_mut().find(|c| c.client == client) {
+            Some(known) => known.waiters.push_back(waiter),
+            None => self.clients.push_back(WaitingClient {
+                client,
+                waiters: VecDeque::from([waiter]),
+            }),
+        }
+        true
+    }
+
+    /// The next one to be served.
+    pub(super) fn first(&mut self) -> Option<&Waiter<C>> {
+        while let Some(first) = self.clients.front_mut() {
+            while first.waiters.front().is_some_and(|w| w.grant.is_closed()) {
+                first.waiters.pop_front();
+                self.waiters -= 1;
+            }
+            if !first.waiters.is_empty() {
+                break;
+            }
+            self.clients.pop_front();
+        }
+        self.clients.front()?.waiters.front()
+    }
+
+    /// Removes the first one; then it is the next client's turn.
+    pub(super) fn pop(&mut self) -> Option<Waiter<C>> {
+        let mut first = self.clients.pop_front()?;
+        let waiter = first.waiters.pop_front();
+        self.waiters -= usize::from(waiter.is_some());
+        if !first.waiters.is_empty() {
+            self.clients.push_back(first);
+        }
+        waiter
+    }
+
+    fn forget_gone(&mut self) {
+        self.clients.retain_mut(|client| {
+            client.waiters.retain(|waiter| !waiter.grant.is_closed());
+            !client.waiters.is_empty()
+        });
+        self.waiters = self.clients.iter().map(|client| client.waiters.len()).sum();
+    }
+
+    /// Dropping its waiter tells an exchange that it gets no connection.
+    fn make_room(&mut self, newcomer: Option<IpAddr>) -> bool {
+        let own = self.clients.iter().find(|c| c.client == newcomer);
+        let own = own.map_or(0, |client| client.waiters.len());
+        let most = self.clients.iter_mut().max_by_key(|c| c.waiters.len());
+        match most {
+            Some(most) if most.waiters.len() > own + 1 => {
+                most.waiters.pop_back();
+                self.waiters -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
