@@ -31,8 +31,12 @@ fn scene(backend: &Backend) -> Scene {
 
 /// A client with small buffers, so that its reading sets the pace.
 fn slow_client(address: SocketAddr) -> TcpStream {
+    client_with(address, 4096)
+}
+
+fn client_with(address: SocketAddr, receive_buffer: usize) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
+    socket.set_recv_buffer_size(receive_buffer).unwrap();
     socket.connect(&address.into()).unwrap();
     let mut client = RawClient::new(socket.into());
     client.send(&format!("GET /large/{SIZE} HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -78,6 +82,40 @@ fn answers_that_are_read_slowly_give_way_when_others_wait() {
     let (served, whole) = beside_slow_readers(CONNECTIONS + 4);
     assert_eq!(served, ORDINARY);
     assert!(whole >= CONNECTIONS / 2, "{whole} arrived");
+}
+
+/// The kernel's buffers do not hide how fast a client reads.
+#[test]
+fn who_reads_fast_enough_is_not_taken_for_slow() {
+    const FAST_PIECE: usize = 40_000;
+    let backend = Backend::start();
+    let scene = scene(&backend);
+    let address = scene.gate().addresses().http[0];
+    let mut readers: Vec<_> = (0..CONNECTIONS)
+        .map(|_| (client_with(address, 65_536), 0))
+        .collect();
+    let waiting = std::thread::spawn(move || get(address, "/quick"));
+    let mut piece = vec![0; FAST_PIECE];
+    // Ten times as fast as they must.
+    for _ in 0..24 {
+        std::thread::sleep(Duration::from_millis(250));
+        for (stream, read) in &mut readers {
+            stream.read_exact(&mut piece).unwrap();
+            *read += FAST_PIECE;
+        }
+    }
+    let mut whole = 0;
+    for (stream, read) in &mut readers {
+        while let Ok(more @ 1..) = stream.read(&mut piece) {
+            *read += more;
+            if *read >= SIZE {
+                whole += 1;
+                break;
+            }
+        }
+    }
+    assert_eq!(whole, CONNECTIONS);
+    assert_eq!(waiting.join().unwrap(), 200);
 }
 
 /// Small answers wait in gate, not in a connection to the backend.
