@@ -60,6 +60,8 @@ class Backend:
         words = dict(urllib.parse.parse_qsl(path.query))
         self.note("H", identity)
         digest, length = hashlib.sha256(), 0
+        if headers.get("expect", "").lower() == "100-continue":
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         async for piece in body(reader, headers):
             digest.update(piece)
             length += len(piece)

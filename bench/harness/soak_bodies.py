@@ -1,5 +1,6 @@
 """Clients of a soak with long exchanges: uploads, downloads, event streams and WebSockets."""
 
+import socket
 import time
 
 from harness.soak_backend import pattern
@@ -24,6 +25,21 @@ class Chunked(Client):
                 self.wire.send(b"%x\r\n%b\r\n" % (len(piece), piece))
             self.wire.send(b"0\r\n\r\n")
         self.exchange(self.someone(), "POST", body=b"".join(pieces), raw=raw)
+
+
+class Expecting(Client):
+    """Sends its body when it is asked for it."""
+
+    def turn(self):
+        body = self.random.randbytes(self.random.randint(1, 100_000))
+
+        def raw(_identity, told):
+            self.wire.send(request("POST", "/echo", told | {"Content-Length": str(len(body)), "Expect": "100-continue"}))
+            first = self.wire.until(b"\r\n\r\n")
+            if first.startswith(b"HTTP/1.1 100"):
+                return self.wire.send(body)
+            self.wire.kept = first + b"\r\n\r\n" + self.wire.kept
+        self.exchange(self.someone(), "POST", body=body, raw=raw)
 
 
 class Trickled(Client):
@@ -88,6 +104,29 @@ class AbortedDownload(Download):
 
     def read(self, answer, identity, enough=None):
         return super().read(answer, identity, self.random.randint(1, MIB))
+
+
+class SlowDownload(Download):
+    """Reads 800 bytes a second, and leaves after some seconds."""
+
+    size = 16 * MIB
+
+    def open(self):
+        wire = super().open()
+        wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        return wire
+
+    def read(self, answer, identity, enough=None):
+        if answer.status != 200:
+            return super().read(answer, identity)
+        until = time.monotonic() + self.random.uniform(2, 8)
+        while time.monotonic() < until and not self.scene.over.wait(0.1):
+            try:
+                if not self.wire.socket.recv(80):
+                    break
+            except OSError:
+                break
+        return None
 
 
 class Events(Client):

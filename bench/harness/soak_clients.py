@@ -2,8 +2,8 @@
 
 import threading
 
-from harness.soak_bodies import AbortedDownload, AbortedUpload, Chunked, Counted, Download, Events, RevokedEvents, Socket, Trickled
-from harness.soak_requests import Bad, H2, H3, Kept, Leaves, New, Pipelined, Posts, Resumed, Revoked, Tls
+from harness.soak_bodies import AbortedDownload, AbortedUpload, Chunked, Counted, Download, Events, Expecting, RevokedEvents, SlowDownload, Socket, Trickled
+from harness.soak_requests import Bad, H2, H3, Kept, Leaves, New, NoWindow, Old, Pipelined, Posts, Resumed, Revoked, Tls
 
 
 # kind: (its class, how many of them, seconds between two turns)
@@ -12,6 +12,7 @@ KINDS = {
     "TLS full": (Tls, 1, 0.5), "TLS resumed": (Resumed, 1, 0.4), "h2": (H2, 2, 0.6), "h3": (H3, 1, 2.0),
     "upload counted": (Counted, 1, 0.6), "upload chunked": (Chunked, 1, 0.5), "upload trickled": (Trickled, 2, 0.5), "upload aborted": (AbortedUpload, 1, 0.4),
     "download": (Download, 1, 1.5), "download aborted": (AbortedDownload, 1, 0.6), "WebSocket": (Socket, 2, 0.3), "events": (Events, 2, 0.3),
+    "HTTP/1.0": (Old, 1, 0.4), "upload expected": (Expecting, 1, 0.5), "download slow": (SlowDownload, 2, 0.5), "h2 without a window": (NoWindow, 1, 0.5),
     "bad token": (Bad, 1, 0.25), "left while it thinks": (Leaves, 2, 0.4), "revoked": (Revoked, 2, 0.06), "revoked events": (RevokedEvents, 1, 0.1),
 }
 

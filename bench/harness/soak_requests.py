@@ -24,6 +24,16 @@ class New(Client):
         self.drop(self.random.random() < 0.2)
 
 
+class Old(Client):
+    """HTTP/1.0: a connection for each request."""
+
+    def turn(self):
+        def raw(_identity, told):
+            self.wire.send(request("GET", "/echo", told).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
+        self.exchange(self.someone(), raw=raw)
+        self.drop()
+
+
 class Posts(Client):
     def turn(self):
         self.exchange(self.someone(), "POST", body=self.random.randbytes(self.random.randint(1, 3000)))
@@ -117,11 +127,14 @@ class H2(Client):
             while self.streams:
                 self.pump()
         except Broken as error:
-            for identity, session, method, _, _, sent, _ in self.streams.values():
-                self.befell(identity, method, str(error), session.ends(sent))
+            self.broke(error)
             raise
         if self.rounds % 10 == 0:
             self.drop()
+
+    def broke(self, error):
+        for identity, session, method, _, _, sent, _ in self.streams.values():
+            self.befell(identity, method, str(error), session.ends(sent))
 
     def begin(self, method, path):
         session, identity = self.someone(), self.book.identity(self.kind)
@@ -172,6 +185,33 @@ class H2(Client):
             self.look(identity, session, method, body, answer, sent)
             if answer.status == 200 and path.startswith("/large") and answer.body != pattern(identity, 200000):
                 self.book.is_wrong("mixed-up answer", f"{identity}: another body")
+
+
+class NoWindow(H2):
+    """Takes nothing of its answers for some seconds: its window is 0."""
+
+    def open(self):
+        wire = super().open()
+        self.h2.update_settings({4: 0})  # INITIAL_WINDOW_SIZE
+        wire.send(self.h2.data_to_send())
+        return wire
+
+    def turn(self):
+        self.streams = {}
+        try:
+            self.wire = self.open()
+            for _ in range(8):
+                self.begin("GET", "/echo")
+            self.scene.over.wait(self.random.uniform(1, 4))
+            for stream in list(self.streams):
+                self.h2.increment_flow_control_window(1 << 16, stream)
+            self.wire.send(self.h2.data_to_send())
+            while self.streams:
+                self.pump()
+            self.drop()
+        except Broken as error:
+            self.broke(error)
+            raise
 
 
 class H3(Client):
