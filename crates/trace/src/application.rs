@@ -6,42 +6,30 @@
 //! ignored, and tickets that come before a later answer are not taken for the answer.
 
 mod clear;
+mod sealed;
 
-use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, ServerHello, Version};
+use roundtrip_wire::tls::{ClientHello, ServerHello, Version};
 
 use crate::http1::Http1Message;
 use crate::opened::Inside;
-use crate::records::{RecordFollower, RecordPlace};
+use crate::records::RecordFollower;
 use crate::requests::OpenedRequest;
 use crate::view::ClientView;
 
 pub(crate) use clear::{of_answer_alone, of_http1};
+use sealed::hellos;
+pub(crate) use sealed::of_tls;
 
-/// In bytes on the wire: records that hold only an HTTP/2 acknowledgement of SETTINGS, a
-/// WINDOW_UPDATE or a PING.
-const MAX_CONTROL: u64 = 5 + 17 + 17;
-/// In bytes on the wire: an encrypted alert, and the record that ends early data.
-const ALERT: u64 = 5 + 2 + 17;
-const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;
-/// In bytes: the beginning of an HTTP/2 connection, without and with a SETTINGS frame; each setting
-/// takes six, and a WINDOW_UPDATE thirteen.
-const PREFACE: u64 = 24;
-const SETTINGS: u64 = 9;
-const SETTING: u64 = 6;
-const MAX_SETTINGS: u64 = 8;
-const WINDOW_UPDATE: u64 = 13;
-/// In bytes on the wire: tickets and SETTINGS.
-const MAX_TICKET: u64 = 700;
 /// As a share of a round trip: no answer comes sooner.
 const SOONEST: f64 = 0.8;
-/// In nanoseconds: what comes with the acknowledgement of the client's Finished.
-const WITH_ACK: u64 = 5_000_000;
 
 /// What the handshake showed.
 #[derive(Debug, Default)]
 pub(crate) struct TlsSeen {
     pub(crate) client: Option<ClientHello>,
     pub(crate) server: Option<ServerHello>,
+    /// The server's choice, or what the order of the records shows if its hello was cut off.
+    pub(crate) version: Option<Version>,
     pub(crate) was_retried: bool,
     pub(crate) began: Option<u64>,
     pub(crate) finished: Option<u64>,
@@ -139,77 +127,6 @@ pub(crate) fn of_bytes(view: &ClientView, rtt: u64) -> Vec<TracedRequest> {
     of_bursts(&bursts, rtt)
 }
 
-/// What a TLS connection shows without its keys.
-pub(crate) fn of_tls(
-    followers: &[RecordFollower; 2],
-    view: &ClientView,
-    rtt: u64,
-) -> (TlsSeen, Vec<TracedRequest>) {
-    let [client, server] = followers;
-    let mut seen = hellos(client, server);
-    seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
-    let is_13 = seen
-        .server
-        .as_ref()
-        .is_some_and(|s| s.version == Version::TLS13);
-    seen.alert = server
-        .records()
-        .iter()
-        .find(|r| r.kind == ContentKind::Alert && r.length() == 7)
-        .and_then(|r| view.readable(r.end));
-    let began_before = seen.client.is_none() && seen.server.is_none();
-    let (from_client, from_server) = if began_before {
-        (0, 0)
-    } else if is_13 {
-        match finished_13(client, server, view, &mut seen) {
-            Some(places) => places,
-            None => return (seen, Vec::new()),
-        }
-    } else {
-        match finished_12(server, view, &mut seen) {
-            Some(()) => (0, 0),
-            None => return (seen, Vec::new()),
-        }
-    };
-    let may_be_h2 = seen
-        .client
-        .as_ref()
-        .is_none_or(|c| c.alpn.iter().any(|name| name == "h2"));
-    let of = |records: &[RecordPlace], from: u64, is_request: bool| -> Vec<DataBurst> {
-        let data = records
-            .iter()
-            .filter(|r| r.is_application_data() && r.start >= from);
-        // In TLS 1.3, alerts look like data.
-        let data = data.filter(|r| !is_13 || r.length() != ALERT);
-        let large = data.filter(|r| !(is_request && may_be_h2 && r.length() <= MAX_CONTROL));
-        large
-            .filter_map(|record| {
-                let at = if is_request {
-                    view.left(record.end)?
-                } else {
-                    view.readable(record.end)?
-                };
-                Some(DataBurst {
-                    at,
-                    is_request,
-                    bytes: record.length(),
-                })
-            })
-            .collect()
-    };
-    let mut requests = of(client.records(), from_client, true);
-    if may_be_h2 {
-        drop_preface(&mut requests, rtt);
-    }
-    let mut answers = of(server.records(), from_server, false);
-    if is_13 {
-        drop_tickets(&mut answers, &requests, &seen, rtt);
-    }
-    let mut bursts = [requests, answers].concat();
-    bursts.sort_by_key(|burst| burst.at);
-    (seen, of_bursts(&bursts, rtt))
-}
-
 /// The content of a TLS connection whose secrets are known.
 pub(crate) fn of_opened(
     inside: &Inside,
@@ -218,10 +135,7 @@ pub(crate) fn of_opened(
 ) -> (TlsSeen, Vec<TracedRequest>) {
     let mut seen = hellos(&followers[0], &followers[1]);
     seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
-    let is_13 = seen
-        .server
-        .as_ref()
-        .is_some_and(|s| s.version == Version::TLS13);
+    let is_13 = seen.version == Some(Version::TLS13);
     // TLS 1.2: the handshake is over when the server's Finished has come, or after the client's if
     // it ends a resumption. RFC 5246 §7.3.
     let [client, server] = inside.finished;
@@ -313,122 +227,4 @@ fn asked(
         is_inferred: false,
         is_whole: request.is_whole,
     })
-}
-
-fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSeen {
-    let mut seen = TlsSeen::default();
-    client.messages(|messages| {
-        for message in messages {
-            if message.kind == HandshakeKind::CLIENT_HELLO
-                && let Ok(hello) = ClientHello::parse(message.body)
-            {
-                seen.hello_bytes = message.body.len() as u64 + 4;
-                // The first hello shows what was wanted; after a retry there is a second.
-                seen.client.get_or_insert(hello);
-            }
-        }
-    });
-    server.messages(|messages| {
-        for message in messages {
-            if message.kind == HandshakeKind::SERVER_HELLO
-                && let Ok(hello) = ServerHello::parse(message.body)
-            {
-                seen.was_retried |= hello.is_retry;
-                seen.server = Some(hello);
-            } else if message.kind == HandshakeKind::CERTIFICATE {
-                seen.chain_bytes = message.body.len() as u64 + 4;
-            }
-        }
-    });
-    seen
-}
-
-/// TLS 1.3: the client's first encrypted record after the server's hello is its Finished. Returns
-/// where the requests and the answers begin in the two streams.
-fn finished_13(
-    client: &RecordFollower,
-    server: &RecordFollower,
-    view: &ClientView,
-    seen: &mut TlsSeen,
-) -> Option<(u64, u64)> {
-    let hello = server
-        .records()
-        .iter()
-        .find(|r| r.kind == ContentKind::Handshake)?;
-    let flight = server.records().iter().find(|r| r.is_application_data())?;
-    let answered = view.readable(hello.end)?.max(view.readable(flight.end)?);
-    let early = seen.client.as_ref().is_some_and(|c| c.early_data);
-    let resumed = seen.server.as_ref().is_some_and(|s| s.psk.is_some());
-    let data: Vec<&RecordPlace> = client
-        .records()
-        .iter()
-        .filter(|r| r.is_application_data())
-        .collect();
-    let finished = data
-        .iter()
-        .find(|record| view.left(record.end).is_some_and(|at| at >= answered))?;
-    seen.finished = view.left(finished.end);
-    let first = data.first().map_or(0, |record| record.start);
-    seen.ended_early_data =
-        early && resumed && first < finished.start && finished.length() == END_OF_EARLY_DATA;
-    let from_client = if seen.ended_early_data {
-        first
-    } else {
-        finished.end
-    };
-    // Data that the server sent before it had the Finished belongs to the handshake, unless it
-    // answers early data.
-    let before = seen.finished?;
-    let after = server.records().iter().filter(|r| r.is_application_data());
-    let mut late = after.filter(|r| view.readable(r.end).is_some_and(|at| at > before));
-    let from_server = late.next().map_or(u64::MAX, |r| r.start);
-    Some((from_client, from_server))
-}
-
-/// TLS 1.2: the handshake is over when the server's Finished has come.
-fn finished_12(server: &RecordFollower, view: &ClientView, seen: &mut TlsSeen) -> Option<()> {
-    let records = server.records();
-    let changed = records
-        .iter()
-        .position(|r| r.kind == ContentKind::ChangeCipherSpec)?;
-    let finished = records.get(changed + 1..)?.first()?;
-    seen.finished = view.readable(finished.end);
-    Some(())
-}
-
-/// An HTTP/2 client may send its preface in a separate record, and the first request after it.
-fn drop_preface(requests: &mut Vec<DataBurst>, rtt: u64) {
-    let [first, second, ..] = requests.as_slice() else {
-        return;
-    };
-    let inside = first.bytes.saturating_sub(5 + 17);
-    let rest = inside.saturating_sub(PREFACE + SETTINGS);
-    let settings = |rest: u64| rest.is_multiple_of(SETTING) && rest / SETTING <= MAX_SETTINGS;
-    let is_preface = inside == PREFACE
-        || (inside >= PREFACE + SETTINGS
-            && (settings(rest) || rest.checked_sub(WINDOW_UPDATE).is_some_and(settings)));
-    if is_preface && second.at.saturating_sub(first.at) <= rtt.saturating_mul(2).max(WITH_ACK * 4) {
-        requests.remove(0);
-    }
-}
-
-/// Tickets and SETTINGS come a round trip after the client's Finished, whatever the answer to the
-/// request: if a later answer follows, they are not the answer.
-fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &TlsSeen, rtt: u64) {
-    let Some(finished) = seen.finished else {
-        return;
-    };
-    let early = finished + rtt + (rtt / 4).max(WITH_ACK);
-    let second = requests
-        .iter()
-        .find(|request| request.at > early)
-        .map_or(u64::MAX, |request| request.at);
-    let first: Vec<&DataBurst> = answers.iter().filter(|a| a.at <= early).collect();
-    let later = answers
-        .iter()
-        .any(|a| a.at > early && a.at < second.saturating_add(rtt));
-    let all_small = first.iter().all(|a| a.bytes <= MAX_TICKET);
-    if later && all_small && !first.is_empty() {
-        answers.retain(|answer| answer.at > early);
-    }
 }

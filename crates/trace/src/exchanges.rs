@@ -155,6 +155,9 @@ impl ExchangeBuilder<'_> {
             None => asked.finished.unwrap_or(asked.sent),
         };
         let end = end.max(asked.sent);
+        if let Some(tcp) = &mut exchange.tcp {
+            self.measured(tcp, end);
+        }
         self.events(&mut exchange.timeline, zero, end, opens);
         let mut mark = |at: Option<u64>, event: Event| {
             if let Some(at) = at.filter(|at| *at <= end) {

@@ -13,6 +13,7 @@ mod conversation;
 mod counts;
 mod cut;
 mod exchanges;
+mod flow;
 mod http1;
 mod join;
 pub mod json;

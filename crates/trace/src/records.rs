@@ -7,6 +7,8 @@ use crate::stream::Piece;
 
 /// In bytes: type, version, length.
 const HEADER: usize = 5;
+/// The largest content of an encrypted record, in bytes. RFC 5246 §6.2.3.
+const MAX_LENGTH: u64 = (1 << 14) + 2048;
 /// The limit in bytes for the hellos, and for the chain that TLS 1.2 sends unencrypted.
 const MAX_CLEAR: usize = 64 << 10;
 /// Beyond this, consecutive records of one type are kept as one.
@@ -41,8 +43,11 @@ pub(crate) struct RecordFollower {
     /// The beginning of the stream, as far as it is without gaps.
     clear: Vec<u8>,
     has_gap: bool,
-    /// What follows is not TLS, or its records cannot be found any longer.
+    /// What follows is not TLS, or its records cannot be found any longer: until a segment begins
+    /// with one again.
     lost: bool,
+    /// They could not be found for a part of the stream.
+    was_lost: bool,
 }
 
 impl RecordFollower {
@@ -62,6 +67,9 @@ impl RecordFollower {
     pub(crate) fn take(&mut self, piece: Piece<'_>) {
         match piece {
             Piece::Bytes(bytes) => {
+                if self.lost && begins_record(bytes) {
+                    self.lost = false;
+                }
                 if !self.has_gap {
                     let room = MAX_CLEAR - self.clear.len();
                     self.clear.extend(bytes.iter().take(room));
@@ -76,12 +84,47 @@ impl RecordFollower {
     }
 
     fn skip(&mut self, count: u64) {
-        if self.header.is_empty() && count <= self.missing {
-            self.missing -= count;
+        let within = if self.header.is_empty() {
+            count.min(self.missing)
         } else {
-            self.lost = true;
+            0
+        };
+        self.missing -= within;
+        self.at += within;
+        if within < count {
+            self.lose();
+            self.unknown(count - within);
         }
+    }
+
+    fn lose(&mut self) {
+        (self.lost, self.was_lost) = (true, true);
+        self.at -= self.header.len() as u64;
+        let begun = std::mem::take(&mut self.header).len() as u64;
+        self.missing = 0;
+        self.unknown(begun);
+    }
+
+    /// Bytes in which no record can be found count as one record of data.
+    fn unknown(&mut self, count: u64) {
+        let start = self.at;
         self.at += count;
+        // A stream that was never TLS has no records.
+        if (self.has_gap || !self.records.is_empty()) && count > 0 {
+            self.keep(RecordPlace {
+                kind: ContentKind::ApplicationData,
+                start,
+                end: self.at,
+            });
+        }
+    }
+
+    fn keep(&mut self, place: RecordPlace) {
+        let full = self.records.len() >= MAX_RECORDS;
+        match self.records.last_mut() {
+            Some(last) if full && last.kind == place.kind => last.end = place.end,
+            _ => self.records.push(place),
+        }
     }
 
     fn follow(&mut self, mut bytes: &[u8]) {
@@ -102,7 +145,7 @@ impl RecordFollower {
                 self.begin();
             }
         }
-        self.at += bytes.len() as u64;
+        self.unknown(bytes.len() as u64);
     }
 
     fn begin(&mut self) {
@@ -114,7 +157,8 @@ impl RecordFollower {
         record.truncate(3);
         record.extend([0, 0]);
         let Some(Ok(Record { kind, .. })) = Records::new(&record).next() else {
-            self.lost = true;
+            self.header = record;
+            self.lose();
             return;
         };
         self.missing = length;
@@ -124,11 +168,7 @@ impl RecordFollower {
             start,
             end: start + HEADER as u64 + length,
         };
-        let full = self.records.len() >= MAX_RECORDS;
-        match self.records.last_mut() {
-            Some(last) if full && last.kind == kind => last.end = place.end,
-            _ => self.records.push(place),
-        }
+        self.keep(place);
     }
 
     pub(crate) fn records(&self) -> &[RecordPlace] {
@@ -141,9 +181,26 @@ impl RecordFollower {
         Some(read(Handshakes::new(&handshake)))
     }
 
-    /// Whether the records are known up to the end.
+    /// Whether all records are known.
     pub(crate) fn is_whole(&self) -> bool {
-        !self.lost
+        !self.was_lost
+    }
+
+    /// Whether the stream was seen from its beginning.
+    pub(crate) fn began_with_handshake(&self) -> bool {
+        let first = self.records.first();
+        first.is_some_and(|first| first.kind == ContentKind::Handshake)
+    }
+}
+
+/// Whether a segment begins with a record: random bytes look like this once in a million.
+fn begins_record(bytes: &[u8]) -> bool {
+    match bytes {
+        [20..=23, 3, 1..=3, high, low, ..] => {
+            let length = u64::from(*high) << 8 | u64::from(*low);
+            (1..=MAX_LENGTH).contains(&length)
+        }
+        _ => false,
     }
 }
 
@@ -173,8 +230,22 @@ mod tests {
             (vec![(0, 205), (205, 410)], true)
         );
         let (places, whole) = followed(&[Piece::Bytes(&head), Piece::Unknown(201)]);
-        assert_eq!((places, whole), (vec![(0, 205)], false));
+        assert_eq!((places, whole), (vec![(0, 205), (205, 206)], false));
         let (places, whole) = followed(&[Piece::Bytes(b"GET / HTTP/1.1")]);
         assert_eq!((places, whole), (vec![], false));
+    }
+
+    #[test]
+    fn records_are_found_again_where_a_segment_begins_with_one() {
+        let head = [23, 3, 3, 0, 200];
+        let (places, whole) = followed(&[
+            Piece::Bytes(&head),
+            Piece::Unknown(300),
+            Piece::Bytes(&[0xaa; 30]),
+            Piece::Bytes(&head),
+            Piece::Unknown(200),
+        ]);
+        let expected = vec![(0, 205), (205, 305), (305, 335), (335, 540)];
+        assert_eq!((places, whole), (expected, false));
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct SeenSegment {
     pub(crate) window: u16,
     /// It acknowledges data that was received twice. RFC 2883 §4.
     pub(crate) is_duplicate_sack: bool,
+    /// The sender's clock, and what it saw last of the peer's. RFC 7323 §3.
+    pub(crate) stamps: Option<(u32, u32)>,
     pub(crate) hop_limit: u8,
     pub(crate) congested: bool,
     pub(crate) way: Option<LinkDirection>,
@@ -70,7 +72,11 @@ impl SeenSegment {
         tcp: &Tcp<'_>,
     ) -> Self {
         let mut is_duplicate_sack = false;
+        let mut stamps = None;
         for option in tcp.options() {
+            if let OptionValue::Timestamps { value, echo } = option.value {
+                stamps = Some((value, echo));
+            }
             if matches!(option.value, OptionValue::Sack(_)) {
                 let mut blocks = option.sack_blocks();
                 let (first, second) = (blocks.next(), blocks.next());
@@ -92,6 +98,7 @@ impl SeenSegment {
             length: u32::try_from(tcp.payload_length()).unwrap_or(u32::MAX),
             window: tcp.window(),
             is_duplicate_sack,
+            stamps,
             hop_limit: packet.hop_limit(),
             congested: packet.ecn() == Ecn::CongestionExperienced,
             way,

@@ -15,6 +15,7 @@ use roundtrip_wire::pcapng::{Captured, PacketDirection};
 use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
 use crate::counts::CaptureCounts;
+use crate::flow::{Carried, Flow};
 use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
@@ -35,9 +36,6 @@ const LOOK_EVERY: u64 = 4096;
 /// In nanoseconds: a look is also due after this much of the capture's time, if few connections
 /// make it cheap.
 const LOOK_WITHIN: u64 = 1_000_000_000;
-/// In bytes: roughly what one datagram and one connection take, including the allocator's overhead.
-const PER_SIGHT: usize = 96;
-const PER_FLOW: usize = 4 << 10;
 
 /// How much may be held.
 #[derive(Debug, Clone, Copy)]
@@ -60,67 +58,6 @@ impl Default for Options {
             steps: true,
             far: None,
         }
-    }
-}
-
-enum Carried {
-    Tcp(Box<TcpFlow>),
-    Quic(Box<QuicFlow>),
-}
-
-/// A connection that is followed.
-struct Flow {
-    /// Counted in the order in which connections began; the same on all interfaces that see it.
-    number: u64,
-    last: u64,
-    /// In bytes: what it holds.
-    weight: usize,
-    carried: Carried,
-}
-
-impl Flow {
-    fn new(number: u64, at: u64, carried: Carried) -> Self {
-        Self {
-            number,
-            last: at,
-            weight: 0,
-            carried,
-        }
-    }
-
-    /// Distinguishes it from others between the same ports.
-    fn mark(&self) -> Option<u32> {
-        match &self.carried {
-            Carried::Tcp(flow) => flow.first[0],
-            Carried::Quic(flow) => Some(flow.mark),
-        }
-    }
-
-    /// Whether it was opened to repeat the request that crossed the end of another connection.
-    fn repeats(&self, at: FlowKey, key: FlowKey, other: &TcpFlow, end: &ConnectionEnd) -> bool {
-        let Carried::Tcp(flow) = &self.carried else {
-            return false;
-        };
-        let ends = (flow.client.ip(), flow.server) == (other.client.ip(), other.server);
-        let began = flow.sights.first().map_or(0, |sight| sight.at);
-        let is_new = flow.syn.is_some() && at.interface == key.interface;
-        is_new && ends && end.is_repeated_at(began)
-    }
-
-    /// Records that it was seen again. Returns by how much it grew, in bytes.
-    fn note(&mut self, at: u64) -> usize {
-        self.last = at;
-        let before = self.weight;
-        self.weight = self.weigh().max(before);
-        self.weight - before
-    }
-
-    fn weigh(&self) -> usize {
-        PER_FLOW
-            + match &self.carried {
-                Carried::Tcp(flow) => flow.held(),
-                Carried::Quic(flow) => flow.datagrams.len() * PER_SIGHT,
-            }
     }
 }
 

@@ -14,8 +14,11 @@ use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 
 mod lost;
+mod rate;
 
 use lost::Lost;
+pub(crate) use rate::Rate;
+use rate::{Gauge, last_at};
 
 /// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
 /// order by less count as coming together.
@@ -53,6 +56,9 @@ pub(crate) struct ClientView {
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
+    /// What the client's kernel would have measured, and when.
+    rates: Vec<(u64, Rate)>,
+    trips: Vec<(u64, u64)>,
     pub(crate) congested: bool,
     /// The time of the last packet.
     pub(crate) ended: u64,
@@ -83,6 +89,8 @@ impl ClientView {
             }
         }
         watcher.reopened(watcher.view.ended);
+        watcher.view.rates = watcher.gauge.rates;
+        watcher.view.trips = watcher.gauge.trips;
         watcher.view
     }
 
@@ -105,6 +113,12 @@ impl ClientView {
 
     pub(crate) fn sent_at(&self, at: u64) -> u64 {
         place_at(&self.sent, at)
+    }
+
+    /// The rate at which the client's data had been delivered, and its smoothed round trip in
+    /// nanoseconds, at this time.
+    pub(crate) fn measured_at(&self, at: u64) -> (Option<Rate>, Option<u64>) {
+        (last_at(&self.rates, at), last_at(&self.trips, at))
     }
 
     /// When the byte before this place first left.
@@ -135,6 +149,8 @@ struct UnackedData {
     end: u64,
     at: u64,
     again: Option<u64>,
+    /// The client's clock when it first left.
+    clock: Option<u32>,
 }
 
 struct Watcher<'a> {
@@ -160,6 +176,7 @@ struct Watcher<'a> {
     closed: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
+    gauge: Gauge,
 }
 
 /// Data that has arrived without a pause.
@@ -192,6 +209,7 @@ impl<'a> Watcher<'a> {
             window: 0,
             closed: None,
             told_record: None,
+            gauge: Gauge::new(rtt, mss(flow).max(1).into()),
         }
     }
 
@@ -268,7 +286,9 @@ impl<'a> Watcher<'a> {
                 end,
                 at,
                 again: None,
+                clock: sight.stamps.map(|(clock, _)| clock),
             });
+            self.gauge.sent(at, end, bytes);
             self.busy.get_or_insert(at);
             self.sent = end;
             self.view.sent.push((end, at));
@@ -292,6 +312,9 @@ impl<'a> Watcher<'a> {
         }
         if sight.is_syn() && self.view.connected.is_none() {
             self.view.connected = Some(at);
+            if let Some(syn) = self.view.syn.filter(|_| self.view.syn_repeats == 0) {
+                self.gauge.trip(at, at.saturating_sub(syn));
+            }
         }
         let shift = self
             .flow
@@ -324,9 +347,24 @@ impl<'a> Watcher<'a> {
         if sight.is_syn() {
             self.view.syn_data_acked = end.min(self.view.syn_data);
         }
+        let before = self.under_way.first().map(|d| d.start);
         let done = self.under_way.partition_point(|d| d.end <= end);
         let newest = self.under_way.drain(..done).next_back();
         if let Some(newest) = newest {
+            let bytes = newest.end - before.unwrap_or(newest.start).min(newest.start);
+            let repeated = newest.again.is_some();
+            self.gauge.acknowledged(at, end, bytes, repeated);
+            // The echo of the client's clock shows which copy arrived.
+            let echo = sight.stamps.map(|(_, echo)| echo);
+            let of_first = echo.zip(newest.clock).map(|(echo, clock)| echo == clock);
+            let left = match (newest.again, of_first) {
+                (Some(again), Some(false)) => Some(again),
+                (Some(_), None) => None,
+                _ => Some(newest.at),
+            };
+            if let Some(left) = left {
+                self.gauge.trip(at, at.saturating_sub(left));
+            }
             let after = Duration::from_nanos(at.saturating_sub(newest.at));
             let again = newest
                 .again

@@ -4,6 +4,7 @@ use roundtrip_model::{Failure, FailureKind, PhaseName};
 
 use super::ExchangeBuilder;
 use crate::application::TracedRequest;
+use crate::records::RecordFollower;
 use crate::sight::Side;
 use crate::tcp::Content;
 
@@ -45,7 +46,13 @@ impl ExchangeBuilder<'_> {
                     failure(FailureKind::TlsAlert, PhaseName::Tls, message, advice),
                 ));
             }
-            return Some(self.broken_off(PhaseName::Tls, last));
+            // What the capture lost may have been the rest of the handshake.
+            let is_whole =
+                |followers: &[RecordFollower; 2]| followers.iter().all(RecordFollower::is_whole);
+            return match &self.flow.content {
+                Content::Tls(followers) if !is_whole(followers) => None,
+                _ => Some(self.broken_off(PhaseName::Tls, last)),
+            };
         }
         let asked_in_vain = !view.sent.is_empty() && !matches!(self.flow.content, Content::Tls(_));
         let reset = view

@@ -141,6 +141,15 @@ impl ExchangeBuilder<'_> {
         }
     }
 
+    /// What the client's kernel would have measured until then.
+    pub(super) fn measured(&self, tcp: &mut TcpFacts, until: u64) {
+        let (rate, smoothed) = self.view.measured_at(until);
+        tcp.rtt = smoothed.map(Duration::from_nanos).or(tcp.rtt);
+        if let Some(rate) = rate {
+            (tcp.delivery_rate, tcp.delivery_app_limited) = (rate.bytes, rate.limited);
+        }
+    }
+
     pub(super) fn tls_facts(&self, seen: &TlsSeen) -> TlsFacts {
         let server = seen.server.as_ref();
         let client = seen.client.as_ref();
@@ -151,7 +160,7 @@ impl ExchangeBuilder<'_> {
             _ => EarlyData::NotOffered,
         };
         TlsFacts {
-            version: server.map(|s| s.version.to_string()).unwrap_or_default(),
+            version: seen.version.map(|v| v.to_string()).unwrap_or_default(),
             cipher: server
                 .and_then(|s| s.cipher_suite.name())
                 .unwrap_or_default()
@@ -227,7 +236,7 @@ impl ExchangeBuilder<'_> {
                     Some("http/1.1" | "http/1.0") => Http::H1,
                     _ => Http::Auto,
                 };
-                let security = match seen.server.as_ref().map(|server| server.version) {
+                let security = match seen.version {
                     Some(Version::TLS13) => Security::Tls13,
                     Some(Version::TLS12) => Security::Tls12,
                     _ => Security::Auto,

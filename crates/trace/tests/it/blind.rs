@@ -1,5 +1,6 @@
 //! Causes that packets alone show, each from a connection that is drawn packet by packet.
 
+use roundtrip_model::Security;
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
@@ -205,5 +206,113 @@ fn a_server_that_had_to_stop_had_sent_three_times_what_it_had_received() {
         drawn.datagram(more + R + 1.3, 1, &short(900));
         let exchange = drawn.exchange();
         assert_eq!(found(&exchange), expected, "{exchange:#?}");
+    }
+}
+
+#[test]
+fn what_a_slow_uplink_needed_is_not_the_servers() {
+    // 1 Mbit/s: a full segment takes 12 ms.
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    let (rtt, needed) = (20.0, 12.0);
+    drawn.open(0.0, &mut link, rtt);
+    let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 99910\r\n\r\n";
+    let body = [head.as_bytes(), &vec![b'x'; 99_910]].concat();
+    let mut segments = body.chunks(1460);
+    let mut arrivals = Vec::new();
+    let (mut at, mut free) = (rtt + 0.1, 0.0_f64);
+    let mut place = link.next[0];
+    // Ten segments at first, and two for each that is acknowledged.
+    let mut allowed = 10;
+    loop {
+        for segment in segments.by_ref().take(allowed) {
+            drawn.send(at, &mut link, 0, ACK, segment);
+            free = free.max(at) + needed * segment.len() as f64 / 1460.0;
+            arrivals.push((free + rtt, segment.len() as u32));
+        }
+        if arrivals.is_empty() {
+            break;
+        }
+        let (next, bytes) = arrivals.remove(0);
+        at = next;
+        place += bytes;
+        let acknowledgement = Segment {
+            flags: ACK,
+            acknowledges: Some(place),
+            ..Segment::default()
+        };
+        drawn.segment(at, &mut link, 1, acknowledgement);
+        allowed = 2;
+    }
+    drawn.send(at + 5.0, &mut link, 1, ACK, &answer(100, ""));
+    let exchange = drawn.exchange();
+    let (name, ms) = found(&exchange)[0];
+    let expected = 100_000.0 / 1460.0 * needed;
+    assert_eq!(name, "slow-uplink", "{exchange:#?}");
+    assert!((ms / expected - 1.0).abs() < 0.05, "{ms} of {expected}");
+}
+
+/// A TLS 1.3 connection with two requests, the first of which takes 40 ms more. The capture has
+/// lost the segment with the number `lost`.
+fn encrypted(keeps: usize, lost: Option<usize>) -> Drawn {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 443);
+    drawn.open(0.0, &mut link, R);
+    drawn.keeps = keeps;
+    let flight = [server_hello(false), record(20, 6), record(23, 3000)].concat();
+    let finished = [record(20, 6), record(23, 58)].concat();
+    let begin = R + 0.1;
+    let mut sent = vec![
+        (begin, 0, client_hello(&["http/1.1"], false)),
+        (begin + R, 1, flight),
+        (begin + R + 0.5, 0, finished),
+        (begin + R + 0.6, 0, record(23, 300)),
+        (begin + 2.0 * R + 41.0, 1, record(23, 9000)),
+    ];
+    sent.push((5000.0, 0, record(23, 300)));
+    sent.push((5000.1 + R, 1, record(23, 9000)));
+    let mut number = 0;
+    for (at, side, bytes) in sent {
+        for segment in bytes.chunks(1400) {
+            if lost == Some(number) {
+                link.next[side] += segment.len() as u32;
+            } else {
+                drawn.send(at, &mut link, side, ACK, segment);
+            }
+            number += 1;
+        }
+        drawn.send(at + 0.01, &mut link, 1 - side, ACK, b"");
+    }
+    drawn
+}
+
+#[test]
+fn tls_whose_packets_were_cut_or_lost_is_read_by_its_bursts() {
+    let all = [
+        ("whole", usize::MAX, None),
+        ("96", 82, None),
+        ("128", 114, None),
+        ("headers only", 40, None),
+        ("a server hello lost", usize::MAX, Some(1)),
+        ("a part of the chain lost", usize::MAX, Some(2)),
+        ("a part of the first answer lost", usize::MAX, Some(7)),
+        ("a request lost", usize::MAX, Some(13)),
+    ];
+    for (name, keeps, lost) in all {
+        let drawn = encrypted(keeps, lost);
+        let exchanges = drawn.exchanges();
+        let failed: Vec<_> = exchanges
+            .iter()
+            .filter_map(|e| e.failure.as_ref())
+            .collect();
+        assert!(failed.is_empty(), "{name}: {failed:#?}");
+        if keeps == 40 {
+            continue;
+        }
+        let expected = if name == "a request lost" { 1 } else { 2 };
+        assert_eq!(exchanges.len(), expected, "{name}: {exchanges:#?}");
+        let trips = exchanges[0].round_trips();
+        assert_eq!(trips, 3, "{name}: {:#?}", exchanges[0]);
+        assert_eq!(exchanges[0].used.security, Security::Tls13, "{name}");
     }
 }
