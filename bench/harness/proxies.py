@@ -99,8 +99,8 @@ def start(proxy, cpu, stage):
     STARTED.append(proxy)
 
 
-def all_of(stage, roundtrip, python):
-    """Every possible arm; `command` is None if it is not available."""
+def all_of(stage, roundtrip, python, beside=()):
+    """Every possible arm; `command` is None if it is not available. `beside`: names and files of other builds of roundtrip."""
     found = [Proxy("direct", False, None, stage.backend)]
     found.append(listening(stage, "floor", False, floor))
     found.append(listening(stage, "nginx", False, nginx))
@@ -114,6 +114,9 @@ def all_of(stage, roundtrip, python):
     found.append(listening(stage, "hyper-auth-proxy", True, hyper_auth_proxy, sid=PLAIN_SID))
     found.append(listening(stage, "aiohttp auth", True, lambda s, p: python and [
         python, PYTHON, local(p), http(s.backend), s.secret, s.key, redis_url(s)]))
+    for name, file in beside:
+        found.append(listening(stage, f"{name} relay", False, lambda s, p, file=file: gate(s, p, file, False, 0)))
+        found.append(listening(stage, f"{name} auth", True, lambda s, p, file=file: gate(s, p, file, True, MEMORY)))
     return found
 
 

@@ -15,10 +15,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A user's home, and the commands that run there.
-struct User(TempDir);
+pub(crate) struct User(TempDir);
 
 impl User {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -26,13 +26,13 @@ impl User {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> String {
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command
             .arg("gate")
@@ -325,8 +325,8 @@ fn a_token_is_one_line_for_the_shell() {
 }
 
 /// A running gate, and its output so far. It ends with the test.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     said: BufReader<ChildStderr>,
 }
 
@@ -334,18 +334,19 @@ impl Running {
     fn start(user: &User, backend: &str) -> (Self, String) {
         let any = "127.0.0.1:0";
         let mut command = user.command(&["run", "--http", any, "--https", any, "--admin", any]);
-        let mut child = command
-            .args(["--backend", backend])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap());
-        let mut introduction = String::new();
-        while said.read_line(&mut introduction).unwrap() > 0 && introduction.lines().count() < 5 {}
-        (Self { child, said }, introduction)
+        Self::spawn(command.args(["--backend", backend]), 5)
     }
 
-    fn signal(&self, name: &str) {
+    /// With the first lines that it writes.
+    pub(crate) fn spawn(command: &mut Command, lines: usize) -> (Self, String) {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        while told.lines().count() < lines && said.read_line(&mut told).unwrap() > 0 {}
+        (Self { child, said }, told)
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status();
         assert!(sent.unwrap().success());
@@ -366,7 +367,7 @@ impl Drop for Running {
 }
 
 /// It answers each connection with the `Authorization` that it got.
-fn backend() -> String {
+pub(crate) fn backend() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {

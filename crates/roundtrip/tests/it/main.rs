@@ -17,6 +17,7 @@ mod gate;
 mod gate_clients;
 mod gate_init;
 mod gate_secrets;
+mod gate_upgrade;
 mod harmless;
 mod lab;
 mod lab_page;

@@ -1,0 +1,82 @@
+//! A second process takes over the addresses of the first: no request is lost.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use super::gate::{Running, User, backend};
+
+const CLIENTS: usize = 4;
+/// Requests of all clients in each phase.
+const REQUESTS: usize = 200;
+/// Long enough for any machine; nothing waits for it to pass.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Served by either process, on a connection of its own.
+fn is_served(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {
+        return false;
+    };
+    let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let mut answer = String::new();
+    let answered = stream.write_all(request).is_ok() && stream.read_to_string(&mut answer).is_ok();
+    answered && answer.starts_with("HTTP/1.1 200 ")
+}
+
+#[test]
+fn another_process_takes_over() {
+    let user = User::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let backend = backend();
+    let file = user.write(
+        "gate.toml",
+        &format!(
+            "[listen]\nhttp = [\"127.0.0.1:{port}\"]\n[session]\nstore = \"memory:\"\n\
+             [upstream.b]\nservers = [\"{backend}\"]\n[[route]]\nauth = false\nupstream = \"b\"\n"
+        ),
+    );
+    let start = || Running::spawn(&mut user.command(&["run", "--config", &file]), 1);
+    let (mut old, told) = start();
+    assert!(told.contains("gate: "), "{told}");
+    let (served, lost, over) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicBool::new(false),
+    );
+    let many_more = || {
+        let until = served.load(Ordering::SeqCst) + REQUESTS;
+        let began = Instant::now();
+        while served.load(Ordering::SeqCst) < until && began.elapsed() < LONG {
+            sleep(Duration::from_millis(2));
+        }
+    };
+    // Ends after the clients.
+    let mut second = None;
+    scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    let count = if is_served(port) { &served } else { &lost };
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        many_more();
+        let (new, told) = start();
+        second = Some(new);
+        assert!(told.contains("gate: "), "{told}");
+        many_more();
+        old.signal("TERM");
+        let ended = old.child.wait().unwrap();
+        many_more();
+        over.store(true, Ordering::SeqCst);
+        assert!(ended.success(), "{ended}");
+    });
+    drop(second);
+    assert_eq!(lost.load(Ordering::SeqCst), 0);
+    assert!(served.load(Ordering::SeqCst) >= 3 * REQUESTS);
+}
