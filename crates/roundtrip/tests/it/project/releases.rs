@@ -150,7 +150,12 @@ fn packages_hold_what_a_user_expects(release: &Release) {
         "/usr/share/bash-completion/completions/roundtrip",
         "/usr/share/fish/vendor_completions.d/roundtrip.fish",
         "/usr/lib/systemd/system/roundtrip-gate.service",
+        "/usr/lib/systemd/system/roundtrip-exporter.service",
         "/usr/share/doc/roundtrip/examples/gate.toml",
+        "/usr/share/doc/roundtrip/examples/prometheus/rules.yml",
+        "/usr/share/doc/roundtrip/examples/prometheus/dashboard.json",
+        "/usr/share/doc/roundtrip/examples/prometheus/gate.json",
+        "/usr/share/doc/roundtrip/examples/authz/nginx.conf",
         "/usr/share/doc/roundtrip/copyright",
         "/etc/roundtrip",
     ] {
@@ -164,17 +169,16 @@ fn packages_hold_what_a_user_expects(release: &Release) {
     let version = ["--field", deb.to_str().unwrap(), "Version"];
     let version = succeeded(Command::new("dpkg-deb").args(version));
     assert_eq!(version.trim(), VERSION);
-    let unit = "./usr/lib/systemd/system/roundtrip-gate.service";
-    let unit = format!(
-        "dpkg-deb --fsys-tarfile '{}' | tar -xO {unit}",
-        deb.display()
-    );
-    let unit = succeeded(Command::new("sh").args(["-c", &unit]));
-    assert!(
-        unit.contains("ExecStart=/usr/bin/roundtrip gate run"),
-        "{unit}"
-    );
-    assert!(!unit.contains("/usr/local/"), "{unit}");
+    for (name, verb) in [("gate", "gate run"), ("exporter", "exporter")] {
+        let unit = format!("./usr/lib/systemd/system/roundtrip-{name}.service");
+        let deb = deb.display();
+        let unit = format!("dpkg-deb --fsys-tarfile '{deb}' | tar -xO {unit}");
+        let unit = succeeded(Command::new("sh").args(["-c", &unit]));
+        let starts = format!("ExecStart=/usr/bin/roundtrip {verb} --config");
+        assert!(unit.contains(&starts), "{unit}");
+        let others = ["/usr/local/", "/etc/systemd/"];
+        assert!(!others.iter().any(|other| unit.contains(other)), "{unit}");
+    }
 }
 
 fn the_list_of_components_is_that_of_the_program(release: &Release) {
