@@ -45,17 +45,19 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-def section(name, title, versions, body):
+def section(name, title, versions, body, command):
     today = datetime.date.today().isoformat()
     return "\n".join([
         f"<!-- begin {name} -->", f"## {title}", "",
-        f"`bench/{name}`, {today}, commit {revision()}. {machine()}.  ",
+        f"`bench/{command or name}`, {today}, commit {revision()}. {machine()}.  ",
         "Versions: " + "; ".join(versions) + ".", "", body.strip(), f"<!-- end {name} -->"])
 
 
-def publish(name, title, versions, body, record):
-    """Prints a section, and writes it to its place in RESULTS.md if `record` is set."""
-    text = section(name, title, versions, body)
+def publish(name, title, versions, body, record, command=None):
+    """Prints a section, and writes it to its place in RESULTS.md if `record` is set. `command` is what a person types, if it
+    is not the name.
+    """
+    text = section(name, title, versions, body, command)
     print(text)
     if not record:
         return
