@@ -1,7 +1,12 @@
 //! One TCP segment as a capture shows it: facts only, without its bytes.
 
 use roundtrip_wire::link::LinkDirection;
-use roundtrip_wire::packet::{Ecn, Flags, OptionValue, Packet, Tcp};
+use roundtrip_wire::packet::{Ecn, Flags, IpVersion, OptionValue, Packet, Tcp};
+
+/// In nanoseconds: a packet may be captured twice within this time, and one without identification
+/// that looks the same from outside.
+const SAME_PACKET: u64 = 5_000_000;
+const SAME_UNNUMBERED: u64 = 500_000;
 
 /// The end of a connection that sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +53,8 @@ pub(crate) struct SeenSegment {
     pub(crate) stamps: Option<(u32, u32)>,
     pub(crate) hop_limit: u8,
     pub(crate) congested: bool,
+    /// The packet's identification; zero if it has none.
+    pub(crate) id: u16,
     pub(crate) way: Option<LinkDirection>,
 }
 
@@ -101,8 +108,25 @@ impl SeenSegment {
             stamps,
             hop_limit: packet.hop_limit(),
             congested: packet.ecn() == Ecn::CongestionExperienced,
+            id: match packet.version() {
+                IpVersion::V4 => packet.fragment().identification as u16,
+                IpVersion::V6 => 0,
+            },
             way,
         }
+    }
+
+    /// Whether it is the same packet as an earlier one, which was captured at another place of the
+    /// same host or network. What a sender sends again has another identification, or is later.
+    pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
+        let apart = self.at.saturating_sub(other.at);
+        let known = self.id != 0 || self.way != other.way || self.hop_limit != other.hop_limit;
+        apart <= if known { SAME_PACKET } else { SAME_UNNUMBERED }
+            && self.id == other.id
+            && self.from == other.from
+            && (self.sequence, self.acknowledgment) == (other.sequence, other.acknowledgment)
+            && (self.flags, self.length) == (other.flags, other.length)
+            && (self.window, self.stamps) == (other.window, other.stamps)
     }
 
     pub(crate) fn is_syn(&self) -> bool {

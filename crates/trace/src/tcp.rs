@@ -18,6 +18,8 @@ use crate::stream::{Piece, Reassembly};
 const MAX_SIGHTS: usize = 20_000;
 /// In nanoseconds: segments that are kept as one come this close to each other.
 const TOGETHER: u64 = 1_000_000;
+/// The number of segments among which a copy is looked for.
+const MAX_COPIES_BACK: usize = 64;
 /// In bytes: enough to recognise the protocol.
 const FRONT: usize = 64;
 /// In bytes, for the bound on memory: roughly what is kept of TLS in one direction, and of a
@@ -124,6 +126,11 @@ impl TcpFlow {
             Side::Server
         };
         let sight = SeenSegment::new(frame, at, from, way, packet, tcp);
+        let recent = self.sights.iter().rev().take(MAX_COPIES_BACK);
+        if recent.into_iter().any(|other| sight.is_copy_of(other)) {
+            self.merged += 1;
+            return;
+        }
         self.note_syn(&sight, tcp);
         self.fins[from.index()] |= sight.is_fin();
         self.reset |= sight.is_reset();

@@ -47,6 +47,8 @@ pub(crate) struct ClientView {
     pub(crate) needless: u32,
     pub(crate) out_of_order: u32,
     pub(crate) largest_window: u64,
+    /// In nanoseconds: how long the server had no room for the client's data.
+    pub(crate) without_room: u64,
     /// How much of the data in the SYN the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
     pub(crate) syn_data_acked: u64,
@@ -174,6 +176,8 @@ struct Watcher<'a> {
     /// The last window that the server was told, and since when it has had no room.
     window: u64,
     closed: Option<u64>,
+    /// Since when the server has had no room.
+    no_room: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
     gauge: Gauge,
@@ -208,6 +212,7 @@ impl<'a> Watcher<'a> {
             flight: SentFlight::default(),
             window: 0,
             closed: None,
+            no_room: None,
             told_record: None,
             gauge: Gauge::new(rtt, mss(flow).max(1).into()),
         }
@@ -324,6 +329,11 @@ impl<'a> Watcher<'a> {
         let shift = if sight.is_syn() { 0 } else { shift };
         let window = u64::from(sight.window) << shift;
         self.view.largest_window = self.view.largest_window.max(window);
+        if window == 0 {
+            self.no_room.get_or_insert(at);
+        } else if let Some(since) = self.no_room.take() {
+            self.view.without_room += at.saturating_sub(since);
+        }
         if sight.is_duplicate_sack {
             self.needless += 1;
             self.view.needless += 1;

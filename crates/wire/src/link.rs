@@ -20,7 +20,9 @@ const LOOPBACK_PROTOCOL: u16 = 0x9000;
 const IPV4_IN_IP: u8 = 4;
 const IPV6_IN_IP: u8 = 41;
 const GRE: u8 = 47;
-const VXLAN_PORT: u16 = 4789;
+/// The assigned port, and the one that Linux used before.
+const VXLAN_PORTS: [u16; 2] = [4789, 8472];
+const VXLAN_GPE_PORT: u16 = 4790;
 const GENEVE_PORT: u16 = 6081;
 
 /// Which way a frame went, according to the capturing host.
@@ -115,9 +117,10 @@ fn inside(bytes: &[u8]) -> Option<(u16, &[u8])> {
             let udp = packet.udp()?;
             match udp.destination_port() {
                 // RFC 7348 §5: the flag for a valid identifier.
-                VXLAN_PORT if udp.payload().first()? & 0x08 != 0 => {
+                port if VXLAN_PORTS.contains(&port) && udp.payload().first()? & 0x08 != 0 => {
                     Some((TRANSPARENT_ETHERNET, udp.payload().get(8..)?))
                 }
+                VXLAN_GPE_PORT => vxlan_gpe(udp.payload()),
                 GENEVE_PORT => geneve(udp.payload()),
                 _ => None,
             }
@@ -134,6 +137,19 @@ fn gre(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let words = optional.iter().filter(|bit| flags & **bit != 0).count();
     (flags.trailing_zeros() >= 3).then_some(())?;
     Some((u16_at(bytes, 2)?, bytes.get(4 + 4 * words..)?))
+}
+
+/// draft-ietf-nvo3-vxlan-gpe §3: the identifier is valid, and the next protocol is told.
+fn vxlan_gpe(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    let flags = *bytes.first()?;
+    (flags & 0x0c == 0x0c).then_some(())?;
+    let protocol = match *bytes.get(3)? {
+        1 => IPV4,
+        2 => IPV6,
+        3 => TRANSPARENT_ETHERNET,
+        _ => return None,
+    };
+    Some((protocol, bytes.get(8..)?))
 }
 
 /// RFC 8926 §3.4.
@@ -322,8 +338,22 @@ mod tests {
             ipv4(
                 UDP,
                 &udp(
-                    VXLAN_PORT,
+                    VXLAN_PORTS[0],
                     &[&[8, 0, 0, 0, 0, 0, 9, 0][..], &ethernet].concat(),
+                ),
+            ),
+            ipv4(
+                UDP,
+                &udp(
+                    VXLAN_PORTS[1],
+                    &[&[8, 0, 0, 0, 0, 0, 9, 0][..], &ethernet].concat(),
+                ),
+            ),
+            ipv4(
+                UDP,
+                &udp(
+                    VXLAN_GPE_PORT,
+                    &[&[0x0c, 0, 0, 1, 0, 0, 9, 0][..], &ip].concat(),
                 ),
             ),
             ipv4(
@@ -337,7 +367,7 @@ mod tests {
             assert_eq!(found(101, outer), Some((ip.clone(), None)));
         }
         // A packet that only looks like a tunnel is not unpacked.
-        let plain = ipv4(UDP, &udp(VXLAN_PORT, &[0; 4]));
+        let plain = ipv4(UDP, &udp(VXLAN_PORTS[0], &[0; 4]));
         assert_eq!(found(101, plain.clone()), Some((plain, None)));
     }
 }

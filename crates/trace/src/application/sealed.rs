@@ -1,13 +1,15 @@
 //! TLS without its keys: only the places, the kinds and the lengths of its records are seen.
 
+use std::ops::Range;
+
 use roundtrip_wire::tls::{ClientHello, ContentKind, HandshakeKind, ServerHello, Version};
 
-use super::{DataBurst, TlsSeen, TracedRequest, of_bursts};
+use super::{DataBurst, SOONEST, TlsSeen, TracedRequest, of_bursts};
 use crate::records::{RecordFollower, RecordPlace};
 use crate::view::ClientView;
 
-/// In bytes on the wire: records that hold only an HTTP/2 acknowledgement of SETTINGS, a
-/// WINDOW_UPDATE or a PING.
+/// In bytes on the wire: answers are longer than records that hold only an HTTP/2 acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or a PING.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
 /// In bytes on the wire: an encrypted alert, and the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
@@ -19,6 +21,12 @@ const SETTINGS: u64 = 9;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
 const WINDOW_UPDATE: u64 = 13;
+const PING: u64 = 17;
+/// In bytes: what a record adds, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
+const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
+/// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
+const LEAST_FINISHED: u64 = 5 + 17 + 36;
+const LEAST_EXTENSIONS: u64 = 6;
 /// In bytes on the wire: tickets and SETTINGS.
 const MAX_TICKET: u64 = 700;
 /// In nanoseconds: what comes with the acknowledgement of the client's Finished.
@@ -40,7 +48,7 @@ pub(crate) fn of_tls(
         .and_then(|r| view.readable(r.end));
     let began_before = !client.began_with_handshake() && !server.began_with_handshake();
     let places = if began_before {
-        Some((0, 0))
+        Some(HandshakeEnd::default())
     } else if seen.server.is_none() {
         finished_unread(client, server, view, &mut seen)
     } else if seen.version == Some(Version::TLS13) {
@@ -48,7 +56,7 @@ pub(crate) fn of_tls(
     } else {
         finished_12(server, view, &mut seen)
     };
-    let Some((from_client, from_server)) = places else {
+    let Some(end) = places else {
         return (seen, Vec::new());
     };
     let is_13 = seen.version == Some(Version::TLS13);
@@ -60,35 +68,116 @@ pub(crate) fn of_tls(
         let data = records
             .iter()
             .filter(|r| r.is_application_data() && r.start >= from);
+        let data = data.filter(|r| !(is_request && end.between.contains(&r.start)));
         // In TLS 1.3, alerts look like data.
         let data = data.filter(|r| !is_13 || r.length() != ALERT);
-        let large = data.filter(|r| !(is_request && may_be_h2 && r.length() <= MAX_CONTROL));
-        large
-            .filter_map(|record| {
-                let at = if is_request {
-                    view.left(record.end)?
-                } else {
-                    view.readable(record.end)?
-                };
-                Some(DataBurst {
-                    at,
-                    is_request,
-                    bytes: record.length(),
-                })
+        data.filter_map(|record| {
+            let at = if is_request {
+                view.left(record.end)?
+            } else {
+                view.readable(record.end)?
+            };
+            Some(DataBurst {
+                at,
+                is_request,
+                bytes: record.length(),
             })
-            .collect()
+        })
+        .collect()
     };
-    let mut requests = of(client.records(), from_client, true);
-    if may_be_h2 {
-        drop_preface(&mut requests, rtt);
-    }
-    let mut answers = of(server.records(), from_server, false);
+    let mut requests = of(client.records(), end.requests_from, true);
+    let mut answers = of(server.records(), end.answers_from, false);
     if is_13 {
         drop_tickets(&mut answers, &requests, &seen, rtt);
+    }
+    if may_be_h2 {
+        drop_preface(&mut requests, rtt);
+        drop_control(&mut requests, &answers, rtt);
     }
     let mut bursts = [requests, answers].concat();
     bursts.sort_by_key(|burst| burst.at);
     (seen, of_bursts(&bursts, rtt))
+}
+
+/// Where the handshake ends in the two streams.
+#[derive(Debug, Default)]
+struct HandshakeEnd {
+    requests_from: u64,
+    /// What the client sent between two requests and still belongs to it.
+    between: Range<u64>,
+    answers_from: u64,
+}
+
+impl HandshakeEnd {
+    fn at(requests_from: u64, answers_from: u64) -> Self {
+        Self {
+            requests_from,
+            between: 0..0,
+            answers_from,
+        }
+    }
+}
+
+/// Where the server's answers may begin after the flight of a resumption: its extensions and its
+/// Finished, in one record or in two.
+fn after_resumption(server: &RecordFollower) -> u64 {
+    let mut data = server.records().iter().filter(|r| r.is_application_data());
+    let Some(first) = data.next() else {
+        return u64::MAX;
+    };
+    if first.length() >= LEAST_FINISHED + LEAST_EXTENSIONS {
+        return first.end;
+    }
+    data.next().map_or(first.end, |finished| finished.end)
+}
+
+/// Whether frames of HTTP/2 that ask nothing fill this record: up to three of an acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may be as long.
+fn may_be_control(length: u64) -> bool {
+    SEALS.iter().any(|seal| {
+        let inside = length.checked_sub(*seal);
+        inside.is_some_and(|inside| {
+            let frames = [0, SETTINGS, WINDOW_UPDATE, PING];
+            let two = frames.iter().flat_map(|a| frames.map(|b| a + b));
+            let mut three = two.flat_map(|two| frames.map(|c| two + c));
+            three.any(|sum| sum == inside)
+        })
+    })
+}
+
+/// Drops what asks nothing: of records that are as long as such frames, only one that an answer
+/// follows, which nothing else can have caused, is a request.
+fn drop_control(requests: &mut Vec<DataBurst>, answers: &[DataBurst], rtt: u64) {
+    let soonest = (rtt as f64 * SOONEST) as u64;
+    let data: Vec<u64> = answers
+        .iter()
+        .filter(|answer| answer.bytes > MAX_CONTROL)
+        .map(|answer| answer.at)
+        .collect();
+    let after = |at: u64| data.get(data.partition_point(|data| *data <= at)).copied();
+    let all = requests.clone();
+    // When the newest certain request left.
+    let mut asked: Option<u64> = None;
+    let mut n = 0;
+    requests.retain(|request| {
+        n += 1;
+        if !may_be_control(request.bytes) {
+            asked = Some(request.at);
+            return true;
+        }
+        let Some(answered) = after(request.at) else {
+            return false;
+        };
+        let is_open = asked.is_some_and(|asked| {
+            after(asked + soonest).is_none_or(|answered| answered > request.at)
+        });
+        let is_next = all.get(n).is_some_and(|next| next.at + soonest <= answered);
+        let is_request = answered >= request.at + soonest && !is_open && !is_next;
+        if is_request {
+            asked = Some(request.at);
+        }
+        is_request
+    });
 }
 
 pub(super) fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSeen {
@@ -127,7 +216,7 @@ fn finished_13(
     server: &RecordFollower,
     view: &ClientView,
     seen: &mut TlsSeen,
-) -> Option<(u64, u64)> {
+) -> Option<HandshakeEnd> {
     let hello = server
         .records()
         .iter()
@@ -144,22 +233,28 @@ fn finished_13(
     let finished = data
         .iter()
         .find(|record| view.left(record.end).is_some_and(|at| at >= answered))?;
-    seen.finished = view.left(finished.end);
     let first = data.first().map_or(0, |record| record.start);
     seen.ended_early_data =
         early && resumed && first < finished.start && finished.length() == END_OF_EARLY_DATA;
-    let from_client = if seen.ended_early_data {
-        first
-    } else {
-        finished.end
-    };
-    // Data that the server sent before it had the Finished belongs to the handshake, unless it
-    // answers early data.
+    if seen.ended_early_data {
+        // The Finished follows the end of early data.
+        let last = data.iter().find(|record| record.start >= finished.end);
+        let last = last.unwrap_or(finished);
+        seen.finished = view.left(last.end);
+        return Some(HandshakeEnd {
+            requests_from: first,
+            between: finished.start..last.end,
+            answers_from: after_resumption(server),
+        });
+    }
+    seen.finished = view.left(finished.end);
+    let from_client = finished.end;
+    // Data that the server sent before it had the Finished belongs to the handshake.
     let before = seen.finished?;
     let after = server.records().iter().filter(|r| r.is_application_data());
     let mut late = after.filter(|r| view.readable(r.end).is_some_and(|at| at > before));
     let from_server = late.next().map_or(u64::MAX, |r| r.start);
-    Some((from_client, from_server))
+    Some(HandshakeEnd::at(from_client, from_server))
 }
 
 /// TLS 1.2: the handshake is over when the server's Finished has come.
@@ -167,14 +262,14 @@ fn finished_12(
     server: &RecordFollower,
     view: &ClientView,
     seen: &mut TlsSeen,
-) -> Option<(u64, u64)> {
+) -> Option<HandshakeEnd> {
     let records = server.records();
     let changed = records
         .iter()
         .position(|r| r.kind == ContentKind::ChangeCipherSpec)?;
     let finished = records.get(changed + 1..)?.first()?;
     seen.finished = view.readable(finished.end);
-    Some((0, 0))
+    Some(HandshakeEnd::default())
 }
 
 /// The capture has cut off the hellos, or lost the server's: the kinds of the records show what the
@@ -184,7 +279,7 @@ fn finished_unread(
     server: &RecordFollower,
     view: &ClientView,
     seen: &mut TlsSeen,
-) -> Option<(u64, u64)> {
+) -> Option<HandshakeEnd> {
     let answered = view.readable(server.records().first()?.start + 1)?;
     let after = client.records().iter();
     let mut after = after.filter(|r| view.left(r.start + 1).is_some_and(|at| at >= answered));
@@ -200,7 +295,7 @@ fn finished_unread(
         let late = server.records().iter().filter(|r| r.is_application_data());
         let mut late = late.filter(|r| view.readable(r.end).is_some_and(|at| at > finished));
         let from_server = late.next().map_or(u64::MAX, |record| record.start);
-        return Some((second.end, from_server));
+        return Some(HandshakeEnd::at(second.end, from_server));
     }
     seen.version = Some(Version::TLS12);
     let left = view.left(first.start + 1)?;
@@ -211,7 +306,7 @@ fn finished_unread(
         let read = view.read.partition_point(|(_, at)| *at <= left);
         view.read.get(read).map(|(_, at)| *at)
     };
-    seen.finished.map(|_| (0, 0))
+    seen.finished.map(|_| HandshakeEnd::default())
 }
 
 /// An HTTP/2 client may send its preface in a separate record, and the first request after it.
@@ -246,6 +341,13 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
         .iter()
         .any(|a| a.at > early && a.at < second.saturating_add(rtt));
     let all_small = first.iter().all(|a| a.bytes <= MAX_TICKET);
+    // An answer to early data comes before the client's Finished can have brought tickets.
+    let ticketed = finished + (rtt as f64 * SOONEST) as u64;
+    if seen.ended_early_data && first.iter().any(|a| a.at < ticketed) {
+        let is_ticket = |a: &DataBurst| a.at >= ticketed && a.at <= early && a.bytes <= MAX_TICKET;
+        answers.retain(|answer| !is_ticket(answer));
+        return;
+    }
     if later && all_small && !first.is_empty() {
         answers.retain(|answer| answer.at > early);
     }

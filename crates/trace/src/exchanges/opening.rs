@@ -137,6 +137,7 @@ impl ExchangeBuilder<'_> {
             ecn: ecn(self.flow.syn) && ecn(self.flow.syn_ack),
             out_of_order: view.out_of_order,
             peer_window: view.largest_window,
+            receiver_limited: Duration::from_nanos(view.without_room),
             ..TcpFacts::default()
         }
     }

@@ -96,29 +96,39 @@ impl<'a> QuicReading<'a> {
         Some(all.into_iter().map(burst).collect())
     }
 
+    /// Whether the client may ask with it. After early data, the datagram that ends the handshake
+    /// carries nothing else.
+    fn is_request(&self, datagram: &Datagram) -> bool {
+        let kinds = datagram.kinds;
+        let asks = kinds.short && datagram.bytes > MAX_ACK;
+        let ends = kinds.handshake && self.flow.datagrams.iter().any(|d| d.kinds.early);
+        datagram.from == Side::Client && (kinds.early || (asks && !ends))
+    }
+
+    /// Until when the server's small datagrams are not an answer, because one came later: they
+    /// acknowledge, and bring tickets and tokens.
+    fn control_until(&self, connected: u64) -> Option<u64> {
+        let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
+        let early = connected + rtt + (rtt / 4).max(WITH_ACK);
+        let mut all = self.datagrams.iter();
+        let second = all.find(|(at, d)| *at > early && self.is_request(d));
+        let second = second.map_or(u64::MAX, |(at, _)| *at);
+        let of_server = |d: &Datagram| d.from == Side::Server && d.kinds.short;
+        let came = self.datagrams.iter().filter(|(_, d)| of_server(d));
+        let later = came
+            .clone()
+            .any(|(at, d)| *at > early && *at < second.saturating_add(rtt) && d.bytes > MAX_ACK);
+        let mut first = came.filter(|(at, _)| *at <= early);
+        (later && first.all(|(_, d)| d.bytes <= MAX_CONTROL)).then_some(early)
+    }
+
     fn bursts(&self, connected: u64) -> Vec<RequestBurst> {
         let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
         let soonest = (rtt as f64 * SOONEST) as u64;
-        let early = connected + rtt + (rtt / 4).max(WITH_ACK);
-        let is_request = |d: &Datagram| {
-            d.from == Side::Client && (d.kinds.early || (d.kinds.short && d.bytes > MAX_ACK))
-        };
-        let second = self
-            .datagrams
-            .iter()
-            .find(|(at, d)| *at > early && is_request(d))
-            .map_or(u64::MAX, |(at, _)| *at);
         let server = |d: &Datagram| d.from == Side::Server && d.kinds.short;
-        let later = self.datagrams.iter().any(|(at, d)| {
-            server(d) && *at > early && *at < second.saturating_add(rtt) && d.bytes > MAX_ACK
-        });
-        let in_first = |at: u64, d: &Datagram| server(d) && at <= early;
-        let small = self
-            .datagrams
-            .iter()
-            .filter(|(at, d)| in_first(*at, d))
-            .all(|(_, d)| d.bytes <= MAX_CONTROL);
-        let drop_early = later && small;
+        let is_request = |d: &Datagram| self.is_request(d);
+        let control = self.control_until(connected);
+        let is_control = |at: u64, d: &Datagram| server(d) && control.is_some_and(|end| at <= end);
         let mut bursts: Vec<RequestBurst> = Vec::new();
         for (at, datagram) in &self.datagrams {
             if is_request(datagram) {
@@ -133,7 +143,7 @@ impl<'a> QuicReading<'a> {
                 }
             } else if server(datagram)
                 && datagram.bytes > MAX_ACK
-                && !(drop_early && in_first(*at, datagram))
+                && !is_control(*at, datagram)
                 && let Some(open) = bursts.last_mut()
                 && *at >= open.began + soonest
             {
@@ -247,6 +257,9 @@ impl<'a> QuicReading<'a> {
             mark(first, Event::HandshakeStarted);
         }
         let mut left = None;
+        let sealed = self.flow.requests().is_none();
+        let connected = self.connected().filter(|_| sealed);
+        let control = connected.and_then(|at| self.control_until(at));
         for (at, datagram) in &self.datagrams {
             let bytes = datagram.bytes;
             let event = match datagram.from {
@@ -255,8 +268,11 @@ impl<'a> QuicReading<'a> {
                     Event::Sent { bytes }
                 }
                 Side::Client => Event::Sent { bytes },
-                // Such a small datagram holds only an acknowledgement.
-                Side::Server if datagram.kinds.short && bytes <= MAX_ACK => {
+                // Such a small datagram holds an acknowledgement, but no answer.
+                Side::Server
+                    if datagram.kinds.short
+                        && (bytes <= MAX_ACK || control.is_some_and(|end| *at <= end)) =>
+                {
                     let Some(sent) = left.take().filter(|_| *at >= zero && *at <= end) else {
                         continue;
                     };

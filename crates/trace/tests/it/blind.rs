@@ -1,6 +1,5 @@
 //! Causes that packets alone show, each from a connection that is drawn packet by packet.
 
-use roundtrip_model::Security;
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
@@ -252,67 +251,73 @@ fn what_a_slow_uplink_needed_is_not_the_servers() {
     assert!((ms / expected - 1.0).abs() < 0.05, "{ms} of {expected}");
 }
 
-/// A TLS 1.3 connection with two requests, the first of which takes 40 ms more. The capture has
-/// lost the segment with the number `lost`.
-fn encrypted(keeps: usize, lost: Option<usize>) -> Drawn {
-    let mut drawn = Drawn::new();
-    let mut link = Link::new(50_000, 443);
-    drawn.open(0.0, &mut link, R);
-    drawn.keeps = keeps;
-    let flight = [server_hello(false), record(20, 6), record(23, 3000)].concat();
-    let finished = [record(20, 6), record(23, 58)].concat();
-    let begin = R + 0.1;
-    let mut sent = vec![
-        (begin, 0, client_hello(&["http/1.1"], false)),
-        (begin + R, 1, flight),
-        (begin + R + 0.5, 0, finished),
-        (begin + R + 0.6, 0, record(23, 300)),
-        (begin + 2.0 * R + 41.0, 1, record(23, 9000)),
-    ];
-    sent.push((5000.0, 0, record(23, 300)));
-    sent.push((5000.1 + R, 1, record(23, 9000)));
-    let mut number = 0;
-    for (at, side, bytes) in sent {
-        for segment in bytes.chunks(1400) {
-            if lost == Some(number) {
-                link.next[side] += segment.len() as u32;
-            } else {
-                drawn.send(at, &mut link, side, ACK, segment);
+#[test]
+fn a_packet_that_was_captured_twice_was_sent_once() {
+    let drawn = |twice: bool| {
+        let mut drawn = Drawn::new();
+        let mut link = Link::new(50_000, 80);
+        for (at, side, flags, payload) in [
+            (0.0, 0, SYN, vec![]),
+            (R, 1, SYN | ACK, vec![]),
+            (R + 0.05, 0, ACK, vec![]),
+            (R + 0.1, 0, ACK, request("/")),
+            (2.0 * R + 0.2, 1, ACK, answer(1000, "")),
+        ] {
+            let mut packet = drawn.send(at, &mut link, side, flags, &payload);
+            // It has crossed a bridge or a router.
+            packet[8] -= u8::from(side == 1);
+            if twice {
+                drawn.frame(at + 0.03, &packet);
             }
-            number += 1;
         }
-        drawn.send(at + 0.01, &mut link, 1 - side, ACK, b"");
-    }
-    drawn
+        let exchange = drawn.exchange();
+        let tcp = exchange.tcp.clone().unwrap();
+        (
+            exchange.rtt,
+            exchange.total(),
+            tcp.retransmits,
+            found(&exchange),
+        )
+    };
+    assert_eq!(drawn(true), drawn(false));
+    assert_eq!(drawn(true).2, 0);
 }
 
 #[test]
-fn tls_whose_packets_were_cut_or_lost_is_read_by_its_bursts() {
-    let all = [
-        ("whole", usize::MAX, None),
-        ("96", 82, None),
-        ("128", 114, None),
-        ("headers only", 40, None),
-        ("a server hello lost", usize::MAX, Some(1)),
-        ("a part of the chain lost", usize::MAX, Some(2)),
-        ("a part of the first answer lost", usize::MAX, Some(7)),
-        ("a request lost", usize::MAX, Some(13)),
-    ];
-    for (name, keeps, lost) in all {
-        let drawn = encrypted(keeps, lost);
-        let exchanges = drawn.exchanges();
-        let failed: Vec<_> = exchanges
-            .iter()
-            .filter_map(|e| e.failure.as_ref())
-            .collect();
-        assert!(failed.is_empty(), "{name}: {failed:#?}");
-        if keeps == 40 {
-            continue;
-        }
-        let expected = if name == "a request lost" { 1 } else { 2 };
-        assert_eq!(exchanges.len(), expected, "{name}: {exchanges:#?}");
-        let trips = exchanges[0].round_trips();
-        assert_eq!(trips, 3, "{name}: {:#?}", exchanges[0]);
-        assert_eq!(exchanges[0].used.security, Security::Tls13, "{name}");
-    }
+fn a_server_without_room_limits_the_client() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.open(0.0, &mut link, 20.0);
+    let head = b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n";
+    drawn.send(
+        20.1,
+        &mut link,
+        0,
+        ACK,
+        &[&head[..], &[b'x'; 1400]].concat(),
+    );
+    link.windows[1] = 0;
+    drawn.send(40.2, &mut link, 1, ACK, b"");
+    link.windows[1] = 60_000;
+    drawn.send(340.2, &mut link, 1, ACK, b"");
+    drawn.send(340.3, &mut link, 0, ACK, &[b'x'; 1600]);
+    drawn.send(360.4, &mut link, 1, ACK, &answer(10, ""));
+    let exchange = drawn.exchange();
+    let limited = exchange.tcp.as_ref().unwrap().receiver_limited;
+    assert_eq!(limited.as_millis(), 300, "{exchange:#?}");
+}
+
+#[test]
+fn the_first_small_datagram_after_the_handshake_shows_that_the_request_had_come() {
+    let mut drawn = Drawn::new();
+    drawn.datagram(0.0, 0, &long(0, 1200));
+    drawn.datagram(R, 1, &long(0, 1200));
+    drawn.datagram(R + 0.1, 1, &long(2, 1000));
+    drawn.datagram(R + 0.3, 0, &short(120));
+    // An acknowledgement with a ticket and a token, and the answer 200 ms later.
+    drawn.datagram(2.0 * R + 0.4, 1, &short(330));
+    drawn.datagram(2.0 * R + 200.4, 1, &short(1100));
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(names, [("server-think-time", 200.0)], "{exchange:#?}");
 }

@@ -8,5 +8,6 @@ mod drawn;
 mod hostile;
 mod packets;
 mod recorded;
+mod sealed;
 
 roundtrip_path::sandbox_before_main!();
