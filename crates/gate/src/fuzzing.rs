@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::config::Limits;
+use crate::config::{Limits, Listen};
 use crate::forward::h1::{self, ResponseBody};
 use crate::judge::guard::{Guard, GuardDecision};
 use crate::judge::request::{
@@ -59,12 +59,13 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
     let request = if way.framed { &framed } else { request };
     let inspected = inspect(request, u64::MAX).ok()?;
     readings(inspected.path).ok()?;
+    let believed = Listen::default().believed();
     let forwarding = Forwarding {
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         secure: true,
         early: way.early,
         authorization: way.authorization,
-        trusted: way.trusted,
+        believed: if way.trusted { &believed } else { &[] },
         anonymous: false,
         socket_key: None,
         rewrite: &Rewrite::default(),

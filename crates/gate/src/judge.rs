@@ -222,9 +222,9 @@ fn judge<S: Sessions>(
     {
         return Err(BadRequestError::Protocol);
     }
-    let trusted = policy.trusts(arrival.client);
+    let believed = policy.believed(arrival.client);
     let grant = route.cors.grant(request);
-    let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted);
+    let own = OwnOrigin::new(request, &inspected, arrival.secure, believed);
     let access = access(policy, route, request, &inspected, upgrade, &own, admitted);
     let (session, anonymous) = match access {
         AccessDecision::Granted { session, anonymous } => (session, anonymous),
@@ -244,7 +244,7 @@ fn judge<S: Sessions>(
         secure: arrival.secure,
         early: arrival.early,
         authorization: session.as_ref().map(|pass| pass.authorization()),
-        trusted,
+        believed,
         anonymous,
         socket_key: key.as_deref(),
         rewrite: &route.rewrite,

@@ -6,6 +6,16 @@ use serde::Deserialize;
 
 use super::{Network, Span};
 
+/// They say from where a request came and how, not who sent it.
+const TRUSTED_FIELDS: [&str; 6] = [
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-Real-IP",
+];
+
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Listen {
@@ -23,8 +33,10 @@ pub struct Listen {
     pub busy_poll: Span,
     /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
-    /// From these networks, `Forwarded` and `X-Forwarded-*` are believed and passed on.
+    /// From these networks, `trusted_fields` are believed and passed on.
     pub trusted: Vec<Network>,
+    /// Fields that such a proxy sets in every request, or removes.
+    pub trusted_fields: Vec<String>,
 }
 
 impl Default for Listen {
@@ -39,6 +51,15 @@ impl Default for Listen {
             busy_poll: Span::seconds(0),
             proxy_protocol_from: Vec::new(),
             trusted: Vec::new(),
+            trusted_fields: TRUSTED_FIELDS.map(str::to_owned).to_vec(),
         }
+    }
+}
+
+impl Listen {
+    /// `trusted_fields` in lower case.
+    pub(crate) fn believed(&self) -> Vec<String> {
+        let names = self.trusted_fields.iter();
+        names.map(|name| name.to_ascii_lowercase()).collect()
     }
 }

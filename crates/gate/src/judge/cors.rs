@@ -215,14 +215,14 @@ pub(crate) struct OwnOrigin<'a> {
 }
 
 impl<'a> OwnOrigin<'a> {
-    /// `trusted`: the fields of a proxy in front of gate are believed.
+    /// `believed`: the fields of a proxy in front of gate that are believed.
     pub(crate) fn new(
         request: &Request<'a>,
         inspected: &Inspected<'a>,
         secure: bool,
-        trusted: bool,
+        believed: &[String],
     ) -> Self {
-        let said = |name| only(request, name).filter(|_| trusted);
+        let said = |name| only(request, name).filter(|_| believed.iter().any(|b| b == name));
         let scheme = said("x-forwarded-proto");
         let host = said("x-forwarded-host").and_then(|host| std::str::from_utf8(host).ok());
         Self {

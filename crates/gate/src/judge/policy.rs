@@ -16,6 +16,7 @@ pub(crate) struct Policy<S> {
     pub(crate) limits: Limits,
     pub(crate) askers: Arc<Askers>,
     trusted: Vec<Network>,
+    trusted_fields: Vec<String>,
 }
 
 impl<S> Policy<S> {
@@ -31,11 +32,21 @@ impl<S> Policy<S> {
             routes: Routes::new(&config.route, upstreams)?,
             limits: config.limits.clone(),
             trusted: config.listen.trusted.clone(),
+            trusted_fields: config.listen.believed(),
         })
     }
 
-    /// Whether this client is trusted to name the original client.
+    /// Whether this client is a proxy that speaks for others.
     pub(crate) fn trusts(&self, client: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(client))
+    }
+
+    /// The fields of proxies that are believed from this client, in lower case.
+    pub(crate) fn believed(&self, client: IpAddr) -> &[String] {
+        if self.trusts(client) {
+            &self.trusted_fields
+        } else {
+            &[]
+        }
     }
 }

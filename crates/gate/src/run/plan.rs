@@ -132,6 +132,7 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
     let bound = |listen: &Listen| Listen {
         proxy_protocol_from: Vec::new(),
         trusted: Vec::new(),
+        trusted_fields: Vec::new(),
         ..listen.clone()
     };
     let asked = |authz: &Authz| authz.addresses().map(|(_, list)| list.to_vec());

@@ -112,9 +112,10 @@ pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
 
 /// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how
 /// content is processed; also the fields by which backends identify users, and policies for
-/// browsers. `_` is read as `-` (RFC 3875 §4.1.18).
+/// browsers. Programs behind CGI cannot tell `_` and other characters from `-` (RFC 3875 §4.1.18).
 fn may_pass(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('_', "-");
+    let name = name.to_ascii_lowercase();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let begins = NEVER_BEGIN.iter().any(|start| name.starts_with(start));
     // RFC 9530 §2: a digest is known only after the content has been sent.
     let is_digest = name == "content-digest";
@@ -204,6 +205,7 @@ mod tests {
             "Content-Type",
             "Content-Encoding",
             "Transfer_Encoding",
+            "Transfer.Encoding",
             "X-Forwarded-For",
             "X_Forwarded_Host",
             "X-Real-IP",

@@ -187,7 +187,7 @@ fn answers_tell_whom_they_are_for() {
 
 fn is_foreign(cors: &CorsPolicy, method: &str, upgrades: bool, origin: &str, secure: bool) -> bool {
     with(method, &[("Origin", origin)], |request, inspected| {
-        let own = OwnOrigin::new(request, inspected, secure, false);
+        let own = OwnOrigin::new(request, inspected, secure, &[]);
         cors.is_foreign(request, upgrades, &own, || true)
     })
 }
@@ -231,7 +231,7 @@ fn a_page_that_nobody_knows_does_nothing_by_a_cookie() {
     assert!(is_foreign(&any, "GET", true, evil, false));
     let both = [("Origin", "http://own.example:8080"), ("Origin", evil)];
     let seen = with("GET", &both, |request, inspected| {
-        let own = OwnOrigin::new(request, inspected, false, false);
+        let own = OwnOrigin::new(request, inspected, false, &[]);
         (
             none.is_foreign(request, true, &own, || true),
             none.is_foreign(request, true, &own, || false),
@@ -249,7 +249,9 @@ fn a_proxy_that_is_trusted_says_what_the_client_asked_for() {
     ];
     for (trusted, foreign) in [(true, false), (false, true)] {
         let seen = with("GET", &fields, |request, inspected| {
-            let own = OwnOrigin::new(request, inspected, false, trusted);
+            let fields = config::Listen::default().believed();
+            let believed: &[String] = if trusted { &fields } else { &[] };
+            let own = OwnOrigin::new(request, inspected, false, believed);
             CorsPolicy::default().is_foreign(request, true, &own, || true)
         });
         assert_eq!(seen, foreign);

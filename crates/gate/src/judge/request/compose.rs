@@ -17,8 +17,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) early: bool,
     /// The session's `Authorization` for the backend; set again on every request.
     pub(crate) authorization: Option<&'a [u8]>,
-    /// The client is trusted to name the original client.
-    pub(crate) trusted: bool,
+    /// Fields of proxies that this client, as a trusted proxy, may set. In lower case.
+    pub(crate) believed: &'a [String],
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
     /// A browser's preflight (Fetch §3.2.2), which is admitted without credentials.
@@ -27,6 +27,14 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) socket_key: Option<&'a str>,
     /// The route's changes.
     pub(crate) rewrite: &'a Rewrite,
+}
+
+impl Forwarding<'_> {
+    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its clients.
+    fn believes(&self, name: &str) -> bool {
+        let is = |believed: &String| believed.eq_ignore_ascii_case(name);
+        self.believed.iter().any(is)
+    }
 }
 
 pub(super) fn scheme(secure: bool) -> &'static [u8] {
@@ -123,7 +131,10 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
         // A length of zero is passed on if the client sent it.
-        14 => is("content-length") && (inspected.body != Body::None || name.contains('_')),
+        14 => {
+            let own = name.eq_ignore_ascii_case("content-length");
+            is("content-length") && (inspected.body != Body::None || !own)
+        }
         16 => is("proxy-connection"),
         17 if is("sec-websocket-key") => forwarding.socket_key.is_some(),
         17 => is("transfer-encoding"),
@@ -132,10 +143,10 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         _ => false,
     };
     let rewrite = forwarding.rewrite;
-    let believed = !forwarding.trusted && is_identity(name) && !rewrite.keeps(name);
+    let proxys = is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
     !ours
         && (!forwarding.anonymous || is_of_a_question(name))
-        && !believed
+        && !proxys
         && !rewrite.removes(name)
         && !inspected
             .hop
@@ -160,12 +171,9 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     use std::io::Write;
     // Writing to a Vec does not fail.
     let _ = write!(out, "X-Forwarded-For: {}\r\n", forwarding.client);
-    if !forwarding.trusted
-        || !request
-            .fields
-            .iter()
-            .any(|f| f.name.eq_ignore_ascii_case("x-forwarded-proto"))
-    {
+    let proto = "x-forwarded-proto";
+    let mut names = request.fields.iter().map(|field| field.name);
+    if !forwarding.believes(proto) || !names.any(|name| name.eq_ignore_ascii_case(proto)) {
         line(out, b"X-Forwarded-Proto", scheme(forwarding.secure));
     }
 }
@@ -197,12 +205,13 @@ mod tests {
             fields: &fields,
         };
         let inspected = inspect(&request, 1000).unwrap();
+        let believed = crate::config::Listen::default().believed();
         let forwarding = Forwarding {
             client: [192, 0, 2, 7].into(),
             secure: true,
             early: false,
             authorization: Some(b"Basic dTpw"),
-            trusted,
+            believed: if trusted { &believed } else { &[] },
             anonymous: false,
             socket_key: None,
             rewrite,
@@ -247,7 +256,11 @@ mod tests {
                 ("Content-Length", "007"),
                 ("Content_Length", "70"),
                 ("Transfer_Encoding", "chunked"),
+                ("Content.Length", "70"),
+                ("Transfer!Encoding", "chunked"),
                 ("X_Forwarded_For", "1.1.1.1"),
+                ("X.Forwarded.For", "1.1.1.1"),
+                ("Remote.User", "root"),
                 ("X_Mine", "1"),
             ],
             false,
@@ -286,6 +299,18 @@ mod tests {
     }
 
     #[test]
+    fn a_length_of_zero_has_one_spelling() {
+        let fields = [
+            ("Host", "a"),
+            ("Content.Length", "7"),
+            ("Content-Length", "0"),
+        ];
+        let sent = written(&fields, false);
+        assert!(sent.contains("\r\nContent-Length: 0\r\n"), "{sent}");
+        assert!(!sent.contains("Content.Length"), "{sent}");
+    }
+
+    #[test]
     fn who_is_trusted_may_speak_for_others() {
         let fields = [
             ("Host", "a.example"),
@@ -296,5 +321,25 @@ mod tests {
         assert!(sent.contains("X-Forwarded-For: 198.51.100.1\r\n"));
         assert!(sent.contains("X-Forwarded-Proto: http\r\n"));
         assert!(!sent.contains("X-Forwarded-Proto: https"));
+    }
+
+    /// A proxy repeats what its clients send, unless it sets the field itself.
+    #[test]
+    fn a_trusted_proxy_says_from_where_and_not_who() {
+        let fields = [
+            ("Host", "a.example"),
+            ("X-Real-IP", "198.51.100.1"),
+            ("X_Real_IP", "6.6.6.6"),
+            ("x-forwarded-host", "b.example"),
+            ("Remote-User", "admin"),
+            ("X-Forwarded-User", "admin"),
+            ("X-Auth-Request-Email", "admin"),
+            ("X-Original-URL", "/admin"),
+            ("Proxy", "evil"),
+        ];
+        let expected = "GET /x?y HTTP/1.1\r\nHost: a.example\r\nX-Real-IP: 198.51.100.1\r\n\
+                        x-forwarded-host: b.example\r\nAuthorization: Basic dTpw\r\n\
+                        X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n\r\n";
+        assert_eq!(written(&fields, true), expected);
     }
 }

@@ -1,100 +1,169 @@
 //! Fields with which proxies tell backends who sent a request, from where, and for what. Only a
 //! proxy may set them, so they are removed from clients' requests.
 
-/// Prefixes in lower case. A name that ends in `-` is a prefix; others are whole names.
-pub(crate) const FIELDS: [&str; 66] = [
-    // Who sent it: fields of proxies that authenticate, and CGI variables.
-    "remote-",
-    "x-remote-",
-    "x-auth-request-",
+/// The names that begin with this letter, in lower case. Names that end in `-` are prefixes. Most
+/// fields of most clients begin with a letter that has few or none.
+fn known(first: u8) -> &'static [&'static str] {
+    match first {
+        b'a' => &["ali-cdn-", "auth-type", "auth-user", "auth-user-"],
+        b'c' => &[
+            "cas-",
+            "cdn-",
+            "cf-access-",
+            "cf-cert-",
+            "cf-client-",
+            "cf-connecting-",
+            "cf-ipcountry",
+            "cf-pseudo-",
+            "cf-visitor",
+            "cf-worker",
+            "client-cert",
+            "client-cert-",
+            "client-ip",
+            "clientip",
+            "cloudfront-",
+            "cluster-client-",
+        ],
+        b'd' => &["do-connecting-"],
+        b'f' => &[
+            "fastly-client-",
+            "fastly-ssl",
+            "fly-client-",
+            "fly-forwarded-",
+            "forwarded",
+            "forwarded-",
+            "front-end-https",
+        ],
+        b'h' => &["https"],
+        b'i' => &["impersonate-", "incap-client-", "iv-"],
+        b'm' => &["mellon-"],
+        b'n' => &["ngrok-auth-"],
+        b'o' => &["oam-", "oidc-"],
+        // Of `Proxy`, CGI makes HTTP_PROXY, which programs take for their own proxy.
+        b'p' => &["proxy", "proxy-"],
+        b'r' => &["remote-"],
+        b's' => &["shib-", "sm-", "ssl-"],
+        b't' => &["tailscale-", "teleport-", "true-client-"],
+        b'w' => &["webauth-", "wl-proxy-"],
+        b'x' => &X,
+        _ => &[],
+    }
+}
+
+const X: [&str; 81] = [
+    "x-accel-",
+    "x-akamai-",
+    "x-amzn-mtls-",
+    "x-amzn-oidc-",
+    "x-anonymous-consumer",
+    "x-apigateway-api-",
+    "x-appengine-",
+    "x-arr-",
+    "x-auth-",
+    "x-authelia-",
+    "x-authenticated",
     "x-authenticated-",
     "x-authentik-",
-    "x-webauth-",
-    "x-pomerium-",
-    "x-vouch-",
-    "x-oidc-",
-    "oidc-",
+    "x-azure-",
+    "x-cert-",
+    "x-client-",
+    "x-clientcert",
+    "x-clientip",
+    "x-cluster-client-",
+    "x-consumer-",
+    "x-credential-",
+    "x-custom-ip-",
+    "x-email",
+    "x-endpoint-api-",
+    "x-envoy-",
+    "x-forward-",
+    "x-forwarded",
+    "x-forwarded-",
     "x-goog-authenticated-user-",
     "x-goog-iap-",
-    "x-amzn-oidc-",
+    "x-group",
+    "x-groups",
+    "x-host",
+    "x-http-destinationurl",
+    "x-http-host-",
+    "x-https",
+    "x-identity-",
+    "x-jwt-",
+    "x-middleware-",
     "x-ms-client-principal",
     "x-ms-client-principal-",
     "x-ms-token-",
-    "x-consumer-",
-    "x-credential-",
-    "x-jwt-",
+    "x-mtls-",
+    "x-nf-client-",
+    "x-nginx-proxy",
+    "x-oidc-",
+    "x-original-",
+    "x-originating-",
+    "x-override-",
+    "x-pomerium-",
+    "x-principal",
+    "x-principal-",
+    "x-proxy-",
+    "x-proxyuser-",
+    "x-real-",
+    "x-realip",
+    "x-remote-",
+    "x-remoteip",
+    "x-remoteuser",
+    "x-rewrite-",
+    "x-rh-identity",
+    "x-role",
+    "x-roles",
+    "x-saml-",
+    "x-scheme",
+    "x-script-name",
+    "x-sendfile-type",
+    "x-source-ip",
+    "x-ssl",
+    "x-ssl-",
+    "x-sucuri-",
+    "x-tls-",
+    "x-url-scheme",
     "x-user",
     "x-user-",
     "x-userid",
+    "x-userinfo",
     "x-username",
-    "x-email",
-    "x-group",
-    "x-groups",
-    "x-role",
-    "x-roles",
-    "cf-access-",
-    "tailscale-",
-    "impersonate-",
-    "shib-",
-    "ssl-client-",
-    "x-ssl-",
-    "x-arr-",
-    "client-cert",
-    "client-cert-",
-    // From where.
-    "forwarded",
-    "x-forwarded",
-    "x-forwarded-",
-    "x-forward-",
-    "x-real-",
-    "x-client-",
-    "client-ip",
-    "true-client-",
-    "x-cluster-client-",
-    "x-originating-",
-    "x-proxyuser-",
-    "x-azure-",
-    "x-appengine-",
-    "x-envoy-",
-    "cf-connecting-",
-    "fastly-client-",
-    "fly-client-",
-    "do-connecting-",
-    // For what, and how: another path, host or scheme than the request's own.
-    "x-original-",
-    "x-rewrite-",
-    "x-override-",
-    "x-host",
-    "x-http-host-",
-    "x-http-destinationurl",
-    "x-scheme",
-    "x-url-scheme",
-    "front-end-https",
-    "x-nginx-proxy",
-    // CGI makes HTTP_PROXY of it, which programs take for their own proxy.
-    "proxy",
+    "x-vercel-",
+    "x-vouch-",
+    "x-webauth-",
 ];
 
-/// Whether it says who sent the request, from where, or for what. Programs behind CGI or WSGI
-/// cannot tell `_` from `-`.
+/// Names with these prefixes that clients use: for their own credentials, and for the program that
+/// they are.
+const CLIENTS: [&str; 8] = [
+    "x-auth-key",
+    "x-auth-nonce",
+    "x-auth-signature",
+    "x-auth-timestamp",
+    "x-auth-token",
+    "x-client-info",
+    "x-client-version",
+    "x-user-agent",
+];
+
+/// Whether it says who sent the request, from where, or for what, however a program behind CGI or
+/// WSGI reads the name.
 pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
-    let first = name.as_bytes().first().map(u8::to_ascii_lowercase);
-    if !matches!(
-        first,
-        Some(b'x' | b'r' | b'f' | b'p' | b'c' | b't' | b'i' | b's' | b'o' | b'd')
-    ) {
+    let Some(first) = name.as_bytes().first() else {
         return false;
-    }
-    let begins_alike = |known: &&&str| known.as_bytes().first().copied() == first;
-    FIELDS.iter().filter(begins_alike).any(|known| {
+    };
+    let is = |known: &&str| {
         if known.ends_with('-') {
             let start = name.get(..known.len());
             start.is_some_and(|start| is_read_as(start, known))
         } else {
             is_read_as(name, known)
         }
-    })
+    };
+    known(first.to_ascii_lowercase()).iter().any(is)
+        && !CLIENTS.iter().any(|own| is_read_as(name, own))
 }
 
 /// Whether it names a method, which frameworks then use instead of the request line's.
@@ -107,9 +176,12 @@ pub(crate) fn overrides_method(name: &str) -> bool {
     }
 }
 
-/// RFC 3875 §4.1.18.
+/// Whether CGI makes the same variable of both names (RFC 3875 §4.1.18). It writes `-` as `_`, and
+/// some servers write every other character as `_` that is neither a letter nor a digit.
 pub(super) fn is_read_as(name: &str, other: &str) -> bool {
-    let same = |(a, b): (u8, u8)| a.eq_ignore_ascii_case(&b) || (a == b'_' && b == b'-');
+    let same = |(a, b): (u8, u8)| {
+        a.eq_ignore_ascii_case(&b) || !(a.is_ascii_alphanumeric() || b.is_ascii_alphanumeric())
+    };
     name.len() == other.len() && name.bytes().zip(other.bytes()).all(same)
 }
 
@@ -140,6 +212,41 @@ mod tests {
             "X-Forwarded",
             "x-user",
             "Front-End-Https",
+            "Remote.User",
+            "X!Real~IP",
+            "x'forwarded|for",
+            "WL-Proxy-Client-IP",
+            "Proxy-Client-IP",
+            "Proxy-Remote-User",
+            "X-Auth-User",
+            "X-Auth-Email",
+            "X-Custom-IP-Authorization",
+            "X-Proxy-User",
+            "X-Userinfo",
+            "X-ClientIP",
+            "X-RealIP",
+            "Cluster-Client-IP",
+            "X-Amzn-Mtls-Clientcert-Subject",
+            "X-Amzn-Oidc-Identity",
+            "CloudFront-Viewer-Address",
+            "X-Nf-Client-Connection-Ip",
+            "Incap-Client-IP",
+            "SM_USER",
+            "SM-UserDN",
+            "IV-User",
+            "iv-groups",
+            "OAM_REMOTE_USER",
+            "Fastly-Client-IP",
+            "CF-IPCountry",
+            "X-Client-Cert",
+            "X-SSL-Client-S-DN",
+            "SSL-Client-Verify",
+            "X-Goog-Authenticated-User-Email",
+            "Auth-User",
+            "X-Sendfile-Type",
+            "X-Accel-Mapping",
+            "X-Middleware-Subrequest",
+            "X-Script-Name",
         ] {
             assert!(is_identity(name), "{name}");
         }
@@ -151,7 +258,6 @@ mod tests {
             "X-CSRF-Token",
             "X-Auth-Token",
             "Referer",
-            "Proxy-Connection",
             "Content-Type",
             "Range",
             "X-Api-Key",
@@ -161,16 +267,39 @@ mod tests {
             "From",
             "X-Userland",
             "Clients",
+            "Accept",
+            "Authorization",
+            "Authority",
+            "X-Auth-Key",
+            "x_auth_token",
+            "X-User-Agent",
+            "X-Client-Info",
+            "X-Access-Token",
+            "X-Authorization",
+            "X-Amz-Date",
+            "X-Goog-Api-Key",
+            "X-Tenant-Id",
+            "Ssl",
+            "IV",
         ] {
             assert!(!is_identity(name), "{name}");
         }
     }
 
+    fn all() -> impl Iterator<Item = &'static str> {
+        (b'a'..=b'z').flat_map(known).copied()
+    }
+
     #[test]
-    fn beginnings_are_looked_at_for_what_is_in_the_table() {
-        for known in FIELDS {
+    fn every_letter_has_its_names() {
+        assert!(all().count() > 100);
+        for known in all() {
             assert!(is_identity(known), "{known}");
             assert_eq!(known, known.to_ascii_lowercase());
+        }
+        for own in CLIENTS {
+            assert!(all().any(|known| own.starts_with(known)), "{own}");
+            assert!(!is_identity(own), "{own}");
         }
     }
 
@@ -178,7 +307,7 @@ mod tests {
     fn the_guide_has_them_all() {
         let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gate.md");
         let guide = std::fs::read_to_string(guide).unwrap();
-        for known in FIELDS {
+        for known in all().chain(CLIENTS) {
             let family = if known.ends_with('-') { "*" } else { "" };
             assert!(guide.contains(&format!("`{known}{family}`")), "{known}");
         }
@@ -193,6 +322,7 @@ mod tests {
         ] {
             assert!(overrides_method(name));
         }
+        assert!(overrides_method("X.HTTP.Method"));
         assert!(!overrides_method("X-HTTP-Methods"));
     }
 }

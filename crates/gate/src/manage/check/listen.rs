@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::CheckReport;
 use crate::config::{Config, Network};
+use crate::judge::request::is_identity;
 
 /// The largest head. The parsers have no room for more than tens of thousands of fields.
 const MAX_HEAD: u64 = 512 * 1024;
@@ -28,6 +29,14 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
                 place,
                 "this includes every client: each one may claim any identity",
             );
+        }
+    }
+    for (n, name) in listen.trusted_fields.iter().enumerate() {
+        if !is_identity(name) {
+            let what = format!(
+                "'{name}' is not among the fields that only a proxy may set, so this has no effect"
+            );
+            report.warn(format!("listen.trusted_fields[{n}]"), what);
         }
     }
     if config.limits.head.0 > MAX_HEAD {

@@ -31,6 +31,11 @@ pub(super) const CASES: &[Case] = &[
         &["warning listen.trusted: this includes every client"],
     ),
     (
+        "http = [\"127.0.0.1:8080\"]",
+        "trusted_fields = [\"X-Real-IP\", \"X-Auth-Request-User\", \"Cookie\"]",
+        &["warning listen.trusted_fields[2]: 'Cookie' is not among the fields"],
+    ),
+    (
         "[session]",
         "[authz]\nhttp = [\"127.0.0.1:9190\"]\ntrusted = [\"0.0.0.0/0\"]\n[session]",
         &["error authz.trusted: this includes every client"],
