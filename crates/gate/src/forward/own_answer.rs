@@ -117,6 +117,9 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::HeadTooLarge => "The request's head is too large",
         Reason::Host => "The request names no host, or more than one",
         Reason::HostDiffers => "The request's Host differs from its authority",
+        Reason::HostNumber => {
+            "The request's host is an IPv4 address that is not written as four decimals"
+        }
         Reason::Target => "The request's target is neither a path nor a URL of this scheme",
         Reason::DotSegments => "The request's path has . or .. in it",
         Reason::TwoWays => "Servers may assign the request's path to different routes",

@@ -15,6 +15,7 @@ impl From<BadRequestError> for Reason {
             BadRequestError::HeadTooLarge => Self::HeadTooLarge,
             BadRequestError::Host => Self::Host,
             BadRequestError::HostDiffers => Self::HostDiffers,
+            BadRequestError::HostNumber => Self::HostNumber,
             BadRequestError::Target => Self::Target,
             BadRequestError::DotSegments => Self::DotSegments,
             BadRequestError::TwoWays => Self::TwoWays,

@@ -75,6 +75,8 @@ pub(crate) enum BadRequestError {
     Host,
     #[error("a Host that differs from the authority")]
     HostDiffers,
+    #[error("an IPv4 address that is not written as four decimals")]
+    HostNumber,
     #[error("a target that is neither a path nor a URL of this scheme")]
     Target,
     #[error("a path with '.' or '..' in it")]

@@ -13,6 +13,7 @@ words! {
         HeadTooLarge = "head_too_large",
         Host = "host",
         HostDiffers = "host_differs",
+        HostNumber = "host_number",
         Target = "target",
         DotSegments = "dot_segments",
         TwoWays = "two_ways",

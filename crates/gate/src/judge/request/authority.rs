@@ -1,6 +1,6 @@
 //! An authority: the host and port that a request is for. RFC 3986 §3.2, without user information.
 
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// RFC 1035 §2.3.4.
 const MAX_LENGTH: usize = 255;
@@ -39,6 +39,16 @@ impl<'a> Authority<'a> {
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)
             || address(self.name).is_some_and(|own| address(host) == Some(own))
+    }
+
+    /// Whether readers of URLs take it for an IPv4 address that programs which compare text do not
+    /// recognize: `127.1`, `0x7f000001`, `0177.0.0.1` (WHATWG URL §3.5, "ends in a number").
+    pub(crate) fn is_unclear_number(&self) -> bool {
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+        let is_hex = hex.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let is_decimal = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
+        (is_decimal || is_hex) && self.name.parse::<Ipv4Addr>().is_err()
     }
 
     pub(crate) fn is_same_host(&self, other: &Self) -> bool {
@@ -142,6 +152,36 @@ mod tests {
             assert_eq!(Authority::parse(bad), None, "{bad}");
         }
         assert_eq!(Authority::parse(&"a".repeat(MAX_LENGTH + 1)), None);
+    }
+
+    #[test]
+    fn an_address_is_four_decimals() {
+        for (text, unclear) in [
+            ("127.0.0.1", false),
+            ("127.0.0.1.:80", false),
+            ("[::1]", false),
+            ("[::ffff:127.0.0.1]", false),
+            ("a.example", false),
+            ("1.example", false),
+            ("a.0xg", false),
+            ("a.1b", false),
+            ("127.1", true),
+            ("127.1.:80", true),
+            ("2130706433", true),
+            ("0x7f000001", true),
+            ("0X7F.1", true),
+            ("127.0.0.0x1", true),
+            ("127.0.0.0x", true),
+            ("0177.0.0.1", true),
+            ("127.0.0.01", true),
+            ("127.0.0.256", true),
+            ("1.127.0.0.1", true),
+            ("a.1", true),
+        ] {
+            let host = Authority::parse(text).unwrap();
+            assert_eq!(host.is_unclear_number(), unclear, "{text}");
+        }
+        assert!(!Authority::default().is_unclear_number());
     }
 
     #[test]

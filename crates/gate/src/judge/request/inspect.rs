@@ -146,7 +146,11 @@ fn host<'a>(
         (0, None, None) if version == Version::H10 => return Ok(Authority::default()),
         _ => return Err(BadRequestError::Host),
     };
-    Authority::parse(host).ok_or(BadRequestError::Host)
+    let host = Authority::parse(host).ok_or(BadRequestError::Host)?;
+    if host.is_unclear_number() {
+        return Err(BadRequestError::HostNumber);
+    }
+    Ok(host)
 }
 
 #[derive(Default)]
@@ -339,6 +343,9 @@ mod tests {
         );
         assert_eq!(v11("/", &[("Host", "a@b")]), Err(BadRequestError::Host));
         assert_eq!(v11("/", &[("Host", "")]), Err(BadRequestError::Host));
+        assert!(v11("/", &[("Host", "127.0.0.1")]).is_ok());
+        let number = v11("/", &[("Host", "127.1")]);
+        assert_eq!(number, Err(BadRequestError::HostNumber));
         assert!(judge(Version::H10, "/", &[]).is_ok());
         let h2 = judge(Version::H2, "/", &[("host", "b.example")]);
         assert_eq!(h2, Err(BadRequestError::HostDiffers));

@@ -3,7 +3,7 @@
 use super::CheckReport;
 use crate::config::{Config, Resumption, Route};
 use crate::judge::CorsPolicy;
-use crate::judge::request::{Rewrite, readings};
+use crate::judge::request::{Authority, Rewrite, readings};
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if config.route.is_empty() {
@@ -81,6 +81,10 @@ fn host(place: &str, route: &Route, report: &mut CheckReport) {
     }
     if host.contains("://") || host.contains([':', '/', '*']) {
         let what = "it must be only a host name: no scheme, no port, no path, no '*'";
+        return report.error(place, what);
+    }
+    if Authority::parse(host).is_some_and(|host| host.is_unclear_number()) {
+        let what = "write an IPv4 address as four decimals: other spellings are refused";
         return report.error(place, what);
     }
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
