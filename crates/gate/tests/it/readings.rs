@@ -10,9 +10,11 @@
 )] // a test may panic
 
 pub(crate) mod h2;
+pub(crate) mod h3;
 mod hosts;
 mod named;
 pub(crate) mod paths;
+pub(crate) mod protocols;
 mod random;
 mod readers;
 mod servers;
@@ -22,6 +24,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use crate::lifecycle::scene;
+use protocols::{Asker, FORMS, Form};
 use readers::Reading;
 use roundtrip_gate::config::Config;
 use scene::Scene;
@@ -34,6 +37,8 @@ pub(crate) const OPEN: &str = "this-is-open";
 const SEED: u64 = 20_261_122;
 /// The number of random spellings; those with one mutation are added.
 const MOST: usize = 2500;
+/// The same, for each protocol and form.
+const MOST_OF_EACH: usize = 300;
 
 #[test]
 fn no_other_spelling_of_a_path_before_nginx() {
@@ -100,6 +105,41 @@ fn no_other_spelling_of_a_path_on_windows() {
     to(readers::windows);
 }
 
+#[test]
+fn no_other_spelling_of_a_path_as_a_stream_on_windows() {
+    to(readers::ntfs);
+}
+
+#[test]
+fn no_other_spelling_of_a_path_with_a_session_of_asp_net() {
+    to(readers::sessions);
+}
+
+/// Protocols and forms of a target have their own ways to a path.
+#[test]
+fn no_other_spelling_of_a_path_in_any_protocol() {
+    let backend = readers::serve(readers::lenient);
+    let mut wrong = Vec::new();
+    for (scene, open) in [
+        (guarded_below(backend), "/open"),
+        (open_below(backend), "/public"),
+    ] {
+        let paths = paths::spellings("/guarded/page.txt", open, MOST_OF_EACH, SEED);
+        for form in FORMS {
+            let mut asker = Asker::new(&scene, form);
+            let open = asker.get(b"/public/page.txt", "a.example");
+            assert!(open.status == 200 && open.holds(OPEN), "{form:?}: {open:?}");
+            let guarded = asker.get(b"/guarded/page.txt", "a.example");
+            assert_eq!(guarded.status, 401, "{form:?}");
+            let seen = try_all(backend, &mut asker, &paths);
+            println!("{form:?} {seen}");
+            assert!(seen.statuses.contains_key(&400), "{form:?} {seen}");
+            wrong.extend(seen.wrong.iter().map(|path| format!("{form:?} {path}")));
+        }
+    }
+    assert!(wrong.is_empty(), "got through:\n{}", wrong.join("\n"));
+}
+
 /// Ordinary names of files and resources: none is refused if all readings lead to one route.
 #[test]
 fn ordinary_paths_of_open_routes_pass() {
@@ -154,6 +194,7 @@ fn guarded_below(backend: SocketAddr) -> Scene {
     let more = "[[route]]\nupstream = \"backend\"\npath = \"/guarded\"\n";
     Scene::tuned(backend, more, |config| {
         tune(config);
+        protocols::listen(config);
         config.route[0].auth = false;
     })
 }
@@ -161,7 +202,10 @@ fn guarded_below(backend: SocketAddr) -> Scene {
 /// Everything is protected except `/public`.
 fn open_below(backend: SocketAddr) -> Scene {
     let more = "[[route]]\nupstream = \"backend\"\npath = \"/public\"\nauth = false\n";
-    Scene::tuned(backend, more, tune)
+    Scene::tuned(backend, more, |config| {
+        tune(config);
+        protocols::listen(config);
+    })
 }
 
 /// Other limits must not affect the result.
@@ -180,9 +224,8 @@ fn reach(backend: SocketAddr) {
         (open_below(backend), "/public"),
     ] {
         plain(&scene, backend);
-        let gate = scene.gate().addresses().http[0];
         let paths = paths::spellings("/guarded/page.txt", open, MOST, SEED);
-        let seen = try_all(backend, gate, &paths);
+        let seen = try_all(backend, &mut Asker::new(&scene, Form::Origin), &paths);
         println!("{open}: {seen}");
         assert!(
             seen.direct > 0,
@@ -234,8 +277,8 @@ impl std::fmt::Display for Seen {
     }
 }
 
-fn try_all(backend: SocketAddr, gate: SocketAddr, paths: &[Vec<u8>]) -> Seen {
-    let (mut direct, mut through) = (Wire::to(backend), Wire::to(gate));
+fn try_all(backend: SocketAddr, through: &mut Asker<'_>, paths: &[Vec<u8>]) -> Seen {
+    let mut direct = Wire::to(backend);
     let mut seen = Seen {
         tried: paths.len(),
         ..Seen::default()

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// What a server may do to a path; `None` if it changes nothing.
 type Step = fn(&[u8]) -> Option<Vec<u8>>;
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 10] = [
     decoded,
     without_query,
     without_parameters,
@@ -24,6 +24,8 @@ const STEPS: [Step; 8] = [
     without_dots,
     without_blanks,
     in_ascii,
+    without_session,
+    without_streams,
 ];
 
 /// The readings of one path.
@@ -84,8 +86,9 @@ fn is_plain(path: &[u8]) -> bool {
         match byte {
             b'%' | b';' | b'\\' | 0x80.. => return false,
             b'/' if matches!(before, b'/' | b'.' | b' ') => return false,
-            // This segment may be `.` or `..`.
-            b'.' if before == b'/' => return false,
+            // This segment may be `.` or `..`, or a session.
+            b'.' | b'(' if before == b'/' => return false,
+            b'$' if before == b':' => return false,
             _ => {}
         }
         before = *byte;
@@ -214,6 +217,29 @@ fn in_ascii(path: &[u8]) -> Option<Vec<u8>> {
     )
 }
 
+/// ASP.NET removes a session without a cookie, `/(S(x))`, also where it is glued to a name:
+/// `/pa/(S(x))th` is `/path`. This removes the first one.
+fn without_session(path: &[u8]) -> Option<Vec<u8>> {
+    memchr::memmem::find_iter(path, b"/(").find_map(|begin| {
+        let (before, session) = path.split_at_checked(begin)?;
+        let end = memchr::memmem::find(session, b"))")?;
+        let (session, after) = session.split_at_checked(end + 2)?;
+        let is_whole = !session.get(1..)?.contains(&b'/');
+        is_whole.then(|| [before, after].concat())
+    })
+}
+
+/// To NTFS, `name::$DATA` is the file itself, and `name:$I30:$INDEX_ALLOCATION` the directory.
+fn without_streams(path: &[u8]) -> Option<Vec<u8>> {
+    each_segment(path, |segment| {
+        let colon = memchr::memchr(b':', segment)
+            .filter(|_| memchr::memmem::find(segment, b":$").is_some());
+        segment
+            .get(..colon.unwrap_or(segment.len()))
+            .unwrap_or_default()
+    })
+}
+
 fn each_segment(path: &[u8], made: impl Fn(&[u8]) -> &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(path.len());
     for (at, segment) in segments(path).enumerate() {
@@ -248,6 +274,7 @@ mod tests {
             "/a..b/x.y?%6a;//",
             "*",
             "/A+b=c&d:e@f,g",
+            "/Users('x')/a(S(x))/x:y/$z",
         ] {
             assert_eq!(read(path).unwrap(), [path.split('?').next().unwrap()]);
         }
@@ -272,6 +299,14 @@ mod tests {
             ("/%e2%84%aaey", "/key"),
             ("/jmap%3fx", "/jmap"),
             ("/jmap.%23x", "/jmap"),
+            ("/(S(x))/jmap", "/jmap"),
+            ("/(A(x)S(y)F(z))/jmap", "/jmap"),
+            ("/%28s%28x%29%29/jmap", "/jmap"),
+            ("/x/(S(x))/jm/(S(x))ap/y", "/x/jmap/y"),
+            ("/(S(a/(S(x))/jmap", "/(S(a/jmap"),
+            ("/jmap::$DATA", "/jmap"),
+            ("/jmap:$i30:$INDEX_ALLOCATION/y", "/jmap/y"),
+            ("/jmap%3a:%24data", "/jmap"),
         ] {
             let all = read(path).unwrap();
             assert_eq!(all[0], path);
@@ -345,7 +380,7 @@ mod tests {
         /// Every sequence of steps leads to one of the readings.
         #[test]
         fn steps_lead_nowhere_else(
-            path in "/([ab.;/\\\\ %]|%3f|%2[5fe]|%5c|%3b|%6[12]|%25|%u0061){0,12}",
+            path in "/([ab.;/\\\\ %]|/\\(a\\(b\\)\\)|::\\$b|%3f|%2[5fe]|%5c|%3b|%6[12]|%25|%u0061){0,12}",
             steps in proptest::collection::vec(0..STEPS.len(), 0..8),
         ) {
             let Ok(all) = readings(&path) else { return Ok(()) };

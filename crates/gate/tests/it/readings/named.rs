@@ -1,11 +1,11 @@
 //! The same for hosts: one host is protected, and all other names are open.
 
 use crate::lifecycle::scene::Scene;
-use crate::readings::h2::Connection;
 use crate::readings::hosts::{self, FORMS};
+use crate::readings::protocols::{Streams, listen};
 use crate::readings::servers::Make;
 use crate::readings::wire::Wire;
-use crate::readings::{MARKER, OPEN, SEED, tune};
+use crate::readings::{MARKER, OPEN, SEED, readers, tune};
 
 const NAME: &str = "secret.example";
 const MOST: usize = 200;
@@ -38,7 +38,7 @@ fn before(make: Make) {
     let scene = Scene::tuned(server.address, &more, |config| {
         tune(config);
         config.route[0].auth = false;
-        config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
+        listen(config);
     });
     let gate = scene.gate().addresses().http[0];
     let (mut direct, mut through) = (Wire::to(server.address), Wire::to(gate));
@@ -70,7 +70,8 @@ fn before(make: Make) {
         reached > 0,
         "without gate no other spelling gets there either"
     );
-    wrong.extend(by_http_2(&scene, &spellings));
+    wrong.extend(over("HTTP/2", Streams::http2(&scene), &spellings));
+    wrong.extend(over("HTTP/3", Streams::http3(&scene), &spellings));
     let shown = wrong
         .iter()
         .take(60)
@@ -81,24 +82,12 @@ fn before(make: Make) {
 }
 
 /// Only `:authority`, with an equal Host, and with another one; and only Host.
-fn by_http_2(scene: &Scene, spellings: &[Vec<u8>]) -> Vec<String> {
-    let mut connection = Connection::open(scene, &[]);
-    let mut ask = |fields: &[(&str, &[u8])]| {
-        let mut all: Vec<(&str, &[u8])> =
-            vec![(":method", b"GET"), (":scheme", b"https"), (":path", b"/")];
-        all.extend(fields);
-        let id = connection.ask(&all, true);
-        let answered = connection.answer(id);
-        if answered.over {
-            connection = Connection::open(scene, &[]);
-        }
-        answered
-    };
-    let open = ask(&[(":authority", b"open.example")]);
+fn over(protocol: &str, mut streams: Streams<'_>, spellings: &[Vec<u8>]) -> Vec<String> {
+    let open = streams.get(b"/", &[(":authority", b"open.example")]);
     assert_eq!(open.status, 200);
     assert_eq!(open.body, OPEN.as_bytes());
-    let plain = ask(&[(":authority", NAME.as_bytes())]);
-    assert!(plain.status != 200 && plain.body != MARKER.as_bytes());
+    let plain = streams.get(b"/", &[(":authority", NAME.as_bytes())]);
+    assert!(plain.status == 401 && !plain.is_guarded(), "{plain:?}");
     let mut wrong = Vec::new();
     for host in spellings {
         let (host, other) = (host.as_slice(), b"open.example".as_slice());
@@ -109,18 +98,53 @@ fn by_http_2(scene: &Scene, spellings: &[Vec<u8>]) -> Vec<String> {
             vec![(":authority", other), ("host", host)],
             vec![("host", host)],
         ] {
-            if ask(&fields)
-                .body
-                .windows(MARKER.len())
-                .any(|w| w == MARKER.as_bytes())
-            {
+            if streams.get(b"/", &fields).is_guarded() {
                 let names: Vec<_> = fields
                     .iter()
                     .map(|(name, value)| format!("{name} {}", value.escape_ascii()))
                     .collect();
-                wrong.push(format!("HTTP/2 {}", names.join(", ")));
+                wrong.push(format!("{protocol} {}", names.join(", ")));
             }
         }
     }
     wrong
+}
+
+/// Readers of URLs take all of these for one address, and programs that compare text do not.
+#[test]
+fn no_other_spelling_of_an_address() {
+    let backend = readers::serve(|_| b"/guarded".to_vec());
+    let more = "[[route]]\nhost = \"127.0.0.1\"\nupstream = \"backend\"\n";
+    let scene = Scene::tuned(backend, more, |config| {
+        tune(config);
+        config.route[0].auth = false;
+        listen(config);
+    });
+    let mut wire = Wire::to(scene.gate().addresses().http[0]);
+    let mut others = [Streams::http2(&scene), Streams::http3(&scene)];
+    assert!(wire.get(b"/", "127.0.0.2").holds(MARKER));
+    for (host, status) in [
+        ("127.0.0.1", 401),
+        ("127.0.0.1.", 401),
+        ("127.0.0.1:80", 401),
+        ("127.1", 400),
+        ("127.1.", 400),
+        ("127.0.1:80", 400),
+        ("2130706433", 400),
+        ("017700000001", 400),
+        ("0x7f000001", 400),
+        ("0X7F.1", 400),
+        ("0x7f.0.0.0x1", 400),
+        ("127.0.0.01", 400),
+        ("127.0.0.0x1.", 400),
+    ] {
+        let reply = wire.get(b"/", host);
+        assert!(reply.status == status && !reply.holds(MARKER), "{host}");
+        for streams in &mut others {
+            let answered = streams.get(b"/", &[(":authority", host.as_bytes())]);
+            assert_eq!(answered.status, status, "{host}: {answered:?}");
+        }
+    }
+    let refused = wire.get(b"/", "127.1");
+    assert!(refused.holds("host_number"), "{refused:?}");
 }

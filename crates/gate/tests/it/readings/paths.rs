@@ -6,11 +6,14 @@ use std::collections::BTreeSet;
 use crate::readings::random::Dice;
 
 /// Strings that some reader takes for one slash, or for a slash with something that it ignores.
-const SLASHES: [&str; 30] = [
+const SLASHES: [&str; 33] = [
     "//",
     "///",
     "/;/",
     "/;x=y/",
+    "/(S(x))/",
+    "/(A(x)f(y))/",
+    "/%28S%28x%29)/",
     "/./",
     "/%2e/",
     "/.;/",
@@ -40,7 +43,7 @@ const SLASHES: [&str; 30] = [
 ];
 
 /// Strings that some reader ignores at the end of a segment, or takes for the end of the path.
-const ENDS: [&str; 44] = [
+const ENDS: [&str; 47] = [
     ";",
     ";x",
     ";x=y",
@@ -80,6 +83,9 @@ const ENDS: [&str; 44] = [
     "%7f",
     "%0d%0a",
     "::$DATA",
+    ":$I30:$INDEX_ALLOCATION",
+    "%3A%3a%24data",
+    "/(S(x))",
     ":",
     "%",
     "%zz",

@@ -99,6 +99,39 @@ pub(crate) fn windows(path: &[u8]) -> Vec<u8> {
     named.collect::<Vec<_>>().join(&b'/')
 }
 
+/// As Windows, and NTFS opens a name without its stream.
+pub(crate) fn ntfs(path: &[u8]) -> Vec<u8> {
+    let path = windows(path);
+    let named = path.split(|b| *b == b'/').map(|segment| {
+        let is_stream = segment.windows(2).any(|two| two == b":$");
+        until(segment, |b| is_stream && b == b':')
+    });
+    named.collect::<Vec<_>>().join(&b'/')
+}
+
+/// Without ASP.NET's sessions that need no cookie: `/(S(x))`, and `/(A(x)S(y))`.
+pub(crate) fn sessions(path: &[u8]) -> Vec<u8> {
+    let mut path = decoded(path);
+    let session = |path: &[u8]| {
+        let begins = path.windows(2).enumerate().filter(|(_, two)| *two == b"/(");
+        begins.into_iter().find_map(|(begin, _)| {
+            let end = path[begin..].windows(2).position(|two| two == b"))")?;
+            let whole = begin..begin + end + 2;
+            let is_one = !path[begin + 1..whole.end].contains(&b'/');
+            is_one.then_some(whole)
+        })
+    };
+    while let Some(range) = session(&path) {
+        path.drain(range);
+    }
+    path
+}
+
+/// All of these.
+pub(crate) fn lenient(path: &[u8]) -> Vec<u8> {
+    sessions(&ntfs(&parameters(&late_query(path))))
+}
+
 /// A server with this reading.
 pub(crate) fn serve(reading: Reading) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
