@@ -55,6 +55,7 @@ struct Verified {
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
+    /// The later one of `nbf` and `iat`: RFC 7519 §4.1.5 and §4.1.6.
     not_before: i64,
 }
 
@@ -298,7 +299,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
         dress: worn.dress(),
         session: claims.session.into(),
         expires: claims.expires,
-        not_before: claims.not_before.unwrap_or(i64::MIN),
+        not_before: claims.issued.max(claims.not_before.unwrap_or(i64::MIN)),
     })
 }
 

@@ -43,7 +43,7 @@ pub struct Rules {
     pub cookie_form: CookieForm,
     /// Whether `Authorization: Bearer` is accepted if there is no such cookie. RFC 6750 §2.1.
     pub bearer: bool,
-    /// How far clocks may differ, for `exp` and `nbf`.
+    /// How far clocks may differ, for `exp`, `nbf` and `iat`.
     pub leeway: Duration,
     /// Verified tokens that a thread caches; 0: each signature is verified each time.
     pub tokens: usize,

@@ -2,6 +2,7 @@
 
 mod cost;
 mod signatures;
+mod tokens;
 
 use std::cell::Cell;
 use std::fmt::Write;
