@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use super::policy::Policy;
 use super::request::Request;
 
+/// The field that names clients.
+const NAMES: &str = "x-forwarded-for";
+
 /// The client's network; `None` if it is a trusted proxy that names nobody. Of the addresses in
 /// `X-Forwarded-For`, only those that trusted proxies added are believed: the last one that is not
 /// itself trusted.
@@ -17,7 +20,8 @@ pub(super) fn original_client<S>(
         return Some(network(peer));
     }
     let fields = request.fields.iter().rev();
-    let fields = fields.filter(|field| field.name.eq_ignore_ascii_case("x-forwarded-for"));
+    let believed = policy.believed(peer).iter().any(|field| field == NAMES);
+    let fields = fields.filter(|field| believed && field.name.eq_ignore_ascii_case(NAMES));
     let mut named = fields.flat_map(|field| field.value.rsplit(|b| *b == b',').map(address));
     named
         .find(|client| client.is_none_or(|client| !policy.trusts(client)))?

@@ -11,6 +11,7 @@
 
 mod backend;
 mod backend_failures;
+mod half_close;
 mod interim;
 pub(crate) mod raw_client;
 mod retries;

@@ -15,7 +15,7 @@ use std::io::Write;
 
 use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
-use crate::readings::h2;
+use crate::readings::{h2, h3};
 use crate::server;
 use crate::until;
 use backend::Backend;
@@ -272,6 +272,34 @@ fn revoked_while_the_answer_is_awaited_over_tls() {
     let mut answer = [0; 12];
     std::io::Read::read_exact(&mut client, &mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 401");
+    assert!(!stage.backend.is_released());
+}
+
+#[test]
+fn revoked_while_the_answer_is_awaited_over_http_3() {
+    let Some(stage) = Stage::new(Kept::Redb, 16) else {
+        return;
+    };
+    let (name, value) = stage.field.split_once(": ").unwrap();
+    let name = name.to_lowercase();
+    let mut client = h3::Client::open(&stage.scene);
+    let answered = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            client.ask(&[
+                (":method", b"GET"),
+                (":scheme", b"https"),
+                (":authority", b"a"),
+                (":path", b"/"),
+                (name.as_str(), value.as_bytes()),
+            ])
+        });
+        stage.is_asked(1);
+        stage.revoke();
+        stage.backend.release_later();
+        asking.join().unwrap()
+    });
+    assert_ne!(answered.body, ANSWER.as_bytes());
+    assert_eq!(answered.status, 401, "{answered:?}");
     assert!(!stage.backend.is_released());
 }
 

@@ -100,6 +100,25 @@ fn interim_answers_without_end_are_bounded_by_time() {
     ends(&mut client, &cut);
 }
 
+/// No other limit ends them within an hour.
+#[test]
+fn interim_answers_without_end_are_bounded_by_their_own_time() {
+    let pause = std::time::Duration::from_millis(10);
+    // They would take a minute.
+    let (backend, cut) = endless(6000 * PROCESSING.len(), pause);
+    let scene = Scene::tuned(backend.at, "", |config| {
+        config.route[0].auth = false;
+        let upstream = config.upstream.get_mut("backend").unwrap();
+        upstream.first_byte = Span::seconds(3600);
+        upstream.silence = Span::seconds(3600);
+        upstream.total = Span::seconds(0);
+        upstream.interim = Span::seconds(1);
+    });
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    ends(&mut client, &cut);
+}
+
 /// The client gets an error of some kind, and the backend is cut off.
 fn ends(client: &mut RawClient, cut: &AtomicBool) {
     while client

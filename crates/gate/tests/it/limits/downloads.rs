@@ -5,14 +5,14 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use roundtrip_gate::config::Span;
+use roundtrip_gate::config::{Bytes, Config, Span};
 use socket2::{Domain, Socket, Type};
 
 use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::uploads::{ORDINARY, served_amid};
-use crate::limits::{CONNECTIONS, gate_with, get};
+use crate::limits::{CONNECTIONS, exchanges, gate_with, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame, HEADERS, NO_WINDOW, WINDOW_UPDATE};
 
 /// More than the buffers between gate and a client hold.
@@ -22,10 +22,15 @@ const PIECE: usize = 80;
 const PAUSE: Duration = Duration::from_millis(100);
 
 fn scene(backend: &Backend) -> Scene {
+    scene_with(backend, |_| {})
+}
+
+fn scene_with(backend: &Backend, more: impl FnOnce(&mut Config)) -> Scene {
     gate_with(backend.at, |config| {
         let upstream = config.upstream.get_mut("backend").unwrap();
         // Longer than it takes to see who is slow.
         upstream.connect = Span::seconds(15);
+        more(config);
     })
 }
 
@@ -49,15 +54,29 @@ fn beside_slow_readers(clients: usize) -> (usize, usize) {
     let backend = Backend::start();
     let scene = scene(&backend);
     let address = scene.gate().addresses().http[0];
-    let mut slow: Vec<(TcpStream, usize)> =
-        (0..clients).map(|_| (slow_client(address), 0)).collect();
-    let served = served_amid(address, PAUSE, &mut || {
-        for (stream, read) in &mut slow {
-            stream.set_nonblocking(true).unwrap();
-            *read += stream.read(&mut [0; PIECE]).unwrap_or(0);
-        }
-    });
-    let whole = slow.into_iter().map(|(mut stream, mut read)| {
+    let mut slow = slow_clients(address, clients);
+    let served = served_amid(address, PAUSE, &mut || read_on(&mut slow));
+    (served, whole(slow))
+}
+
+/// Clients, and what they have read.
+type SlowClients = Vec<(TcpStream, usize)>;
+
+fn slow_clients(address: SocketAddr, clients: usize) -> SlowClients {
+    (0..clients).map(|_| (slow_client(address), 0)).collect()
+}
+
+/// Each reads a piece.
+fn read_on(clients: &mut SlowClients) {
+    for (stream, read) in clients {
+        stream.set_nonblocking(true).unwrap();
+        *read += stream.read(&mut [0; PIECE]).unwrap_or(0);
+    }
+}
+
+/// Reads the rest; returns how many answers arrive whole.
+fn whole(clients: SlowClients) -> usize {
+    let each = clients.into_iter().map(|(mut stream, mut read)| {
         stream.set_nonblocking(false).unwrap();
         let mut piece = vec![0; 65_536];
         while let Ok(more @ 1..) = stream.read(&mut piece) {
@@ -68,7 +87,7 @@ fn beside_slow_readers(clients: usize) -> (usize, usize) {
         }
         0
     });
-    (served, whole.sum())
+    each.sum()
 }
 
 #[test]
@@ -174,4 +193,23 @@ fn slow_readers_and_slow_senders_leave_connections_to_others() {
         }
     });
     assert_eq!(served, ORDINARY);
+}
+
+/// Others are told that all connections are busy.
+#[test]
+fn without_a_minimum_rate_slow_readers_never_give_way() {
+    let backend = Backend::start();
+    let scene = scene_with(&backend, |config| config.limits.read_rate = Bytes(0));
+    let address = scene.gate().addresses().http[0];
+    let mut slow = slow_clients(address, CONNECTIONS);
+    assert!(soon(|| exchanges(&scene) == CONNECTIONS));
+    let status = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| get(address, "/quick"));
+        while !asking.is_finished() {
+            read_on(&mut slow);
+            std::thread::sleep(PAUSE);
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!((status, whole(slow)), (503, CONNECTIONS));
 }

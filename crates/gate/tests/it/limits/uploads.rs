@@ -9,8 +9,9 @@ use std::time::Duration;
 use crate::exchanges::raw_client::RawClient;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
-use crate::limits::{CONNECTIONS, gate, get, soon};
+use crate::limits::{CONNECTIONS, gate, gate_with, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame};
+use roundtrip_gate::config::Span;
 
 pub(crate) const ORDINARY: usize = 20;
 /// Requests are made in this many rounds, each after this many pieces of every upload.
@@ -277,4 +278,27 @@ fn a_body_that_is_whole_goes_on_at_once() {
     assert!(soon(|| backend.uploads() > before));
     client.send(&"x".repeat(1_000_000));
     assert_eq!(client.answer().whole(200).body, "9000000");
+}
+
+/// Without reading ahead, a request waits for a connection before its body has arrived.
+#[test]
+fn a_body_may_go_on_from_its_beginning() {
+    let backend = Backend::start();
+    let scene = gate_with(backend.at, |config| {
+        config.limits.body_ahead_time = Span::seconds(0);
+        let upstream = config.upstream.get_mut("backend").unwrap();
+        (upstream.connections, upstream.uploads) = (1, 1);
+        upstream.connect = Span::seconds(1);
+    });
+    let address = scene.gate().addresses().http[0];
+    let upload = "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx";
+    let mut client = RawClient::to(address);
+    client.send(upload);
+    assert!(soon(|| backend.uploads() == 1));
+    // The only connection is in use, so this one is refused although half of its body is missing.
+    let mut other = RawClient::to(address);
+    other.send(upload);
+    assert_eq!(other.answer().status(), 503);
+    client.send("x");
+    assert_eq!(client.answer().whole(200).body, "2");
 }

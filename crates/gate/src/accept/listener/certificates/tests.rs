@@ -50,6 +50,11 @@ fn names_choose_and_the_first_is_for_the_others() {
         (Some("x.y.b.test"), "a.test"),
         (Some("x.a.test"), "a.test"),
         (Some("test"), "a.test"),
+        (Some("b.test."), "b.test"),
+        (Some("X.b.test."), "b.test"),
+        (Some("deep.b.test."), "deep.b.test"),
+        (Some("b.test.."), "a.test"),
+        (Some("."), "a.test"),
     ] {
         assert_eq!(shown(&certificates, asked)[0], expected, "{asked:?}");
     }
