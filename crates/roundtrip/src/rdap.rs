@@ -141,15 +141,19 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     if whole && !args.memory.offline {
         // A person reads in the meantime; a script does not wait for anything that it did not ask
         // for.
-        let patience = if OutputStream::Out.is_terminal() {
-            REGISTRY_PATIENCE
-        } else {
-            REGISTRY_GRACE
+        let refresh = async {
+            if OutputStream::Out.is_terminal() {
+                lookups.0.refresh(REGISTRY_PATIENCE).await
+            } else {
+                lookups.0.refresh_briefly(REGISTRY_GRACE).await
+            }
         };
         notes.extend(tokio::select! {
-            told = lookups.0.refresh(patience) => told,
+            told = refresh => told,
             never = &mut renewing => match never {},
         });
+        // IANA's ticket came after the answers.
+        lookups.0.keep();
         notes.extend(lookups.0.notes());
     }
     // The same holds for tickets that servers send after early data.

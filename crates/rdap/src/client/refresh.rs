@@ -1,7 +1,8 @@
 //! Renews IANA's registries: beside the lookups that use them, conditionally, at most once a day,
 //! and only with complete files. No answer waits for it, unless an old copy cannot give the answer:
 //! a query for which no server is known. A failed attempt is repeated after an hour at the
-//! earliest, or after a minute for such a query.
+//! earliest, or after a minute for such a query; one that the end of the process interrupted, after
+//! ten minutes, by the ticket of the first.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -22,6 +23,9 @@ const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
 const INTERVAL_IF_WANTED: Duration = Duration::from_mins(1);
 /// The time to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_hours(1);
+/// The time to wait after an attempt that the end of the process interrupted. It says nothing about
+/// IANA, but costs both sides a connection.
+const RETRY_AFTER_CUT: Duration = Duration::from_mins(10);
 /// The age that a copy gets when an attempt to renew it fails.
 const AGE_AFTER_FAILURE: Duration = RENEWAL_INTERVAL.saturating_sub(RETRY_AFTER);
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -56,6 +60,13 @@ enum Reason {
     Want,
 }
 
+/// What it means that an attempt is not complete when the wait for it ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Failed,
+    Interrupted,
+}
+
 impl Client {
     /// Loads the copy of an earlier run if it is newer than the embedded one; once, when the
     /// registry is first needed.
@@ -88,14 +99,31 @@ impl Client {
     }
 
     /// Waits for the renewal of the registries that this run used, but no longer than `patience`.
-    /// Returns notes about failures; these are not errors, because the current copies remain.
+    /// Returns notes about failures; these are not errors, because the current copies remain. An
+    /// attempt that is not complete by then has failed.
     pub async fn refresh(&self, patience: Duration) -> Vec<String> {
+        self.refresh_within(patience, Cut::Failed).await
+    }
+
+    /// The same for a process that waits only as long as nobody notices: an attempt that is not
+    /// complete by then is interrupted. That is no failure, and the next run tries again.
+    pub async fn refresh_briefly(&self, grace: Duration) -> Vec<String> {
+        self.refresh_within(grace, Cut::Interrupted).await
+    }
+
+    async fn refresh_within(&self, patience: Duration, cut: Cut) -> Vec<String> {
         let deadline = Instant::now() + patience;
         let mut notes = Vec::new();
         let all = self.used.borrow().clone();
         for used in all {
             match timeout_at(deadline, self.renew_once(&used)).await {
                 Ok(attempt) => notes.extend(attempt.note()),
+                Err(_) if cut == Cut::Interrupted => {
+                    self.stamp(
+                        used.registry,
+                        RENEWAL_INTERVAL.saturating_sub(RETRY_AFTER_CUT),
+                    );
+                }
                 Err(_) => notes.push(self.gave_up(used.registry, "it did not answer in time")),
             }
             notes.extend(used.wanted.get().and_then(Attempt::note));
@@ -152,16 +180,21 @@ impl Client {
 
     /// Notes the failed attempt, so that it is not repeated soon. Returns a note for the user.
     fn gave_up(&self, registry: Registry, why: &str) -> String {
-        let copy = self.memory.document(registry.as_str());
-        let tried = Document {
-            fetched_at: Self::now().minus(AGE_AFTER_FAILURE),
-            ..copy.unwrap_or_default()
-        };
-        self.memory.keep_document(registry.as_str(), &tried);
+        self.stamp(registry, AGE_AFTER_FAILURE);
         let publication = self.bootstrap.borrow().publication(registry).to_owned();
         format!(
             "IANA's registry of {registry} was not renewed, and the copy of {publication} stays in use: {why}"
         )
+    }
+
+    /// Gives the stored copy this age, which determines when it is due again.
+    fn stamp(&self, registry: Registry, age: Duration) {
+        let copy = self.memory.document(registry.as_str());
+        let tried = Document {
+            fetched_at: Self::now().minus(age),
+            ..copy.unwrap_or_default()
+        };
+        self.memory.keep_document(registry.as_str(), &tried);
     }
 
     async fn refresh_one(
@@ -172,7 +205,10 @@ impl Client {
     ) -> Result<(), String> {
         let now = Self::now();
         let target = base.join(&registry.file_name());
-        let mut ask = PoolRequest::new(target.map_err(|e| e.to_string())?);
+        let target = target.map_err(|e| e.to_string())?;
+        // Without the ticket of an earlier run, a short process might never see the answer.
+        self.keeping.prepare(&target, &self.pool, now);
+        let mut ask = PoolRequest::new(target);
         ask.limit = MAX_BODY;
         ask.headers = self.plain_headers();
         let fields = [

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use roundtrip_fetch::memory::documents::Document;
 use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory};
+use roundtrip_origin::Quic;
 use roundtrip_rdap::client::{Client, Parts};
 use roundtrip_rdap::text::State;
 
@@ -124,6 +125,61 @@ async fn with_a_known_server_the_answer_does_not_wait_for_iana() {
     let next = run();
     assert!(knows_example(&next).await);
     assert_eq!(next.refresh(PATIENCE).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_the_end_interrupts_is_no_failure_and_the_next_renews() {
+    let scene = Scene::new();
+    let json = registry(&[scene.server().url().as_str()]);
+    let renewed = json.replace("2126", "2127");
+    // The first attempt fills the memory; the second does not end in time, and the third does.
+    let server = Scripted::start_silent(move |_, n| {
+        let json = if n == 0 { &json } else { &renewed };
+        (n != 1).then(|| rdap("200 OK", "", json).into_bytes())
+    })
+    .await;
+    let first = scene.remembering(from(&server));
+    assert!(knows_example(&first).await);
+    assert_eq!(first.refresh(PATIENCE).await, [""; 0]);
+    let run = async || {
+        let next = scene.remembering(from(&server));
+        assert!(knows_example(&next).await);
+        // Nobody is told, because nothing is known to be wrong.
+        let renewing = next.renew_as_used();
+        tokio::select! {
+            notes = next.refresh_briefly(Duration::from_millis(50)) => assert_eq!(notes, [""; 0]),
+            never = renewing => match never {},
+        }
+        server.heads().len()
+    };
+    age(&scene, Duration::from_hours(25));
+    assert_eq!(run().await, 2);
+    // It is not repeated with each run, but long before a failed one would be.
+    assert_eq!(run().await, 2);
+    age(&scene, Duration::from_mins(10));
+    assert_eq!(run().await, 3);
+    let memory = Memory::open(scene.directory.path(), DEFAULT_SIZE).unwrap();
+    let copy = memory.document("dns").unwrap();
+    assert!(String::from_utf8(copy.body).unwrap().contains("2127"));
+    age(&scene, Duration::from_hours(1));
+    assert_eq!(run().await, 3);
+}
+
+#[tokio::test]
+async fn iana_is_asked_by_the_ticket_of_an_earlier_run() {
+    // The server of the tests has no registries, but tickets.
+    let scene = Scene::with(|knobs| knobs.listen.h3 = Quic::Off);
+    for resumed in [0, 1] {
+        let client = scene.remembering(|parts| {
+            parts.options.registries = parts.options.server.take();
+        });
+        assert!(!knows_example(&client).await);
+        assert_eq!(client.refresh_briefly(PATIENCE).await.len(), 1);
+        assert_eq!(scene.origin.stats().tls_resumed, resumed);
+        client.keep();
+        client.pool().close().await;
+        age(&scene, Duration::from_hours(25));
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::scene::target;
 
-type Answers = dyn Fn(&str, usize) -> Vec<u8> + Send + Sync;
+type Answers = dyn Fn(&str, usize) -> Option<Vec<u8>> + Send + Sync;
 
 pub(crate) struct Scripted {
     address: SocketAddr,
@@ -41,6 +41,13 @@ impl Scripted {
 
     pub(crate) async fn start_bytes(
         answers: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_silent(move |line, before| Some(answers(line, before))).await
+    }
+
+    /// Without an answer, the server stays silent.
+    pub(crate) async fn start_silent(
+        answers: impl Fn(&str, usize) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
@@ -95,7 +102,9 @@ async fn serve(mut stream: TcpStream, heads: Arc<Mutex<Vec<String>>>, answers: A
             heads.push(head.clone());
             heads.len() - 1
         };
-        let answer = answers(head.lines().next().unwrap(), before);
+        let Some(answer) = answers(head.lines().next().unwrap(), before) else {
+            return std::future::pending().await;
+        };
         if answer.is_empty() || stream.write_all(&answer).await.is_err() {
             return;
         }

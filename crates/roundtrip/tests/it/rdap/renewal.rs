@@ -3,6 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use roundtrip_fetch::memory::documents::Document;
+use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory};
 
 use crate::rdap::scene::{Scene, said};
 
@@ -62,6 +66,39 @@ fn a_name_that_only_the_newer_copy_knows_is_found_at_once_and_later() {
     let named = scene.run(&["one.example"]);
     assert_eq!(named.code, 0);
     assert_eq!(asked.lock().unwrap().len(), 1);
+}
+
+/// Makes the stored copy of the registry of names older.
+fn age(scene: &Scene, by: Duration) {
+    let memory = Memory::open(&scene.path("memory"), DEFAULT_SIZE).unwrap();
+    let copy = memory.document("dns").unwrap();
+    let fetched_at = copy.fetched_at.minus(by);
+    assert!(memory.keep_document("dns", &Document { fetched_at, ..copy }));
+}
+
+#[test]
+fn a_silent_iana_holds_no_script_and_the_next_run_renews() {
+    let scene = Scene::new();
+    let (url, asked) = mirror(&[&scene.server()]);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}/rdap", silent.local_addr().unwrap());
+    let run = |bootstrap: &str| {
+        let mut command = scene.plain(&["--bootstrap", bootstrap, "--rate", "off"]);
+        command.arg("--memory").arg(scene.path("memory"));
+        command.arg("one.example");
+        said(command)
+    };
+    assert_eq!(run(&url).code, 0);
+    age(&scene, Duration::from_hours(25));
+    // Five seconds later, the attempt would have failed, and that would be told.
+    for _ in 0..2 {
+        let next = run(&silent);
+        assert_eq!((next.code, next.err.as_str()), (0, ""), "{next:?}");
+    }
+    // It was no failure, after which nobody would be asked for an hour.
+    age(&scene, Duration::from_mins(10));
+    assert_eq!(run(&url).code, 0);
+    assert_eq!(asked.lock().unwrap().len(), 2);
 }
 
 #[test]
