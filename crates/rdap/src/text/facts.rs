@@ -10,6 +10,7 @@ use roundtrip_wire::calendar::SECONDS_PER_DAY;
 
 use super::when::distance;
 use crate::answer::{Date, Entity, Item, Object};
+pub(super) use contact::headed;
 
 /// Groups of facts, in the order in which they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

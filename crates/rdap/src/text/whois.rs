@@ -4,7 +4,7 @@
 mod domain;
 mod number;
 
-use super::facts::capital;
+use super::facts::headed;
 use super::subject::{found, trouble};
 use super::{LookupResult, Part};
 use crate::answer::{Answer, Date, Entity, Event, Item, Object};
@@ -132,7 +132,7 @@ impl Lines {
         };
         self.text(&id, entity.handle());
         if prefix.is_empty() {
-            let roles = entity.roles().map(capital).collect::<Vec<_>>().join(", ");
+            let roles = entity.roles().map(headed).collect::<Vec<_>>().join(", ");
             self.key("Role", &roles);
         }
         self.text(&key("Name"), contact.name.as_deref());

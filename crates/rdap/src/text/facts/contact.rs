@@ -74,7 +74,7 @@ impl Facts {
 }
 
 /// A role as a heading: `Technical`, `NOC`.
-fn headed(role: &str) -> String {
+pub(in crate::text) fn headed(role: &str) -> String {
     match role {
         "noc" => "NOC".to_owned(),
         word => capital(word),
