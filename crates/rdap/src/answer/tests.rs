@@ -121,6 +121,30 @@ fn an_answer_serves_the_range_it_covers() {
     assert_eq!(answer(r#"{"startAutnum": 4294967296}"#).covers(), None);
 }
 
+/// Old answers of ARIN write them so.
+#[test]
+fn octets_with_leading_zeros_are_decimal() {
+    let network = answer(
+        r#"{"objectClassName": "ip network", "startAddress": "010.000.002.000", "endAddress": "010.000.002.255",
+            "cidr0_cidrs": [{"v4prefix": "010.000.002.000", "length": 24}]}"#,
+    );
+    let ten = |last| std::net::IpAddr::from([10, 0, 2, last]);
+    assert_eq!(network.covers(), Some(Covers::Ips(ten(0), ten(255))));
+    let Object::Network(whole) = network.object() else {
+        panic!("no network");
+    };
+    assert_eq!(whole.cidrs(), ["10.0.2.0/24"]);
+    for wrong in [
+        "010.000.002.256",
+        "010.000.002.0000",
+        "010.000.002",
+        "010.000.0x2.000",
+    ] {
+        let json = format!(r#"{{"startAddress": "{wrong}", "endAddress": "010.000.002.255"}}"#);
+        assert_eq!(answer(&json).covers(), None, "{wrong}");
+    }
+}
+
 #[test]
 fn cards_are_parsed_in_all_variants() {
     for card in [

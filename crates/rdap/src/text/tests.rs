@@ -1,5 +1,7 @@
 //! Every style with every fixture: `tests/data` contains the answers, the snapshots the output.
 
+mod octets;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
 
+use crate::rdap::pager::on_a_terminal;
 use crate::rdap::scene::{Scene, finish, said, start};
 
 const LIST: &str =
@@ -141,4 +143,20 @@ fn duplicates_in_flight_are_asked_once() {
     let said = said(scene.command(&["--no-follow", "--columns", "query", "-f", &list]));
     assert_eq!(said.out.lines().count(), 41);
     assert_eq!(scene.asked_name("one.example"), 1);
+}
+
+#[test]
+fn progress_is_shown_before_the_first_result() {
+    // Longer than the second after which the line appears.
+    let slow = Scene::with(|knobs| knobs.http.think = Duration::from_secs(2));
+    let names = "one.example two.example --columns query -o";
+    let text = on_a_terminal(
+        &slow,
+        "",
+        &format!("{names} {}", slow.path("out").display()),
+    );
+    assert!(text.contains("0 of 2 \u{b7} "), "{text}");
+    assert!(!text.contains("one.example"), "{text}");
+    let quiet = format!("--quiet {names} {}", slow.path("quiet").display());
+    assert!(!on_a_terminal(&slow, "", &quiet).contains(" of 2 "));
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::rdap::scene::{ROUNDTRIP, Scene};
 
 /// Runs the binary on a terminal of `script`, with this pager, and returns what is on it.
-fn on_a_terminal(scene: &Scene, pager: &str, arguments: &str) -> String {
+pub(crate) fn on_a_terminal(scene: &Scene, pager: &str, arguments: &str) -> String {
     let command = format!(
         "{ROUNDTRIP} rdap --cacert {} --server {} --no-memory --no-follow {arguments}",
         scene.path("ca.pem").display(),
