@@ -30,6 +30,7 @@ pub mod server;
 mod status;
 #[cfg(test)]
 mod tests;
+mod uri;
 
 use std::fmt;
 
@@ -93,13 +94,24 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The profiles that the answer itself claims. They do not distinguish a gTLD's registrar from
-    /// its registry.
-    pub fn claimed(answer: &Answer) -> Vec<Self> {
+    /// The profiles that the answer itself claims. Its claims do not distinguish a gTLD's registrar
+    /// from its registry; the URL of the answer does.
+    pub fn claimed(answer: &Answer, url: Option<&Url>) -> Vec<Self> {
         let claims = |prefix: &str| answer.conformance().any(|c| c.starts_with(prefix));
-        let gtld = claims("icann_rdap_").then_some(Self::GtldRegistry);
+        let own = || url.is_some_and(|url| gtld::registrar::is_registrars(answer, url));
+        let gtld = claims("icann_rdap_").then(|| {
+            if own() {
+                Self::GtldRegistrar
+            } else {
+                Self::GtldRegistry
+            }
+        });
         let nro = claims("nro_rdap_profile").then_some(Self::Nro);
         gtld.into_iter().chain(nro).collect()
+    }
+
+    pub fn is_of_gtld(self) -> bool {
+        matches!(self, Self::GtldRegistry | Self::GtldRegistrar)
     }
 }
 
@@ -190,6 +202,7 @@ pub fn table() -> Vec<&'static Check> {
         search::ALL,
         redaction::ALL,
         redaction::FIELDS,
+        redaction::PLACEHOLDERS,
         gtld::ALL,
         gtld::domain::ALL,
         gtld::status::ALL,
@@ -266,6 +279,10 @@ impl<'a> Scene<'a> {
 
     fn follows(&self, profile: Profile) -> bool {
         self.profiles.contains(&profile)
+    }
+
+    fn is_of_gtld(&self) -> bool {
+        self.profiles.iter().any(|profile| profile.is_of_gtld())
     }
 
     /// The class of the topmost object.

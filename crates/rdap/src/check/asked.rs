@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use super::network::{bits, size};
-use super::{Profile, Report, Scene, rules};
+use super::{Report, Scene, rules};
 use crate::answer::{Class, Item, Object};
 
 rules! { All;
-    CLASS = "class-asked", Error, "RFC 9082, section 3": "the object is of the requested class";
+    CLASS = "class-asked", Error, "RFC 9082, section 3.1, and RFC 9083, sections 5.1 to 5.5": "the object is of the requested class";
     OBJECT = "object-asked", Error, "RFC 9082, sections 3.1.1 to 3.1.4": "the object is the requested one: it has that name, or its range contains that address, block or number";
 }
 
@@ -45,7 +45,6 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
 
 /// What the answer is about, if that is not what was asked for.
 fn other(scene: &Scene<'_>, key: &str) -> Option<String> {
-    let of_gtld = scene.follows(Profile::GtldRegistry) || scene.follows(Profile::GtldRegistrar);
     match scene.answer.object() {
         Object::Network(network) => {
             let (range, asked) = (network.range()?, block(key)?);
@@ -57,7 +56,7 @@ fn other(scene: &Scene<'_>, key: &str) -> Option<String> {
             (!(start..=end).contains(&asked)).then(|| format!("{start} to {end}"))
         }
         // `gtld-name` checks it in answers of that profile.
-        Object::Domain(_) | Object::Nameserver(_) if !of_gtld => {
+        Object::Domain(_) | Object::Nameserver(_) if !scene.is_of_gtld() => {
             other_name(scene.answer.top(), key)
         }
         _ => None,

@@ -6,9 +6,9 @@ use crate::answer::Class;
 
 rules! { All;
     MISSING = "autnum-range", Warning, "RFC 9083, section 5.5": "an autonomous system has startAutnum and endAutnum";
-    NUMBER = "autnum-number", Error, "RFC 6793, section 3": "an AS number fits in 32 bits";
+    NUMBER = "autnum-number", Error, "RFC 9083, section 5.5": "an AS number fits in 32 bits";
     ORDER = "autnum-order", Error, "RFC 9083, section 5.5": "a range of AS numbers does not end before its start";
-    COUNTRY = "autnum-country", Error, "RFC 9083, section 5.5": "country is a code of two letters";
+    COUNTRY = "autnum-country", Error, "RFC 9083, sections 3 and 5.5": "country is a code of ISO 3166-1: two capital letters";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

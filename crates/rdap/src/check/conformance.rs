@@ -5,7 +5,8 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, Place, is_defined, token};
 
 rules! { All;
-    MISSING = "conformance-missing", Error, "RFC 9083, section 4.1": "the topmost object has rdapConformance";
+    MISSING = "conformance-missing", Error, "RFC 9083, section 4.1": "an answer has rdapConformance in its topmost object";
+    OF_ERROR = "conformance-missing-error", Warning, "RFC 9083, sections 4.1 and 6": "an error response has rdapConformance";
     LEVEL = "conformance-level", Error, "RFC 9083, section 4.1": "rdapConformance contains rdap_level_0";
     PLACE = "conformance-place", Error, "RFC 9083, section 4.1": "rdapConformance is only in the topmost object";
     UNKNOWN = "conformance-unregistered", Warning, "RFC 9083, section 4.1": "an extension is registered with IANA";
@@ -13,6 +14,9 @@ rules! { All;
     UNCLAIMED = "conformance-unclaimed", Error, "RFC 9083, section 4.1": "an extension that is used is named in rdapConformance";
     PREFIX = "member-prefix", Warning, "RFC 9083, section 2.1": "a member that no standard defines has the prefix of an extension that the answer names";
 }
+
+/// Extensions whose exact name their RFCs require (RFC 8977, section 2.1.1; RFC 8982, section 2.1.1).
+const OF_RFCS: [&str; 3] = ["paging", "sorting", "subsetting"];
 
 /// The largest number of members of one object that are compared with the extensions.
 const MAX_MEMBERS: usize = 300;
@@ -31,7 +35,12 @@ fn defining(member: &str) -> Option<&'static str> {
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     let top = scene.answer.top();
     if top.node().get("rdapConformance").is_none() {
-        report.add(&MISSING, "", "");
+        // The example of an error (section 6) has none.
+        let check = match scene.class() {
+            Class::Problem => &OF_ERROR,
+            _ => &MISSING,
+        };
+        report.add(check, "", "");
     } else if !scene.claims("rdap_level_0") {
         report.add(&LEVEL, "/rdapConformance", "");
     }
@@ -56,7 +65,8 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         }
         undefined(scene, place, report);
         for (member, _) in place.item.node().members().iter().take(MAX_MEMBERS) {
-            let extension = defining(member).filter(|e| !scene.claims(e) && !told.contains(e));
+            let extension =
+                defining(member).filter(|e| !names(scene, member, e) && !told.contains(e));
             if let Some(extension) = extension {
                 let pointer = format!("{}/{}", place.pointer, token(member));
                 report.add(&UNCLAIMED, pointer, extension);
@@ -64,6 +74,14 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// Whether the answer names the extension: as `fred`, or as `fred_version_0` where its members begin
+/// with `fred_`, as in the RFC's own example `lunarNIC_level_0`.
+fn names(scene: &Scene<'_>, member: &str, extension: &str) -> bool {
+    let versioned = begins(member, extension) && !OF_RFCS.contains(&extension);
+    let mut claims = scene.answer.conformance();
+    claims.any(|claim| claim == extension || versioned && begins(claim, extension))
 }
 
 /// Finds members that neither RFC 9083 nor an extension that the answer names defines.

@@ -4,8 +4,8 @@ use super::{Check, Report, Scene, rules};
 use crate::answer::{Class, Item, Node};
 
 rules! { All;
-    DS = "ds-member", Error, "RFC 4034, section 5.1": "a DS record has keyTag, algorithm, digestType and digest";
-    KEY = "key-member", Error, "RFC 4034, section 2.1": "a key has flags, protocol, algorithm and publicKey";
+    DS = "ds-member", Error, "RFC 9083, section 5.3, and RFC 4034, section 5.1": "a DS record has keyTag, algorithm, digestType and digest";
+    KEY = "key-member", Error, "RFC 9083, section 5.3, and RFC 4034, section 2.1": "a key has flags, protocol, algorithm and publicKey";
     RANGE = "dnssec-range", Error, "RFC 4034, sections 2.1 and 5.1": "key tags and flags fit in 16 bits, the other numbers in 8";
     PROTOCOL = "key-protocol", Error, "RFC 4034, section 2.1.2": "the protocol of a key is 3";
     HEX = "ds-digest-hex", Error, "RFC 4034, section 5.3": "a digest is written in hexadecimal digits";

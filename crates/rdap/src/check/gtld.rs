@@ -9,7 +9,7 @@ pub(super) mod registrar;
 pub(super) mod status;
 
 use super::registries::{EXTENSIONS, is_assigned_country};
-use super::{Profile, Report, Scene, rules};
+use super::{Report, Scene, rules};
 use crate::answer::{Class, Node, Object, Place, properties};
 
 rules! { Gtld;
@@ -43,7 +43,7 @@ const OF_2024: [&str; 2] = [
 ];
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
-    if !scene.follows(Profile::GtldRegistry) && !scene.follows(Profile::GtldRegistrar) {
+    if !scene.is_of_gtld() {
         return;
     }
     service(scene, report);

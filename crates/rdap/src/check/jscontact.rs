@@ -6,7 +6,7 @@ use crate::answer::{Class, Item, Node};
 rules! { All;
     CARD = "jscontact-card", Error, "RFC 9553, section 2.1": "a card has @type Card and a version";
     UID = "jscontact-uid", Error, "RFC 9553, section 2.1": "a card of version 1.0 has a uid; that of version 2.0 need not (RFC 9982)";
-    MAP = "jscontact-map", Error, "RFC 9553, sections 2.2 to 2.6": "emails, phones, addresses and their like are objects of objects, each under its key";
+    MAP = "jscontact-map", Error, "RFC 9553, sections 2.2, 2.3, 2.5, 2.6 and 2.8": "emails, phones, addresses and their like are objects of objects, each under its key";
     VALUE = "jscontact-value", Error, "RFC 9553, section 2.3": "an email has its address, a phone its number";
 }
 

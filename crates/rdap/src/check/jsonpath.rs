@@ -100,6 +100,22 @@ impl Path {
             && last.is_some_and(|last| last.selectors.iter().all(position))
     }
 
+    /// Whether the path counts items that are not at fixed positions, as the list of properties,
+    /// and the parts of a property, are in a jCard: without one of them, the others move up.
+    pub(super) fn counts_items(&self) -> bool {
+        // The steps since "vcardArray"; 1 leads to the list of properties, 2 to one of them.
+        let mut below: Option<usize> = None;
+        self.segments.iter().any(|segment| {
+            if let [Selector::Name(name)] = &*segment.selectors {
+                below = (name == "vcardArray").then_some(0);
+                return false;
+            }
+            below = below.map(|steps| steps + 1);
+            let position = |s: &Selector| matches!(s, Selector::Index(_) | Selector::Slice { .. });
+            matches!(below, None | Some(2)) && segment.selectors.iter().any(position)
+        })
+    }
+
     /// Whether the last selectors are all names of members.
     pub(super) fn ends_with_name(&self) -> bool {
         self.segments.last().is_some_and(|last| {

@@ -4,8 +4,8 @@ use url::Url;
 
 use super::nro;
 use super::registries::RELATIONS;
-use super::{Report, Scene, rules};
-use crate::answer::{Class, Item, Link, Node};
+use super::{Profile, Report, Scene, rules, uri};
+use crate::answer::{Class, Item, Link, Node, Place};
 
 rules! { All;
     VALUE = "link-value", Error, "RFC 9083, section 4.2": "a link has its context in value";
@@ -15,35 +15,51 @@ rules! { All;
     RELATION = "link-rel-registered", Warning, "RFC 8288, section 2.1": "a relation is registered, or a URI";
     MEDIA = "link-type-syntax", Error, "RFC 8288, section 3.4.1": "type is a media type";
     SAME = "link-related-self", Error, "RFC 9083, section 4.2": "a related link leads elsewhere than the self link";
-    SELF = "link-self", Info, "RFC 9083, section 5": "an object has a link to itself";
-    SELF_TYPE = "link-self-type", Info, "RFC 9083, section 4.2": "a self link has the media type of RDAP";
+    SELF = "link-self", Warning, "RFC 9083, section 5": "each object has a link to itself, except name servers of domains";
+    SELF_TYPE = "link-self-type", Error, "RFC 9083, section 5": "the self link of an object has the media type of RDAP";
     LANG = "link-hreflang", Error, "RFC 9083, section 4.2": "hreflang holds language tags (RFC 5646)";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Link]) {
-        link(scene, place.item, &place.pointer, report);
+        let of_object = place
+            .within
+            .is_some_and(|class| class.object_class().is_some());
+        link(scene, place.item, of_object, &place.pointer, report);
     }
     for place in &scene.places {
         related(place.item, &place.pointer, report);
     }
-    let top = scene
-        .places
-        .first()
-        .filter(|p| p.class.object_class().is_some());
-    if top.is_some_and(|p| !p.item.links().any(|l| l.has_rel("self"))) {
-        report.add(&SELF, "", "");
+    selves(scene, report);
+}
+
+/// Reports objects without a self link together: where they are missing, all are.
+fn selves(scene: &Scene<'_>, report: &mut Report) {
+    // `nro-self` requires them in that profile.
+    if scene.follows(Profile::Nro) {
+        return;
+    }
+    let may_lack = |p: &Place<'_>| p.class == Class::Nameserver && p.within == Some(Class::Domain);
+    let objects = scene.places.iter();
+    let objects = objects.filter(|p| p.class.object_class().is_some() && !may_lack(p));
+    let mut without = objects.filter(|p| !p.item.links().any(|l| l.has_rel("self")));
+    if let Some(first) = without.next() {
+        let found = match without.count() {
+            0 => String::new(),
+            more => format!("none, nor in {more} other objects"),
+        };
+        report.add(&SELF, first.pointer.as_str(), found);
     }
 }
 
-fn link(scene: &Scene<'_>, link: Item<'_>, pointer: &str, report: &mut Report) {
+fn link(scene: &Scene<'_>, link: Item<'_>, of_object: bool, pointer: &str, report: &mut Report) {
     for (member, check) in [("value", &VALUE), ("rel", &REL), ("href", &HREF)] {
         if link.text(member).is_none() {
             report.add(check, pointer, "");
         }
     }
     for member in ["value", "href"] {
-        if let Some(text) = link.text(member).filter(|t| !is_uri(t)) {
+        if let Some(text) = link.text(member).filter(|t| !uri::is_uri(t)) {
             report.add(&URI, format!("{pointer}/{member}"), text);
         }
     }
@@ -57,7 +73,7 @@ fn link(scene: &Scene<'_>, link: Item<'_>, pointer: &str, report: &mut Report) {
             .text("type")
             .and_then(|t| t.split(';').next())
             .is_some_and(|t| t.trim().eq_ignore_ascii_case(crate::answer::MEDIA_TYPE));
-        if rel.eq_ignore_ascii_case("self") && !typed {
+        if of_object && rel.eq_ignore_ascii_case("self") && !typed {
             report.add(&SELF_TYPE, pointer, link.text("type").unwrap_or_default());
         }
     }
@@ -102,27 +118,4 @@ fn is_media_type(text: &str) -> bool {
     essence
         .split_once('/')
         .is_some_and(|(kind, subtype)| name(kind) && name(subtype))
-}
-
-/// Whether the text is a URI according to RFC 3986: `Url` alone also accepts blanks and other
-/// characters that browsers repair.
-pub(super) fn is_uri(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let digit = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_hexdigit());
-        let allowed = match byte {
-            b'%' => digit(bytes.next()) && digit(bytes.next()),
-            _ => byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=".contains(&byte),
-        };
-        if !allowed {
-            return false;
-        }
-    }
-    // `Url` takes the host of "https:///host" from the path.
-    let hostless = |url: &Url| {
-        let rest = text.get(url.scheme().len()..).unwrap_or_default();
-        url.has_host() && (!rest.starts_with("://") || rest.starts_with(":///"))
-    };
-    // A fragment contains no second "#" (section 3.5).
-    text.matches('#').count() <= 1 && Url::parse(text).is_ok_and(|url| !hostless(&url))
 }

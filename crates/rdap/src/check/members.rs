@@ -15,7 +15,7 @@ rules! { All;
     LANG = "lang-syntax", Error, "RFC 9083, section 4.4": "lang is a language tag (RFC 5646)";
     HANDLE = "handle-empty", Warning, "RFC 9083, section 5": "a handle is not empty";
     PORT43 = "port43-syntax", Error, "RFC 9083, section 4.7": "port43 is the name or address of a WHOIS server";
-    NULL = "member-null", Warning, "RFC 9083, sections 4 and 5": "a missing value is left out, not null";
+    NULL = "member-null", Warning, "common sense": "a missing value is left out, not null";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -13,9 +13,9 @@ rules! { All;
     UNICODE = "name-unicode", Error, "RFC 9083, section 3": "unicodeName is a name that IDNA allows";
     PLAIN = "name-unicode-plain", Info, "RFC 9083, section 3": "unicodeName is only given for names with U-labels";
     AGREE = "name-agree", Error, "RFC 9083, section 3": "ldhName and unicodeName are the same name";
-    RELATION = "variant-relation", Error, "RFC 9083, section 10.2.5": "the relation of a variant is registered";
-    V4 = "address-v4", Error, "RFC 9083, section 5.2": "v4 contains IPv4 addresses";
-    V6 = "address-v6", Error, "RFC 9083, section 5.2": "v6 contains IPv6 addresses";
+    RELATION = "variant-relation", Warning, "RFC 9083, sections 5.3 and 10.2.5": "the relation of a variant is registered";
+    V4 = "address-v4", Error, "RFC 9083, sections 3 and 5.2": "v4 contains IPv4 addresses";
+    V6 = "address-v6", Error, "RFC 9083, sections 3 and 5.2": "v6 contains IPv6 addresses";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

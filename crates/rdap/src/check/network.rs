@@ -11,7 +11,7 @@ rules! { All;
     ORDER = "ip-order", Error, "RFC 9083, section 5.4": "a network does not end before its start";
     VERSION = "ip-version", Error, "RFC 9083, section 5.4": "ipVersion is v4 or v6";
     FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is the version of the addresses";
-    COUNTRY = "ip-country", Error, "RFC 9083, section 5.4": "country is a code of two letters";
+    COUNTRY = "ip-country", Error, "RFC 9083, sections 3 and 5.4": "country is a code of ISO 3166-1: two capital letters";
     PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has either v4prefix or v6prefix";
     LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
     COVERS = "cidr-covers", Error, "IANA RDAP Extensions, cidr0": "the blocks of a network are its range";

@@ -1,6 +1,7 @@
 //! Redactions (RFC 9537): their syntax, and whether the answer agrees with them.
 
 mod fields;
+mod placeholder;
 
 use super::jsonpath::{Budget, Path};
 use super::registries::REDACTED_NAMES;
@@ -12,7 +13,7 @@ rules! { All;
     UNREGISTERED = "redaction-name-registered", Warning, "RFC 9537, sections 4.2 and 6.2": "the type of a redaction's name is registered";
     METHOD = "redaction-method", Error, "RFC 9537, section 4.2": "the method is removal, emptyValue, partialValue or replacementValue";
     POST = "redaction-post-path", Error, "RFC 9537, section 4.2": "a field that remains has its postPath";
-    BOTH = "redaction-both-paths", Error, "RFC 9537, section 4.2": "a redaction has either prePath or postPath";
+    BOTH = "redaction-both-paths", Error, "RFC 9537, section 4.2": "a redaction does not have both prePath and postPath";
     GONE = "redaction-gone", Warning, "RFC 9537, section 4.2": "a field that was removed has no postPath";
     REPLACEMENT = "redaction-replacement", Error, "RFC 9537, section 4.2": "only a replaced field has a replacementPath";
     LANGUAGE = "redaction-language", Error, "RFC 9537, section 4.2": "pathLang is registered: jsonpath";
@@ -24,8 +25,10 @@ rules! { All;
 const PATHS: [&str; 3] = ["prePath", "postPath", "replacementPath"];
 
 pub(super) const FIELDS: &[&super::Check] = fields::ALL;
+pub(super) const PLACEHOLDERS: &[&super::Check] = placeholder::ALL;
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    placeholder::check(scene, report);
     let mut budget = Budget::default();
     for place in scene.of(&[Class::Redaction]) {
         let pointer = place.pointer.as_str();
@@ -77,9 +80,9 @@ fn method(redaction: Item<'_>, pointer: &str, report: &mut Report) -> Option<Met
         return None;
     };
     let remains = match method {
-        Method::Removal => false,
+        // Nothing says whether a replaced field is still there.
+        Method::Removal | Method::ReplacementValue => false,
         Method::EmptyValue | Method::PartialValue => true,
-        Method::ReplacementValue => !has("prePath"),
     };
     if remains && !has("postPath") {
         report.add(&POST, pointer, "");

@@ -6,9 +6,12 @@ use crate::answer::{Class, SearchKind};
 rules! { All;
     ONE = "search-one", Error, "RFC 9083, section 8": "results of one kind of object are in the array of its name";
     TOTAL = "paging-total", Error, "RFC 8977, section 2.1": "totalCount is at least the number of results on this page";
-    SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "pageSize is the number of results on this page";
+    SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "a page has no more results than its pageSize";
     CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page with part of the results has a link to the next page or gives its own number";
     SORT = "sort-property", Error, "RFC 8977, section 2.1": "an offered sort order has property and default";
+    ORDERS = "sort-metadata", Error, "RFC 8977, section 2.1": "sorting_metadata has currentSort or availableSorts";
+    DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "one sort order at most is the default";
+    COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is there if, and only if, the query asks for it by count";
     CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set";
     SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
 }
@@ -35,13 +38,14 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
                     format!("{total} of {here}"),
                 );
             }
-            if let Some(size) = paging.number("pageSize").filter(|s| *s != here) {
+            if let Some(size) = paging.number("pageSize").filter(|s| *s < here) {
                 report.add(
                     &SIZE,
                     "/paging_metadata/pageSize",
                     format!("{size}, with {here} results"),
                 );
             }
+            counted(scene, total.is_some(), report);
             let leads_on = scene.answer.next_page().is_some()
                 || paging.number("pageNumber").is_some_and(|n| n > 1);
             if total.is_some_and(|t| t > here) && !leads_on {
@@ -52,11 +56,45 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     offers(scene, report);
 }
 
+/// Compares the total with the query.
+fn counted(scene: &Scene<'_>, is_given: bool, report: &mut Report) {
+    let Some(url) = scene.delivery.url else {
+        return;
+    };
+    // The URL of a further page is the server's own.
+    let mut parameters = url.query_pairs();
+    let asked = parameters.find(|(name, _)| name == "count" || name == "cursor");
+    let asked = match asked.as_ref().map(|(name, value)| (&**name, &**value)) {
+        None | Some(("count", "false" | "no" | "0")) => false,
+        Some(("count", _)) => true,
+        Some(_) => return,
+    };
+    if asked != is_given {
+        let found = if is_given { "not asked for" } else { "" };
+        report.add(&COUNT, "/paging_metadata", found);
+    }
+}
+
 /// Checks the sorts and field sets that the server offers.
 fn offers(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Sort]) {
         if place.item.text("property").is_none() || place.item.node().get("default").is_none() {
             report.add(&SORT, place.pointer.as_str(), "");
+        }
+    }
+    for place in scene.of(&[Class::Sorting]) {
+        let has = |member: &str| place.item.node().get(member).is_some();
+        if !has("currentSort") && !has("availableSorts") {
+            report.add(&ORDERS, place.pointer.as_str(), "");
+        }
+        let sorts = place.item.items("availableSorts");
+        let defaults = sorts.filter(|s| s.flag("default") == Some(true)).count();
+        if defaults > 1 {
+            report.add(
+                &DEFAULT,
+                place.pointer.as_str(),
+                format!("{defaults} of them"),
+            );
         }
     }
     for place in scene.of(&[Class::Subsetting]) {

@@ -18,12 +18,14 @@ rules! { Server;
     HTTPS = "server-https", Error, "RFC 7480, section 4.1": "the server supports HTTPS";
     FAMILY = "server-family", Warning, "RFC 6540, section 2": "the server answers over IPv4 and over IPv6";
     GTLD_FAMILY = "server-family-gtld", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.9": "a gTLD's server answers over IPv4 and over IPv6";
-    HELP = "server-help", Error, "RFC 9082, section 3.1.6": "help is answered with 200 and RDAP";
+    HELP = "server-help", Warning, "RFC 9082, section 3.1.6": "help is answered with 200 and RDAP, or with 501 where it is not supported";
+    GTLD_HELP = "server-help-gtld", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "a gTLD's server answers help with 200 and RDAP";
     EXTENSIONS = "server-help-extensions", Warning, "RFC 9083, section 4.1": "help names each extension that other answers name";
     OBJECT = "server-object", Error, "RFC 7480, section 5.1": "a query for an existing object is answered with 200 and RDAP";
     HEAD = "server-head", Error, "RFC 7480, section 4.1, and gTLD RDAP Technical Implementation Guide 2024, section 1.8": "HEAD is answered with the status of GET";
     HEAD_TYPE = "server-head-type", Warning, "RFC 9110, section 9.3.2": "HEAD is answered with the media type of GET";
-    MISSING = "server-missing", Error, "RFC 7480, section 5.3, and RFC 9082, section 1": "a query for a missing object is answered with 404, or 501 where such queries are not supported";
+    MISSING = "server-missing", Warning, "RFC 7480, section 5.3, and RFC 9082, section 1": "a query for a name that cannot exist is answered with 404, or with 400 or 501 where such queries are not supported";
+    GTLD_MISSING = "server-missing-gtld", Error, "RFC 7480, section 5.3": "a gTLD's server answers a query for a name that cannot exist with 404";
     MALFORMED = "server-malformed", Warning, "RFC 7480, section 5.4, and RFC 9082, section 1": "a malformed query is answered with 400, or 501 where such queries are not supported";
     TAKEN = "server-malformed-taken", Error, "RFC 7480, section 5.4": "a malformed query is neither answered with a result nor with a failure of the server";
     PARAMETER = "server-parameter", Error, "RFC 7480, section 4.3": "an unknown query parameter is ignored";
@@ -31,8 +33,9 @@ rules! { Server;
     CORS_ALWAYS = "server-cors-always", Info, "RFC 7480, section 5.6": "Access-Control-Allow-Origin is also sent if a request has no Origin";
     CREDENTIALS = "server-cors-credentials", Warning, "RFC 7480, section 5.6": "Access-Control-Allow-Credentials is not sent";
     ERROR_TYPE = "server-error-type", Info, "RFC 9083, section 6": "the body of an error is RDAP";
-    REDIRECT = "server-redirect", Error, "RFC 7480, section 5.2": "a redirect leads to a whole URL other than its own, and stays with HTTPS";
-    AGREE = "server-families-agree", Warning, "RFC 7480, section 5": "the answers over IPv4 and IPv6 have the same status";
+    REDIRECT = "server-redirect", Error, "RFC 7480, section 5.2": "a redirect leads to a whole URL other than its own";
+    CLEAR = "server-redirect-https", Warning, "common sense": "a redirect stays with HTTPS";
+    AGREE = "server-families-agree", Warning, "common sense": "the answers over IPv4 and IPv6 have the same status";
 }
 
 /// The origin of the pretended web page.
@@ -130,7 +133,7 @@ pub fn answers(heard: &[Heard]) -> Vec<(&Heard, Vec<Violation>)> {
                 allow_origin: reply.text("access-control-allow-origin"),
                 url: Some(&heard.url),
             };
-            let profiles = Profile::claimed(&answer);
+            let profiles = Profile::claimed(&answer, Some(&heard.url));
             Some((heard, check(&answer, &delivery, &profiles)))
         })
         .collect()
@@ -138,8 +141,13 @@ pub fn answers(heard: &[Heard]) -> Vec<(&Heard, Vec<Violation>)> {
 
 /// Applies the rules to the results, request by request.
 pub fn judge(heard: &[Heard]) -> Vec<Finding> {
+    let of_gtld = heard.iter().any(|h| {
+        let answer = h.reply.as_ref().ok().and_then(ServerReply::answer);
+        answer.is_some_and(|a| Profile::claimed(&a, None).iter().any(|p| p.is_of_gtld()))
+    });
     let mut judge = Judge {
         heard,
+        of_gtld,
         findings: Vec::new(),
     };
     judge.families();
@@ -185,6 +193,8 @@ impl ServerReply {
 
 struct Judge<'a> {
     heard: &'a [Heard],
+    /// Whether an answer claims the gTLD profile.
+    of_gtld: bool,
     findings: Vec<Finding>,
 }
 
@@ -250,11 +260,7 @@ impl<'a> Judge<'a> {
         if literal {
             return;
         }
-        let gtld = self.heard.iter().any(|h| {
-            let answer = h.reply.as_ref().ok().and_then(ServerReply::answer);
-            answer.is_some_and(|a| Profile::claimed(&a).contains(&Profile::GtldRegistry))
-        });
-        let check = if gtld { &GTLD_FAMILY } else { &FAMILY };
+        let check = if self.of_gtld { &GTLD_FAMILY } else { &FAMILY };
         self.tell(check, Some(heard), held, why);
     }
 
@@ -326,7 +332,11 @@ impl<'a> Judge<'a> {
                 let class = reply.class();
                 let help = status == 200 && class == Some(Class::Help);
                 let found = if status == 200 { "no help" } else { &shown };
-                self.tell(&HELP, Some(heard), help, found);
+                if self.of_gtld {
+                    self.tell(&GTLD_HELP, Some(heard), help, found);
+                } else {
+                    self.tell(&HELP, Some(heard), help || status == 501, found);
+                }
             }
             Subject::Object => {
                 let found = if status == 200 { "no object" } else { &shown };
@@ -335,7 +345,12 @@ impl<'a> Judge<'a> {
             // A pause says nothing about the query.
             _ if reply.is_declined() => {}
             Subject::Missing => {
-                self.tell(&MISSING, Some(heard), matches!(status, 404 | 501), shown);
+                if self.of_gtld {
+                    self.tell(&GTLD_MISSING, Some(heard), status == 404, shown);
+                } else {
+                    let right = matches!(status, 400 | 404 | 501);
+                    self.tell(&MISSING, Some(heard), right, shown);
+                }
             }
             Subject::Malformed => {
                 let refused = (400..500).contains(&status) || status == 501;
@@ -376,17 +391,12 @@ impl<'a> Judge<'a> {
     fn redirect(&mut self, heard: &Heard, reply: &ServerReply) {
         let location = reply.text("location");
         let to = location.and_then(|l| Url::parse(l).ok());
-        let kept = to.is_some_and(|to| {
-            to.has_host()
-                && to != heard.url
-                && (to.scheme() == "https" || to.scheme() == heard.url.scheme())
-        });
-        self.tell(
-            &REDIRECT,
-            Some(heard),
-            kept,
-            location.unwrap_or("no Location"),
-        );
+        let whole = to.as_ref().filter(|to| to.has_host() && **to != heard.url);
+        let found = location.unwrap_or("no Location");
+        self.tell(&REDIRECT, Some(heard), whole.is_some(), found);
+        if let Some(to) = whole.filter(|_| heard.url.scheme() == "https") {
+            self.tell(&CLEAR, Some(heard), to.scheme() == "https", found);
+        }
     }
 
     fn extensions(&mut self) {

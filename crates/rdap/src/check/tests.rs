@@ -2,7 +2,9 @@
 
 mod asked;
 mod broken;
+mod selves;
 mod sound;
+mod urls;
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,14 +14,17 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use broken::{BROKEN, Change, cards, nro, profiles, redactions};
+use broken::{BROKEN, Change, cards, nro, profiles, redactions, searches};
+use selves::add_self_links;
 use sound::SOUND;
 
 fn fixture(name: &str) -> Value {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(name);
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    let mut json = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    add_self_links(&mut json);
+    json
 }
 
 fn answer(json: &Value) -> Answer {
@@ -113,7 +118,7 @@ const BASES: [(&str, &str, u16, &[Profile]); 20] = [
     ("help", "https://example.net/help", 200, &[]),
     (
         "search",
-        "https://example.com/rdap/domains?name=example*.example",
+        "https://example.com/rdap/domains?name=example*.example&count=true",
         200,
         &[],
     ),
@@ -176,7 +181,7 @@ fn changed(base: &str, (pointer, value): Change) -> Value {
 
 fn broken() -> impl Iterator<Item = &'static (&'static str, &'static str, Change)> {
     let own = BROKEN.iter().chain(redactions::BROKEN);
-    let own = own.chain(cards::BROKEN);
+    let own = own.chain(cards::BROKEN).chain(searches::BROKEN);
     own.chain(profiles::BROKEN).chain(nro::BROKEN)
 }
 
@@ -368,6 +373,21 @@ fn the_table_is_complete() {
 }
 
 #[test]
+fn an_extension_may_be_named_with_its_version() {
+    let ids = |named: &str, member: &str| -> Vec<&'static str> {
+        let mut json = fixture("autnum.json");
+        json["rdapConformance"] = serde_json::json!(["rdap_level_0", named]);
+        json[member] = serde_json::json!({});
+        let found = check(&answer(&json), &Delivery::default(), &[]);
+        let ids = found.iter().map(|v| v.check.id);
+        ids.filter(|id| *id == "conformance-unclaimed").collect()
+    };
+    assert!(ids("fred_version_0", "fred_nsset").is_empty() && ids("fred", "fred_nsset").is_empty());
+    assert_eq!(ids("frederic", "fred_nsset").len(), 1);
+    assert_eq!(ids("paging_level_0", "paging_metadata").len(), 1);
+}
+
+#[test]
 fn a_repeated_member_is_found() {
     let json = Bytes::from_static(br#"{"rdapConformance": ["rdap_level_0"], "notices": [{"description": ["x"], "description": ["y"]}]}"#);
     let found = check(&Answer::read(json).unwrap(), &Delivery::default(), &[]);
@@ -417,7 +437,7 @@ fn a_byte_that_is_not_utf8_is_found() {
 
 #[test]
 fn profiles_are_recognised_by_their_claims() {
-    let claimed = |name: &str| Profile::claimed(&answer(&fixture(name)));
+    let claimed = |name: &str| Profile::claimed(&answer(&fixture(name)), None);
     assert_eq!(claimed("domain-registry.json"), [Profile::GtldRegistry]);
     assert_eq!(claimed("ip-v4.json"), [Profile::Nro]);
     assert_eq!(claimed("autnum.json"), []);

@@ -52,7 +52,7 @@ fn violations(source: &Source, is_registrar: bool) -> Option<Vec<Violation>> {
         allow_origin: header("access-control-allow-origin"),
         url: Some(source.target.url()),
     };
-    let profiles: Vec<Profile> = Profile::claimed(answer)
+    let profiles: Vec<Profile> = Profile::claimed(answer, delivery.url)
         .into_iter()
         .map(|profile| match profile {
             Profile::GtldRegistry if is_registrar => Profile::GtldRegistrar,

@@ -2,7 +2,7 @@
 
 use super::is_named;
 use crate::answer::Node;
-use crate::check::{Report, links, members, rules};
+use crate::check::{Report, members, rules, uri};
 
 rules! { All;
     VALUE = "card-value", Error, "RFC 7095, section 3.5": "a value has the JSON type of its property's type";
@@ -10,9 +10,10 @@ rules! { All;
     PREF = "card-pref", Error, "RFC 6350, section 5.3": "pref is a number from 1 to 100";
     ONCE = "card-once", Error, "RFC 6350, section 6": "a property that a card may have once is there once";
     KIND = "card-kind", Warning, "RFC 6350, section 6.1.4": "kind is a registered word";
-    NAME = "card-n", Error, "RFC 6350, section 6.2.2": "a name (n) has five components";
+    NAME = "card-n", Error, "RFC 6350, section 6.2.2, and RFC 9554, section 2.2": "a name (n) has five components, or seven";
     URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";
     LANGUAGE = "card-language", Error, "RFC 6350, section 4.8": "a value of type language-tag is a language tag (RFC 5646)";
+    NO_VALUE = "card-parameter-value", Error, "RFC 7095, section 3.4.1": "the type of a value is not given as the parameter value";
 }
 
 /// The properties of cardinality `1` or `*1`.
@@ -53,7 +54,8 @@ fn parameters(property: &Node) -> Option<&Node> {
     property.items().get(1)
 }
 
-pub(super) fn check(property: &Node, pointer: &str, report: &mut Report) {
+/// `emptied` says that null can stand for a redacted value (RFC 9537, section 3.2).
+pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut Report) {
     let [Node::Text(name), parameters, Node::Text(kind), values @ ..] = property.items() else {
         return;
     };
@@ -62,13 +64,14 @@ pub(super) fn check(property: &Node, pointer: &str, report: &mut Report) {
         given(parameter, value, pointer, report);
     }
     for value in values {
-        if !fits(value, kind) {
+        let empty = emptied && matches!(value, Node::Null) && &**kind != "text";
+        if !empty && !fits(value, kind) {
             report.add(&VALUE, pointer, format!("{name}: {}", value.kind()));
         }
     }
     let first = values.first();
     if let ("n", Some(Node::List(parts))) = (name.as_str(), first)
-        && parts.len() != 5
+        && ![5, 7].contains(&parts.len())
     {
         report.add(&NAME, pointer, format!("{} components", parts.len()));
     }
@@ -82,7 +85,7 @@ pub(super) fn check(property: &Node, pointer: &str, report: &mut Report) {
         report.add(&KIND, pointer, text);
     }
     // `card-tel` reports telephones.
-    if &**kind == "uri" && name != "tel" && !links::is_uri(text) {
+    if &**kind == "uri" && name != "tel" && !uri::is_uri(text) {
         report.add(&URI, pointer, text);
     }
     if &**kind == "language-tag" && !members::is_language_tag(text) {
@@ -95,6 +98,9 @@ fn given(name: &str, value: &Node, pointer: &str, report: &mut Report) {
         || matches!(value, Node::List(items) if items.iter().all(|i| i.text().is_some()));
     if name.bytes().any(|b| b.is_ascii_uppercase()) || !texts {
         report.add(&PARAMETER, pointer, format!("{name}: {}", value.kind()));
+    }
+    if name.eq_ignore_ascii_case("value") {
+        report.add(&NO_VALUE, pointer, value.text().unwrap_or_default());
     }
     let rank = |text: &str| text.parse().is_ok_and(|n: u8| (1..=100).contains(&n));
     if let ("pref", Some(text)) = (name, value.text())

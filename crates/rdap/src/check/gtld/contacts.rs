@@ -120,7 +120,7 @@ fn replaced(entity: Entity<'_>, pointer: &str, report: &mut Report) {
             let http = |form: &&str| form.starts_with("https://") || form.starts_with("http://");
             if let Some(other) = forms
                 .iter()
-                .find(|form| !http(form) || !crate::check::links::is_uri(form))
+                .find(|form| !http(form) || !crate::check::uri::is_uri(form))
             {
                 report.add(&FORM, pointer, other);
             }

@@ -1,6 +1,8 @@
 //! The registrar in a gTLD registry's answer, and the registrant in a registrar's answer.
 
-use crate::answer::{Class, Domain, Entity, properties};
+use url::Url;
+
+use crate::answer::{Answer, Class, Domain, Entity, Object, properties};
 use crate::check::{Profile, Report, Scene, rules};
 
 rules! { Gtld;
@@ -13,6 +15,35 @@ rules! { Gtld;
     ABOUT_HTTPS = "gtld-registrar-about-https", Error, "gTLD RDAP Response Profile 2024, section 2.4.6": "the registrar's base URL has the scheme https";
     REGISTRANT = "gtld-registrant", Error, "gTLD RDAP Response Profile 2024, section 2.7.2": "a registrar's domain has one entity with the role registrant";
     TEL = "gtld-tel-type", Error, "gTLD RDAP Technical Implementation Guide 2024, sections 3.8.2 and 3.8.3": "a telephone number is of type voice or fax";
+}
+
+/// Whether the answer comes from the registrar of its domain: the registrar's base URL, which is
+/// the context of its link `about` (Response Profile, section 2.4.6), leads to the URL of the
+/// answer.
+pub(in crate::check) fn is_registrars(answer: &Answer, url: &Url) -> bool {
+    // A path of RDAP (RFC 9082, section 3.1) follows the base; what is equal is no base.
+    const KINDS: [&str; 3] = ["domain/", "nameserver/", "entity/"];
+    let Object::Domain(domain) = answer.object() else {
+        return false;
+    };
+    let place = |url: &Url| {
+        url.as_str()
+            .split_once("://")
+            .map(|(_, place)| place.to_owned())
+    };
+    let Some(asked) = place(url) else {
+        return false;
+    };
+    let registrars = domain.entities().filter(|e| e.has_role("registrar"));
+    let mut links = registrars.flat_map(|r| r.links().filter(|l| l.has_rel("about")));
+    links.any(|link| {
+        let base = link.value().and_then(|v| place(&Url::parse(v).ok()?));
+        let path = base
+            .as_ref()
+            .and_then(|base| asked.strip_prefix(base.trim_end_matches('/')));
+        let path = path.and_then(|path| path.strip_prefix('/'));
+        path.is_some_and(|path| KINDS.iter().any(|kind| path.starts_with(kind)))
+    })
 }
 
 pub(in crate::check) fn check(scene: &Scene<'_>, domain: Domain<'_>, report: &mut Report) {

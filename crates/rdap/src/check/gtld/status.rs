@@ -8,7 +8,7 @@ rules! { Gtld;
     MAPPED = "gtld-status-mapped", Warning, "gTLD RDAP Response Profile 2024, section 2.6.2": "a domain's status is one that RFC 8056 maps from EPP";
     INACTIVE = "gtld-status-inactive", Warning, "RFC 5731, section 2.3": "a domain with name servers is not inactive";
     TOGETHER = "gtld-status-together", Error, "RFC 5731, section 2.3": "no two statuses of a domain exclude each other";
-    RESTORE = "gtld-status-pending-delete", Error, "RFC 3915, section 3.1": "a domain in redemption period or pending restore also has pending delete";
+    RESTORE = "gtld-status-pending-delete", Error, "RFC 3915, section 2": "a domain in redemption period or pending restore also has pending delete";
     HOST = "gtld-nameserver-status", Error, "RFC 5732, section 2.3": "no two statuses of a name server exclude each other";
     CONTACT = "gtld-contact-status", Error, "RFC 5733, section 2.2": "no two statuses of a contact exclude each other";
 }

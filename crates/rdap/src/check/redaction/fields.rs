@@ -7,10 +7,11 @@ use crate::check::{Report, Scene, rules};
 
 rules! { All;
     STILL = "redaction-still-there", Error, "RFC 9537, sections 3.1 and 5.1": "a removed field is not in the answer: its prePath leads nowhere";
+    MOVED = "redaction-still-there-by-position", Warning, "RFC 9537, section 5.1": "the prePath of a removed field leads nowhere, although it counts the items of an array: the next item may have taken its place";
     POSITION = "redaction-position", Error, "RFC 9537, section 3.1": "no value is removed whose position in an array has a meaning";
     NOWHERE = "redaction-nowhere", Error, "RFC 9537, section 4.2": "a postPath or replacementPath leads to a field of the answer";
     FILLED = "redaction-not-empty", Error, "RFC 9537, section 3.2": "an emptied field is empty";
-    MEMBER = "redaction-empty-member", Error, "RFC 9537, section 3.2": "only a value that is found by its position is emptied; a member is removed";
+    MEMBER = "redaction-empty-member", Warning, "RFC 9537, section 3.2": "only a value that is found by its position is emptied; a member is removed";
     OPTIONAL = "redaction-optional-property", Error, "RFC 9537, section 3.2": "an optional property of a jCard is removed, not emptied";
     EMPTY = "redaction-empty", Warning, "RFC 9537, sections 3.3 and 3.4": "a field that is shown in part or replaced is not empty";
 }
@@ -33,7 +34,9 @@ pub(super) fn check(scene: &Scene<'_>, told: &Told<'_>, budget: &mut Budget, rep
     let at = |member: &str| format!("{}/{member}", told.pointer);
     let removes = matches!(told.method, Method::Removal | Method::ReplacementValue);
     if removes && let Some(found) = find(before).as_deref().and_then(<[_]>::first) {
-        report.add(&STILL, at("prePath"), found.pointer());
+        let moved = before.as_ref().is_some_and(Path::counts_items);
+        let check = if moved { &MOVED } else { &STILL };
+        report.add(check, at("prePath"), found.pointer());
     }
     // "vcardArray", the list of properties, the property, its value.
     let positional = |p: &Path| p.ends_with_position_below("vcardArray", 3);

@@ -8,6 +8,8 @@ const HELP: &str =
     r#"{"rdapConformance": ["rdap_level_0"], "notices": [{"title": "x", "description": ["y"]}]}"#;
 const DOMAIN: &str =
     r#"{"rdapConformance": ["rdap_level_0"], "objectClassName": "domain", "ldhName": "a.example"}"#;
+const OF_GTLD: &[u8] =
+    br#"{"rdapConformance": ["rdap_level_0", "icann_rdap_response_profile_1"], "notices": []}"#;
 const ERROR: &str =
     r#"{"rdapConformance": ["rdap_level_0"], "errorCode": 404, "title": "Not Found"}"#;
 
@@ -79,7 +81,10 @@ fn a_conforming_server_violates_nothing() {
         let otherwise = [
             "server-redirect",
             "server-cors-credentials",
+            "server-redirect-https",
             "server-family-gtld",
+            "server-help-gtld",
+            "server-missing-gtld",
         ];
         assert!(
             kept.contains(check.id) || otherwise.contains(&check.id),
@@ -113,7 +118,7 @@ fn each_rule_can_be_broken() {
     let object = first(Subject::Object, Manner::Get);
     let missing = first(Subject::Missing, Manner::Get);
     let malformed = first(Subject::Malformed, Manner::Get);
-    let cases: [(usize, Break, &[&str]); 19] = [
+    let cases: [(usize, Break, &[&str]); 22] = [
         (
             help,
             |h| h.reply = Err(Unheard::Failed("refused".into())),
@@ -164,6 +169,17 @@ fn each_rule_can_be_broken() {
         ),
         (help + 2, |h| field(h, ALLOW, None), &["server-cors-always"]),
         (help + 3, |h| status(h, 400), &["server-parameter"]),
+        (missing, |h| status(h, 400), &["server-families-agree"]),
+        (
+            help,
+            |h| status(h, 501),
+            &[
+                "server-error-type",
+                "server-families-agree",
+                "server-head",
+                "server-parameter",
+            ],
+        ),
         (
             missing,
             |h| status(h, 200),
@@ -209,10 +225,29 @@ fn each_rule_can_be_broken() {
                 status(h, 302);
                 field(h, "location", Some("http://rdap.example/domain/a.example"));
             },
+            &[
+                "server-families-agree",
+                "server-head",
+                "server-redirect-https",
+            ],
+        ),
+        (
+            object,
+            |h| {
+                status(h, 302);
+                field(h, "location", Some("/rdap/domain/a.example"));
+            },
             &["server-families-agree", "server-head", "server-redirect"],
         ),
     ];
-    let mut seen: BTreeSet<&str> = ["server-https", "server-family-gtld"].into();
+    // The next tests break these.
+    let mut seen: BTreeSet<&str> = [
+        "server-https",
+        "server-family-gtld",
+        "server-help-gtld",
+        "server-missing-gtld",
+    ]
+    .into();
     for (at, change, expected) in cases {
         let mut heard = server();
         change(&mut heard[at]);
@@ -238,9 +273,7 @@ fn the_server_as_a_whole_is_judged_too() {
         one.reply = Err(Unheard::NoAddress("none".into()));
     }
     assert_eq!(broken(&heard), ["server-family"]);
-    heard[0].reply.as_mut().unwrap().body = Bytes::from_static(
-        br#"{"rdapConformance": ["rdap_level_0", "icann_rdap_response_profile_1"], "notices": []}"#,
-    );
+    heard[0].reply.as_mut().unwrap().body = Bytes::from_static(OF_GTLD);
     assert_eq!(broken(&heard), ["server-family-gtld"]);
     // An address has no other family.
     for one in &mut heard {
@@ -251,6 +284,52 @@ fn the_server_as_a_whole_is_judged_too() {
         one.reply = Err(Unheard::NoAddress("none".into()));
     }
     assert_eq!(broken(&heard), ["server-reached"]);
+}
+
+#[test]
+fn servers_of_gtlds_must_do_more() {
+    let mut heard = server();
+    let of_help = |h: &&mut Heard| h.subject == Subject::Help && h.manner == Manner::Get;
+    for one in heard.iter_mut().filter(of_help) {
+        one.reply.as_mut().unwrap().body = Bytes::from_static(OF_GTLD);
+    }
+    assert_eq!(broken(&heard), [""; 0]);
+    for one in heard.iter_mut().filter(|h| h.subject == Subject::Missing) {
+        one.reply.as_mut().unwrap().status = 400;
+    }
+    assert_eq!(broken(&heard), ["server-missing-gtld"]);
+    let mut heard = server();
+    for one in heard.iter_mut().filter(|h| h.subject == Subject::Help) {
+        one.reply.as_mut().unwrap().status = 501;
+    }
+    for one in heard.iter_mut().filter(|h| h.subject == Subject::Object) {
+        one.reply.as_mut().unwrap().body = Bytes::from_static(OF_GTLD);
+    }
+    assert!(broken(&heard).contains(&"server-help-gtld"));
+}
+
+#[test]
+fn a_registrar_is_judged_as_one() {
+    let mut heard = server();
+    let body = r#"{"rdapConformance": ["rdap_level_0", "icann_rdap_response_profile_1"],
+        "objectClassName": "domain", "ldhName": "a.example",
+        "entities": [{"objectClassName": "entity", "roles": ["registrar"], "links": [
+            {"rel": "about", "value": "https://rdap.example/", "href": "https://a.example/"}]}]}"#;
+    let is_object = |h: &&mut Heard| h.subject == Subject::Object && h.manner == Manner::Get;
+    for one in heard.iter_mut().filter(is_object) {
+        one.reply.as_mut().unwrap().body = Bytes::from_static(body.as_bytes());
+    }
+    let ids = |heard: &[Heard]| -> BTreeSet<&str> {
+        let answers = answers(heard).into_iter();
+        answers
+            .flat_map(|(_, found)| found.into_iter().map(|v| v.check.id))
+            .collect()
+    };
+    assert!(!ids(&heard).contains("gtld-related") && ids(&heard).contains("gtld-registrant"));
+    for one in heard.iter_mut().filter(is_object) {
+        one.url = "https://registry.example/domain/a.example".parse().unwrap();
+    }
+    assert!(ids(&heard).contains("gtld-related") && !ids(&heard).contains("gtld-registrant"));
 }
 
 #[test]

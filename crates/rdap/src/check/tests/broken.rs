@@ -4,6 +4,7 @@ pub(super) mod cards;
 pub(super) mod nro;
 pub(super) mod profiles;
 pub(super) mod redactions;
+pub(super) mod searches;
 
 /// The value to set at a pointer; `None` removes the member. A `+` at the end of a pointer appends
 /// to a list.
@@ -12,6 +13,11 @@ pub(in crate::check::tests) type Change = (&'static str, Option<&'static str>);
 /// Identifier of the rule, fixture, and change.
 pub(super) const BROKEN: &[(&str, &str, Change)] = &[
     ("conformance-missing", "ip-v6", ("/rdapConformance", None)),
+    (
+        "conformance-missing-error",
+        "error-404",
+        ("/rdapConformance", None),
+    ),
     (
         "conformance-level",
         "search",
@@ -372,7 +378,7 @@ pub(super) const BROKEN: &[(&str, &str, Change)] = &[
     (
         "paging-size",
         "search",
-        ("/paging_metadata/pageSize", Some("10")),
+        ("/paging_metadata/pageSize", Some("1")),
     ),
     ("paging-next", "search", ("/paging_metadata/links", None)),
     (

@@ -331,4 +331,125 @@ pub(super) const SOUND: &[(&str, &str, Change)] = &[
         "gtld-nameserver",
         ("/status", Some(r#"["inactive"]"#)),
     ),
+    (
+        "card-adr",
+        "entity",
+        (
+            "/vcardArray/1/5/3",
+            Some(
+                r#"["", "", "1 Rue A", "Quebec", "QC", "G1V", "", "", "", "", "1", "Rue A", "", "", "", "", "", ""]"#,
+            ),
+        ),
+    ),
+    (
+        "card-n",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["n", {}, "text", ["User", "Joe", "", "", "", "", "Jr."]]"#),
+        ),
+    ),
+    (
+        "card-tel",
+        "entity",
+        ("/vcardArray/1/6/3", Some(r#""sip:joe@example.com""#)),
+    ),
+    (
+        "card-group",
+        "entity",
+        ("/vcardArray/1/7/1", Some(r#"{"group": "item1"}"#)),
+    ),
+    (
+        "card-begin-end",
+        "entity",
+        ("/vcardArray/1/7/0", Some(r#""x-end""#)),
+    ),
+    (
+        "card-parameter-value",
+        "entity",
+        ("/vcardArray/1/8/1", Some(r#"{"x-value": "uri"}"#)),
+    ),
+    (
+        "card-value",
+        "domain-registrar",
+        ("/entities/1/vcardArray/1/4/3", Some("null")),
+    ),
+    (
+        "paging-size",
+        "search",
+        ("/paging_metadata/pageSize", Some("10")),
+    ),
+    (
+        "sort-metadata",
+        "search",
+        ("/sorting_metadata", Some(r#"{"currentSort": "name"}"#)),
+    ),
+    (
+        "sort-default",
+        "search",
+        ("/sorting_metadata/availableSorts/0/default", Some("true")),
+    ),
+    (
+        "conformance-missing",
+        "error-404",
+        ("/rdapConformance", None),
+    ),
+    (
+        "redaction-post-path",
+        "domain-registrar",
+        ("/redacted/3/prePath", None),
+    ),
+    (
+        "redaction-still-there",
+        "domain-registrar",
+        ("/redacted/2/prePath", Some(r#""$.entities[1]""#)),
+    ),
+    (
+        "redaction-still-there-by-position",
+        "domain-registrar",
+        ("/redacted/2/prePath", Some(r#""$.entities[7]""#)),
+    ),
+    (
+        "redaction-placeholder",
+        "domain-registrar",
+        (
+            "/entities/1/vcardArray/1/2/3",
+            Some(r#""Redacted Records Ltd""#),
+        ),
+    ),
+    // Without the extension, no redaction is signalled.
+    (
+        "redaction-placeholder",
+        "entity",
+        ("/vcardArray/1/2/3", Some(r#""REDACTED FOR PRIVACY""#)),
+    ),
+    (
+        "redaction-placeholder",
+        "domain-registrar",
+        ("/entities/2/handle", Some(r#""XXXX""#)),
+    ),
+    (
+        "link-self-type",
+        "help",
+        (
+            "/notices/0/links",
+            Some(
+                r#"[{"value": "https://a.example/", "rel": "self", "href": "https://a.example/", "type": "text/html"}]"#,
+            ),
+        ),
+    ),
+    (
+        "link-uri",
+        "ip-v6",
+        ("/links/0/href", Some(r#""https://a%00b.example/""#)),
+    ),
+    ("ip-country", "ip-v4", ("/country", Some(r#""AX""#))),
+    (
+        "redaction-post-path",
+        "domain-registrar",
+        (
+            "/redacted/3",
+            Some(r#"{"name": {"type": "Registrant Email"}, "method": "replacementValue"}"#),
+        ),
+    ),
 ];

@@ -32,6 +32,30 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         ("/vcardArray/1/7/1", Some(r#"{"TYPE": "work"}"#)),
     ),
     (
+        "card-parameter-value",
+        "entity",
+        ("/vcardArray/1/8/1", Some(r#"{"value": "uri"}"#)),
+    ),
+    (
+        "card-group",
+        "entity",
+        ("/vcardArray/1/7/0", Some(r#""item1.email""#)),
+    ),
+    (
+        "card-begin-end",
+        "entity",
+        ("/vcardArray/1/+", Some(r#"["end", {}, "text", "VCARD"]"#)),
+    ),
+    (
+        "card-adr",
+        "entity",
+        (
+            "/vcardArray/1/5/3",
+            Some(r#"["", "", "", "", "", "", "", ""]"#),
+        ),
+    ),
+    ("card-value", "entity", ("/vcardArray/1/8/3", Some("null"))),
+    (
         "card-pref",
         "entity",
         ("/vcardArray/1/6/1/pref", Some(r#""0""#)),

@@ -10,6 +10,37 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         ("/redacted/0/name", Some("{}")),
     ),
     (
+        "redaction-placeholder",
+        "domain-registrar",
+        (
+            "/entities/1/vcardArray/1/2/3",
+            Some(r#""REDACTED FOR PRIVACY""#),
+        ),
+    ),
+    (
+        "redaction-placeholder",
+        "gtld-registrar",
+        ("/entities/1/vcardArray/1/3/3/2", Some(r#"["XXXX", ""]"#)),
+    ),
+    (
+        "redaction-placeholder",
+        "domain-registrar",
+        ("/entities/2/handle", Some(r#""Redacted""#)),
+    ),
+    (
+        "redaction-still-there-by-position",
+        "domain-registrar",
+        ("/redacted/2/prePath", Some(r#""$.entities[1]""#)),
+    ),
+    (
+        "redaction-still-there-by-position",
+        "domain-registrar",
+        (
+            "/redacted/2/prePath",
+            Some(r#""$.entities[?(@.roles[0]=='technical')].vcardArray[1][2]""#),
+        ),
+    ),
+    (
         "redaction-method",
         "domain-registrar",
         ("/redacted/0/method", Some(r#""deleted""#)),
