@@ -139,17 +139,8 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     }
     notes.extend(lookups.0.notes());
     if whole && !args.memory.offline {
-        // A person reads in the meantime; a script does not wait for anything that it did not ask
-        // for.
-        let refresh = async {
-            if OutputStream::Out.is_terminal() {
-                lookups.0.refresh(REGISTRY_PATIENCE).await
-            } else {
-                lookups.0.refresh_briefly(REGISTRY_GRACE).await
-            }
-        };
         notes.extend(tokio::select! {
-            told = refresh => told,
+            told = refresh(&lookups.0) => told,
             never = &mut renewing => match never {},
         });
         // IANA's ticket came after the answers.
@@ -170,6 +161,16 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         }
     }
     ended
+}
+
+/// Waits for IANA's registries. A person reads in the meantime; a script does not wait for anything
+/// that it did not ask for.
+async fn refresh(client: &Client) -> Vec<String> {
+    if OutputStream::Out.is_terminal() {
+        client.refresh(REGISTRY_PATIENCE).await
+    } else {
+        client.refresh_briefly(REGISTRY_GRACE).await
+    }
 }
 
 /// Prints what belongs after the answers if people read them; otherwise prints a note.
