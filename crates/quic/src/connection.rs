@@ -25,7 +25,7 @@ mod sending;
 mod spin;
 mod splitter;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 mod undecryptable;
 
@@ -33,6 +33,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_wire::quic::{Side, Version};
@@ -67,6 +68,8 @@ pub(crate) use random::Random;
 const MIN_DATAGRAM: usize = 1200;
 /// If a datagram may not be this large, it is not worth sending.
 const MIN_PACKET: usize = 100;
+/// The longest that a connection stays once it is over.
+const MAX_LINGERING: Duration = Duration::from_secs(6);
 
 /// One connection, of a client or of a server. It does no I/O and has no clock: its owner provides
 /// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
@@ -218,6 +221,23 @@ impl Connection {
         self.clock = now;
         let code = Code::CONNECTION_REFUSED.0;
         self.send_close(CloseFrame::refused(), CloseReason::Local { code });
+    }
+
+    /// Closes a connection that keeps more than the budget permits.
+    pub(crate) fn evict(&mut self, now: Time) {
+        self.clock = now;
+        let code = Code::INTERNAL_ERROR.0;
+        self.send_close(CloseFrame::evicted(), CloseReason::Local { code });
+    }
+
+    /// The client, and how much of its budget this connection counts for.
+    pub(crate) fn counted(&self) -> Option<(IpAddr, u64)> {
+        self.account.counted().filter(|_| self.closing.is_open())
+    }
+
+    /// Ends a connection that is over at once, although its peer may still send.
+    pub(crate) fn hasten(&mut self) {
+        self.closing.hasten();
     }
 
     /// Frees the memory that is kept ready for the next data.
@@ -383,9 +403,11 @@ impl Connection {
         }
     }
 
-    /// The time until which packets of an ended connection may still come.
+    /// The time until which packets of an ended connection may still come. RFC 9000 §10.2. A peer
+    /// that acknowledges late must not make it long.
     fn lingering(&self) -> Time {
-        self.clock.after(3 * self.recovery.pto())
+        self.clock
+            .after((3 * self.recovery.pto()).min(MAX_LINGERING))
     }
 
     /// A packet from the peer now needs only the keys and the closing frame, so everything else is
@@ -395,6 +417,7 @@ impl Connection {
         self.streams.end(&self.config);
         self.crypto.end();
         self.recovery.end();
+        self.account.release();
         self.log.on_closed(self.clock, &why);
         self.events.push(Event::Closed(why));
     }

@@ -7,6 +7,7 @@
 mod answers;
 mod config;
 mod early_0rtt;
+mod eviction;
 mod ids;
 mod incoming;
 mod issuer;
@@ -26,9 +27,10 @@ use rustls::pki_types::ServerName;
 
 use crate::connection::{Connection, ConnectionSetup, Random};
 use crate::error::ConnectError;
-use crate::{RecvMeta, Time, Transmit};
+use crate::{Budget, RecvMeta, Time, Transmit};
 use answers::Answers;
 use early_0rtt::EarlyDatagrams;
+use eviction::Evictions;
 use ids::{ID, Owner, Router};
 use issuer::{EndpointIssuer, Secrets};
 use misdirected::MisdirectedQueue;
@@ -78,13 +80,20 @@ pub struct Endpoint {
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
     unproved: Unproved,
+    /// Clients' connections that are not over.
     served: usize,
+    /// What the connections of clients may keep.
+    budget: Option<Arc<Budget>>,
+    evictions: Evictions,
+    evicted: u64,
     tokens: Tokens,
     tokens_taken: u64,
     over_budget: u64,
     answers: Answers,
     timers: Timers,
     random: Random,
+    /// The time of the owner's last call that told it.
+    clock: Time,
 }
 
 impl Endpoint {
@@ -114,6 +123,7 @@ impl Endpoint {
             siblings: sibling.count,
             misdirected: MisdirectedQueue::default(),
             has_served: server.is_some(),
+            budget: server.as_ref().and_then(|s| s.transport.budget.clone()),
             server: server.map(Arc::new),
             table: ConnectionTable::default(),
             router: Router::default(),
@@ -123,11 +133,14 @@ impl Endpoint {
             early_0rtt: EarlyDatagrams::default(),
             unproved: Unproved::default(),
             served: 0,
+            evictions: Evictions::default(),
+            evicted: 0,
             tokens: Tokens::default(),
             tokens_taken: 0,
             over_budget: 0,
             answers: Answers::new(random.seed()),
             timers: Timers::default(),
+            clock: Time::ZERO,
             secrets,
             random,
         }
@@ -135,7 +148,10 @@ impl Endpoint {
 
     /// Replaces the configuration for new clients; without one they get no answer.
     pub fn set_server(&mut self, server: Option<ServerConfig>) {
-        self.has_served |= server.is_some();
+        if let Some(server) = &server {
+            self.has_served = true;
+            self.budget.clone_from(&server.transport.budget);
+        }
         self.server = server.map(Arc::new);
     }
 
@@ -171,19 +187,28 @@ impl Endpoint {
         if let Some(observer) = config.observer {
             connection.set_observer(observer());
         }
-        self.table.fill(handle, connection, None);
-        self.peers.add(remote, handle);
-        self.touch(handle);
+        self.enter(handle, connection, None);
         Ok(handle)
+    }
+
+    fn enter(&mut self, handle: Handle, connection: Connection, first: Option<First>) {
+        let number = self.peers.add(connection.remote(), handle);
+        self.table.fill(handle, connection, first);
+        if let Some(entry) = self.table.get_mut(handle) {
+            entry.peer_number = number;
+        }
+        self.touch(handle);
     }
 
     /// Handles a datagram, which is decrypted in place. Returns its connection, which may have
     /// events and something to send.
     pub fn receive(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
+        self.clock = now;
         let Some(handle) = self.route(way.remote, datagram) else {
             return self.receive_stray(now, way, datagram);
         };
         self.deliver(now, way, datagram, handle);
+        self.relieve();
         Some(handle)
     }
 
@@ -192,15 +217,14 @@ impl Endpoint {
             return;
         };
         entry.connection.receive(now, way, datagram);
-        if entry.settles() {
-            self.unproved.prove();
-        }
+        entry.connection.follow_budget();
         let remote = entry.connection.remote();
         if remote != entry.peer {
             let left = std::mem::replace(&mut entry.peer, remote);
-            self.peers.remove(left, handle);
-            self.peers.add(remote, handle);
+            self.peers.remove(left, entry.peer_number);
+            entry.peer_number = self.peers.add(remote, handle);
         }
+        self.settle(handle);
         self.touch(handle);
     }
 
@@ -309,10 +333,8 @@ impl Endpoint {
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         // The deadline may change while the owner uses the connection.
         self.touch(handle);
+        self.settle(handle);
         let entry = self.table.get_mut(handle)?;
-        if entry.settles() {
-            self.unproved.prove();
-        }
         Some(&mut entry.connection)
     }
 
@@ -344,18 +366,23 @@ impl Endpoint {
         self.over_budget
     }
 
+    /// How many connections were closed because they kept more than the budget permits.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
     /// Forgets a connection, preferably one that is drained: otherwise its peer gets stateless
     /// resets from a server, and no answer from a client.
     pub fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let mut entry = self.table.remove(handle)?;
         if let Some(first) = entry.first {
             self.firsts.remove(&first);
-            self.served = self.served.saturating_sub(1);
+            self.served -= usize::from(!entry.has_ended);
             if entry.unproved {
                 self.unproved.end(first, entry.connection.take_farewell());
             }
         }
-        self.peers.remove(entry.peer, handle);
+        self.peers.remove(entry.peer, entry.peer_number);
         self.arrived.retain(|other| *other != handle);
         Some(entry.connection)
     }
@@ -378,12 +405,17 @@ impl Endpoint {
 
     /// When to call [`Endpoint::on_timeout`].
     pub fn deadline(&mut self) -> Option<Time> {
+        self.relieve();
+        if !self.evictions.is_empty() {
+            return Some(Time::ZERO);
+        }
         self.timers.deadline(&mut self.table)
     }
 
     /// Passes the time to the connections whose deadline has come, and adds them to `due`: they
     /// may have events and something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
+        self.clock = now;
         let first = due.len();
         self.timers.take_due(&mut self.table, now, due);
         for handle in due.get(first..).unwrap_or_default() {
@@ -392,6 +424,7 @@ impl Endpoint {
             }
             self.timers.touch(&mut self.table, *handle);
         }
+        self.evictions.append_to(due);
     }
 
     #[inline]

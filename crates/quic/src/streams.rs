@@ -210,7 +210,6 @@ impl Streams {
 
     /// The number of streams, of both sides, on which something is still to be sent, received or
     /// read.
-    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.slab.len()
     }

@@ -46,6 +46,14 @@ impl CloseFrame {
         Self::violated(&TransportError::new(Code::CONNECTION_REFUSED, ""))
     }
 
+    /// The connection keeps more than it may.
+    pub(super) fn evicted() -> Self {
+        Self::violated(&TransportError::new(
+            Code::INTERNAL_ERROR,
+            "memory is short",
+        ))
+    }
+
     /// The peer broke a rule.
     pub(super) fn violated(error: &TransportError) -> Self {
         Self {
@@ -155,6 +163,13 @@ impl Closing {
     pub(super) fn end_with(&mut self, farewell: &[u8]) {
         self.farewell = farewell.to_vec();
         self.state = ClosingState::Drained;
+    }
+
+    /// A connection that is over waits no longer.
+    pub(super) fn hasten(&mut self) {
+        if !self.is_open() {
+            self.deadline = Some(Time::ZERO);
+        }
     }
 
     pub(super) fn take_farewell(&mut self) -> Vec<u8> {

@@ -108,7 +108,7 @@ impl Connection {
             spin: Spin::new(random.number()),
             paths: Paths::new(path, config.initial_rtt, random),
             undecryptable: Undecryptable::default(),
-            account: BudgetShare::new(config.budget.clone()),
+            account: BudgetShare::new(config.budget.clone(), opening.remote.ip()),
             events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),

@@ -67,15 +67,16 @@ impl Connection {
         sent
     }
 
-    /// Reports to the budget what is kept now. Called when nothing more is to be sent, not for each
-    /// packet.
-    fn follow_budget(&mut self) {
-        if !self.account.is_kept() {
+    /// Reports to the budget what is kept now. Called when a datagram was received, and when nothing
+    /// more is to be sent.
+    #[inline]
+    pub(crate) fn follow_budget(&mut self) {
+        if !self.account.is_kept() || !self.closing.is_open() {
             return;
         }
-        let memory = self.memory();
-        if let Some(budget) = self.account.settle(memory) {
-            self.streams.share(&budget);
+        let (memory, streams) = (self.memory(), self.streams.count());
+        if self.account.settle(memory, streams) {
+            self.streams.share(&self.account);
             self.streams.on_window(self.recovery.window());
         }
     }

@@ -6,6 +6,6 @@ mod ending;
 mod handshakes;
 mod hostile;
 mod memory;
-mod pair;
+pub(crate) mod pair;
 mod paths;
 mod violations;

@@ -43,7 +43,8 @@ pub struct ServerConfig {
     /// How many tokens a client gets once its address is validated; each validates the address for
     /// one later connection. RFC 9000 §8.1.3.
     pub tokens: u8,
-    /// The most connections of clients at once; more clients are refused.
+    /// The most connections of clients at once, without those that are over; more clients are
+    /// refused.
     pub most_connections: usize,
     /// The key that seals address tokens. Other endpoints with the same key, in any process, at the
     /// same time or later, accept the tokens. `None`: the key is derived from the endpoint's seed.

@@ -78,18 +78,18 @@ impl Endpoint {
         }
         let first = (way.remote, arrival.destination);
         let is_unproved = connection.is_unproved();
-        self.table.fill(handle, connection, Some(first));
+        self.enter(handle, connection, Some(first));
         self.firsts.insert(first, handle);
-        self.peers.add(way.remote, handle);
         self.served += 1;
         if is_unproved {
             self.unproved.begin();
         }
         self.arrived.push_back(handle);
-        self.touch(handle);
+        self.settle(handle);
         while let Some((way, mut datagram)) = self.early_0rtt.take(now, &first) {
             self.deliver(now, &way, &mut datagram, handle);
         }
+        self.relieve();
         Some(handle)
     }
 
@@ -128,7 +128,8 @@ impl Endpoint {
             return None;
         }
         let budget = server.transport.budget.as_ref();
-        let is_over_budget = budget.is_some_and(|budget| budget.is_exhausted());
+        let client = way.remote.ip();
+        let is_over_budget = budget.is_some_and(|budget| budget.is_exhausted_for(client));
         if is_over_budget || self.served >= server.most_connections {
             self.over_budget += u64::from(is_over_budget);
             let code = Code::CONNECTION_REFUSED;

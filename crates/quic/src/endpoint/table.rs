@@ -24,10 +24,14 @@ pub(super) struct ConnectionEntry {
     pub(super) connection: Connection,
     /// The address of the peer, as far as the endpoint knows.
     pub(super) peer: SocketAddr,
+    /// Its number among the connections of that address.
+    pub(super) peer_number: u64,
     /// On a server: see [`super::Endpoint`].
     pub(super) first: Option<First>,
     /// On a server: the client has not validated its address.
     pub(super) unproved: bool,
+    /// The connection is over, but packets may still come.
+    pub(super) has_ended: bool,
     /// Its deadline may differ from the scheduled one.
     pub(super) touched: bool,
     /// The earliest time that is scheduled for it.
@@ -42,6 +46,14 @@ impl ConnectionEntry {
         let settles = self.unproved && !self.connection.is_unproved();
         self.unproved &= !settles;
         settles
+    }
+
+    /// Returns true once: when the connection is over.
+    #[inline]
+    pub(super) fn ends(&mut self) -> bool {
+        let ends = !self.has_ended && self.connection.is_closed();
+        self.has_ended |= ends;
+        ends
     }
 }
 
@@ -84,8 +96,10 @@ impl ConnectionTable {
             slot.entry = Some(Box::new(ConnectionEntry {
                 unproved: connection.is_unproved(),
                 peer: connection.remote(),
+                peer_number: 0,
                 connection,
                 first,
+                has_ended: false,
                 touched: false,
                 scheduled: None,
             }));

@@ -1,6 +1,7 @@
 //! Which connection's deadline comes next. Deadlines mostly move to later, and far more often than
 //! they come: the heap learns only of those that move to an earlier time, and of one that came too
-//! early when it comes.
+//! early when it comes. A peer can make deadlines move to and fro, so entries that no longer count
+//! are removed when they are many.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,6 +9,10 @@ use std::collections::BinaryHeap;
 use super::Handle;
 use super::table::ConnectionTable;
 use crate::Time;
+
+/// The most entries for each connection, and beside those; each connection needs one.
+const MAX_EACH: usize = 4;
+const MAX_BESIDE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -68,6 +73,7 @@ impl Timers {
                 None => {}
             }
         }
+        self.compact(table);
     }
 
     fn settle(&mut self, table: &mut ConnectionTable) {
@@ -84,5 +90,68 @@ impl Timers {
                 self.heap.push(Reverse((deadline, handle)));
             }
         }
+        self.compact(table);
+    }
+
+    /// Keeps only the entry that counts of each connection, if there are many others. Constant work
+    /// for each entry that was added.
+    #[inline]
+    fn compact(&mut self, table: &ConnectionTable) {
+        if self.heap.len() > MAX_EACH * table.len() + MAX_BESIDE {
+            let mut entries = std::mem::take(&mut self.heap).into_vec();
+            entries.retain(|Reverse((time, handle))| {
+                table.get(*handle).and_then(|entry| entry.scheduled) == Some(*time)
+            });
+            entries.sort_unstable();
+            entries.dedup();
+            self.heap = entries.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use roundtrip_wire::quic::Frame;
+
+    use super::*;
+    use crate::Transport;
+    use crate::connection::tests::pair::{End, Pair};
+
+    /// Each packet that is to be acknowledged brings the deadline forward, and its acknowledgement
+    /// moves it back.
+    #[test]
+    fn a_peer_that_moves_a_deadline_again_and_again_leaves_few_entries() {
+        let mut pair = Pair::new(&Transport::default());
+        pair.connect();
+        pair.run_for(Duration::from_secs(1));
+        let mut other = Pair::new(&Transport::default());
+        other.connect();
+        let (mut table, mut timers) = (ConnectionTable::default(), Timers::default());
+        let handle = table.reserve().unwrap();
+        table.fill(handle, other.server.take().unwrap(), None);
+        let (mut due, mut most) = (Vec::new(), 0);
+        for _ in 0..5000 {
+            pair.now = pair.now.after(Duration::from_millis(1));
+            pair.forge(pair.client_address, &[Frame::Ping]);
+            for acts in [false, true] {
+                if acts {
+                    let now = pair.now;
+                    pair.server().on_timeout(now);
+                    pair.send_of(&[End::Server]);
+                }
+                let entry = table.get_mut(handle).unwrap();
+                std::mem::swap(&mut entry.connection, pair.server());
+                timers.touch(&mut table, handle);
+                assert!(timers.deadline(&mut table).is_some());
+                timers.take_due(&mut table, pair.now, &mut due);
+                let entry = table.get_mut(handle).unwrap();
+                std::mem::swap(&mut entry.connection, pair.server());
+                due.clear();
+            }
+            most = most.max(timers.heap.len());
+        }
+        assert!(most <= MAX_EACH + MAX_BESIDE, "{most} entries");
     }
 }

@@ -1,7 +1,7 @@
 //! How much memory the streams of a connection hold, and how it is reduced.
 
 use super::{Configured, Streams};
-use crate::Budget;
+use crate::budget::BudgetShare;
 use crate::spans::Span;
 
 /// However short the budget is, a connection may send and receive this much ahead.
@@ -15,7 +15,7 @@ impl Streams {
     }
 
     /// Follows a budget: the less of it is left, the smaller are the windows granted from now on.
-    pub(crate) fn share(&mut self, budget: &Budget) {
+    pub(crate) fn share(&mut self, budget: &BudgetShare) {
         let Configured {
             send_buffer,
             window,

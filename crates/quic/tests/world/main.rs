@@ -8,6 +8,7 @@ mod adversary_games;
 mod adversary_judge;
 mod amplification;
 mod bulk;
+mod crowd;
 mod distances;
 mod ends;
 mod flow;

@@ -1,5 +1,7 @@
 //! What a connection keeps once it is over.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::pair::{End, Pair};
@@ -51,4 +53,17 @@ fn a_key_that_is_used_up_within_a_burst_ends_the_connection() {
     };
     assert_eq!(code, Code::AEAD_LIMIT_REACHED);
     assert_eq!(client.recovery.remembered(), 0);
+}
+
+/// Round trips of a minute, as a peer can pretend that there are.
+#[test]
+fn a_connection_that_is_over_does_not_stay_because_its_peer_is_slow() {
+    let mut pair = Pair::new(&Transport {
+        initial_rtt: Duration::from_mins(1),
+        ..Transport::default()
+    });
+    let now = pair.now;
+    pair.client.close(now, 7, b"enough");
+    let deadline = pair.client.deadline().unwrap();
+    assert!(deadline.since(now) <= Duration::from_secs(6));
 }

@@ -14,7 +14,7 @@ use super::super::frame_owners::PacketWriter;
 use super::super::{Connection, ConnectionSetup, FirstInitial, Issuer};
 use crate::{Dir, Event, Read, RecvMeta, StreamEvent, Time, Transport};
 
-pub(super) const DELAY: Duration = Duration::from_millis(10);
+pub(crate) const DELAY: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 struct Ids(u8);
@@ -31,13 +31,13 @@ impl Issuer for Ids {
     }
 }
 
-pub(super) fn tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
+pub(crate) fn tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
     static CONFIGS: OnceLock<(Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>)> =
         OnceLock::new();
     CONFIGS.get_or_init(make_tls).clone()
 }
 
-pub(super) fn make_tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
+pub(crate) fn make_tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec!["server.test".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
@@ -63,7 +63,7 @@ pub(super) fn make_tls() -> (Arc<rustls::ClientConfig>, Arc<rustls::ServerConfig
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Client,
     Server,
 }
@@ -74,25 +74,25 @@ type Flying = Reverse<(Time, u64, bool, SocketAddr, Vec<u8>)>;
 
 type Fate = Box<dyn FnMut(End, u64, &mut Vec<u8>) -> bool>;
 
-pub(super) struct Pair {
-    pub(super) now: Time,
-    pub(super) client: Connection,
-    pub(super) server: Option<Connection>,
-    pub(super) client_address: SocketAddr,
-    pub(super) server_address: SocketAddr,
+pub(crate) struct Pair {
+    pub(crate) now: Time,
+    pub(crate) client: Connection,
+    pub(crate) server: Option<Connection>,
+    pub(crate) client_address: SocketAddr,
+    pub(crate) server_address: SocketAddr,
     /// Whether a datagram with this sender and count arrives.
-    pub(super) arrives: Fate,
-    pub(super) sent: [u64; 2],
-    pub(super) bytes: [u64; 2],
+    pub(crate) arrives: Fate,
+    pub(crate) sent: [u64; 2],
+    pub(crate) bytes: [u64; 2],
     /// The bursts that each end sent, as numbers of datagrams.
-    pub(super) bursts: [Vec<usize>; 2],
-    pub(super) client_events: Vec<Event>,
-    pub(super) server_events: Vec<Event>,
+    pub(crate) bursts: [Vec<usize>; 2],
+    pub(crate) client_events: Vec<Event>,
+    pub(crate) server_events: Vec<Event>,
     /// Whether each datagram may be answered before the next one comes.
-    pub(super) answers_each: bool,
+    pub(crate) answers_each: bool,
     /// How many bytes the server has received from each address; how many bytes it sent there, and
     /// in how many datagrams, before the address was validated.
-    pub(super) exchanged: HashMap<SocketAddr, [u64; 3]>,
+    pub(crate) exchanged: HashMap<SocketAddr, [u64; 3]>,
     flying: BinaryHeap<Flying>,
     order: u64,
     server_transport: Arc<Transport>,
@@ -101,12 +101,12 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn new(transport: &Transport) -> Self {
+    pub(crate) fn new(transport: &Transport) -> Self {
         let (client, server) = tls();
         Self::with(transport, transport, client, server)
     }
 
-    pub(super) fn with(
+    pub(crate) fn with(
         client: &Transport,
         server: &Transport,
         client_tls: Arc<rustls::ClientConfig>,
@@ -141,11 +141,11 @@ impl Pair {
         }
     }
 
-    pub(super) fn server(&mut self) -> &mut Connection {
+    pub(crate) fn server(&mut self) -> &mut Connection {
         self.server.as_mut().unwrap()
     }
 
-    pub(super) fn connection(&mut self, end: End) -> &mut Connection {
+    pub(crate) fn connection(&mut self, end: End) -> &mut Connection {
         match end {
             End::Client => &mut self.client,
             End::Server => self.server(),
@@ -153,7 +153,7 @@ impl Pair {
     }
 
     /// Runs until `done`, or until nothing happens any more, or a minute has passed.
-    pub(super) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+    pub(crate) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now.after(Duration::from_mins(1));
         let mut before = (self.now, 0);
         loop {
@@ -192,13 +192,13 @@ impl Pair {
         }
     }
 
-    pub(super) fn run_for(&mut self, span: Duration) {
+    pub(crate) fn run_for(&mut self, span: Duration) {
         let until = self.now.after(span);
         self.run(|pair| pair.next_time().is_none_or(|next| next > until));
         self.now = self.now.max(until);
     }
 
-    pub(super) fn connect(&mut self) {
+    pub(crate) fn connect(&mut self) {
         assert!(self.run(|pair| {
             pair.client_events.contains(&Event::HandshakeConfirmed)
                 && pair.server_events.contains(&Event::HandshakeConfirmed)
@@ -215,7 +215,7 @@ impl Pair {
     }
 
     /// Lets these ends send.
-    pub(super) fn send_of(&mut self, ends: &[End]) {
+    pub(crate) fn send_of(&mut self, ends: &[End]) {
         for end in ends.iter().copied() {
             if end == End::Server && self.server.is_none() {
                 continue;
@@ -305,7 +305,7 @@ impl Pair {
 
     /// Passes the server a packet with these frames, sealed with the client's keys, as if from that
     /// address. The client records the packet, and believes the acknowledgement.
-    pub(super) fn forge(&mut self, from: SocketAddr, frames: &[Frame<'_>]) {
+    pub(crate) fn forge(&mut self, from: SocketAddr, frames: &[Frame<'_>]) {
         let mut payload = vec![0; 1300];
         let mut pen = Pen::new(&mut payload);
         for frame in frames {
@@ -315,7 +315,7 @@ impl Pair {
         self.forge_bytes(from, &payload[..length]);
     }
 
-    pub(super) fn forge_bytes(&mut self, from: SocketAddr, payload: &[u8]) {
+    pub(crate) fn forge_bytes(&mut self, from: SocketAddr, payload: &[u8]) {
         let mut datagram = self.client.seal_alone(payload);
         self.exchanged.entry(from).or_default()[0] += datagram.len() as u64;
         let way = RecvMeta {
@@ -327,7 +327,7 @@ impl Pair {
         self.server().receive(now, &way, &mut datagram);
     }
 
-    pub(super) fn send(&mut self) {
+    pub(crate) fn send(&mut self) {
         self.send_of(&[End::Client, End::Server]);
     }
 
@@ -342,7 +342,7 @@ impl Pair {
 
     /// Sends `total` bytes of a known pattern on one stream and reads them at the other end; false
     /// if it stalls.
-    pub(super) fn carry(&mut self, from: End, total: usize) -> bool {
+    pub(crate) fn carry(&mut self, from: End, total: usize) -> bool {
         let to = match from {
             End::Client => End::Server,
             End::Server => End::Client,
@@ -396,7 +396,7 @@ fn byte(at: usize) -> u8 {
     ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u8
 }
 
-pub(super) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> ConnectionSetup {
+pub(crate) fn opening(transport: &Transport, remote: SocketAddr, mark: u8) -> ConnectionSetup {
     ConnectionSetup {
         transport: Arc::new(transport.clone()),
         version: Version::V1,

@@ -1,0 +1,123 @@
+//! Connections that have to go: those that keep more than the budget permits, and those that are over
+//! when many are.
+
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::net::IpAddr;
+
+use super::{Endpoint, Handle};
+
+/// How many connections that are over are kept until nothing more can come. Each has its keys and
+/// what is left of TLS.
+pub(super) const MAX_LINGERING: usize = 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Evictions {
+    /// Connections that were closed and may have something to send.
+    closed: Vec<Handle>,
+    /// Connections that are over, the oldest first; some are gone.
+    lingering: VecDeque<Handle>,
+}
+
+/// The open connections of one client, those that keep most at the end.
+#[derive(Debug, Default)]
+struct Holdings {
+    kept: u64,
+    goal: u64,
+    connections: Vec<(u64, Handle)>,
+}
+
+impl Evictions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.closed.is_empty()
+    }
+
+    /// Moves the connections that were closed to `due`.
+    pub(super) fn append_to(&mut self, due: &mut Vec<Handle>) {
+        due.append(&mut self.closed);
+    }
+
+    /// Adds a connection that is over; returns one that may not wait any longer.
+    fn linger(&mut self, handle: Handle) -> Option<Handle> {
+        self.lingering.push_back(handle);
+        let is_full = self.lingering.len() > MAX_LINGERING;
+        is_full.then(|| self.lingering.pop_front()).flatten()
+    }
+}
+
+impl Endpoint {
+    /// Follows what a connection has become: its client may have validated its address, and it may
+    /// be over.
+    #[inline]
+    pub(super) fn settle(&mut self, handle: Handle) {
+        let Some(entry) = self.table.get_mut(handle) else {
+            return;
+        };
+        if entry.settles() {
+            self.unproved.prove();
+        }
+        if entry.ends() {
+            self.served -= usize::from(entry.first.is_some());
+            let hastened = self.evictions.linger(handle);
+            if let Some(oldest) = hastened
+                && let Some(entry) = self.table.get_mut(oldest)
+            {
+                entry.connection.hasten();
+                self.touch(oldest);
+            }
+        }
+    }
+
+    /// Closes connections while more is kept than the budget permits.
+    #[inline]
+    pub(super) fn relieve(&mut self) {
+        let budget = self.budget.as_ref();
+        if budget.is_some_and(|budget| budget.take_exceeded()) {
+            self.evict();
+        }
+    }
+
+    #[cold]
+    fn evict(&mut self) {
+        let Some(budget) = self.budget.clone() else {
+            return;
+        };
+        let mut clients = self.holdings();
+        for holdings in clients.values_mut() {
+            holdings.goal = budget.goals(holdings.kept).1;
+            holdings.connections.sort_unstable();
+        }
+        let (goal, _) = budget.goals(0);
+        let kept = clients.iter().map(|(client, held)| (held.kept, *client));
+        let mut worst: BinaryHeap<(u64, IpAddr)> = kept.collect();
+        // A client below its goal is not the one that keeps most unless all are.
+        while let Some((kept, client)) = worst.pop()
+            && let Some(holdings) = clients.get_mut(&client)
+            && (budget.used() > goal || kept > holdings.goal)
+        {
+            let Some((counted, handle)) = holdings.connections.pop() else {
+                continue;
+            };
+            worst.push((kept.saturating_sub(counted), client));
+            if let Some(entry) = self.table.get_mut(handle) {
+                entry.connection.evict(self.clock);
+                self.evicted += 1;
+                self.evictions.closed.push(handle);
+            }
+            self.settle(handle);
+            self.touch(handle);
+        }
+    }
+
+    fn holdings(&self) -> HashMap<IpAddr, Holdings> {
+        let mut clients: HashMap<IpAddr, Holdings> = HashMap::new();
+        for handle in self.table.handles() {
+            let entry = self.table.get(handle);
+            if let Some((client, counted)) = entry.and_then(|entry| entry.connection.counted()) {
+                let holdings = clients.entry(client).or_default();
+                holdings.kept += counted;
+                holdings.connections.push((counted, handle));
+            }
+        }
+        clients
+    }
+}
