@@ -51,6 +51,13 @@ pub struct Parcel<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Parcel<'_> {
+    /// The number of datagrams.
+    fn count(&self) -> usize {
+        self.bytes.len().div_ceil(self.segment.max(1)).max(1)
+    }
+}
+
 /// Counts system calls, and the datagrams and bytes they carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallCounters {
@@ -173,11 +180,11 @@ impl Datagrams {
     /// separately, now and in later calls (see [`Datagrams::segments`]).
     ///
     /// `WouldBlock` means that nothing was sent because there is no room. If room runs out between
-    /// separate datagrams, the rest counts as sent, and is lost. A datagram longer than the MTU is
-    /// an error for which [`is_too_long`] holds. Too many segments or bytes are `InvalidInput`.
-    /// ICMP errors about earlier datagrams are not errors of this call: see
+    /// separate datagrams, the rest is dropped, and the result is false. A datagram longer than the
+    /// MTU is an error for which [`is_too_long`] holds. Too many segments or bytes are
+    /// `InvalidInput`. ICMP errors about earlier datagrams are not errors of this call: see
     /// [`Datagrams::take_unreachable`].
-    pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
+    pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<bool> {
         let is_known = self.peer == Some(parcel.to);
         let to = (!is_known).then(|| parcel.to.into());
         let call = |bytes: &[u8], segment: Option<u16>| {
@@ -197,7 +204,7 @@ impl Datagrams {
         };
         let sent = dispatch::dispatch(parcel, &self.segments, call)?;
         self.count(|calls| calls.datagrams_out += sent as u64);
-        Ok(())
+        Ok(sent == parcel.count())
     }
 
     /// Receives everything available with one `recvmmsg`, and returns how many runs of datagrams

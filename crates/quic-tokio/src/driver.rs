@@ -288,8 +288,13 @@ impl Rounds {
                     connection.on_too_big(burst.segment);
                 }
             }
-            // Without a route, or behind a firewall, the burst counts as lost on the way.
-            Ok(()) | Err(_) => {}
+            Ok(true) => {}
+            // Without a route, say, or behind a firewall.
+            Ok(false) | Err(_) => {
+                if let Some(connection) = self.shared.lock().connection(handle) {
+                    connection.on_unsent();
+                }
+            }
         }
         self.hear_unreachable();
         true

@@ -65,14 +65,15 @@ impl Socket {
         self.received_single
     }
 
-    pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<()> {
+    /// Returns false if there was room for the first datagrams only.
+    pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<bool> {
         let Some(observer) = &self.observer else {
             return self.datagrams.send(parcel);
         };
         let at = observer.now();
-        self.datagrams.send(parcel)?;
+        let sent = self.datagrams.send(parcel)?;
         observer.on_sent(at, parcel.segment, parcel.bytes);
-        Ok(())
+        Ok(sent)
     }
 
     /// What the network has reported about the connected peer.

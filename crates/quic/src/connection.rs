@@ -76,7 +76,7 @@ const MAX_LINGERING: Duration = Duration::from_secs(6);
 ///
 /// - **Handlers** take what comes in: [`crate::Endpoint::receive`] passes on datagrams,
 ///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`]
-///   what a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
+///   and [`Self::on_unsent`] what a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
 /// - **Application calls**: [`Self::open`], [`Self::accept`], [`Self::write`], [`Self::read`] and
 ///   their like act on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] act on the
 ///   whole.
@@ -249,6 +249,13 @@ impl Connection {
     pub fn on_too_big(&mut self, size: usize) {
         let size = u16::try_from(size).unwrap_or(u16::MAX);
         self.recovery.on_too_big(size);
+    }
+
+    /// Handles that the socket did not take the burst that [`Self::transmit`] last returned, or not
+    /// all of it. What is missing is sent again as if it were lost, but a local error says nothing
+    /// about the path.
+    pub fn on_unsent(&mut self) {
+        self.recovery.on_unsent();
     }
 
     /// The network says that the peer cannot be reached. Anybody can say so, so it is believed only

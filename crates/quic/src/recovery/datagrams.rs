@@ -26,6 +26,12 @@ impl Recovery {
         self.controller.set_datagram(self.mtu.current());
     }
 
+    /// The socket did not take the newest burst, or not all of it. What is missing is sent again once
+    /// it counts as lost, which says nothing about the path.
+    pub(crate) fn on_unsent(&mut self) {
+        self.bursts.current_mut().is_withheld = true;
+    }
+
     /// The system refused to send a datagram of that size.
     pub(crate) fn on_too_big(&mut self, size: u16) {
         self.mtu.too_big(size);

@@ -34,6 +34,7 @@ impl Delivery {
             lost: self.lost,
             in_flight,
             app_limited: self.app_limited_until > self.delivered,
+            is_withheld: false,
         }
     }
 

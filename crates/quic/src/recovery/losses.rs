@@ -176,8 +176,9 @@ impl Recovery {
         ledger.eliciting -= u64::from(was.is(ELICITING));
         ledger.silent -= u64::from(!was.is(ELICITING));
         self.in_flight -= u64::from(was.size);
-        let sent = self.bursts.get(was.burst).time;
-        if was.size > 0 && !was.is(MTU_PROBE) {
+        let burst = self.bursts.get(was.burst);
+        let (sent, was_sent) = (burst.time, !burst.is_withheld);
+        if was.size > 0 && !was.is(MTU_PROBE) && was_sent {
             losses.bytes += u64::from(was.size);
             feedback.lost_after = feedback.lost_after.max(now.since(sent));
             losses.newest = Some(sent);

@@ -18,6 +18,8 @@ pub(crate) struct SentBurst {
     /// Bytes in flight, including the burst.
     pub(crate) in_flight: u64,
     pub(crate) app_limited: bool,
+    /// The socket did not take it, or not all of it: what is lost of it was not lost on the path.
+    pub(crate) is_withheld: bool,
 }
 
 /// The bursts that packets in a ring still refer to. There is always one.

@@ -23,6 +23,31 @@ fn three_packets_later_it_is_lost() {
     assert_eq!(rig.recovery.in_flight(), 2000);
 }
 
+/// A burst that the socket did not take, between others that left.
+#[test]
+fn what_did_not_leave_is_sent_again_and_says_nothing_about_the_path() {
+    let mut rig = Rig::sampled();
+    rig.send(1);
+    rig.send(3);
+    rig.recovery.on_unsent();
+    rig.wait(ms(1));
+    rig.send(4);
+    rig.wait(RTT);
+    rig.ack(&[5..=8, 1..=1]);
+    assert_eq!(rig.feedback.lost, [run(2, 3)]);
+    assert_eq!(rig.feedback.lost_size, None);
+    let told = rig.notes();
+    let is_lost = |note: &Note| matches!(note, Note::Lost { .. });
+    assert!(!told.iter().any(is_lost), "{told:?}");
+    assert_eq!(rig.recovery.in_flight(), 0);
+    // The next one is the path's again.
+    rig.send(1);
+    rig.send(4);
+    rig.wait(RTT);
+    rig.ack(&[10..=13]);
+    assert!(rig.notes().iter().any(is_lost));
+}
+
 #[test]
 fn an_eighth_of_a_round_trip_later_it_is_lost() {
     let mut rig = Rig::sampled();
