@@ -52,6 +52,8 @@ pub(crate) struct Case {
     request: Vec<u8>,
     /// A control stream is among them.
     streams: Vec<Uni>,
+    /// The server's first stream of one direction is stopped.
+    stops: bool,
     pub(crate) expected: Expected,
 }
 
@@ -81,6 +83,12 @@ impl Case {
                 let _ = stream.finish();
             }
             open.push(stream);
+        }
+        if self.stops {
+            let mut stream = quic.accept_uni().await.unwrap();
+            // Everything that the server says at first has come.
+            stream.read_chunk(1, true).await.unwrap();
+            stream.stop(0_u32.into()).unwrap();
         }
         let outcome = async {
             if let Ok((mut up, mut down)) = quic.open_bi().await {
@@ -188,6 +196,7 @@ fn request(name: &str, frames: &[&[u8]], expected: Expected) -> Case {
         name: name.to_owned(),
         request: frames.concat(),
         streams: vec![(vec![0, 4, 0], false)],
+        stops: false,
         expected,
     }
 }

@@ -18,6 +18,7 @@ fn streams(host: Line<'_>, name: &str, streams: &[(&[u8], bool)], expected: Expe
         name: name.to_owned(),
         request: head(&[&SOUND, &[host]]),
         streams: streams.iter().map(|(b, e)| (b.to_vec(), *e)).collect(),
+        stops: false,
         expected,
     }
 }
@@ -175,6 +176,15 @@ fn other_streams(host: Line<'_>) -> Vec<Case> {
         &[control, (&[3], false), (&[3], false)],
         twice,
     ));
+    all.push(Case {
+        stops: true,
+        ..streams(
+            host,
+            "STOP_SENDING for the control stream",
+            &[control],
+            ended,
+        )
+    });
     all.push(streams(
         host,
         "a control stream that ends",

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::task::Poll;
 
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Dir, Stats, StreamId};
@@ -57,6 +56,14 @@ impl Connection {
             received.then_some(())
         })
         .await
+    }
+
+    /// Waits until the client of a server has validated its address, and forever if it never does.
+    pub async fn proved(&self) {
+        let proved = self.until(|connection| (!connection.is_unproved()).then_some(()));
+        if proved.await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Waits until the handshake is complete, and forever if it never is: what came before may be a
@@ -170,18 +177,8 @@ impl Connection {
 
     /// Waits until the peer stops a stream, or the stream is over.
     pub async fn stopped(&self, stream: u64) {
-        poll_fn(|cx| {
-            let goes_on = self.0.inspect(|_, wakers, _| {
-                let sender = wakers.sender(StreamId(stream));
-                let sender = sender.filter(|sender| sender.stopped.is_none());
-                sender.map(|sender| sender.watch_for_stop(cx)).is_some()
-            });
-            match goes_on {
-                Ok(true) => Poll::Pending,
-                Ok(false) | Err(_) => Poll::Ready(()),
-            }
-        })
-        .await;
+        // Either way nobody reads it any more.
+        let _ = poll_fn(|cx| self.0.poll_stopped(StreamId(stream), cx)).await;
     }
 
     /// Waits until `ask` returns a value. It is called again whenever the handshake has advanced.

@@ -172,6 +172,11 @@ impl Endpoint {
     pub fn refused_over_budget(&self) -> u64 {
         self.0.shared.lock().engine.refused_over_budget()
     }
+
+    /// The number of connections that were closed because they kept more than the budget permits.
+    pub fn evicted(&self) -> u64 {
+        self.0.shared.lock().engine.evicted()
+    }
 }
 
 /// Generates the seed of an engine's endpoint. Each endpoint needs a different one: all of its

@@ -2,9 +2,9 @@
 //! them is dropped.
 
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
-use roundtrip_quic::{CloseReason, Connection, Handle};
+use roundtrip_quic::{CloseReason, Connection, Handle, StreamId};
 
 use crate::connection_wakers::ConnectionWakers;
 use crate::state::{EndpointClock, Shared};
@@ -68,6 +68,28 @@ impl ConnectionHandle {
     pub(crate) fn close(&self, code: u64, reason: &[u8]) {
         // A connection that is over is already closed.
         let _ = self.update(|connection, _, clock| connection.close(clock.now(), code, reason));
+    }
+
+    /// Ready once the peer has stopped the stream, which it can as long as there is a sender.
+    pub(crate) fn poll_stopped(
+        &self,
+        stream: StreamId,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Option<u64>, CloseReason>> {
+        let stopped = self.inspect(|_, wakers, _| {
+            let Some(sender) = wakers.sender(stream) else {
+                return Poll::Ready(None);
+            };
+            if sender.stopped.is_none() {
+                sender.watch_for_stop(cx);
+                return Poll::Pending;
+            }
+            Poll::Ready(sender.stopped)
+        });
+        match stopped {
+            Ok(stopped) => stopped.map(Ok),
+            Err(reason) => Poll::Ready(Err(reason)),
+        }
     }
 
     pub(crate) fn id(&self) -> Handle {

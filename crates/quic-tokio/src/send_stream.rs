@@ -79,6 +79,14 @@ impl SendStream {
         self.end(|connection, id| connection.reset(id, code))
     }
 
+    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    pub fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.connection.poll_stopped(self.id, cx) {
+            Poll::Ready(Ok(_)) => Poll::Ready(()),
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        }
+    }
+
     /// Waits until the peer has acknowledged everything, including the end.
     pub async fn delivered(&mut self) -> Result<(), StreamError> {
         let id = self.id;

@@ -12,6 +12,11 @@ use crate::StreamError;
 
 /// The most that is read at once.
 const MAX_PIECE: usize = 16 << 10;
+/// RFC 9114 §6.2.1.
+const STOPPED: ProtocolError = ProtocolError {
+    code: Code::H3_CLOSED_CRITICAL_STREAM,
+    why: "our control stream was stopped",
+};
 
 /// One side of a connection. Dropping it closes the connection.
 pub(super) struct Control<T: H3Transport> {
@@ -89,18 +94,17 @@ impl<T: H3Transport> Control<T> {
             return Poll::Ready(Ok(()));
         }
         let sent = ready!(self.sending.poll_write(cx, &mut self.unsent));
-        // RFC 9114 §6.2.1.
         Poll::Ready(sent.map_err(|error| match error {
-            StreamError::Stopped(_) => self.refuse(ProtocolError {
-                code: Code::H3_CLOSED_CRITICAL_STREAM,
-                why: "our control stream was stopped",
-            }),
+            StreamError::Stopped(_) => self.refuse(STOPPED),
             error => error.into(),
         }))
     }
 
     fn try_read(&mut self, cx: &mut Context<'_>) -> Result<(), H3Error> {
         let _ = self.poll_unsent(cx)?;
+        if self.sending.poll_stopped(cx).is_ready() {
+            return Err(self.refuse(STOPPED));
+        }
         while let Poll::Ready(stream) = self.transport.poll_accept_uni(cx) {
             self.streams.push((stream?, UniStream::default()));
         }

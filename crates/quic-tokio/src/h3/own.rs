@@ -80,6 +80,10 @@ impl H3Sending for SendStream {
         Self::poll_write(self, cx, bytes)
     }
 
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        Self::poll_stopped(self, cx)
+    }
+
     fn finish(&mut self) -> Result<(), StreamError> {
         Self::finish(self)
     }

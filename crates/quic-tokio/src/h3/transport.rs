@@ -39,6 +39,9 @@ pub trait H3Sending: Unpin {
         bytes: &mut Bytes,
     ) -> Poll<Result<(), StreamError>>;
 
+    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
     /// Ends the stream: nothing more will be written.
     fn finish(&mut self) -> Result<(), StreamError>;
 

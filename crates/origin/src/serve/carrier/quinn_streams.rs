@@ -101,14 +101,20 @@ fn poll_opening<T>(
     Poll::Ready(opened.map_err(|_| StreamError::Ended))
 }
 
+type Stopping =
+    Pin<Box<dyn Future<Output = Result<Option<quinn::VarInt>, quinn::StoppedError>> + Send>>;
+
 pub(crate) struct QuinnSending {
     stream: quinn::SendStream,
+    /// Until the peer has stopped the stream, or never can.
+    stopping: Option<Stopping>,
     is_ended: bool,
 }
 
 impl QuinnSending {
     fn new(stream: quinn::SendStream) -> Self {
         Self {
+            stopping: None,
             stream,
             is_ended: false,
         }
@@ -133,6 +139,20 @@ impl H3Sending for QuinnSending {
             })?);
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let stopping = (self.stopping).get_or_insert_with(|| Box::pin(self.stream.stopped()));
+        match ready!(stopping.as_mut().poll(cx)) {
+            Ok(Some(_)) => {
+                self.stopping = None;
+                Poll::Ready(())
+            }
+            Ok(None) | Err(_) => {
+                self.stopping = Some(Box::pin(std::future::pending()));
+                Poll::Pending
+            }
+        }
     }
 
     fn finish(&mut self) -> Result<(), StreamError> {

@@ -34,6 +34,10 @@ impl H3Sending for Written {
         Poll::Pending
     }
 
+    fn poll_stopped(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+
     fn finish(&mut self) -> Result<(), StreamError> {
         self.is_finished = true;
         Ok(())
