@@ -72,12 +72,27 @@ fn lengths(host: Line<'_>) -> Vec<Case> {
         let name = format!("content-length {length} with {} frames", frames.len() - 1);
         request(&name, &frames, expected)
     };
+    let twice = |first: &str, second: &str| {
+        let lengths = [("content-length", first), ("content-length", second)];
+        let name = format!("content-length {first} and {second}");
+        let head = head(&[&POST, &[host], &lengths]);
+        request(&name, &[&head, data], Expected::Malformed)
+    };
     vec![
         case("3", &[data], Expected::Answered),
         case("6", &[data, data], Expected::Answered),
         case("0", &[], Expected::Answered),
         case("0", &[empty], Expected::Answered),
         case("2", &[data], Expected::Malformed),
+        case("", &[data], Expected::Malformed),
+        case("+3", &[data], Expected::Malformed),
+        case("-3", &[data], Expected::Malformed),
+        case("3,3", &[data], Expected::Malformed),
+        case("3, 3", &[data], Expected::Malformed),
+        case("abc", &[data], Expected::Malformed),
+        case("18446744073709551619", &[data], Expected::Malformed),
+        twice("3", "3"),
+        twice("3", "4"),
         case("4", &[data], Expected::Malformed),
         case("4", &[data, data], Expected::Malformed),
         case("4", &[], Expected::Malformed),

@@ -39,7 +39,7 @@ pub enum MalformedError {
     Authority,
     #[error("no status, or one that is not of three digits, or 101")]
     Status,
-    #[error("content of another length than announced")]
+    #[error("content of another length than announced, or no single number that announces it")]
     Length,
 }
 
@@ -115,13 +115,17 @@ pub fn check_response<'a>(
     status.ok_or(MalformedError::Status)
 }
 
-/// The length that a head announces. A field that is not a number, or occurs more than once, is
-/// left to the caller that checks the head.
-pub fn content_length<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Option<u64> {
+/// The length that a head announces. The field must be one number, and occur once. RFC 9110 §8.6.
+pub fn content_length<'a>(
+    lines: impl IntoIterator<Item = Pair<'a>>,
+) -> Result<Option<u64>, MalformedError> {
     let lines = lines.into_iter();
     let mut lengths = lines.filter(|(name, _)| *name == b"content-length");
-    let (_, length) = lengths.next()?;
-    number(length).filter(|_| lengths.next().is_none())
+    let Some((_, length)) = lengths.next() else {
+        return Ok(None);
+    };
+    let length = number(length).filter(|_| lengths.next().is_none());
+    length.map(Some).ok_or(MalformedError::Length)
 }
 
 /// Whether a field may be sent that came with another protocol. The name may have upper case.

@@ -316,7 +316,11 @@ impl MessageReader {
         };
         if is_final {
             self.stage = Stage::Body;
-            self.announced = content_length(section.lines());
+            self.announced = match (self.sender, content_length(section.lines())) {
+                // Nobody forwards what a client reads.
+                (Side::Server, announced) => announced.ok().flatten(),
+                (Side::Client, announced) => announced?,
+            };
         }
         Ok(Part::Head(section))
     }

@@ -250,8 +250,8 @@ async fn exchange<S: Sessions>(
 /// Whether the head is probably the whole request.
 fn is_bodiless(section: &Section) -> bool {
     match content_length(section.lines()) {
-        Some(length) => length == 0,
-        None => section.lines().any(|(name, value)| {
+        Ok(Some(length)) => length == 0,
+        Ok(None) | Err(_) => section.lines().any(|(name, value)| {
             name == b":method" && matches!(value, b"GET" | b"HEAD" | b"OPTIONS")
         }),
     }
