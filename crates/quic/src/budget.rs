@@ -20,7 +20,7 @@ const RELIEF: u64 = 16;
 /// have half of the budget, by the same rules. Those who come when nothing is left are refused.
 #[derive(Debug)]
 pub struct Budget {
-    limit: u64,
+    limit: AtomicU64,
     for_connection: u64,
     for_stream: u64,
     used: AtomicU64,
@@ -32,7 +32,7 @@ pub struct Budget {
 impl Budget {
     pub fn new(limit: u64) -> Self {
         Self {
-            limit,
+            limit: AtomicU64::new(limit),
             for_connection: 0,
             for_stream: 0,
             used: AtomicU64::new(0),
@@ -52,6 +52,15 @@ impl Budget {
         }
     }
 
+    /// Sets another limit, which counts from the next report of a connection on.
+    pub fn set_limit(&self, limit: u64) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
     /// How many bytes count, which is at least what the connections keep.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -59,7 +68,7 @@ impl Budget {
 
     /// Whether nothing is left.
     pub fn is_exhausted(&self) -> bool {
-        self.used() >= self.limit
+        self.used() >= self.limit()
     }
 
     /// Whether nothing is left for the client with this address.
@@ -87,13 +96,13 @@ impl Budget {
             }
         };
         (
-            goal(self.used(), self.limit),
+            goal(self.used(), self.limit()),
             goal(used, self.client_limit()),
         )
     }
 
     fn client_limit(&self) -> u64 {
-        self.limit / 2
+        self.limit() / 2
     }
 }
 
@@ -189,7 +198,7 @@ impl BudgetShare {
         else {
             return wanted;
         };
-        let of_all = granted(wanted, budget.limit, budget.used());
+        let of_all = granted(wanted, budget.limit(), budget.used());
         let by_client = by_client.load(Ordering::Relaxed);
         let of_client = granted(wanted, budget.client_limit(), by_client);
         of_all.min(of_client).max(least).min(wanted)
@@ -212,7 +221,7 @@ impl Reported {
         self.counted = used;
         let by_client = self.by_client.load(Ordering::Relaxed);
         let is_exceeded =
-            self.budget.used() > self.budget.limit || by_client > self.budget.client_limit();
+            self.budget.used() > self.budget.limit() || by_client > self.budget.client_limit();
         if is_exceeded {
             self.budget.is_exceeded.store(true, Ordering::Relaxed);
         }
@@ -220,7 +229,7 @@ impl Reported {
 
     fn is_short(&self) -> bool {
         let by_client = self.by_client.load(Ordering::Relaxed);
-        self.budget.used() > self.budget.limit / 2 || by_client > self.budget.client_limit() / 2
+        self.budget.used() > self.budget.limit() / 2 || by_client > self.budget.client_limit() / 2
     }
 }
 

@@ -9,10 +9,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use roundtrip_quic::CloseReason;
 use roundtrip_quic_tokio::{Connection, Sibling};
 use tokio::sync::watch;
 use tokio::task::spawn_local;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use crate::GateError;
@@ -20,7 +21,7 @@ use crate::accept::connection_limits::{ConnectionLimits, ConnectionPermit};
 use crate::accept::front;
 use crate::accept::listener::{
     self, AcceptConfig, AcceptError, AcceptedConnection, ClientStream, HandshakeFacts,
-    IncomingQuic, Listener, QuicListener, Seed, SingleUseCounts,
+    IncomingQuic, Listener, QuicHandshake, QuicListener, Seed, SingleUseCounts,
 };
 use crate::accept::stream::Peer;
 use crate::accept::thread::Thread;
@@ -217,11 +218,29 @@ impl Admission {
             }
         };
         let _inside = thread.enter();
-        let met = match arrival.meet(site.policy.limits.head_time.0).await {
+        let patience = site.policy.limits.head_time.0;
+        drop(site);
+        let Ok(handshake) = timeout(patience, arrival.begin()).await else {
+            return count_unmet(&thread.ledger, &AcceptError::TimedOut, client);
+        };
+        let link = handshake.link().clone();
+        tokio::select! {
+            biased;
+            never = self.hold_place(&link, client, place) => match never {},
+            never = self.hurry(&link, patience) => match never {},
+            () = self.serve_quic(handshake, client) => {}
+        }
+    }
+
+    async fn serve_quic(&self, handshake: QuicHandshake, client: IpAddr) {
+        let thread = &self.thread;
+        let link = handshake.link().clone();
+        let met = match handshake.meet().await {
             Ok(met) => met,
+            // A limit of ours, which is counted.
+            Err(AcceptError::Quic(CloseReason::Local { .. })) => return,
             Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
-        drop(site);
         let peer = Peer {
             address: met.peer.ip(),
             secure: true,
@@ -233,17 +252,12 @@ impl Admission {
             security: security_of(met.facts),
             fast_open: false,
         });
-        let confirmed = met.link.confirmed();
-        let serving = front::h3::serve(met.link.clone(), confirmed, peer, thread);
-        tokio::select! {
-            biased;
-            never = self.hold_place(&met.link, peer.address, place) => match never {},
-            _ = serving => {}
-        }
+        // The entries of its exchanges say how a connection ended.
+        let _ = front::h3::serve(met.link, link.confirmed(), peer, thread).await;
     }
 
-    /// Holds the place of a connection until dropped; takes it once the handshake has proved the
-    /// address. If none is left by then, the connection is closed.
+    /// Holds the place of a connection until dropped; takes it once the client has proved that the
+    /// address is its own. If none is left by then, the connection is closed.
     async fn hold_place(
         &self,
         link: &Connection,
@@ -253,16 +267,28 @@ impl Admission {
         let _place = match place {
             Some(place) => Some(place),
             None => {
-                link.confirmed().await;
+                link.proved().await;
                 let site = self.thread.site();
                 let place = self.connection_limits.admit(client, &site.policy.limits);
                 let place = place.inspect_err(|limit| {
-                    self.thread.ledger.count(*limit);
+                    turn_away(&self.thread.ledger, *limit, client);
                     link.close(EXCESSIVE_LOAD, b"");
                 });
                 place.ok()
             }
         };
+        std::future::pending().await
+    }
+
+    /// Closes a connection whose handshake takes too long, also if early data was answered
+    /// meanwhile.
+    async fn hurry(&self, link: &Connection, patience: Duration) -> Infallible {
+        if timeout(patience, link.confirmed()).await.is_err() && link.close_reason().is_none() {
+            let peer = link.remote_address();
+            debug!(?peer, "a handshake was not completed in time");
+            self.thread.ledger.count(Limit::HeadTime);
+            link.close(EXCESSIVE_LOAD, b"");
+        }
         std::future::pending().await
     }
 }

@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod early_data;
+mod hostile;
 mod keys;
 mod quic;
 pub(crate) mod scene;

@@ -9,6 +9,7 @@ mod faults;
 mod h3;
 mod interop;
 mod peers;
+mod quic_rules;
 mod raw;
 #[path = "../../../../tests/skip.rs"]
 mod skip;

@@ -351,3 +351,81 @@ fn a_client_that_has_forgotten_a_connection_resets_it() {
         assert_eq!(pair.events().contains(&reset), ends, "{from}");
     }
 }
+
+const CLOSE: Frame<'static> = Frame::Close {
+    code: 7,
+    frame: Some(0),
+    reason: b"",
+};
+
+impl Pair {
+    /// The peer takes what the engine has sent, and says nothing of the handshake.
+    fn hear(&mut self) {
+        for datagram in std::mem::take(&mut self.sent) {
+            self.peer.open(&datagram);
+        }
+    }
+
+    /// The peer sends a packet with this frame from there.
+    fn say_from(&mut self, remote: SocketAddr, level: usize, frame: &Frame<'_>) {
+        let mut payload = vec![0; frame.size()];
+        frame.write(&mut Pen::new(&mut payload));
+        let packet = self.peer.seal(level, &payload, 0, SIZE).unwrap();
+        self.receive_from(remote, packet);
+    }
+
+    fn is_closed(&mut self) -> bool {
+        let handle = self.handle.unwrap();
+        self.engine.connection(handle).unwrap().is_closed()
+    }
+
+    fn remote(&mut self) -> SocketAddr {
+        let handle = self.handle.unwrap();
+        self.engine.connection(handle).unwrap().remote()
+    }
+}
+
+/// RFC 9000 §9.
+#[test]
+fn nobody_moves_before_the_handshake_is_confirmed_and_servers_never() {
+    let elsewhere = "192.0.2.7:4000".parse().unwrap();
+    let mut pair = Pair::with_server(parameters());
+    pair.exchange();
+    pair.hear();
+    pair.say_from(elsewhere, HANDSHAKE, &Frame::Ping);
+    assert_eq!(pair.remote(), peers_address());
+    (0..3).for_each(|_| pair.exchange());
+    assert!(pair.is_connected());
+    pair.say_from(elsewhere, ONE_RTT, &Frame::Ping);
+    assert_eq!(pair.remote(), elsewhere);
+    let mut pair = Pair::with_client(parameters());
+    (0..3).for_each(|_| pair.exchange());
+    pair.say_from(peers_address(), ONE_RTT, &Frame::HandshakeDone);
+    pair.say_from(elsewhere, ONE_RTT, &CLOSE);
+    assert!(!pair.is_closed() && pair.remote() == peers_address());
+}
+
+/// RFC 9001 §4.9.1 and §4.9.2: what is protected with keys that are gone is not heard.
+#[test]
+fn keys_of_the_handshake_go_in_time() {
+    let home = peers_address();
+    let mut pair = Pair::with_server(parameters());
+    pair.exchange();
+    pair.hear();
+    pair.say_from(home, HANDSHAKE, &Frame::Ping);
+    pair.say_from(home, INITIAL, &CLOSE);
+    assert!(!pair.is_closed());
+    (0..3).for_each(|_| pair.exchange());
+    assert!(pair.is_connected());
+    pair.say_from(home, HANDSHAKE, &CLOSE);
+    assert!(!pair.is_closed());
+    pair.say_from(home, ONE_RTT, &CLOSE);
+    assert!(pair.is_closed());
+    let mut pair = Pair::with_client(parameters());
+    (0..3).for_each(|_| pair.exchange());
+    assert!(pair.is_connected());
+    pair.say_from(home, INITIAL, &CLOSE);
+    pair.say_from(home, ONE_RTT, &Frame::HandshakeDone);
+    pair.say_from(home, HANDSHAKE, &CLOSE);
+    assert!(!pair.is_closed());
+}

@@ -10,7 +10,6 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_lc_rs::rand;
 use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
@@ -34,9 +33,13 @@ const TOKEN_COUNT: u8 = 2;
 const ONE_WAY_STREAMS: u64 = 16;
 /// The most bytes that a client may send ahead, both on one stream and on all of them together.
 const WINDOW: u64 = 1 << 20;
-/// The most memory that all connections of a thread may keep. Their windows shrink when half of it
-/// is used; beyond it, new connections are refused.
-const MAX_MEMORY: u64 = 256 << 20;
+/// All connections of a thread may keep at least this much memory: see [`memory`].
+const MIN_MEMORY: u64 = 256 << 20;
+/// What a connection at rest costs beside what the engine counts, and what with it; and a stream
+/// without an exchange.
+const CONNECTION_COST: u64 = 48 << 10;
+const RESTING_COST: u64 = 64 << 10;
+const STREAM_COST: u64 = 6 << 10;
 
 pub(crate) struct QuicListener {
     endpoint: Endpoint,
@@ -49,6 +52,15 @@ pub(crate) struct IncomingQuic {
     incoming: Incoming,
     peer: SocketAddr,
     tls: Rc<ThreadTls>,
+}
+
+/// A client whose handshake has begun.
+pub(crate) struct QuicHandshake {
+    link: Connection,
+    peer: SocketAddr,
+    takes_early_data: bool,
+    /// Stays available until TLS has looked for it.
+    _session: Option<FetchedSession>,
 }
 
 /// A connection on which requests may arrive, perhaps as early data: what arrives before the
@@ -72,7 +84,7 @@ impl QuicListener {
             address: local,
             source,
         };
-        let budget = Arc::new(Budget::new(MAX_MEMORY));
+        let budget = Arc::new(Budget::new(memory(limits)).with_costs(CONNECTION_COST, STREAM_COST));
         let mut config = server_config(&tls, limits, &budget);
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
@@ -106,6 +118,7 @@ impl QuicListener {
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
             .set_server_config(Some(server_config(&tls, limits, &self.budget)));
+        self.budget.set_limit(memory(limits));
         self.tls.replace(tls);
     }
 
@@ -120,9 +133,9 @@ impl QuicListener {
         self.endpoint.retries_sent()
     }
 
-    /// The number of clients that were refused because of [`MAX_MEMORY`].
-    pub(crate) fn refused_over_budget(&self) -> u64 {
-        self.endpoint.refused_over_budget()
+    /// The number of connections that were refused or closed because of their [`memory`].
+    pub(crate) fn over_budget(&self) -> u64 {
+        self.endpoint.refused_over_budget() + self.endpoint.evicted()
     }
 
     /// The number of bytes that the connections keep.
@@ -146,25 +159,49 @@ impl IncomingQuic {
         self.incoming.refuse();
     }
 
-    /// Must run on the thread's `LocalSet`. Ends when requests may arrive, or after `within`.
-    pub(crate) async fn meet(self, within: Duration) -> Result<QuicConnection, AcceptError> {
-        let met = timeout(within, self.shake_hands()).await;
-        met.map_err(|_| AcceptError::TimedOut)?
-    }
-
-    async fn shake_hands(self) -> Result<QuicConnection, AcceptError> {
-        // Keeps the session available until TLS has looked for it.
-        let _fetched = match self.tls.prefetch() {
+    /// Begins the handshake, once a session that the client wants to resume was fetched.
+    pub(crate) async fn begin(self) -> QuicHandshake {
+        let session = match self.tls.prefetch() {
             Some(prefetch) => fetch(&self.incoming, prefetch).await,
             None => None,
         };
-        let link = self.incoming.accept();
-        let taken = if self.tls.takes_early_data() {
-            link.hello_received().await
-        } else {
-            link.connected().await
-        };
-        taken.map_err(AcceptError::Quic)?;
+        QuicHandshake {
+            link: self.incoming.accept(),
+            peer: self.peer,
+            takes_early_data: self.tls.takes_early_data(),
+            _session: session,
+        }
+    }
+}
+
+#[cfg(test)]
+impl IncomingQuic {
+    pub(crate) async fn meet(
+        self,
+        within: std::time::Duration,
+    ) -> Result<QuicConnection, AcceptError> {
+        let met = timeout(within, async { self.begin().await.meet().await });
+        met.await.map_err(|_| AcceptError::TimedOut)?
+    }
+}
+
+impl QuicHandshake {
+    pub(crate) fn link(&self) -> &Connection {
+        &self.link
+    }
+
+    /// Must run on the thread's `LocalSet`. Ends when requests may arrive.
+    pub(crate) async fn meet(self) -> Result<QuicConnection, AcceptError> {
+        let link = self.link;
+        let mut heard = Ok(());
+        if self.takes_early_data {
+            heard = link.hello_received().await;
+        }
+        // Without early data, nothing comes from a client that is not there.
+        if heard.is_ok() && link.early_accepted() != Some(true) {
+            heard = link.connected().await;
+        }
+        heard.map_err(AcceptError::Quic)?;
         let facts = HandshakeFacts {
             version: Some(ProtocolVersion::TLSv1_3),
             resumed: link.handshake_kind() == Some(HandshakeKind::Resumed),
@@ -185,6 +222,16 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     });
     let identity = timeout(FETCH_TIMEOUT, said).await.ok()?.ok()?;
     prefetch.fetch(identity).await
+}
+
+/// How much memory all connections of a thread may keep, and those of one client half of it: as many
+/// connections at rest as the client may have. Their windows shrink from half of that on; beyond it,
+/// those that keep most are closed.
+fn memory(limits: &Limits) -> u64 {
+    let resting = limits.connections_per_client.min(limits.connections);
+    (2 * RESTING_COST)
+        .saturating_mul(resting as u64)
+        .max(MIN_MEMORY)
 }
 
 fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> ServerConfig {

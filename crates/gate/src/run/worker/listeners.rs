@@ -144,10 +144,7 @@ impl Listeners {
         let retries = self.quic.iter().map(|listener| listener.retries()).sum();
         let before = std::mem::replace(&mut self.retries, retries);
         ledger.add(Limit::Unproved, retries.saturating_sub(before));
-        let refused = self
-            .quic
-            .iter()
-            .map(|listener| listener.refused_over_budget());
+        let refused = self.quic.iter().map(|listener| listener.over_budget());
         let refused = refused.sum();
         let before = std::mem::replace(&mut self.over_budget, refused);
         ledger.add(Limit::QuicMemory, refused.saturating_sub(before));

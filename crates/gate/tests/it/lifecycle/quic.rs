@@ -126,7 +126,7 @@ fn a_connection_goes_on_whatever_its_port_on_several_threads() {
     });
 }
 
-fn counted(scene: &Scene, line: &str) -> bool {
+pub(crate) fn counted(scene: &Scene, line: &str) -> bool {
     let (_, metrics) = scene.admin("/metrics");
     metrics.lines().any(|other| other == line)
 }
