@@ -104,6 +104,10 @@ struct Violation {
     name: &'static str,
     /// On streams of one direction.
     streams: Vec<Vec<u8>>,
+    /// These streams end.
+    ends: bool,
+    /// The server begins a stream of two directions.
+    begins: bool,
     /// In answer to the request.
     answer: Vec<u8>,
     code: Option<Code>,
@@ -114,20 +118,57 @@ fn violations() -> Vec<Violation> {
     let on_control = |name, frames: &[u8], code| Violation {
         name,
         streams: vec![[&settings, frames].concat()],
+        ends: false,
+        begins: false,
         answer: vec![],
         code: Some(code),
     };
     let on_stream = |name, bytes: &[u8], code| Violation {
         name,
         streams: vec![settings.clone(), bytes.to_vec()],
+        ends: false,
+        begins: false,
         answer: vec![],
         code: Some(code),
     };
     let in_answer = |name, frames: &[&[u8]], code| Violation {
         name,
         streams: vec![settings.clone()],
+        ends: false,
+        begins: false,
         answer: frames.concat(),
         code,
+    };
+    let with = |name: &str, value: &str| {
+        let length = u8::try_from(name.len()).unwrap();
+        // A literal name: RFC 9204, section 4.5.6.
+        let mut section = vec![0, 0, 0xd9];
+        match length {
+            short @ 0..7 => section.push(0x20 | short),
+            long => section.extend([0x27, long - 7]),
+        }
+        section.extend(name.as_bytes());
+        section.push(u8::try_from(value.len()).unwrap());
+        section.extend(value.as_bytes());
+        let length = u8::try_from(section.len()).unwrap();
+        assert!(length < 0x40);
+        [vec![HEADERS, length], section].concat()
+    };
+    let wrong = |name, settings: &[u8]| Violation {
+        name,
+        streams: vec![[&[0, 4], settings].concat()],
+        ends: false,
+        begins: false,
+        answer: vec![],
+        code: Some(Code::H3_SETTINGS_ERROR),
+    };
+    let ended = |name, streams: &[&[u8]]| Violation {
+        name,
+        streams: streams.iter().map(|bytes| bytes.to_vec()).collect(),
+        ends: true,
+        begins: false,
+        answer: vec![],
+        code: Some(Code::H3_CLOSED_CRITICAL_STREAM),
     };
     let (data, trailers) = (&[0, 1, b'a'][..], &[1, 3, 0, 0, 0xc2][..]);
     let unexpected = Code::H3_FRAME_UNEXPECTED;
@@ -138,6 +179,23 @@ fn violations() -> Vec<Violation> {
         on_control("CANCEL_PUSH", &[3, 1, 0], Code::H3_ID_ERROR),
         on_control("GOAWAY of no request", &[7, 1, 1], Code::H3_ID_ERROR),
         on_control("GOAWAY that grows", &[7, 1, 4, 7, 1, 8], Code::H3_ID_ERROR),
+        wrong("HTTP/2's ENABLE_PUSH", &[2, 2, 0]),
+        wrong("HTTP/2's MAX_CONCURRENT_STREAMS", &[2, 3, 1]),
+        wrong("HTTP/2's INITIAL_WINDOW_SIZE", &[2, 4, 1]),
+        wrong("HTTP/2's MAX_FRAME_SIZE", &[2, 5, 1]),
+        wrong("a setting twice", &[4, 6, 1, 6, 1]),
+        ended("a control stream that ends", &[&[0, 4, 0]]),
+        ended("an encoder that ends", &[&[2]]),
+        ended("a decoder that ends", &[&[3]]),
+        in_answer("connection", &[&with("connection", "close")], None),
+        in_answer(
+            "transfer-encoding",
+            &[&with("transfer-encoding", "chunked")],
+            None,
+        ),
+        in_answer("upgrade", &[&with("upgrade", "h2c")], None),
+        in_answer("upper case", &[&with("Server", "x")], None),
+        in_answer("a line feed", &[&with("server", "x\ny")], None),
         on_stream("a push", &[1, 0], Code::H3_ID_ERROR),
         on_stream("two control streams", &[0], Code::H3_STREAM_CREATION_ERROR),
         on_stream(
@@ -178,8 +236,18 @@ fn violations() -> Vec<Violation> {
     all.push(Violation {
         name: "no SETTINGS",
         streams: vec![vec![0, 7, 1, 0]],
+        ends: false,
+        begins: false,
         answer: vec![],
         code: Some(Code::H3_MISSING_SETTINGS),
+    });
+    all.push(Violation {
+        name: "a stream of two directions",
+        streams: vec![vec![0, 4, 0]],
+        ends: false,
+        begins: true,
+        answer: vec![],
+        code: Some(Code::H3_STREAM_CREATION_ERROR),
     });
     all
 }
@@ -199,7 +267,14 @@ async fn violations_are_told_with_the_code_of_the_rule() {
             for bytes in violation.streams {
                 let mut stream = serving.open_uni().await.unwrap();
                 stream.write_chunk(bytes.into()).await.unwrap();
+                if violation.ends {
+                    stream.finish().unwrap();
+                }
                 streams.push(stream);
+            }
+            if violation.begins {
+                let (mut up, _down) = serving.open_bi().await.unwrap();
+                up.write_chunk(OK.as_slice().into()).await.unwrap();
             }
             if is_answered {
                 sending.write_chunk(violation.answer.into()).await.unwrap();
