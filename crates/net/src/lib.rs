@@ -42,6 +42,7 @@ pub use info::{Busy, Segments, TcpInfo};
 pub use listening::{Listening, defer_accept, listen, listen_udp};
 pub use netlink::ask_kernel;
 pub use plain::Plain;
+pub use presence::Attendance;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
 pub use socket::Socket;
 pub use sys::{terminal_height, terminal_width};

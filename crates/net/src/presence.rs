@@ -63,6 +63,42 @@ impl Presence {
     }
 }
 
+/// Notices that a thread did not take in what had arrived, for callers that know the arrival times
+/// themselves.
+#[derive(Debug)]
+pub struct Attendance {
+    presence: Presence,
+    throttling: Throttling,
+}
+
+impl Attendance {
+    /// The thread runs now.
+    pub fn begin(recorder: &Recorder) -> Self {
+        Self {
+            presence: Presence::now(recorder),
+            throttling: Throttling::watch(),
+        }
+    }
+
+    /// What had arrived at `at` is read now. Returns when and how long the thread did not run, if
+    /// it did not.
+    pub fn read(&mut self, at: Moment, recorder: &Recorder) -> Option<(Moment, Event)> {
+        let (zero, clock) = (recorder.zero(), recorder.clock());
+        let arrived = zero + at.since(Moment::ZERO);
+        let is_late = clock.since(arrived) >= MIN_ABSENCE;
+        if !is_late && clock.since(self.presence.at) < MIN_ABSENCE {
+            return None;
+        }
+        let now = Presence::now(recorder);
+        let took = self.presence.absence(arrived, &now, recorder);
+        self.presence = now;
+        let took = took?;
+        let throttled = self.throttling.explains(took);
+        let at = Moment::ZERO + now.at.since(zero);
+        Some((at, Event::Starved { took, throttled }))
+    }
+}
+
 /// Determines why the client did not run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttling(Duration);

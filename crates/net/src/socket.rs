@@ -18,7 +18,7 @@ use tokio::task::coop;
 
 use crate::gaps::Looks;
 use crate::gauge::{Gauge, SocketState, lock};
-use crate::presence::{Presence, Throttling};
+use crate::presence::{MIN_ABSENCE, Presence, Throttling};
 use crate::room::Room;
 use crate::wait::{AwaitedArrival, WaitTracker};
 use crate::{TcpInfo, clock, sys};
@@ -190,6 +190,10 @@ impl Socket {
             self.was_absent(first);
         } else {
             drop(state);
+            // The bytes may have been there for long, in a buffer that was full.
+            if reading.after.since(self.presence.at) >= MIN_ABSENCE {
+                self.was_absent(first);
+            }
         }
         let at = if !std::mem::take(&mut self.waiting) {
             moment(stamps.last)
@@ -213,6 +217,7 @@ impl Socket {
             self.recorder
                 .record_at(at, Event::Starved { took, throttled });
         }
+        self.presence = now;
     }
 
     /// The time when the wait ended; records the kernel's counters about it. Uses the clock's own
@@ -387,4 +392,50 @@ fn send(socket: &socket2::Socket, data: &[u8]) -> io::Result<usize> {
             Some(libc::EINPROGRESS) => io::ErrorKind::WouldBlock.into(),
             _ => e,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+    use crate::SystemClock;
+
+    /// Between two reads, both of which find data, the process stops.
+    #[tokio::test]
+    async fn a_client_that_stops_in_the_middle_of_a_body_is_noticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut theirs, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        sys::set_receive_stamps(&ours).unwrap();
+        let recorder = Recorder::new(Arc::new(SystemClock::start()));
+        let facts = FastOpenFacts::default();
+        let throttling = Throttling::watch();
+        let socket = Socket::new(ours.into(), recorder.clone(), false, facts, throttling);
+        let mut socket = socket.unwrap();
+        theirs.write_all(&[7; 16_000]).unwrap();
+        let mut piece = [0; 5_000];
+        socket.read_exact(&mut piece).await.unwrap();
+        let stopped = Duration::from_millis(60);
+        std::thread::sleep(stopped);
+        socket.read_exact(&mut piece).await.unwrap();
+        socket.read_exact(&mut piece).await.unwrap();
+        let timeline = recorder.snapshot();
+        let starved: Vec<Duration> = timeline
+            .iter()
+            .filter_map(|(_, event)| match event {
+                Event::Starved { took, .. } => Some(*took),
+                _ => None,
+            })
+            .collect();
+        let longest = starved.iter().max();
+        assert!(
+            longest.is_some_and(|took| *took >= stopped / 2),
+            "{starved:?}"
+        );
+    }
 }

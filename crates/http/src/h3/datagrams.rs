@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_model::{Event, Moment, Recorder, TlsFacts};
+use roundtrip_net::Attendance;
 use roundtrip_quic::Stats;
 use roundtrip_quic_tokio::DatagramObserver;
 
@@ -15,6 +16,7 @@ pub(super) struct DatagramRecorder {
     recorder: Recorder,
     seen: Mutex<ClearHandshake>,
     evidence: Mutex<Evidence>,
+    attendance: Mutex<Attendance>,
     /// The number of responses that are awaited: until they begin, the datagram that brings each
     /// must be known.
     awaited: AtomicUsize,
@@ -25,6 +27,7 @@ pub(super) struct DatagramRecorder {
 impl DatagramRecorder {
     pub(super) fn new(recorder: Recorder) -> Arc<Self> {
         Arc::new(Self {
+            attendance: Mutex::new(Attendance::begin(&recorder)),
             recorder,
             seen: Mutex::default(),
             evidence: Mutex::default(),
@@ -114,6 +117,13 @@ impl DatagramObserver for DatagramRecorder {
         }
         let bytes = bytes as u64;
         self.record(at, Event::Received { bytes });
+        let mut attendance = self
+            .attendance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, starved)) = attendance.read(at, &self.recorder) {
+            self.record(at, starved);
+        }
     }
 
     fn wants_each(&self) -> bool {
@@ -163,5 +173,25 @@ mod tests {
         assert!(datagrams.wants_each());
         drop(second);
         assert!(!datagrams.wants_each());
+    }
+
+    /// The kernel stamped a datagram long before it was read.
+    #[test]
+    fn a_client_that_does_not_read_is_noticed() {
+        let recorder = Recorder::new(Arc::new(roundtrip_net::SystemClock::start()));
+        let datagrams = DatagramRecorder::new(recorder.clone());
+        let stopped = std::time::Duration::from_millis(60);
+        let at = recorder.now();
+        std::thread::sleep(stopped);
+        datagrams.on_read(at, 30, None);
+        let timeline = recorder.snapshot();
+        let starved = timeline.iter().find_map(|(_, event)| match event {
+            Event::Starved { took, .. } => Some(*took),
+            _ => None,
+        });
+        assert!(
+            starved.is_some_and(|took| took >= stopped / 2),
+            "{starved:?}"
+        );
     }
 }
