@@ -268,6 +268,14 @@ fn build(
         setting.keep_small(strategy);
         server_sysctls.push(healthy::congestion_control(random));
         (words, allowed) = healthy::path(random);
+        if let Some((place, also)) = healthy::body(random) {
+            setting.place = place;
+            allowed.extend(also);
+        }
+        let pause = healthy::pause(random);
+        if strategy.reuse && !pause.is_zero() {
+            (setting.runs, setting.pause) = (2, pause);
+        }
     }
     debug_assert!(strategy.security != Security::Clear || setting.hello_delay.is_zero());
     Ok(FaultCase {

@@ -1,6 +1,8 @@
 //! Conditions that a healthy exchange can meet: named networks, jitter, and each congestion
 //! control.
 
+use std::time::Duration;
+
 use roundtrip_model::Random;
 use roundtrip_path::PRESETS;
 
@@ -25,6 +27,20 @@ pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
         1 => (vec![jitter(random)], vec!["path-varies"]),
         _ => network(random),
     }
+}
+
+/// One body in three needs several flights; and what is true of it then.
+pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 3])> {
+    let bytes = [100_000, 200_000, 300_000].get(random.below(9))?;
+    let causes = ["slow-start", "slow-start-after-idle", "record-over-window"];
+    Some((format!("/bytes/{bytes}"), causes))
+}
+
+/// How long a kept connection is idle: a radio may sleep meanwhile.
+pub(super) fn pause(random: &mut Random) -> Duration {
+    let waits = [0, 0, 1_500];
+    let wait = waits.get(random.below(waits.len()));
+    Duration::from_millis(wait.copied().unwrap_or(0))
 }
 
 fn jitter(random: &mut Random) -> String {
@@ -54,6 +70,13 @@ fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_bodies_are_large() {
+        let mut random = Random::seeded(1);
+        let large = (0..300).filter_map(|_| body(&mut random)).count();
+        assert!((70..130).contains(&large), "{large}");
+    }
 
     #[test]
     fn every_preset_and_shape_is_drawn_and_possible() {
