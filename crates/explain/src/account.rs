@@ -51,11 +51,11 @@ pub fn account(exchange: &Exchange) -> Account {
     let mut ledger = Ledger::new(&case);
     let (mut findings, mut withdrawn, mut unnamed) = (Vec::new(), Vec::new(), 0.0);
     for cause in causes::all() {
-        let Some(cost) = (cause.signature)(&case) else {
+        let Some(mut cost) = (cause.signature)(&case) else {
             continue;
         };
-        if let Some(why) = contradiction(&case, cause, &cost) {
-            let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
+        let ms: f64 = cost.claims.iter().map(|c| c.ms).sum();
+        if let Some(why) = contradiction(&case, cause, &mut cost) {
             // Several causes may attribute the same time to the server.
             if ms >= MIN_MS && withdrawn.iter().all(|w: &Withdrawn| w.why != why) {
                 let id = cause.id;

@@ -18,18 +18,19 @@ const MIN_TELLING_RTT: f64 = 0.2;
 /// about the next answer.
 const MAX_UNREST: f64 = 10.0;
 
-/// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
-/// was sent without it.
 /// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2); this is one
 /// tick less.
 const SHORTEST_DELAYED_ACK: f64 = 36.0;
+/// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
+/// was sent without it.
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
 /// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
 const MIN_SPREAD: f64 = 3.0;
 const SPREAD_SHARE: f64 = 0.1;
-/// The kernel's time of a departure differs from ours by less than this.
-const ACK_SLACK: Duration = Duration::from_millis(1);
+/// The kernel stamps a departure after the call that we stamp; the two clocks differ by less than
+/// this.
+const CLOCKS: Duration = Duration::from_micros(50);
 
 /// A caveat for an answer that a single exchange cannot judge.
 pub(crate) const A_LOSS_LOOKS_THE_SAME: &str =
@@ -46,6 +47,15 @@ pub struct Case<'a> {
     /// When the first bytes of the answer arrived, and how all of its bytes arrived.
     pub(crate) answer_began: Option<Moment>,
     pub(crate) transfer: Option<BodyTransfer>,
+}
+
+/// When the peer acknowledged a request, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Witness {
+    /// How long before the answer the acknowledgement came.
+    pub(crate) early: f64,
+    /// How much later than a round trip it was.
+    pub(crate) late: f64,
 }
 
 impl<'a> Case<'a> {
@@ -171,31 +181,39 @@ impl<'a> Case<'a> {
         said.filter_map(|(_, took, _)| took.map(ms)).sum()
     }
 
-    /// Between the last departure in a phase and its answer at `answered`: how long before the
-    /// answer the peer acknowledged the request, in milliseconds. Before that acknowledgement the
-    /// peer had not read the request; afterwards the path was not the slow part.
-    pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<f64> {
+    /// The acknowledgement of the request that was sent at `asked` and answered at `answered`.
+    /// Before the peer acknowledged it, the peer had not read the request; afterwards the path was
+    /// not the slow part.
+    pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<Witness> {
         let r = self.rtt?;
+        // An acknowledgement of what had left before says nothing about the request.
+        let sent = self.exchange.timeline.iter().rev();
+        let left = sent
+            .filter(|(at, event)| *at <= asked && matches!(event, Event::Sent { .. }))
+            .map(|(at, _)| *at);
+        let left = left.max().unwrap_or(asked);
         let mut events = self.exchange.timeline.iter();
-        let at = events.find_map(|(at, event)| match event {
+        let (at, after) = events.find_map(|(at, event)| match event {
             Event::Acknowledged { after, .. }
-                if *at <= answered && *at - *after >= asked - ACK_SLACK =>
+                if *at <= answered && *at - *after + CLOCKS >= left =>
             {
-                Some(*at)
+                Some((*at, *after))
             }
             _ => None,
         })?;
         let early = ms(answered.since(at));
-        (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.spread.ms())).then_some(early)
+        let late = (ms(after) - r).max(0.0);
+        (early >= MIN_EARLY.max(SHARE_EARLY * r).max(self.spread.ms()))
+            .then_some(Witness { early, late })
     }
 
-    /// The server's part of an answer that was `late`, and whose request had been acknowledged
-    /// `early` before it. An acknowledgement that was itself late, but too soon to have been
-    /// delayed on purpose, was held up on the path together with the request.
-    pub(crate) fn served(&self, late: f64, early: f64) -> f64 {
-        let least = self.least_spread();
-        if (least..SHORTEST_DELAYED_ACK).contains(&(late - early)) {
-            early
+    /// The server's part of an answer that was `late`. An acknowledgement that was itself late, but
+    /// too soon to have been delayed on purpose, was held up on the path together with the request;
+    /// and the first one of a connection is not delayed.
+    pub(crate) fn served(&self, late: f64, witness: Witness) -> f64 {
+        let on_purpose = witness.late >= SHORTEST_DELAYED_ACK && !self.exchange.is_acked_at_once();
+        if witness.late >= self.least_spread() && !on_purpose {
+            witness.early.min(late)
         } else {
             late
         }

@@ -1,31 +1,38 @@
 //! The last pass: a cause that blames the server is withdrawn if other facts of the same exchange
 //! contradict it.
 
-use roundtrip_model::{Event, PhaseName};
-
-use crate::case::ms;
 use crate::{Case, Cause, Claim, Cost, WaitPart};
 
-/// A claim is contradicted if the client itself did not run for this share of it.
-const ABSENT: f64 = 0.5;
-
 /// Causes whose evidence is an answer that came later than an acknowledgement.
-const OF_LATENESS: [&str; 2] = ["server-think-time", "slow-tls-server"];
+const OF_LATENESS: [&str; 3] = ["server-think-time", "cache-miss", "slow-tls-server"];
+
+/// Causes that also claim round trips of the network, which stay if the rest is contradicted.
+const OF_TWO_PARTS: [&str; 1] = ["proxy-connect"];
 
 /// The cause that attributes to the path time that other causes would attribute to the server.
 const ACQUITS: &str = "path-varies";
 
-/// The reason why the facts contradict a cause that blames the server.
-pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &Cost) -> Option<String> {
-    let claims = || cost.claims.iter().filter(|claim| claim.ms > 0.0);
-    if of.id == ACQUITS || claims().any(|claim| claim.part != WaitPart::Server) {
+/// Why the facts contradict a cause as far as it blames the server. Returns the reason if nothing
+/// else of the cost remains.
+pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &mut Cost) -> Option<String> {
+    if of.id == ACQUITS {
         return None;
     }
-    // One valid reason is enough.
-    let whys: Option<Vec<String>> = claims()
-        .map(|claim| within_spread(case, of, claim).or_else(|| client_absent(case, claim)))
+    let claims = |of_server: bool| {
+        let claims = cost.claims.iter().filter(|claim| claim.ms > 0.0);
+        claims.filter(move |claim| (claim.part == WaitPart::Server) == of_server)
+    };
+    let alone = claims(false).next().is_none();
+    if !alone && !OF_TWO_PARTS.contains(&of.id) {
+        return None;
+    }
+    // Each claim needs a reason.
+    let whys: Option<Vec<String>> = claims(true)
+        .map(|claim| within_spread(case, of, claim))
         .collect();
-    whys?.pop()
+    let why = whys?.pop()?;
+    cost.claims.retain(|claim| claim.part != WaitPart::Server);
+    alone.then_some(why)
 }
 
 fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
@@ -43,32 +50,4 @@ fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
             claim.ms
         )
     })
-}
-
-/// Over TCP, the kernel records when the bytes arrived, whether the client ran or not.
-fn client_absent(case: &Case<'_>, claim: &Claim) -> Option<String> {
-    case.exchange.quic.as_ref()?;
-    let absent = absent(case, claim.phase);
-    (absent >= ABSENT * claim.ms).then(|| {
-        format!(
-            "the client itself did not run for {absent:.1} ms of this {}",
-            claim.phase.title()
-        )
-    })
-}
-
-/// How long the client did not run in a phase, in milliseconds.
-fn absent(case: &Case<'_>, name: PhaseName) -> f64 {
-    let mut absent = 0.0;
-    for phase in case.named(name) {
-        for (at, event) in case.exchange.timeline.iter() {
-            if let Event::Starved { took, .. } = event
-                && *at > phase.start
-                && *at <= phase.end
-            {
-                absent += ms((*took).min(at.since(phase.start)));
-            }
-        }
-    }
-    absent
 }

@@ -10,9 +10,13 @@ use roundtrip_model::{
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
 /// The causes whose only evidence is a late arrival, and the phase in which it was late.
-const OF_LATENESS: [(&str, PhaseName); 5] = [
+const OF_LATENESS: [(&str, PhaseName); 9] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
+    ("cache-miss", PhaseName::FirstByte),
+    ("body-stalls", PhaseName::Body),
+    ("late-body", PhaseName::Body),
+    (BY_SETTING, PhaseName::Body),
     ("slow-tls-server", PhaseName::Tls),
     ("slow-first-packet", PhaseName::Tcp),
     (SENT_AGAIN, PhaseName::FirstByte),
@@ -21,9 +25,11 @@ const OF_LATENESS: [(&str, PhaseName); 5] = [
 const SENT_AGAIN: &str = "segment-lost";
 /// The causes that the loss of a segment of the server would look like, and the phase in which it
 /// would be late.
-const LIKE_A_LOSS: [(&str, PhaseName); 5] = [
+const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
+    ("cache-miss", PhaseName::FirstByte),
+    ("late-body", PhaseName::Body),
     ("slow-tls-server", PhaseName::Tls),
     ("nagle-delayed-ack", PhaseName::Body),
     ("body-stalls", PhaseName::Body),

@@ -8,6 +8,7 @@ mod delayed_ack;
 mod evidence;
 mod flights;
 mod line;
+mod pause;
 mod spread;
 mod uplink;
 mod waiting;
@@ -18,8 +19,9 @@ use std::time::Duration;
 
 use crate::{Exchange, Moment, PhaseName, Waited};
 
-pub use body::{BodyTransfer, FullWindow, Pause};
+pub use body::{BodyTransfer, FullWindow};
 pub use delayed_ack::DELAYED_ACK;
+pub use pause::Pause;
 pub use spread::Spread;
 pub use waiting::is_like_a_timeout;
 pub use window::INITIAL_WINDOW;

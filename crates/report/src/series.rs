@@ -112,7 +112,7 @@ impl SeriesCause<'_> {
         let count = format!("in {} of {}", self.runs, self.of);
         let is_each_time = self.runs == self.of && self.runs >= MIN_RUNS;
         if is_each_time && self.finding.id == NOBODY_KNOWN {
-            return format!("{count}: the server, not a loss");
+            return format!("{count}: not a loss");
         }
         match self.runs {
             1 if self.is_first_only && self.of > 1 => format!("{count}, the first"),
@@ -278,7 +278,7 @@ mod tests {
     fn a_series_shows_whether_a_late_answer_is_a_loss() {
         let late = |n: u32| exchange(n, &[(NOBODY_KNOWN, 300.0)]);
         let each_time: Vec<Exchange> = (0..3).map(late).collect();
-        let server = "late-answer in 3 of 3: the server, not a loss, 300.0 ms, 1 round trip";
+        let server = "late-answer in 3 of 3: not a loss, 300.0 ms, 1 round trip";
         assert_eq!(told(&each_time), [server]);
         let once = [exchange(0, &[]), late(1), exchange(2, &[])];
         let loss = "late-answer in 1 of 3: a loss or a coincidence, 300.0 ms, 1 round trip";

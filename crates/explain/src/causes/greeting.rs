@@ -78,11 +78,13 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
 
 fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let (late, sent, answered) = lateness(case)?;
-    let early = case.acknowledged_before(sent, answered)?;
-    let late = case.served(late, early);
+    let witness = case.acknowledged_before(sent, answered)?;
+    let doubt = case.doubt(late);
+    let late = case.served(late, witness);
     (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?)).then(|| {
         let evidence = format!(
-            "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {early:.1} ms before"
+            "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {:.1} ms before{doubt}",
+            witness.early
         );
         Cost::new(evidence).waited(case.handshake(), WaitPart::Server, late)
     })

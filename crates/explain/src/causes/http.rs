@@ -35,7 +35,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "cache-miss",
             decidable: Decidable::Content,
             name: "A cache on the way did not have the answer and asked the origin",
-            shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was as late as server-think-time requires",
+            shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was late, with a witness, as server-think-time requires",
             signature: cache_miss,
             cost: "a round trip from the cache to the origin, and the origin's time",
             remedy: "cache more and for longer, put a shield cache before the origin, serve stale content while it is revalidated",
@@ -119,15 +119,19 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
     }
-    let least = MIN_THINKING.max(JITTER * case.rtt?);
+    let least = least_thinking(case)?;
     let later = case.waited(PhaseName::FirstByte, WaitPart::Server);
     let thought = later - behind_the_proxy(case)?;
     (thought >= least).then_some(thought)
 }
 
+/// In milliseconds: a shorter delay of an answer is not attributed to the server.
+fn least_thinking(case: &Case<'_>) -> Option<f64> {
+    Some(MIN_THINKING.max(JITTER * case.rtt?))
+}
+
 fn think_time(case: &Case<'_>) -> Option<Cost> {
-    let thought = thought(case)?;
-    let (thought, witness) = witness(case, thought)?;
+    let (thought, witness) = witness(case, thought(case)?)?;
     let evidence = format!(
         "the answer came {:.1} ms later than a round trip after the request{witness}",
         case.waited(PhaseName::FirstByte, WaitPart::Server),
@@ -147,14 +151,21 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
-    let early = case.acknowledged_before(asked, case.answer_began?)?;
-    let thought = case.served(thought, early);
+    let witness = case.acknowledged_before(asked, case.answer_began?)?;
+    let doubt = case.doubt(thought);
+    let thought = case.served(thought, witness);
     // Without any sample of the path, the path may be responsible for even that delay.
     if case.spread.samples().is_empty() && thought < 0.5 * case.rtt? {
         return None;
     }
+    // An acknowledgement crosses a slow line sooner than an answer.
+    let carried = case.exchange.carriage_of_answer(asked, case.answer_began?);
+    if thought < least_thinking(case)? + carried {
+        return None;
+    }
     let shown = format!(
-        "; the request had been acknowledged {early:.1} ms before{}",
+        "; the request had been acknowledged {:.1} ms before{doubt}{}",
+        witness.early,
         timing(case)
     );
     Some((thought, shown))
@@ -187,9 +198,11 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     if let Some(late) = thought(case).filter(|late| *late >= least) {
         tell(PhaseName::FirstByte, late, "the request");
     }
+    let missed = missed(case).map(|told| format!("; {told}"));
     cost.evidence = format!(
-        "{}; nothing shows who had the request meanwhile{}",
+        "{}; nothing shows who had the request meanwhile{}{}",
         told.join("; "),
+        missed.unwrap_or_default(),
         timing(case)
     );
     (!told.is_empty()).then_some(cost)
@@ -197,10 +210,9 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
 
 fn cache_miss(case: &Case<'_>) -> Option<Cost> {
     let told = missed(case)?;
-    let thought = thought(case)?;
+    let (thought, witness) = witness(case, thought(case)?)?;
     let evidence = format!(
-        "the first byte came {thought:.1} ms later than a round trip after the request, and {told}{}",
-        timing(case)
+        "the first byte came {thought:.1} ms later than a round trip after the request, and {told}{witness}"
     );
     Some(Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Server, thought))
 }

@@ -40,6 +40,10 @@ const ADAPTED_ACK: RangeInclusive<f64> = 38.0..=50.0;
 const EXACT: f64 = 1.0;
 const EXACT_SHARE: f64 = 0.02;
 const NEAR_SHARE: f64 = 0.2;
+/// In milliseconds, and as a share of R: on a path whose round trips differ by more, a pause of
+/// about a round trip is nothing special.
+const STEADY: f64 = 2.0;
+const STEADY_SHARE: f64 = 0.05;
 /// In milliseconds: a shorter round trip cannot be told from a server's own work.
 const MIN_TRIP: f64 = 2.0;
 
@@ -57,13 +61,16 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let (next, _) = received.next()?;
     let pause = ms(next.since(first));
     let small = case.exchange.tcp.is_some() && bytes < case.exchange.segment();
-    let exact = EXACT
-        .min(NEAR_SHARE * r)
-        .max(EXACT_SHARE * r)
-        .max(case.spread.ms());
+    let spread = case.spread.ms();
+    let exact = EXACT.min(NEAR_SHARE * r).max(EXACT_SHARE * r).max(spread);
     let delayed = timeline
         .iter()
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
+    // A delay on purpose that the kernel reports is more special than a round trip.
+    let factor = if delayed { 2.0 } else { 1.0 };
+    if spread > factor * STEADY.max(STEADY_SHARE * r) {
+        return None;
+    }
     let fits = if delayed {
         let range = if case.exchange.reused {
             ADAPTED_ACK
@@ -81,8 +88,13 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
         } else {
             "at once".to_owned()
         };
+        let doubt = if delayed {
+            ""
+        } else {
+            "; a server that takes as long for the next bytes looks the same"
+        };
         let evidence = format!(
-            "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that"
+            "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that{doubt}"
         );
         // A ticket may come first, and the head of the answer may be the segment that was held
         // back.

@@ -2,7 +2,7 @@
 
 use roundtrip_model::{PhaseName, Setting};
 
-use crate::case::ms;
+use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -11,7 +11,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         id: "path-varies",
         decidable: Decidable::Packets,
         name: "Round trips on this path take different times",
-        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and the late waits were hardly later than that",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and the late waits were hardly later than that; or nothing came in the middle of a TLS record of the body, which the server had written, and then many segments at once",
         signature: varies,
         cost: "the time of the waits beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
@@ -67,6 +67,9 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         // The sent data filled the line, and acknowledgements queued behind it.
         return None;
     }
+    let stalls = case.transfer.iter().flat_map(|transfer| &transfer.stalls);
+    let stalls: Vec<f64> = stalls.map(|stall| stall.ms).collect();
+    let stalled: f64 = stalls.iter().sum();
     let late = case
         .spread
         .samples()
@@ -77,13 +80,24 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     let spread = if differ { case.spread.ms() } else { 0.0 };
     let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
     let most = waits.map(beyond).fold(spread, f64::max);
-    if most < least {
+    if most.max(stalled) < least {
         return None;
     }
-    let mut cost = Cost::new(format!(
-        "round trips and acknowledgements took {r:.1} to {:.1} ms",
-        r + most
-    ));
+    let mut told = Vec::new();
+    if most >= least {
+        let most = r + most;
+        told.push(format!(
+            "round trips and acknowledgements took {r:.1} to {most:.1} ms"
+        ));
+    }
+    if !stalls.is_empty() {
+        told.push(format!(
+            "in the middle of TLS records of the body nothing came for {stalled:.1} ms in all, {}, and then many segments at once",
+            times(stalls.len() as u32)
+        ));
+    }
+    let mut cost = Cost::new(told.join("; "));
+    cost = cost.waited(PhaseName::Body, WaitPart::Network, stalled);
     for name in WAITS {
         let server = case.waited(name, WaitPart::Server);
         cost = cost.waited(name, WaitPart::Network, beyond(name));

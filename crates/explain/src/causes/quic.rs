@@ -15,6 +15,10 @@ const AMPLIFICATION: u64 = 3;
 /// that limit.
 const BESIDE_CHAIN: u64 = 700;
 
+/// In milliseconds: within this time a client sends its first flight no more than twice (RFC 9002
+/// §6.2.2: 1 s without a sample).
+const SEVERAL_FLIGHTS: f64 = 1_000.0;
+
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "QUIC",
     causes: &[
@@ -159,8 +163,15 @@ fn blocked(case: &Case<'_>) -> Option<Cost> {
     let (quic, cost) = given_up(case)?;
     (quic.outcome == AttemptOutcome::Abandoned).then(|| {
         let waited = ms(quic.ended.since(quic.began));
+        // A single flight may have been lost by chance.
+        let once = case.attempts(true).0.len() == 1 && waited < SEVERAL_FLIGHTS;
+        let doubt = if once {
+            "; it was tried once, and a lost packet would look the same: ask again"
+        } else {
+            ""
+        };
         let evidence = format!(
-            "QUIC to {} got no answer within {waited:.0} ms; TCP was tried {cost:.0} ms after it",
+            "QUIC to {} got no answer within {waited:.0} ms; TCP was tried {cost:.0} ms after it{doubt}",
             quic.peer
         );
         Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, cost)

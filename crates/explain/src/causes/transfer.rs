@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use roundtrip_model::{BodyTransfer, Event, FullWindow, INITIAL_WINDOW, PhaseName, Setting};
+use roundtrip_model::{BodyTransfer, Event, FullWindow, INITIAL_WINDOW, Pause, PhaseName, Setting};
 
 use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
@@ -65,7 +65,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "send-window",
             decidable: Decidable::Packets,
             name: "The server sent no more than a fixed amount in each round trip",
-            shows: "flights of the body, each a round trip after the one before, that did not grow (seen only in synthetic exchanges)",
+            shows: "three flights of the body or more, each a round trip after the one before, of the same size (seen only in synthetic exchanges)",
             signature: send_window,
             cost: "1 round trip for each flight",
             remedy: "let the server's send buffer and congestion window grow",
@@ -79,7 +79,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "body-stalls",
             decidable: Decidable::Packets,
             name: "The server paused in the middle of the body",
-            shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing",
+            shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing; the server had sent all that it had (its last packet was not full), or it paused three times or more",
             signature: body_stalls,
             cost: "the sum of the pauses",
             remedy: "find out what the handler waits for between two writes (a slow query, a garbage collector, compression), or look for a rate limit",
@@ -88,6 +88,17 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
                 Setting::new("HAProxy", "no filter bwlim-out"),
             ],
             source: "RFC 9112 §7.1",
+        },
+        Cause {
+            id: "late-body",
+            decidable: Decidable::Packets,
+            name: "The body paused, and nothing shows whether the server or the path was the reason",
+            shows: "no bytes came for half a round trip or more, once or twice; the packet before was full, so that the server may have sent more, or a single packet came afterwards, as late as after a time-out (seen only in synthetic exchanges)",
+            signature: late_body,
+            cost: "the sum of the pauses",
+            remedy: "ask again: a pause of the server recurs each time (-c 10), a loss or a path that stops only sometimes",
+            settings: &[Setting::new("roundtrip", "probe -c 10 URL")],
+            source: "RFC 8985 §7.2; RFC 6298 §2",
         },
         Cause {
             id: "slow-downlink",
@@ -112,6 +123,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 const IDLE_TIMEOUT: f64 = 200.0;
 /// In milliseconds: if pauses are shorter on average, the server sends at a fixed pace.
 const MIN_STALL: f64 = 5.0;
+/// In milliseconds: a shorter pause is not named if nobody can be blamed for it.
+const MIN_LATE: f64 = 10.0;
+/// Pauses that occur this often are not accidents of the path.
+const RECURRING: usize = 3;
+/// So many flights in a row, of which the largest is larger by no more than this factor.
+const EQUAL_FLIGHTS: usize = 3;
+const SAME_SIZE: f64 = 1.25;
 /// Pauses that differ by less than this factor are equal.
 const EQUAL: f64 = 1.1;
 /// The content of one full packet.
@@ -209,8 +227,21 @@ fn closed(case: &Case<'_>) -> Option<Cost> {
     (whole > 0.0).then_some(cost)
 }
 
+/// Three flights of the same size show that the window does not grow; fewer may be chance.
 fn send_window(case: &Case<'_>) -> Option<Cost> {
-    fixed(case, false, "more from the server")
+    let windows = &case.transfer.as_ref()?.windows;
+    let fixed_size = |of: &[FullWindow]| {
+        let sizes = of.iter().map(|w| w.bytes);
+        let (least, most) = (sizes.clone().min(), sizes.max());
+        let equal = least
+            .zip(most)
+            .is_some_and(|(least, most)| most as f64 <= SAME_SIZE * least as f64);
+        equal && of.iter().all(|w| !w.grew && !w.own && !w.after_loss)
+    };
+    windows
+        .windows(EQUAL_FLIGHTS)
+        .any(fixed_size)
+        .then(|| fixed(case, false, "more from the server"))?
 }
 
 /// The cost of windows that did not grow.
@@ -242,26 +273,56 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
 
 fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
-    let paused: f64 = transfer.pauses.iter().map(|p| p.ms).sum();
-    let n = transfer.pauses.len();
-    let first = transfer.pauses.first()?;
-    let evidence = if n == 1 {
-        format!(
-            "nothing came for {paused:.1} ms after {} bytes",
-            first.after
-        )
+    let pauses = server_pauses(transfer);
+    let evidence = told(transfer, &pauses)?;
+    let whole: f64 = pauses.iter().map(|p| p.ms).sum();
+    let whole = whole.min(case.waited(PhaseName::Body, WaitPart::Server));
+    let stalled = whole >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
+    (stalled && !may_be_the_line(transfer))
+        .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
+}
+
+/// The pauses that are attributed to the server: those that nothing else explains, and also others
+/// if they recur.
+fn server_pauses(transfer: &BodyTransfer) -> Vec<Pause> {
+    let doubtful = transfer.pauses.iter().filter(|p| p.doubtful).count();
+    let counts = |p: &&Pause| !p.doubtful || doubtful >= RECURRING;
+    transfer.pauses.iter().filter(counts).copied().collect()
+}
+
+/// Pauses that a loss or the path would explain as well.
+fn late_body(case: &Case<'_>) -> Option<Cost> {
+    let transfer = case.transfer.as_ref()?;
+    let servers = server_pauses(transfer);
+    let doubtful: Vec<Pause> = transfer
+        .pauses
+        .iter()
+        .filter(|p| !servers.contains(p))
+        .copied()
+        .collect();
+    let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
+    let least = MIN_LATE.max(0.1 * case.rtt?);
+    let is_named = paused >= least && !may_be_the_line(transfer);
+    let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
+    let evidence =
+        format!("{evidence}; a lost packet, or a path that stopped, would look the same");
+    Some(Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
+}
+
+fn told(transfer: &BodyTransfer, pauses: &[Pause]) -> Option<String> {
+    let first = pauses.first()?;
+    let n = pauses.len();
+    let whole: f64 = pauses.iter().map(|p| p.ms).sum();
+    Some(if n == 1 {
+        format!("nothing came for {whole:.1} ms after {} bytes", first.after)
     } else {
         format!(
             "{n} pauses of {:.1} ms on average, the first after {} bytes; {}",
-            paused / n as f64,
+            whole / n as f64,
             first.after,
-            rate(transfer, paused)
+            rate(transfer, whole)
         )
-    };
-    let paused = paused.min(case.waited(PhaseName::Body, WaitPart::Server));
-    let stalled = paused >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
-    (stalled && !may_be_the_line(transfer))
-        .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
+    })
 }
 
 /// Whether each pause took as long as the others and was followed by one full packet: a line that

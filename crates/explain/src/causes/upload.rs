@@ -52,11 +52,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "upload-window",
             decidable: Decidable::Packets,
-            name: "The server did not read, and its window held the upload back",
-            shows: "the kernel reports how long the peer's window was full",
+            name: "The server's receive window held the upload back",
+            shows: "the kernel reports how long the peer's window was full; it does not say whether the server did not read, or its window is small for the path or has yet to grow",
             signature: held_back,
-            cost: "as long as the server did not read",
-            remedy: "let the server read as fast as bytes arrive: no blocking work between reads, and a buffer that fits the path",
+            cost: "as long as the window was full",
+            remedy: "let the server's buffer fit the path, and let it read as fast as bytes arrive: no blocking work between reads",
             settings: &[
                 Setting::new("Linux (server)", "net.ipv4.tcp_rmem=4096 131072 16777216"),
                 Setting::new(
@@ -140,11 +140,16 @@ fn expected(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn held_back(case: &Case<'_>) -> Option<Cost> {
-    let limited = ms(case.tcp()?.receiver_limited);
+    let tcp = case.tcp()?;
+    let limited = ms(tcp.receiver_limited);
     if limited < MIN_HELD_BACK || !case.is_answered() {
         return None;
     }
-    let evidence = format!("the server's window was full for {limited:.0} ms");
+    let most = match tcp.peer_window {
+        0 => String::new(),
+        most => format!(" of at most {most} bytes"),
+    };
+    let evidence = format!("the server's window{most} was full for {limited:.0} ms");
     let mut left = limited;
     let mut cost = Cost::new(evidence);
     for (phase, part) in [

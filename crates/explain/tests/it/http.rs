@@ -44,7 +44,9 @@ fn a_path_that_varies_is_not_a_slow_server() {
         ids(&story.asked().told(think).end())
     };
     assert_eq!(answered(0.1, 9.0), Vec::<&str>::new());
-    assert_eq!(answered(0.1, 12.0), ["server-think-time"]);
+    // A line may carry an answer more slowly than its acknowledgement.
+    assert_eq!(answered(0.1, 12.0), Vec::<&str>::new());
+    assert_eq!(answered(0.1, 18.0), ["server-think-time"]);
     assert_eq!(answered(8.0, 12.0), Vec::<&str>::new());
     // A first packet that was very late (a radio that slept) does not excuse the server.
     assert_eq!(
@@ -111,9 +113,14 @@ fn no_answer_is_not_a_slow_server() {
 
 /// An exchange through a proxy at distance `R`; the target is `beyond` ms behind it.
 fn tunnelled(beyond: f64, think: f64) -> Exchange {
+    tunnelled_over(0.0, beyond, think)
+}
+
+/// The same, with a SYN-ACK that was `syn` ms late.
+fn tunnelled_over(syn: f64, beyond: f64, think: f64) -> Exchange {
     Story::new()
         .looked_up(Answer::Hosts, 0.1)
-        .connected(0.0)
+        .connected(syn)
         .event(Event::TunnelStarted)
         .sent(100)
         .answered(beyond, 39)
@@ -130,6 +137,15 @@ fn tunnelled(beyond: f64, think: f64) -> Exchange {
 fn a_tunnel_costs_the_path_to_the_proxy_and_the_time_to_open_it() {
     assert_only(&tunnelled(30.0, 0.4), "proxy-connect", R + 30.0, 1);
     assert_silent(&secured().asked().told(0.4).end());
+}
+
+/// The proxy answered 4 ms late, and so did others.
+#[test]
+fn a_proxy_is_not_blamed_for_what_the_path_varies_by() {
+    let account = roundtrip_explain::account(&tunnelled_over(3.0, 4.0, 0.0));
+    let found = &account.findings[0];
+    assert_eq!(found.id, "proxy-connect");
+    assert!((found.ms - R).abs() < 1.0, "{found:?}");
 }
 
 #[test]
@@ -159,6 +175,17 @@ fn a_cache_reports_its_own_miss() {
         assert_only(&told(name, value, 120.0), "cache-miss", 120.0, 0);
         assert_silent(&told(name, value, 0.5));
     }
+    // An answer that is only late proves nothing, whatever a cache reports.
+    let mut story = secured();
+    story.e.http = Some(HttpFacts {
+        status: 200,
+        headers: vec![("x-cache".into(), "MISS from edge".into())],
+        ..HttpFacts::default()
+    });
+    let mut story = story.asked().pass(R + 30.0).acknowledged(R + 30.0);
+    story.r = 0.0;
+    let found = assert_only(&story.told(0.0).end(), "late-answer", 30.0, 0);
+    assert!(found.evidence.contains("x-cache"), "{}", found.evidence);
     for value in ["edge; hit", "origin; fwd=miss, edge; hit"] {
         assert_only(
             &told("Cache-Status", value, 120.0),
@@ -166,5 +193,62 @@ fn a_cache_reports_its_own_miss() {
             120.0,
             0,
         );
+    }
+}
+
+/// A line of 1 Mbit/s needs 8.5 ms more for an answer of 1000 bytes than for an acknowledgement.
+#[test]
+fn a_slow_line_is_not_a_server_that_thinks() {
+    let answered = |late: f64| {
+        let story = Story::over(40.0)
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.1);
+        let story = story.asked().pass(40.0).acknowledged(40.0).pass(late);
+        ids(&story.received(1_000).event(Event::FirstByte).end())
+    };
+    assert_eq!(answered(12.0), Vec::<&str>::new());
+    assert_eq!(answered(40.0), ["server-think-time"]);
+}
+
+/// A radio that slept delayed the request, whose acknowledgement a new connection does not delay.
+#[test]
+fn a_late_acknowledgement_on_a_new_connection_was_late_on_the_path() {
+    let answered = |reused: bool, late: f64, think: f64| {
+        let mut story = Story::over(R).looked_up(Answer::Hosts, 0.1).connected(0.1);
+        story.e.reused = reused;
+        let story = story.asked().pass(R + late).acknowledged(R + late);
+        let found = roundtrip_explain::findings(
+            &story.pass(think).received(80).event(Event::FirstByte).end(),
+        );
+        let of_server = found.into_iter().find(|f| f.id == "server-think-time");
+        of_server.map(|f| f.ms.round())
+    };
+    assert_eq!(answered(false, 50.0, 5.0), None);
+    assert_eq!(answered(false, 50.0, 250.0), Some(250.0));
+    // Later on, a receiver may delay it by 40 ms.
+    assert_eq!(answered(true, 50.0, 250.0), Some(300.0));
+}
+
+/// The acknowledgement of what left before the request says nothing about the request.
+#[test]
+fn only_the_request_s_own_acknowledgement_is_a_witness() {
+    let story = secured().pass(0.5).asked().pass(R - 0.5).acknowledged(R);
+    let mut story = story.pass(60.5);
+    story.r = 0.0;
+    assert_eq!(ids(&story.told(0.0).end()), ["late-answer"]);
+}
+
+/// Its only segment may have been lost and sent again after a time-out.
+#[test]
+fn a_slow_server_whose_answer_may_have_been_lost_is_in_doubt() {
+    for (think, doubtful) in [(250.0, false), (305.0, true), (360.0, false)] {
+        let found = assert_only(
+            &secured().asked().told(think).end(),
+            "server-think-time",
+            think,
+            0,
+        );
+        let doubt = found.evidence.contains("its loss would look the same");
+        assert_eq!(doubt, doubtful, "{}", found.evidence);
     }
 }

@@ -51,9 +51,31 @@ fn any_event() -> impl Strategy<Value = Event> {
             window: None
         }),
         Just(Event::CutOff),
+        any_witness(),
         (0u64..500).prop_map(|ms| Event::Worked {
             task: Task::LoadRoots,
             took: Duration::from_millis(ms)
+        }),
+    ]
+}
+
+/// What the kernel, QUIC and TLS report about a wait.
+fn any_witness() -> impl Strategy<Value = Event> {
+    let span = || (0u64..2_000).prop_map(Duration::from_millis);
+    prop_oneof![
+        (span(), prop::option::of(span()))
+            .prop_map(|(after, again)| Event::Acknowledged { after, again }),
+        (span(), any::<bool>()).prop_map(|(took, throttled)| Event::Starved { took, throttled }),
+        (0u32..4, any::<bool>()).prop_map(|(segments, short)| Event::GapOpened { segments, short }),
+        (0u64..4).prop_map(|packets| Event::Missed { packets }),
+        span().prop_map(|took| Event::HeldBack { took }),
+        span().prop_map(|took| Event::WindowClosed { took }),
+        (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
+        Just(Event::AckDelayed),
+        Just(Event::Answered),
+        span().prop_map(|took| Event::Worked {
+            task: Task::Write,
+            took
         }),
     ]
 }

@@ -218,3 +218,28 @@ fn losses_of_either_side() {
     };
     assert_silent(&answered_late(2.0, reordered));
 }
+
+/// The peer said that it had delayed its acknowledgement by 20 ms, which is not the path's time.
+#[test]
+fn an_acknowledgement_that_was_delayed_on_purpose_does_not_lower_the_server_s_part() {
+    let story = quic(R)
+        .answered(0.4, 3_000)
+        .shook_hands(tls("TLSv1.3", 2_500));
+    let mut story = story.asked().pass(R + 20.0).acknowledged(R).pass(130.0);
+    story.r = 0.0;
+    let mut story = story.received(800).event(Event::FirstByte);
+    story.e.http = Some(roundtrip_model::HttpFacts::default());
+    assert_only(&story.end(), "server-think-time", 150.0, 0);
+}
+
+/// A single flight may have been lost by chance.
+#[test]
+fn udp_that_was_tried_once_may_not_be_blocked() {
+    let mut e = raced(300.0, AttemptOutcome::Abandoned);
+    e.attempts[0].ended = Moment::from_millis(550.0);
+    let found = assert_only(&e, "udp-blocked", 300.0, 0);
+    assert!(found.evidence.contains("ask again"), "{}", found.evidence);
+    e.attempts[0].ended = Moment::from_millis(3_500.0);
+    let found = assert_only(&e, "udp-blocked", 300.0, 0);
+    assert!(!found.evidence.contains("ask again"), "{}", found.evidence);
+}

@@ -318,13 +318,16 @@ fn equal_pauses_before_full_packets_accuse_nobody() {
     };
     assert!(paused(&[1_200, 1_200], &[245.0, 246.0]).is_empty());
     for (sizes, gaps) in [
-        (&[1_200, 1_200], &[245.0, 300.0]),
-        (&[300, 300], &[245.0, 245.0]),
+        (&[1_200, 1_200], &[160.0, 180.0]),
+        (&[300, 300], &[160.0, 160.0]),
         (&[5_000, 5_000], &[245.0, 245.0]),
     ] {
         assert_eq!(paused(sizes, gaps), ["body-stalls"]);
     }
-    assert_eq!(paused(&[1_200], &[245.0]), ["body-stalls"]);
+    // A single packet that was lost at the end of a flight is sent again after two round trips.
+    assert_eq!(paused(&[1_200], &[245.0]), ["late-body"]);
+    assert_eq!(paused(&[1_200], &[160.0]), ["body-stalls"]);
+    assert_eq!(paused(&[1_200; 3], &[245.0, 205.0, 230.0]), ["body-stalls"]);
 }
 
 #[test]
@@ -403,4 +406,49 @@ fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
     assert!(!answered(3_000.0, MSS as u32, 0).contains(&"mtu-black-hole"));
     assert!(!answered(300.0, 1024, 0).contains(&"mtu-black-hole"));
     assert_eq!(answered(3_000.0, 1024, 3_000), ["server-think-time"]);
+}
+
+/// A server that writes little at a time sends small segments, too, and had the request meanwhile.
+#[test]
+fn a_server_that_thinks_and_writes_little_is_no_black_hole() {
+    for (size, id) in [(600, "server-think-time"), (1_012, "mtu-black-hole")] {
+        let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.1);
+        story.e.tcp.as_mut().unwrap().peer_mss = size;
+        let mut story = story.asked().pass(R).acknowledged(R).pass(1_500.0);
+        story.r = 0.0;
+        let e = story.told(0.0).received(4 * u64::from(size)).end();
+        assert_eq!(ids(&e), [id]);
+    }
+}
+
+/// The path stopped in the middle of a record, and then all of it came at once.
+#[test]
+fn a_path_that_stops_in_a_body_is_named_as_the_path() {
+    let mut story = secured().asked().told(0.3);
+    story.e.http.as_mut().unwrap().downloaded = 60_000;
+    let story = story.received(6 * MSS).event(Event::Paused {
+        segments: 6,
+        bytes: 6 * MSS,
+        window: None,
+    });
+    let story = story.event(Event::CutOff).pass(320.0).received(30 * MSS);
+    assert_only(&story.end(), "path-varies", 320.0, 0);
+}
+
+#[test]
+fn two_flights_of_one_size_are_no_fixed_window() {
+    assert!(!ids(&body(&[10, 10, 10], R)).contains(&"send-window"));
+}
+
+#[test]
+fn a_pause_of_a_round_trip_on_a_path_that_varies_is_not_held_back() {
+    let paused = |late: f64| {
+        let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(late);
+        let story = story.tls13().acknowledged(R + late);
+        let mut story = story.asked().told(0.3);
+        story.e.http.as_mut().unwrap().downloaded = 300;
+        ids(&story.pass(R).received(300).end())
+    };
+    assert!(paused(0.2).contains(&"nagle-delayed-ack"));
+    assert!(!paused(8.0).contains(&"nagle-delayed-ack"));
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
-use super::line;
+use super::pause::{self, Pause, PauseReason};
 use super::waiting::{self, SHORTEST_TELLING_RTT, split};
 use super::{ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
@@ -36,8 +36,6 @@ const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
-/// In segments: after a time-out, a larger burst than this comes from a sender that had paused.
-const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
 /// As a share of a silence: a client that did not read for this part of it had closed its window.
@@ -57,6 +55,8 @@ pub struct BodyTransfer {
     pub windows: Vec<FullWindow>,
     /// The pauses that the server made.
     pub pauses: Vec<Pause>,
+    /// The pauses of the path: the server had sent more, which then came at once.
+    pub stalls: Vec<Pause>,
     /// The milliseconds of shorter pauses after a loss, while the sender's window recovered.
     pub recovery: f64,
     /// The bytes and milliseconds of the stretches without a pause that lasted for two round trips
@@ -75,13 +75,6 @@ pub struct FullWindow {
     pub own: bool,
     /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pause {
-    pub ms: f64,
-    /// The number of bytes of the answer that had arrived before it.
-    pub after: u64,
 }
 
 impl Exchange {
@@ -158,6 +151,8 @@ struct BodyAnalysis<'a> {
     transfer: BodyTransfer,
     /// A segment has been missing.
     lossy: bool,
+    /// The number of bytes that arrived last.
+    last: u64,
 }
 
 impl<'a> BodyAnalysis<'a> {
@@ -177,6 +172,7 @@ impl<'a> BodyAnalysis<'a> {
             waited: Waited::default(),
             transfer: BodyTransfer::default(),
             lossy: false,
+            last: 0,
         };
         let last = arrivals.last().map_or(start, |a| a.at);
         body.follow(start, &arrivals);
@@ -219,6 +215,7 @@ impl<'a> BodyAnalysis<'a> {
                 (steady_since, steady) = (arrival.at, 0);
             }
             self.transfer.bytes += arrival.bytes;
+            self.last = arrival.bytes;
             steady += arrival.bytes;
             last = arrival.at;
         }
@@ -315,7 +312,10 @@ impl<'a> BodyAnalysis<'a> {
         let gap = next.gap;
         let broken = heard.stop(self.exchange, gap, self.rtt) == StallReason::Window;
         let by_receiver = own && gap <= LATEST_FLIGHT * self.rtt;
-        (on_time && (growing || broken)) || (broken && late > 0.0) || by_receiver
+        // A window that is only as large as the one before opens again on time, unless the path
+        // itself may be this late.
+        let delayed = late > 0.0 && (growing || late <= self.most);
+        (on_time && (growing || broken)) || (broken && delayed) || by_receiver
     }
 
     /// Whether the first flight filled the initial window.
@@ -373,13 +373,23 @@ impl<'a> BodyAnalysis<'a> {
             return true;
         }
         let gap = self.unread(gap, heard);
-        match self.stop(gap, heard, next) {
-            StallReason::Timeout => self.waited.loss += gap,
-            StallReason::Sender if self.lossy && gap <= RECOVERY * self.rtt => {
+        let after = self.transfer.bytes;
+        let doubtful = |doubtful| Pause {
+            ms: gap,
+            after,
+            doubtful,
+        };
+        match self.why(gap, arrival, next) {
+            PauseReason::Timeout => self.waited.loss += gap,
+            PauseReason::Sender { .. } if self.lossy && gap <= RECOVERY * self.rtt => {
                 self.waited.network += gap;
                 self.transfer.recovery += gap;
             }
-            StallReason::Line | StallReason::Window => {
+            PauseReason::Path => {
+                self.waited.network += gap;
+                self.transfer.stalls.push(doubtful(false));
+            }
+            PauseReason::Line => {
                 self.waited.network += gap;
                 // While a window recovers, small pauses belong to the recovery.
                 let recovering = self.lossy && gap >= 1.0;
@@ -388,40 +398,30 @@ impl<'a> BodyAnalysis<'a> {
                 }
                 return lost > 0.0 || recovering;
             }
-            StallReason::Sender => {
+            PauseReason::Sender { is_certain } => {
                 self.waited.server += gap;
-                let after = self.transfer.bytes;
-                self.transfer.pauses.push(Pause { ms: gap, after });
+                self.transfer.pauses.push(doubtful(!is_certain));
             }
         }
         true
     }
 
     /// Why nothing arrived for `gap`, if no window stopped the sender.
-    fn stop(&self, gap: f64, heard: &Evidence, next: Option<u64>) -> StallReason {
+    fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
         // A pause this short is not attributed to any party.
         if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX)
             || gap < 1.0
             || gap <= self.spread.max(self.most)
-            || next.is_some_and(|bytes| line::paces(self.exchange, gap, bytes))
         {
-            return StallReason::Line;
+            return PauseReason::Line;
         }
-        if heard.segments().is_some() {
-            match heard.stop(self.exchange, gap, self.rtt) {
-                StallReason::Window => StallReason::Line,
-                // After a time-out the window is one segment.
-                StallReason::Timeout
-                    if next
-                        .is_some_and(|next| next > MAX_AFTER_TIMEOUT * self.exchange.segment()) =>
-                {
-                    StallReason::Sender
-                }
-                other => other,
-            }
-        } else {
-            StallReason::Sender
-        }
+        pause::reason(
+            self.exchange,
+            gap,
+            self.last,
+            &arrival.heard,
+            next.unwrap_or(arrival.bytes),
+        )
     }
 
     /// A silence while the client did not read is attributed to the client, until its window had

@@ -14,3 +14,11 @@ pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
 pub(super) fn was_not_delayed(exchange: &Exchange, bytes: u64, late: f64) -> bool {
     bytes > exchange.segment() || !(SHORTEST_DELAYED_ACK..=DELAYED_ACK).contains(&late)
 }
+
+impl Exchange {
+    /// Whether the peer acknowledged the first request at once: a receiver does not delay the first
+    /// acknowledgement of a connection (Linux: quick acknowledgements), and nothing came before it.
+    pub fn is_acked_at_once(&self) -> bool {
+        self.tcp.is_some() && self.quic.is_none() && self.tls.is_none() && !self.reused
+    }
+}

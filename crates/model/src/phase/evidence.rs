@@ -23,6 +23,9 @@ const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// In bytes: what full segments usually hold, without and with timestamps, over Ethernet and PPPoE,
 /// and over IPv6.
 const USUAL_SEGMENTS: [u64; 4] = [1448, 1460, 1440, 1428];
+/// In bytes: segments of a Linux that probes the path (`tcp_base_mss`, and half of that), with
+/// options.
+const FALLBACKS: [std::ops::RangeInclusive<u32>; 2] = [1_000..=1_024, 488..=512];
 /// In segments: this many segments are mostly full.
 const MANY: u64 = 4;
 /// In round trips: a retransmission is not acknowledged sooner than this.
@@ -196,11 +199,15 @@ impl Evidence {
         let again = USUAL_SEGMENTS
             .iter()
             .any(|size| bytes > 0 && bytes.is_multiple_of(*size));
-        self.is_broken(exchange)
-            || segments == first
-            || again
-            || (exchange.tls.is_some()
-                && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64)
+        self.is_broken(exchange) || segments == first || again || self.is_dense(exchange)
+    }
+
+    /// Whether records that each fit one segment filled the segments of the flight.
+    pub(super) fn is_dense(&self, exchange: &Exchange) -> bool {
+        let (segments, bytes) = self.flight.unwrap_or_default();
+        exchange.tls.is_some()
+            && segments > 0
+            && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64
     }
 
     /// Whether the flight filled the client's receive window.
@@ -264,11 +271,6 @@ impl Evidence {
         self.held_back
     }
 
-    /// How long the client was ready to run but did not run, in milliseconds.
-    pub(super) fn not_running(&self) -> f64 {
-        self.not_running
-    }
-
     /// Whether a segment was missing.
     pub(super) fn has_gap(&self) -> bool {
         self.overtaken.is_some() || self.gap_opened.is_some()
@@ -291,11 +293,22 @@ impl Evidence {
 
 /// Whether a silence of `gap` ended at `at` in the middle of the data, with smaller segments than
 /// before: the sender had found that full segments do not get through (RFC 4821).
-pub(super) fn ended_with_smaller_segments(exchange: &Exchange, gap: f64, at: Moment) -> bool {
+pub(super) fn ended_with_smaller_segments(
+    exchange: &Exchange,
+    heard: &Evidence,
+    gap: f64,
+    at: Moment,
+) -> bool {
     if gap < SHORTEST_BLACK_HOLE.max(BLACK_HOLE_TRIPS * rtt_ms(exchange)) {
         return false;
     }
-    if sends_smaller_segments(exchange) && !is_reported(exchange, gap) {
+    // A server that had the request and writes little at a time sends small segments, too.
+    let acked = heard.acknowledged();
+    let had_it = acked.is_some_and(|(then, _)| ms(at.since(then)) >= 0.5 * gap);
+    if sends_smaller_segments(exchange)
+        && !is_reported(exchange, gap)
+        && (!had_it || sends_fallback_segments(exchange))
+    {
         return true;
     }
     let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
@@ -332,6 +345,12 @@ fn sends_smaller_segments(exchange: &Exchange) -> bool {
         let smaller = theirs > 0 && 4 * theirs < 3 * u64::from(tcp.mss);
         smaller && received.sum::<u64>() >= MANY * theirs
     })
+}
+
+/// Whether the peer's segments have a size to which a kernel falls back that probes the path.
+fn sends_fallback_segments(exchange: &Exchange) -> bool {
+    let theirs = exchange.tcp.as_ref().map_or(0, |tcp| tcp.peer_mss);
+    FALLBACKS.iter().any(|sizes| sizes.contains(&theirs))
 }
 
 /// Whether the server itself reports that it took this long (Server-Timing).

@@ -8,8 +8,27 @@ use crate::{Event, Exchange, Moment};
 const HEADERS: u64 = 52;
 /// In bytes: smaller segments may follow each other for other reasons.
 const SMALLEST: u64 = 200;
+/// In bytes per millisecond: a line whose rate nothing shows may be this slow (1 Mbit/s).
+const SLOWEST: f64 = 125.0;
+/// In bytes: what full datagrams of QUIC hold (RFC 9000 §14).
+pub(super) const FULL_DATAGRAM: std::ops::RangeInclusive<u64> = 1_200..=1_500;
 /// Segments that the line separates arrive at equal distances, up to this factor.
 const SAME_PACE: f64 = 1.1;
+
+impl Exchange {
+    /// In milliseconds: how much later than an acknowledgement that left with it an answer of the
+    /// bytes between two moments may have come on a slow line. 0 if the exchange shows the line's
+    /// rate, which the phases then take into account.
+    pub fn carriage_of_answer(&self, since: Moment, until: Moment) -> f64 {
+        let pace = ms_per_byte(self, |at| at > until || at <= since);
+        let pace = match pace {
+            Some(_) if self.quic.is_none() => return 0.0,
+            Some(pace) => pace.min(1.0 / SLOWEST),
+            None => 1.0 / SLOWEST,
+        };
+        arrived(self, since, until) as f64 * pace
+    }
+}
 
 /// The longest time that the line needed for the bytes between two moments, in milliseconds; 0 if
 /// nothing shows its rate.
@@ -21,6 +40,11 @@ pub(super) fn carriage(exchange: &Exchange, since: Moment, until: Moment) -> f64
     let Some(ms_per_byte) = ms_per_byte(exchange, |at| at > until || at <= since) else {
         return 0.0;
     };
+    arrived(exchange, since, until) as f64 * ms_per_byte
+}
+
+/// The bytes that arrived between two moments, with their headers.
+fn arrived(exchange: &Exchange, since: Moment, until: Moment) -> u64 {
     let arrived = exchange
         .timeline
         .iter()
@@ -30,7 +54,23 @@ pub(super) fn carriage(exchange: &Exchange, since: Moment, until: Moment) -> f64
             }
             _ => None,
         });
-    arrived.sum::<u64>() as f64 * ms_per_byte
+    arrived.sum()
+}
+
+/// Whether a segment or datagram held as much as one can.
+fn is_full(exchange: &Exchange, bytes: u64) -> bool {
+    match exchange.quic {
+        Some(_) => FULL_DATAGRAM.contains(&bytes),
+        None => bytes == exchange.segment(),
+    }
+}
+
+/// Whether that many bytes came in several segments or datagrams.
+fn are_several(exchange: &Exchange, bytes: u64) -> bool {
+    match exchange.quic {
+        Some(_) => bytes > *FULL_DATAGRAM.end(),
+        None => bytes > exchange.segment(),
+    }
 }
 
 /// Whether a full segment came as late behind the one before it as any other did: that is the time
@@ -55,11 +95,11 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
                     took / with_headers(exchange, *bytes) as f64
                 });
                 // Several segments at once show how quickly they follow each other.
-                let together = (*bytes > exchange.segment()).then_some(0.0);
+                let together = are_several(exchange, *bytes).then_some(0.0);
                 for took in followed.into_iter().chain(together) {
                     shortest = Some(shortest.map_or(took, |known| known.min(took)));
                 }
-                last = (*bytes == exchange.segment()).then_some(*at);
+                last = is_full(exchange, *bytes).then_some(*at);
             }
             Event::Sent { .. } => last = None,
             _ => {}

@@ -19,6 +19,8 @@ use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;
+/// In round trips: after such a silence, data that is not acknowledged was sent more than once.
+const SEVERAL_PROBES: f64 = 6.0;
 /// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
 pub(super) const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
 
@@ -126,9 +128,11 @@ fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) 
     let answered_at = exchange.timeline.first(|e| *e == Event::FirstByte);
     let mut waited = Waited::default();
     if answered_at.is_none() {
-        let missed = Evidence::between(exchange, start, end).gap_opened();
-        let lost = missed.map_or(0.0, |opened| ms(end.since(opened)));
-        starve(exchange, whole - lost, &mut waited);
+        let heard = Evidence::between(exchange, start, end);
+        let lost = heard
+            .gap_opened()
+            .map_or(0.0, |opened| ms(end.since(opened)));
+        starve(exchange, whole - lost, &heard, &mut waited);
         waited.loss += lost;
         return (0, waited);
     }
@@ -206,14 +210,10 @@ pub(super) fn answered(
         rest -= taken;
     };
     book(&mut waited.client, heard.held_back());
-    // Over TCP the kernel stamps arrivals; over QUIC, quinn stamps them when the client reads them.
-    if exchange.quic.is_some() {
-        book(&mut waited.client, heard.not_running());
-    }
     let lost = heard.loss(exchange, gap - network, at);
     book(&mut waited.loss, lost);
     book(&mut waited.network, heard.reordered(r));
-    if evidence::ended_with_smaller_segments(exchange, gap - network, at) {
+    if evidence::ended_with_smaller_segments(exchange, heard, gap - network, at) {
         book(&mut waited.loss, gap);
     }
     // If the server had had the request and had been thinking, its acknowledgement would have come
@@ -233,14 +233,15 @@ pub(super) fn answered(
                 book(&mut waited.network, late - lost);
             }
         } else if alone
-            && was_not_delayed(
-                exchange,
-                sent_around(
+            && (exchange.is_acked_at_once()
+                || was_not_delayed(
                     exchange,
-                    acknowledged - Duration::from_secs_f64(after / 1e3),
-                ),
-                late,
-            )
+                    sent_around(
+                        exchange,
+                        acknowledged - Duration::from_secs_f64(after / 1e3),
+                    ),
+                    late,
+                ))
         {
             book(&mut waited.network, late - lost);
         }
@@ -282,14 +283,20 @@ pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
     waited.server += gap - network;
 }
 
-/// Attributes the wait for an answer that never came: to a loss if the kernel kept retransmitting.
-pub(super) fn starve(exchange: &Exchange, gap: f64, waited: &mut Waited) {
+/// Attributes the wait for an answer that never came: to a loss if the data had to be retransmitted
+/// again and again.
+pub(super) fn starve(exchange: &Exchange, gap: f64, heard: &Evidence, waited: &mut Waited) {
     split(exchange, gap, waited);
-    let resent = exchange.tcp.as_ref().is_some_and(|t| {
-        // Data that a SYN carried without success is retransmitted without having been lost.
-        let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
-        t.retransmits > t.syn_retransmits + u32::from(in_vain)
-    });
+    // QUIC sends again after two round trips (RFC 9002 §6.2.1) what was not acknowledged.
+    let in_silence = exchange.quic.is_some()
+        && heard.acknowledged().is_none()
+        && (exchange.rtt.is_none() || gap >= SEVERAL_PROBES * rtt_ms(exchange));
+    let resent = in_silence
+        || exchange.tcp.as_ref().is_some_and(|t| {
+            // Data that a SYN carried without success is retransmitted without having been lost.
+            let in_vain = t.fast_open.data_sent > 0 && t.fast_open.data_acked == 0;
+            t.retransmits > t.syn_retransmits + u32::from(in_vain)
+        });
     if resent {
         waited.loss += std::mem::take(&mut waited.server);
         // Where no round trip is known, nothing sent came back.

@@ -328,7 +328,7 @@ impl<'a> Walk<'a> {
             self.refused += 1;
             self.waited.network += gap;
         } else if from == Some(DataDirection::Out) {
-            starve(self.exchange, gap - lost, &mut self.waited);
+            starve(self.exchange, gap - lost, &self.heard, &mut self.waited);
         } else {
             self.waited.server += gap - lost;
         }

@@ -200,3 +200,87 @@ fn over_quic_data_in_flight_is_still_read() {
     let body = body(&e);
     assert!((body.waited.loss - 1.5 * R).abs() < 1.0, "{body:?}");
 }
+
+/// After the arrival at this time, the kernel saw the end of a flight; with `cut`, it ended in the
+/// middle of a record.
+fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64, cut: bool) {
+    let at = Moment::from_millis(R + at);
+    let flight = Event::Paused {
+        segments,
+        bytes,
+        window: None,
+    };
+    e.timeline.push(at, flight);
+    if cut {
+        e.timeline.push(at, Event::CutOff);
+    }
+}
+
+/// The server had written the whole record, so it did not pause in its middle.
+#[test]
+fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
+    let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
+    flight_ended(&mut e, 0.0, 10, 10 * MSS, true);
+    let waited = body(&e).waited;
+    assert!(waited.server < 1.0, "{waited:?}");
+    let transfer = e.transfer().unwrap();
+    assert_eq!((transfer.stalls.len(), transfer.pauses.len()), (1, 0));
+}
+
+fn is_doubtful(e: &Exchange) -> bool {
+    let pauses = e.transfer().unwrap().pauses;
+    assert_eq!(pauses.len(), 1, "{pauses:?}");
+    pauses[0].doubtful
+}
+
+#[test]
+fn a_pause_behind_full_packets_may_be_the_path_s() {
+    // Each record fits a segment.
+    for (bytes, doubtful) in [(10 * MSS - 20, true), (9 * MSS + 300, false)] {
+        let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
+        flight_ended(&mut e, 0.0, 10, bytes, false);
+        assert_eq!(is_doubtful(&e), doubtful, "{bytes}");
+    }
+    // Over QUIC, no segments are counted.
+    for (last, doubtful) in [(1_200, true), (700, false)] {
+        let mut e = exchange(&[
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (R, received(1_200)),
+            (R, Event::FirstByte),
+            (R + 1.0, received(last)),
+            (4.6 * R, received(2_400)),
+            (4.6 * R, Event::Finished),
+        ]);
+        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+        assert_eq!(is_doubtful(&e), doubtful, "{last}");
+    }
+}
+
+/// The last segment of a flight was lost, and was sent again after 200 ms and a round trip.
+#[test]
+fn a_single_packet_after_a_time_out_may_have_been_lost() {
+    for (pause, segments, doubtful) in [(255.0, 1, true), (255.0, 5, false), (180.0, 1, false)] {
+        let mut e = answer(&[(0.0, 2), (pause, segments)]);
+        flight_ended(&mut e, 0.0, 2, MSS + 300, false);
+        assert_eq!(is_doubtful(&e), doubtful, "{pause} {segments}");
+    }
+}
+
+/// A flight that is not larger than the one before and comes late is not stopped by a window.
+#[test]
+fn a_late_flight_that_did_not_grow_is_no_round_trip() {
+    let count = |late: f64| {
+        let mut e = answer(&[
+            (0.0, 10),
+            (R, 20),
+            (2.0 * R, 12),
+            (3.0 * R + late, 6),
+            (4.0 * R + late, 6),
+        ]);
+        flight_ended(&mut e, 2.0 * R, 12, 12 * MSS, true);
+        body(&e).round_trips
+    };
+    let on_time = count(0.0);
+    assert_eq!(count(0.8 * R) + 1, on_time);
+}

@@ -201,3 +201,51 @@ fn the_answer_to_a_retransmitted_request_shows_a_loss() {
     assert!((wait.loss - 100.0).abs() < 1.0, "{wait:?}");
     assert!((wait.network - 50.0).abs() < 1.0, "{wait:?}");
 }
+
+fn failed(events: &[(f64, Event)], rtt: Option<f64>) -> Waited {
+    let mut e = exchange(events);
+    (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+    e.rtt = rtt.map(|rtt| Duration::from_secs_f64(rtt / 1e3));
+    e.failure = Some(crate::Failure {
+        kind: crate::FailureKind::Timeout,
+        phase: PhaseName::Quic,
+        message: String::new(),
+        advice: String::new(),
+    });
+    e.phases().last().unwrap().waited
+}
+
+/// What was sent again and again was lost each time.
+#[test]
+fn datagrams_that_nobody_answers_are_lost() {
+    let waited = failed(
+        &[
+            (0.0, Event::AttemptStarted { peer: peer() }),
+            (0.0, Event::HandshakeStarted),
+            (0.5, sent(1200)),
+            (1000.5, sent(1200)),
+            (3000.0, Event::Finished),
+        ],
+        None,
+    );
+    assert!(waited.network < 1.0 && waited.loss > 2_990.0, "{waited:?}");
+}
+
+#[test]
+fn a_request_over_quic_without_an_answer_was_lost_unless_it_was_acknowledged() {
+    let asked = |acknowledged: bool| {
+        let mut events = vec![
+            (0.0, Event::RequestStarted),
+            (0.0, sent(300)),
+            (0.0, Event::RequestSent),
+            (2_000.0, Event::Finished),
+        ];
+        if acknowledged {
+            let after = Duration::from_millis(R as u64);
+            events.push((R, Event::Acknowledged { after, again: None }));
+        }
+        failed(&events, Some(R))
+    };
+    assert!(asked(false).server < 1.0, "{:?}", asked(false));
+    assert!(asked(true).loss < 1.0, "{:?}", asked(true));
+}

@@ -1,0 +1,98 @@
+//! Why an answer paused in its middle, if no window stopped the sender: the sender had nothing more
+//! to send, the path held back what it had sent, or the path lost it.
+
+use super::evidence::{Evidence, StallReason};
+use super::waiting::is_like_a_timeout;
+use super::{line, rtt_ms};
+use crate::{Event, Exchange};
+
+/// In segments: after a time-out, a larger burst than this comes from a sender that had paused, or
+/// from a path that had stopped.
+const MAX_AFTER_TIMEOUT: u64 = 3;
+/// In milliseconds and round trips: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
+/// round trips after it, by the smoothed round trip, and the timer may fire late.
+const PROBE_TRIPS: f64 = 2.0;
+const PROBE_SLACK: f64 = 40.0;
+const PROBE_SLACK_TRIPS: f64 = 0.25;
+const TICK: f64 = 5.0;
+
+/// A pause in an answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pause {
+    pub ms: f64,
+    /// The number of bytes of the answer that had arrived before it.
+    pub after: u64,
+    /// A loss, or a path that stopped for a while, would look the same.
+    pub doubtful: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PauseReason {
+    /// What follows was lost, and a time-out retransmitted it.
+    Timeout,
+    /// The sender had sent more, and the line delivered it late.
+    Line,
+    /// The sender had sent more, and the path held it back and delivered it at once.
+    Path,
+    /// The sender had nothing more to send; if that is not certain, the path may have stopped.
+    Sender { is_certain: bool },
+}
+
+/// Why nothing arrived for `gap` milliseconds, after `last` bytes; then, `next` bytes came within a
+/// round trip.
+pub(super) fn reason(
+    exchange: &Exchange,
+    gap: f64,
+    last: u64,
+    heard: &Evidence,
+    next: u64,
+) -> PauseReason {
+    if line::paces(exchange, gap, next) {
+        return PauseReason::Line;
+    }
+    let sender = PauseReason::Sender {
+        is_certain: !(may_have_more(exchange, last, heard) || may_be_a_loss(exchange, gap, next)),
+    };
+    if heard.segments().is_none() {
+        return sender;
+    }
+    let burst = next > MAX_AFTER_TIMEOUT * exchange.segment();
+    match heard.stop(exchange, gap, rtt_ms(exchange)) {
+        StallReason::Window | StallReason::Line => PauseReason::Line,
+        // Before it sends the first byte of a record, the application has written all of it.
+        StallReason::Timeout if burst && exchange.tls.is_some() => PauseReason::Path,
+        StallReason::Timeout if burst => sender,
+        StallReason::Timeout => PauseReason::Timeout,
+        StallReason::Sender => sender,
+    }
+}
+
+/// Whether the sender may have had more to send: its last packet was full, or as full as records
+/// allow that each fit one segment.
+fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
+    if exchange.quic.is_some() {
+        return heard.missed() > 0
+            || largest_datagram(exchange)
+                .is_some_and(|full| last > 0 && last.is_multiple_of(full));
+    }
+    heard.is_dense(exchange)
+}
+
+/// A lost tail of a flight is sent again alone.
+fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
+    let r = rtt_ms(exchange);
+    let probe = PROBE_TRIPS * r - TICK..PROBE_TRIPS * r + PROBE_SLACK + PROBE_SLACK_TRIPS * r;
+    next <= exchange.segment() && (is_like_a_timeout(gap, r) || probe.contains(&gap))
+}
+
+/// The largest datagram that was read alone.
+fn largest_datagram(exchange: &Exchange) -> Option<u64> {
+    let events = exchange.timeline.iter();
+    let sizes = events.filter_map(|(_, event)| match event {
+        Event::Received { bytes } => Some(*bytes),
+        _ => None,
+    });
+    sizes
+        .filter(|bytes| line::FULL_DATAGRAM.contains(bytes))
+        .max()
+}
