@@ -12,7 +12,7 @@ const CLIENTS: usize = 4;
 /// Requests of all clients in each phase.
 const REQUESTS: usize = 200;
 /// Long enough for any machine; nothing waits for it to pass.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Served by either process, on a connection of its own.
 fn is_served(port: u16) -> bool {
