@@ -14,11 +14,12 @@ use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 
 mod lost;
+mod places;
 mod rate;
 
 use lost::Lost;
+use rate::Gauge;
 pub(crate) use rate::Rate;
-use rate::{Gauge, last_at};
 
 /// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
 /// order by less count as coming together.
@@ -95,54 +96,6 @@ impl ClientView {
         watcher.view.trips = watcher.gauge.trips;
         watcher.view
     }
-
-    /// The bytes of the client's first flight, some of which the SYN carried: the data that left
-    /// before the SYN-ACK or an answer could change anything.
-    pub(crate) fn first_flight(&self) -> u64 {
-        let until = self
-            .connected
-            .map_or(u64::MAX, |at| at.saturating_add(MIN_OVERTAKEN));
-        let answered = self.read.first().map_or(u64::MAX, |(_, at)| *at);
-        let within = self.sent.iter();
-        let within = within.take_while(|(_, at)| *at <= until && *at < answered);
-        within.last().map_or(0, |(place, _)| *place)
-    }
-
-    /// How far the client had read, and sent, at this time.
-    pub(crate) fn read_at(&self, at: u64) -> u64 {
-        place_at(&self.read, at)
-    }
-
-    pub(crate) fn sent_at(&self, at: u64) -> u64 {
-        place_at(&self.sent, at)
-    }
-
-    /// The rate at which the client's data had been delivered, and its smoothed round trip in
-    /// nanoseconds, at this time.
-    pub(crate) fn measured_at(&self, at: u64) -> (Option<Rate>, Option<u64>) {
-        (last_at(&self.rates, at), last_at(&self.trips, at))
-    }
-
-    /// When the byte before this place first left.
-    pub(crate) fn left(&self, end: u64) -> Option<u64> {
-        at_of(&self.sent, end)
-    }
-
-    /// When the byte before this place could be read.
-    pub(crate) fn readable(&self, end: u64) -> Option<u64> {
-        at_of(&self.read, end)
-    }
-}
-
-fn place_at(places: &[(u64, u64)], at: u64) -> u64 {
-    let found = places.partition_point(|(_, when)| *when <= at);
-    let last = found.checked_sub(1).and_then(|last| places.get(last));
-    last.map_or(0, |(place, _)| *place)
-}
-
-fn at_of(places: &[(u64, u64)], end: u64) -> Option<u64> {
-    let found = places.partition_point(|(place, _)| *place < end);
-    places.get(found).map(|(_, at)| *at)
 }
 
 /// Data that was sent and is not acknowledged yet.
