@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use roundtrip_http::Request;
 use roundtrip_model::{Scheme, Target};
+use roundtrip_wire::percent;
 
 use crate::Options;
 
@@ -79,23 +80,16 @@ fn basic(user: &str, password: &str) -> String {
 
 /// Percent-decodes a URL's user and password; text that does not decode stays as it is.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|h| std::str::from_utf8(h).ok());
-        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
+    let bytes: Vec<u8> = percent::decode(text).collect();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_is_no_digit() {
+        assert_eq!(decoded("a%+fb%20%"), "a%+fb %");
+    }
 }

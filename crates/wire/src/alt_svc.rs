@@ -1,9 +1,10 @@
 //! The `Alt-Svc` field: other hosts, ports and protocols that serve an origin. RFC 7838 §3.
 
 use crate::field::Scanner;
+use crate::percent;
 
 /// Longer lists are cut: honest servers do not send them.
-const MOST_ALTERNATIVES: usize = 64;
+const MAX_ALTERNATIVES: usize = 64;
 /// In seconds: one day. RFC 7838 §3.1.
 const DEFAULT_MAX_AGE: u64 = 24 * 60 * 60;
 
@@ -36,7 +37,7 @@ pub fn parse(value: &[u8]) -> AltSvc {
     }
     let mut scanner = Scanner::new(value);
     let mut alternatives = Vec::new();
-    while !scanner.is_empty() && alternatives.len() < MOST_ALTERNATIVES {
+    while !scanner.is_empty() && alternatives.len() < MAX_ALTERNATIVES {
         scanner.skip_space();
         alternatives.extend(read_alternative(&mut scanner));
         scanner.skip_to(b",");
@@ -80,18 +81,8 @@ fn read_alternative(scanner: &mut Scanner<'_>) -> Option<Alternative> {
 
 /// RFC 7838 §3: octets that are not allowed in a token are percent-encoded.
 fn percent_decoded(token: &str) -> Option<String> {
-    let mut bytes = token.bytes();
-    let mut decoded = Vec::new();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let mut digit = || char::from(bytes.next()?).to_digit(16);
-            let value = digit()? * 16 + digit()?;
-            decoded.push(u8::try_from(value).ok()?);
-        } else {
-            decoded.push(byte);
-        }
-    }
-    Some(crate::text::printable(&decoded))
+    let decoded: Result<Vec<u8>, _> = percent::decode_strict(token).collect();
+    Some(crate::text::printable(&decoded.ok()?))
 }
 
 #[cfg(test)]
@@ -153,6 +144,6 @@ mod tests {
         let AltSvc::Alternatives(list) = parse("h3=\":443\",".repeat(1000).as_bytes()) else {
             panic!("clear");
         };
-        assert_eq!(list.len(), MOST_ALTERNATIVES);
+        assert_eq!(list.len(), MAX_ALTERNATIVES);
     }
 }

@@ -1,6 +1,6 @@
-//! Parses and writes bytes: DNS, TLS hellos, QUIC, HTTP/2, HTTP/3, certificates, IP packets, captures,
-//! HTTP/1 and header fields, resolver files, netlink, and the Redis protocol; connections of
-//! others, with their keys, and logs of other programs.
+//! Parses and writes bytes: DNS, TLS hellos, QUIC, HTTP/2, HTTP/3, certificates, IP packets,
+//! captures, HTTP/1 and header fields, resolver files, netlink, and the Redis protocol; connections
+//! of others, with their keys, and logs of other programs.
 //!
 //! Sans-I/O: bytes come in as slices and go out as vectors; sockets, files and clocks belong to the
 //! layers above. Every parser is total: for any bytes it returns a value or an [`Error`] and never
@@ -30,6 +30,7 @@ pub mod packet;
 pub mod passive;
 pub mod pcap;
 pub mod pcapng;
+pub mod percent;
 mod protection;
 pub mod proxy_header;
 pub mod qpack;

@@ -1,25 +1,14 @@
 //! The user and password in a URL.
 
+use roundtrip_wire::percent;
 use zeroize::Zeroizing;
 
 use super::Secret;
 
 /// Decodes the user or password of a URL; `None` if it is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<Secret> {
+    // With room for all of it: a buffer that grows leaves copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(byte); // a bare '%' is kept, as in the URL standard
-                rest = after;
-            }
-        }
-    }
+    bytes.extend(percent::decode(text));
     std::str::from_utf8(&bytes).ok().map(Secret::from)
 }

@@ -1,5 +1,7 @@
 //! Percent-encoding (RFC 3986 §2.1) of parts of a path or query, and decoding.
 
+use roundtrip_wire::percent;
+
 use super::QueryError;
 use super::error::{check_seen, quoted};
 
@@ -27,24 +29,8 @@ pub(super) fn decode(text: &str) -> Result<String, QueryError> {
     let wrong = || QueryError::Encoding {
         given: quoted(text),
     };
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let [high, low, after @ ..] = rest else {
-            return Err(wrong());
-        };
-        let value = |digit: u8| char::from(digit).to_digit(16);
-        let (Some(high), Some(low)) = (value(*high), value(*low)) else {
-            return Err(wrong());
-        };
-        bytes.push((high * 16 + low) as u8);
-        rest = after;
-    }
+    let bytes: Result<Vec<u8>, _> = percent::decode_strict(text).collect();
+    let bytes = bytes.map_err(|_| wrong())?;
     let decoded = String::from_utf8(bytes).map_err(|_| wrong())?;
     check_seen(&decoded)?;
     Ok(decoded)
