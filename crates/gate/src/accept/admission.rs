@@ -35,7 +35,7 @@ const HANDSHAKE_TIME: Duration = Duration::from_millis(700);
 /// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
 const EXCESSIVE_LOAD: u64 = 0x107;
 
-/// Who connects to a listener.
+/// The kind of clients that connect to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListenerRole {
     Clients,
@@ -152,7 +152,7 @@ impl Admission {
             resumed: met.facts.resumed,
             asks: role != ListenerRole::Clients,
         };
-        thread.ledger.connection(arrival_of(&met, role));
+        count_met(&thread.ledger, arrival_of(&met, role), peer.address);
         // Boxed for each protocol, so that each takes only as much memory as it needs.
         let serving: Pin<Box<dyn Future<Output = _>>> = match met.stream {
             ClientStream::Clear(stream) if role == ListenerRole::GrpcProxies => {
@@ -247,11 +247,12 @@ impl Admission {
             resumed: met.facts.resumed,
             asks: false,
         };
-        thread.ledger.connection(ConnectionStart {
+        let start = ConnectionStart {
             protocol: Protocol::H3,
             security: security_of(met.facts),
             fast_open: false,
-        });
+        };
+        count_met(&thread.ledger, start, peer.address);
         // The entries of its exchanges say how a connection ended.
         let _ = front::h3::serve(met.link, link.confirmed(), peer, thread).await;
     }
@@ -301,6 +302,16 @@ async fn until_closed(mut closing: watch::Receiver<bool>) {
 fn turn_away(ledger: &Ledger, limit: Limit, client: IpAddr) {
     debug!(%client, limit = limit.as_str(), "a limit turned a client away");
     ledger.count(limit);
+}
+
+fn count_met(ledger: &Ledger, start: ConnectionStart, client: IpAddr) {
+    let handshake = match start.security {
+        Security::Clear => None,
+        Security::Tls { handshake, .. } => Some(handshake.as_str()),
+    };
+    let protocol = start.protocol.as_str();
+    debug!(%client, protocol, handshake, "a connection was accepted");
+    ledger.connection(start);
 }
 
 fn count_unmet(ledger: &Ledger, unmet: &AcceptError, client: IpAddr) {

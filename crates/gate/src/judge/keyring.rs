@@ -14,7 +14,7 @@ use std::time::Duration;
 use aws_lc_rs::digest::{SHA256, digest};
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::config::{Config, Jwks};
 pub use crate::error::FetchError;
@@ -126,7 +126,8 @@ impl Keyring {
         loop {
             let read = self.refresh().await;
             match &read {
-                Ok(read) => debug!(keys = read.keys, changed = read.changed, "read the JWK Set"),
+                Ok(read) if read.changed => info!(keys = read.keys, "the JWK Set has other keys"),
+                Ok(read) => debug!(keys = read.keys, "read the JWK Set"),
                 Err(error) => warn!(%error, "the JWK Set cannot be read"),
             }
             told(&read);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::{info, warn};
 
 use super::maintenance::Maintenance;
 use crate::GateError;
@@ -65,6 +66,23 @@ pub enum News {
     Ended {
         cut: usize,
     },
+}
+
+impl News {
+    /// Writes it to the log of events.
+    pub(crate) fn log(&self) {
+        match self {
+            Self::Reloaded => info!("the configuration was reloaded"),
+            Self::NotReloaded(error) => warn!(%error, "the configuration was not reloaded"),
+            Self::Certificate(path) => info!(?path, "a certificate was replaced"),
+            Self::BadCertificate(error) => warn!(%error, "a certificate was not replaced"),
+            // The keyring has logged it.
+            Self::BadKeys(_) => {}
+            Self::Condition(change) => info!(change, "a dependency changed"),
+            Self::Draining(within) => info!(?within, "ending"),
+            Self::Ended { cut } => info!(cut, "ended"),
+        }
+    }
 }
 
 impl Gate {

@@ -19,6 +19,10 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(GateError::Thread)?;
+    let told = move |news: News| {
+        news.log();
+        told(news);
+    };
     runtime.block_on(async {
         let mut signals = Signals::new().map_err(GateError::Thread)?;
         let gate = Gate::start(config, told.clone())?;

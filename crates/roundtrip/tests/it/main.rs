@@ -16,6 +16,7 @@ mod exporter;
 mod gate;
 mod gate_clients;
 mod gate_init;
+mod gate_log;
 mod gate_secrets;
 mod gate_upgrade;
 mod harmless;
