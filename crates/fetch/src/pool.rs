@@ -36,7 +36,7 @@ use crate::flights::Flights;
 use carry::RequestAttempt;
 pub use context::PoolStats;
 use context::{PoolContext, count};
-pub use error::{Fault, PoolError};
+pub use error::{PoolError, PoolErrorKind};
 pub use knowledge::{Alternative, OriginKnowledge};
 use reply::Key;
 pub use reply::{BODY_LIMIT, PoolRequest, Reply, Timing};
@@ -78,15 +78,7 @@ impl Pool {
             return Box::pin(inner.fetch_in_turn(ask, asked)).await;
         }
         // Boxed, so that a task that only waits for another's answer takes little memory.
-        let fetch = || {
-            if std::env::var_os("SZ").is_some() {
-                eprintln!(
-                    "in_turn {}",
-                    std::mem::size_of_val(&inner.fetch_in_turn(ask, asked))
-                );
-            }
-            Box::pin(inner.fetch_in_turn(ask, asked))
-        };
+        let fetch = || Box::pin(inner.fetch_in_turn(ask, asked));
         let joined = Box::pin(inner.flights.join(Key::from(ask), fetch));
         match joined.await {
             (outcome, false) => outcome,
@@ -147,10 +139,10 @@ impl Inner {
         let asked = self.serial.as_ref().map_or(asked, |_| self.context.now());
         let mut tries = Tries::default();
         let outcome = self.carry(ask, asked, &mut tries).await;
-        outcome.map_err(|fault| PoolError {
+        outcome.map_err(|kind| PoolError {
             url: ask.target.redacted(),
             resent: tries.count(),
-            fault,
+            kind,
         })
     }
 
@@ -159,7 +151,7 @@ impl Inner {
         ask: &PoolRequest,
         asked: Moment,
         tries: &mut Tries,
-    ) -> Result<Reply, Arc<Fault>> {
+    ) -> Result<Reply, Arc<PoolErrorKind>> {
         let (request, site) = (request(ask), self.site(&ask.target));
         let early = self.may_be_early(ask);
         let attempt = RequestAttempt {

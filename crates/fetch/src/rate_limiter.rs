@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use roundtrip_model::Random;
 
-pub use bucket::{Bucket, LONGEST_PAUSE, Limit, Take};
+pub use bucket::{Bucket, Limit, MAX_PAUSE, Take};
 pub use retry_after::retry_after;
 pub use rules::{PublishedLimits, RateError, Rules};
 pub use time::{SystemTimer, Timer};
@@ -57,7 +57,7 @@ pub struct Permit {
 
 /// The reason why a server is not asked now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum RateLimitError {
     #[error(
         "{origin} asked for a pause that ends in {} s; try again then, or wait for it with --patience",
         .left.as_secs_f64().ceil()
@@ -113,7 +113,11 @@ impl RateLimiter {
 
     /// Waits until `origin` may be asked once. `personal` means that the answer is a data set about
     /// a person or a role, which some registries count.
-    pub async fn acquire(&self, origin: &Authority, personal: bool) -> Result<Permit, Refusal> {
+    pub async fn acquire(
+        &self,
+        origin: &Authority,
+        personal: bool,
+    ) -> Result<Permit, RateLimitError> {
         let gate = self.gate(origin);
         let came = self.timer.now();
         // First come, first served: tokio's mutex is fair.
@@ -142,7 +146,7 @@ impl RateLimiter {
         origin: &Authority,
         came: Stamp,
         now: Stamp,
-    ) -> ControlFlow<Result<Permit, Refusal>, Duration> {
+    ) -> ControlFlow<Result<Permit, RateLimitError>, Duration> {
         let origin = origin.clone();
         ControlFlow::Break(match take {
             Take::Now => Ok(Permit {
@@ -150,12 +154,14 @@ impl RateLimiter {
                 at: now,
                 waited: now.since(came),
             }),
-            Take::Paused(until) if until.since(now) > self.rules.patience => Err(Refusal::Paused {
-                origin,
-                until,
-                left: until.since(now),
-            }),
-            Take::Spent { quota, until } => Err(Refusal::QuotaSpent {
+            Take::Paused(until) if until.since(now) > self.rules.patience => {
+                Err(RateLimitError::Paused {
+                    origin,
+                    until,
+                    left: until.since(now),
+                })
+            }
+            Take::Spent { quota, until } => Err(RateLimitError::QuotaSpent {
                 origin,
                 quota,
                 until,

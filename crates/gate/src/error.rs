@@ -159,7 +159,7 @@ pub enum FetchError {
     Userinfo,
     #[error("{0}")]
     Tls(#[from] TlsError),
-    #[error("{}", .0.fault)]
+    #[error("{}", .0.kind)]
     Pool(#[from] PoolError),
     #[error("it answers with status {0} instead of 200")]
     Status(u16),

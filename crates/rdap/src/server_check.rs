@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::answer::MEDIA_TYPE;
 use crate::check::server::{Heard, Manner, ORIGIN, ServerReply, Subject, Unheard};
-use roundtrip_fetch::pool::{Family, Fault, Pool, PoolError, PoolRequest, Settings};
+use roundtrip_fetch::pool::{Family, Pool, PoolError, PoolErrorKind, PoolRequest, Settings};
 
 /// A name that cannot be registered (RFC 6761, section 6.4).
 const MISSING: &str = "domain/not-a-domain.invalid";
@@ -117,9 +117,9 @@ impl ServerCheck<'_> {
 }
 
 fn unheard(error: &PoolError) -> Unheard {
-    let why = error.fault().to_string();
-    match error.fault() {
-        Fault::NoAddressOfFamily { .. } => Unheard::NoAddress(why),
+    let why = error.kind().to_string();
+    match error.kind() {
+        PoolErrorKind::NoAddressOfFamily { .. } => Unheard::NoAddress(why),
         fault if fault.is_certificate_refusal() => Unheard::Untrusted(why),
         _ => Unheard::Failed(why),
     }

@@ -20,7 +20,7 @@ use super::{Memory, Stamp};
 use directives::Directives;
 
 /// The limit in bytes: an answer with a longer body is not stored.
-pub const LONGEST_BODY: usize = 4 << 20;
+pub const MAX_BODY_LENGTH: usize = 4 << 20;
 /// The time for which "not found" is fresh: a name can be registered at any time.
 const NEGATIVE: Duration = Duration::from_mins(5);
 
@@ -144,7 +144,7 @@ impl Memory {
         }
         let key = key(request);
         let (place, name) = self.answer_place(&key)?;
-        let limit = (LONGEST_BODY + file::LONGEST_HEAD) as u64;
+        let limit = (MAX_BODY_LENGTH + file::MAX_HEAD_LENGTH) as u64;
         let stored = self.read(place, &name, limit, file::decode)?;
         // Another request can have the same hash, or the same request other fields.
         let is_this = stored.key == key
@@ -299,7 +299,7 @@ fn may_be_kept(request: &Request<'_>) -> bool {
 fn to_be_kept(request: &Request<'_>, received: &Received<'_>) -> Option<Stored> {
     let asked = Directives::parse(field(request, "cache-control").as_bytes());
     let answered = Directives::of(received.headers);
-    if asked.no_store || answered.no_store || received.body.len() > LONGEST_BODY {
+    if asked.no_store || answered.no_store || received.body.len() > MAX_BODY_LENGTH {
         return None;
     }
     let mut vary = Vec::new();

@@ -10,7 +10,7 @@ use roundtrip_model::{EarlyData, HttpFacts, Moment};
 use super::context::{PoolContext, count};
 use super::site::{Seat, Site};
 use super::timing::RequestTimeline;
-use super::{Fault, Reply, Timing};
+use super::{PoolErrorKind, Reply, Timing};
 use sink::Kept;
 use watch::{Expired, watched};
 
@@ -30,7 +30,7 @@ pub(super) struct Failed {
 pub(super) enum FailureCause {
     Http(HttpError),
     /// A failure that another try would not fix.
-    Final(Fault),
+    Final(PoolErrorKind),
 }
 
 impl Failed {
@@ -96,7 +96,7 @@ impl RequestAttempt<'_> {
                 return Ok(self.reply(&timeline, facts, kept));
             }
             Ok(Err(_)) if kept.is_over() => {
-                FailureCause::Final(Fault::TooLarge { limit: self.limit })
+                FailureCause::Final(PoolErrorKind::TooLarge { limit: self.limit })
             }
             Ok(Err(error)) => FailureCause::Http(error),
             Err(expired) => FailureCause::Final(self.expired(expired, facts.downloaded)),
@@ -153,15 +153,15 @@ impl RequestAttempt<'_> {
         });
     }
 
-    fn expired(&self, expired: Expired, got: u64) -> Fault {
+    fn expired(&self, expired: Expired, got: u64) -> PoolErrorKind {
         let deadlines = &self.context.settings.deadlines;
         match expired {
-            Expired::FirstByte => Fault::FirstByteTimeout(deadlines.first_byte),
-            Expired::Idle => Fault::Stalled {
+            Expired::FirstByte => PoolErrorKind::FirstByteTimeout(deadlines.first_byte),
+            Expired::Idle => PoolErrorKind::Stalled {
                 after: deadlines.idle,
                 got,
             },
-            Expired::Total => Fault::TotalTimeout {
+            Expired::Total => PoolErrorKind::TotalTimeout {
                 after: deadlines.total,
                 got,
             },

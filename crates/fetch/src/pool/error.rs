@@ -10,17 +10,17 @@ use super::resend::ended_early;
 
 /// The failure of one request. Requests that failed together share the cause.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{url}: {}{fault}", again(*.resent))]
+#[error("{url}: {}{kind}", again(*.resent))]
 pub struct PoolError {
     pub url: String,
     /// The number of times it had been repeated before.
     pub resent: u32,
     #[source]
-    pub fault: Arc<Fault>,
+    pub kind: Arc<PoolErrorKind>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum PoolErrorKind {
     #[error(transparent)]
     Name(#[from] ResolveError),
     #[error("{host} has no {family} address")]
@@ -54,12 +54,12 @@ pub enum Fault {
 }
 
 impl PoolError {
-    pub fn fault(&self) -> &Fault {
-        &self.fault
+    pub fn kind(&self) -> &PoolErrorKind {
+        &self.kind
     }
 }
 
-impl Fault {
+impl PoolErrorKind {
     /// Whether the connection ended before any part of the answer had arrived.
     pub fn is_silent_end(&self) -> bool {
         matches!(self, Self::Http(error) if ended_early(error))

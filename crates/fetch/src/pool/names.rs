@@ -10,7 +10,7 @@ use roundtrip_model::{Answer, Http, NameFacts, Origin};
 use roundtrip_net::{ResolveError, Resolver, Wanted};
 use tokio::time::Instant;
 
-use super::{Family, Fault, OriginKnowledge, Settings};
+use super::{Family, OriginKnowledge, PoolErrorKind, Settings};
 
 /// The time for which addresses without a TTL are used: those of the hosts file.
 const DEFAULT_LIFE: Duration = Duration::from_mins(1);
@@ -82,7 +82,7 @@ impl Names {
         &self,
         origin: &Origin,
         settings: &Settings,
-    ) -> Result<NameFacts, Fault> {
+    ) -> Result<NameFacts, PoolErrorKind> {
         let (host, port) = (origin.host.as_str(), origin.port);
         let given = settings.overrides.iter().find(|o| o.fits(host, port));
         if let Some(given) = given {
@@ -120,10 +120,10 @@ impl Names {
         }
     }
 
-    fn admitted(&self, mut facts: NameFacts) -> Result<NameFacts, Fault> {
+    fn admitted(&self, mut facts: NameFacts) -> Result<NameFacts, PoolErrorKind> {
         facts.addresses.retain(|a| self.family.admits(*a));
         if facts.addresses.is_empty() {
-            return Err(Fault::NoAddressOfFamily {
+            return Err(PoolErrorKind::NoAddressOfFamily {
                 host: facts.host,
                 family: self.family.shown(),
             });

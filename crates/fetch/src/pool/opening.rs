@@ -8,7 +8,7 @@ use roundtrip_model::{Event, Http, NameFacts, Recorder};
 use roundtrip_tls::Offer;
 use tokio::time::timeout;
 
-use super::Fault;
+use super::PoolErrorKind;
 use super::context::{PoolContext, count};
 use super::lane::Lane;
 use super::plan::Plan;
@@ -23,10 +23,10 @@ pub(super) async fn open(
     context: &PoolContext,
     site: &Site,
     early: bool,
-) -> Result<Arrival, Fault> {
+) -> Result<Arrival, PoolErrorKind> {
     let limit = context.settings.deadlines.connect;
     let outcome = timeout(limit, bring_up(context, site, early)).await;
-    let outcome = outcome.unwrap_or(Err(Fault::ConnectTimeout(limit)));
+    let outcome = outcome.unwrap_or(Err(PoolErrorKind::ConnectTimeout(limit)));
     match &outcome {
         Ok((lane, _)) => {
             count(&context.counters.connections);
@@ -34,7 +34,10 @@ pub(super) async fn open(
         }
         Err(fault) => {
             count(&context.counters.failed_connections);
-            if matches!(fault, Fault::Open(_) | Fault::ConnectTimeout(_)) {
+            if matches!(
+                fault,
+                PoolErrorKind::Open(_) | PoolErrorKind::ConnectTimeout(_)
+            ) {
                 context.names.doubt(&site.origin);
             }
         }
@@ -43,7 +46,10 @@ pub(super) async fn open(
 }
 
 /// Opens a connection over QUIC, if the origin announced HTTP/3.
-pub(super) async fn open_quic(context: &PoolContext, site: &Site) -> Result<Arrival, Fault> {
+pub(super) async fn open_quic(
+    context: &PoolContext,
+    site: &Site,
+) -> Result<Arrival, PoolErrorKind> {
     let recorder = context.recorder();
     let found = context.names.look_up(&site.origin, &context.settings);
     let found = found.await?;
@@ -61,11 +67,15 @@ pub(super) async fn open_quic(context: &PoolContext, site: &Site) -> Result<Arri
     let opened = way.take(&plan, &mut opening_facts);
     let limit = context.settings.deadlines.connect;
     let opened = timeout(limit, opened).await;
-    let opened = opened.map_err(|_| Fault::ConnectTimeout(limit))??;
+    let opened = opened.map_err(|_| PoolErrorKind::ConnectTimeout(limit))??;
     Ok(Lane::new(opened, recorder, found, opening_facts.attempts))
 }
 
-async fn bring_up(context: &PoolContext, site: &Site, early: bool) -> Result<Arrival, Fault> {
+async fn bring_up(
+    context: &PoolContext,
+    site: &Site,
+    early: bool,
+) -> Result<Arrival, PoolErrorKind> {
     let recorder = context.recorder();
     recorder.record(Event::LookupStarted);
     let found = context.names.look_up(&site.origin, &context.settings);
@@ -97,7 +107,7 @@ struct OpenAttempt<'a> {
 }
 
 impl OpenAttempt<'_> {
-    fn plan(&self, early: bool) -> Result<Plan, Fault> {
+    fn plan(&self, early: bool) -> Result<Plan, PoolErrorKind> {
         let strategy = self.context.settings.strategy;
         let origin = &self.site.origin;
         self.site

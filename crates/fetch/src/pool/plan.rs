@@ -5,7 +5,7 @@ use roundtrip_http::StreamProtocol;
 use roundtrip_model::{Http, Memory, NameFacts, Origin, Security, Strategy};
 use roundtrip_tls::Offer;
 
-use super::Fault;
+use super::PoolErrorKind;
 use super::knowledge::Known;
 
 /// How to try one connection.
@@ -27,7 +27,7 @@ impl Plan {
         known: &Known,
         found: &NameFacts,
         early: bool,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, PoolErrorKind> {
         check(strategy, origin)?;
         let early = early && strategy.memory == Memory::EarlyData;
         let secure = origin.is_secure();
@@ -77,10 +77,10 @@ pub(super) fn is_solo(strategy: Strategy, origin: &Origin, known: &Known) -> boo
     }
 }
 
-fn check(strategy: Strategy, origin: &Origin) -> Result<(), Fault> {
+fn check(strategy: Strategy, origin: &Origin) -> Result<(), PoolErrorKind> {
     let refuse = |why| {
         let strategy = strategy.to_string();
-        Err(Fault::Strategy { strategy, why })
+        Err(PoolErrorKind::Strategy { strategy, why })
     };
     match (origin.is_secure(), strategy.security, strategy.http) {
         (_, _, Http::Echo) => refuse("it does not carry HTTP"),
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, Fault> {
+    fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, PoolErrorKind> {
         let origin = Target::parse(url).unwrap().origin();
         let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
@@ -209,7 +209,7 @@ mod tests {
         ] {
             let refused = plan(strategy, url, &Known::default(), true);
             assert!(
-                matches!(refused, Err(Fault::Strategy { .. })),
+                matches!(refused, Err(PoolErrorKind::Strategy { .. })),
                 "{strategy} {url}"
             );
         }

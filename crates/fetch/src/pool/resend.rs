@@ -6,7 +6,7 @@ use roundtrip_http::HttpError;
 
 use super::carry::{Failed, FailureCause};
 use super::lane::Lane;
-use super::{Fault, Timing};
+use super::{PoolErrorKind, Timing};
 
 /// A server that refuses a request this many times does not accept it.
 const MAX_TURNED_AWAY: u32 = 8;
@@ -27,7 +27,7 @@ pub(super) struct Tries {
 /// What to do after a failure.
 pub(super) enum Verdict {
     Again(ResendReason),
-    Give(Fault),
+    Give(PoolErrorKind),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Tries {
             self.turned_away += 1;
             if self.turned_away > MAX_TURNED_AWAY {
                 let tries = self.turned_away;
-                return Verdict::Give(Fault::TurnedAway {
+                return Verdict::Give(PoolErrorKind::TurnedAway {
                     tries,
                     source: error,
                 });
@@ -59,7 +59,7 @@ impl Tries {
             return Verdict::Again(ResendReason::TurnedAway);
         }
         if !ended_early(&error) {
-            return Verdict::Give(Fault::Http(error));
+            return Verdict::Give(PoolErrorKind::Http(error));
         }
         // A handshake without an answer, or one that early data broke, says nothing about the
         // request.
@@ -75,9 +75,9 @@ impl Tries {
         }
         let got = failed.got;
         Verdict::Give(if failed.heard {
-            Fault::CutShort { got, source: error }
+            PoolErrorKind::CutShort { got, source: error }
         } else {
-            Fault::Http(error)
+            PoolErrorKind::Http(error)
         })
     }
 

@@ -17,7 +17,7 @@ use super::knowledge::Known;
 use super::lane::{Lane, Solo};
 use super::opening::{Arrival, open, patience};
 use super::plan::is_solo;
-use super::{Fault, OriginKnowledge};
+use super::{OriginKnowledge, PoolErrorKind};
 pub(super) use seat::Seat;
 use state::{State, Waiter};
 
@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Waits for a place on a connection.
-    pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
+    pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<PoolErrorKind>> {
         if !self.context.settings.strategy.reuse {
             return self.seat_of_its_own(early).await;
         }
@@ -63,7 +63,8 @@ impl Site {
             self.open_more(&mut state);
             waited_for
         };
-        seat.await.unwrap_or_else(|_| Err(Arc::new(Fault::Closed)))
+        seat.await
+            .unwrap_or_else(|_| Err(Arc::new(PoolErrorKind::Closed)))
     }
 
     /// Opens a connection if there is none, before a request needs it.
@@ -286,7 +287,7 @@ impl Site {
         });
     }
 
-    async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<Fault>> {
+    async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<PoolErrorKind>> {
         let opened = Box::pin(open(&self.context, self, early)).await;
         let (lane, connection) = opened.map_err(Arc::new)?;
         let lane = Arc::new(lane);

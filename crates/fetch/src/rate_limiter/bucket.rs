@@ -17,7 +17,7 @@ use crate::memory::limits::NUMBERS;
 /// integer.
 const TOKEN: u64 = 1_000_000_000;
 /// The longest pause, even if a server asks for more.
-pub const LONGEST_PAUSE: Duration = Duration::from_hours(24);
+pub const MAX_PAUSE: Duration = Duration::from_hours(24);
 /// The first pause without `Retry-After`; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_DOUBLINGS: u32 = 6;
@@ -201,7 +201,7 @@ impl Bucket {
         let own = FIRST_PAUSE * (1 << doublings);
         let pause = match pause {
             // A server that says "now" has just shown that it means otherwise.
-            Some(pause) => pause.clamp(FIRST_PAUSE, LONGEST_PAUSE),
+            Some(pause) => pause.clamp(FIRST_PAUSE, MAX_PAUSE),
             None => own.mul_f64(0.5 + jitter.clamp(0.0, 1.0)),
         };
         self.paused_until = self.paused_until.max(now.plus(pause));
@@ -272,7 +272,7 @@ impl Bucket {
             self.at = now;
         }
         self.halved_at = self.halved_at.min(now);
-        self.paused_until = self.paused_until.min(now.plus(LONGEST_PAUSE));
+        self.paused_until = self.paused_until.min(now.plus(MAX_PAUSE));
         self.part = self.part.clamp(MIN_PART, WHOLE);
         self.wall = self.wall.min(WHOLE);
         if let Some(limit) = limit {

@@ -8,7 +8,7 @@ use crate::memory::Authority;
 /// Queries per second, for each origin without a known limit.
 const DEFAULT_RATE: f64 = 10.0;
 /// A longer pause is reported instead of waited for.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// The number of times that one query is repeated after complaints.
 const ASKED_AGAIN: u32 = 4;
 
@@ -63,7 +63,7 @@ impl Rules {
             default: Some(Limit::new(DEFAULT_RATE, Duration::from_secs(1))),
             all_off: false,
             own: Vec::new(),
-            patience: PATIENCE,
+            patience: TIMEOUT,
             asked_again: ASKED_AGAIN,
         }
     }

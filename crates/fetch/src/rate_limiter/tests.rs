@@ -186,7 +186,10 @@ fn the_next_process_knows_the_state() {
         let second = rate_limiter(Rules::new(&QUOTA), memory());
         second.timer.sleep(Duration::from_secs(110)).await;
         let refusal = second.acquire(&counted, true).await.unwrap_err();
-        assert!(matches!(refusal, Refusal::QuotaSpent { quota: 1000, .. }));
+        assert!(matches!(
+            refusal,
+            RateLimitError::QuotaSpent { quota: 1000, .. }
+        ));
         second.acquire(&counted, false).await.unwrap();
         let third = rate_limiter(Rules::new(&QUOTA), memory());
         assert_eq!(

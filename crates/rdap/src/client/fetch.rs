@@ -209,7 +209,7 @@ impl Client {
             let began = Instant::now();
             let reply = self.pool.fetch(ask).await;
             // A server, or a proxy before it, can close even a new connection: once is chance.
-            let is_silent = |e: &PoolError| e.fault().is_silent_end();
+            let is_silent = |e: &PoolError| e.kind().is_silent_end();
             if reply.as_ref().is_err_and(is_silent) && !std::mem::replace(&mut closed, true) {
                 continue;
             }
@@ -228,7 +228,7 @@ impl Client {
                 }
             }
             let reply = reply.map_err(|e| Trouble {
-                untrusted: e.fault().is_certificate_refusal(),
+                untrusted: e.kind().is_certificate_refusal(),
                 ..trouble(target, State::Failed, e.to_string())
             });
             return Ok((permit, reply?));

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Client;
 use roundtrip_fetch::memory::Authority;
-use roundtrip_fetch::pool::{Fault, PoolError, Reply};
+use roundtrip_fetch::pool::{PoolError, PoolErrorKind, Reply};
 
 /// The longest time to wait for a server.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -208,8 +208,8 @@ impl Passing {
                 200 if is_page(&reply.body) => Some(Self::Failing),
                 _ => None,
             },
-            Err(error) => match error.fault() {
-                fault @ Fault::CutShort { .. } if !fault.is_certificate_refusal() => {
+            Err(error) => match error.kind() {
+                fault @ PoolErrorKind::CutShort { .. } if !fault.is_certificate_refusal() => {
                     Some(Self::Failing)
                 }
                 fault => fault.may_pass().then_some(Self::Absent),

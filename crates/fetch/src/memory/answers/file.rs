@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{LONGEST_BODY, Stored};
+use super::{MAX_BODY_LENGTH, Stored};
 use crate::memory::Stamp;
 use crate::memory::codec::{Form, Reader, Writer};
 
@@ -14,7 +14,7 @@ const MAX_KEY: usize = 16 << 10;
 const MAX_FIELD: usize = 16 << 10;
 const MAX_FIELDS: usize = 64;
 /// The largest size in bytes of everything before the body.
-pub(super) const LONGEST_HEAD: usize = 128 << 10;
+pub(super) const MAX_HEAD_LENGTH: usize = 128 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -26,7 +26,7 @@ pub(super) struct Entry {
 pub(super) fn encode(key: &[u8], stored: &Stored) -> Option<Vec<u8>> {
     let is_short = |name: &str, value: &[u8]| name.len().max(value.len()) <= MAX_FIELD;
     let fits = key.len() <= MAX_KEY
-        && stored.body.len() <= LONGEST_BODY
+        && stored.body.len() <= MAX_BODY_LENGTH
         && stored.headers.len().max(stored.vary.len()) <= MAX_FIELDS
         && stored
             .headers
@@ -56,7 +56,7 @@ pub(super) fn encode(key: &[u8], stored: &Stored) -> Option<Vec<u8>> {
     }
     writer.count(stored.body.len());
     let head = writer.finish(&stored.body);
-    (head.len() <= LONGEST_HEAD).then_some(head)
+    (head.len() <= MAX_HEAD_LENGTH).then_some(head)
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
@@ -72,7 +72,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
     let vary = reader.items(MAX_FIELDS, |reader| {
         Some((reader.text(MAX_FIELD)?, reader.text(MAX_FIELD)?))
     })?;
-    let body = Bytes::copy_from_slice(reader.counted(LONGEST_BODY)?);
+    let body = Bytes::copy_from_slice(reader.counted(MAX_BODY_LENGTH)?);
     reader.finish()?;
     let answer = Stored {
         status,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::ticket::Seeking;
-use super::{Fault, Lane, Seat, Solo};
+use super::{Lane, PoolErrorKind, Seat, Solo};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -28,7 +28,7 @@ pub(super) struct State {
 pub(super) struct Waiter {
     /// The request may leave in early data.
     pub(super) early: bool,
-    pub(super) seat: oneshot::Sender<Result<Seat, Arc<Fault>>>,
+    pub(super) seat: oneshot::Sender<Result<Seat, Arc<PoolErrorKind>>>,
 }
 
 impl State {
@@ -53,7 +53,7 @@ impl State {
     }
 
     /// Handles a failure to open a connection: if there are no others, all waiting requests fail.
-    pub(super) fn failed(&mut self, fault: Fault) {
+    pub(super) fn failed(&mut self, fault: PoolErrorKind) {
         let there = self.connections();
         if there > 0 {
             self.ceiling = Some(there);

@@ -194,7 +194,7 @@ fn pauses_that_servers_name_are_bounded() {
     for (named, kept) in [
         (Duration::ZERO, FIRST_PAUSE),
         (90 * SECOND, 90 * SECOND),
-        (Duration::from_secs(u64::MAX), LONGEST_PAUSE),
+        (Duration::from_secs(u64::MAX), MAX_PAUSE),
     ] {
         let mut bucket = Bucket::full(Some(&ten()), START);
         let until = bucket.complain(Some(&ten()), START, START, Some(named), 0.3);
@@ -254,7 +254,7 @@ fn a_clock_set_back_adds_no_tokens() {
     let mut bucket = Bucket::from_numbers(&numbers, Some(&limit), now);
     assert_eq!(
         bucket.take(Some(&limit), None, now),
-        Take::Paused(now.plus(LONGEST_PAUSE))
+        Take::Paused(now.plus(MAX_PAUSE))
     );
 }
 
@@ -329,7 +329,7 @@ proptest! {
                 },
                 Step::Complain(pause, jitter) => {
                     let until = bucket.complain(Some(&limit), now, now, pause.map(Duration::from_millis), jitter);
-                    prop_assert!(until > now && until.since(now) <= LONGEST_PAUSE);
+                    prop_assert!(until > now && until.since(now) <= MAX_PAUSE);
                 }
                 Step::Content => bucket.content(),
                 Step::File => bucket = Bucket::from_numbers(&bucket.numbers(), Some(&limit), now),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_fetch::pool::Fault;
+use roundtrip_fetch::pool::PoolErrorKind;
 use roundtrip_http::{HttpError, OpenError};
 use roundtrip_origin::Certificate;
 
@@ -96,7 +96,7 @@ async fn an_answer_that_is_always_cut_is_an_error() {
         let scene = Scene::new(|_| {});
         let pool = scene.pool(strategy);
         let error = pool.fetch(&scene.ask("/truncated/1000")).await.unwrap_err();
-        let named = matches!(error.fault(), Fault::CutShort { got: 500, .. });
+        let named = matches!(error.kind(), PoolErrorKind::CutShort { got: 500, .. });
         assert!(named && error.resent == 1, "{strategy}: {error}");
         assert_eq!(pool.tally().requests, 2, "{strategy}");
     }
@@ -114,7 +114,7 @@ async fn a_compression_bomb_is_refused_without_harm_to_others() {
         let mut outcomes = at_once(&pool, asks).await;
         let error = outcomes.remove(5).unwrap_err();
         assert!(
-            matches!(error.fault(), Fault::TooLarge { limit: 100_000 }),
+            matches!(error.kind(), PoolErrorKind::TooLarge { limit: 100_000 }),
             "{error}"
         );
         assert!(outcomes.iter().all(Result::is_ok), "{strategy}");
@@ -127,7 +127,10 @@ async fn endless_heads_are_refused() {
     for strategy in ["h1+reuse", "h2+reuse"] {
         let pool = scene.pool(strategy);
         let error = pool.fetch(&scene.ask("/headers/600000")).await.unwrap_err();
-        let named = matches!(error.fault(), Fault::Http(HttpError::HeadTooLarge { .. }));
+        let named = matches!(
+            error.kind(),
+            PoolErrorKind::Http(HttpError::HeadTooLarge { .. })
+        );
         assert!(named, "{strategy}: {error}");
         assert!(pool.fetch(&scene.ask("/")).await.is_ok());
     }
@@ -143,7 +146,7 @@ async fn silence_ends_with_its_deadline() {
         let pool = scene.pool_with(strategy, |settings| settings.deadlines.first_byte = short);
         let error = pool.fetch(&scene.ask("/")).await.unwrap_err();
         assert!(
-            matches!(error.fault(), Fault::FirstByteTimeout(_)),
+            matches!(error.kind(), PoolErrorKind::FirstByteTimeout(_)),
             "{strategy}: {error}"
         );
     }
@@ -154,7 +157,7 @@ async fn silence_ends_with_its_deadline() {
         for outcome in at_once(&pool, asks).await {
             let error = outcome.unwrap_err();
             assert!(
-                matches!(error.fault(), Fault::ConnectTimeout(_)),
+                matches!(error.kind(), PoolErrorKind::ConnectTimeout(_)),
                 "{strategy}: {error}"
             );
         }
@@ -177,7 +180,7 @@ async fn a_missing_server_fails_all_requests_at_once() {
     for outcome in at_once(&pool, (0..50).map(ask)).await {
         let error = outcome.unwrap_err();
         assert!(
-            matches!(error.fault(), Fault::Open(OpenError::Net(_))),
+            matches!(error.kind(), PoolErrorKind::Open(OpenError::Net(_))),
             "{error}"
         );
         assert!(error.to_string().contains(&port.to_string()));
@@ -195,8 +198,8 @@ async fn a_wrong_certificate_is_refused() {
             .await
             .unwrap_err();
         let named = matches!(
-            error.fault(),
-            Fault::Open(OpenError::Tls(_) | OpenError::Http(_))
+            error.kind(),
+            PoolErrorKind::Open(OpenError::Tls(_) | OpenError::Http(_))
         );
         assert!(named, "{strategy}: {error}");
     }

@@ -1,6 +1,6 @@
 //! Connections that end too early, at an exact byte: which requests are sent again, and how often.
 
-use roundtrip_fetch::pool::Fault;
+use roundtrip_fetch::pool::PoolErrorKind;
 use roundtrip_http::HttpError;
 
 use crate::pool::scripted::{Scripted, Step, last, ok, pool, pool_with, say};
@@ -31,7 +31,10 @@ async fn a_second_end_is_an_error() {
     pool.fetch(&server.ask("/1")).await.unwrap();
     let error = pool.fetch(&server.ask("/2")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::Http(HttpError::ClosedUnanswered)),
+        matches!(
+            error.kind(),
+            PoolErrorKind::Http(HttpError::ClosedUnanswered)
+        ),
         "{error}"
     );
     assert!(error.to_string().contains("/2: sent twice: "), "{error}");
@@ -43,7 +46,10 @@ async fn a_new_connection_that_ends_unanswered_is_not_tried_again() {
     let server = Scripted::start(vec![vec![]]).await;
     let error = pool().fetch(&server.ask("/")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::Http(HttpError::ClosedUnanswered)),
+        matches!(
+            error.kind(),
+            PoolErrorKind::Http(HttpError::ClosedUnanswered)
+        ),
         "{error}"
     );
     assert_eq!((server.seen(), error.resent), ((1, 1), 0));
@@ -69,7 +75,7 @@ async fn half_an_answer_twice_is_an_error_with_the_received_size() {
         let server = Scripted::start(vec![vec![last(half)]]).await;
         let error = pool().fetch(&server.ask("/")).await.unwrap_err();
         assert!(
-            matches!(error.fault(), Fault::CutShort { got: 5, .. }),
+            matches!(error.kind(), PoolErrorKind::CutShort { got: 5, .. }),
             "{error}"
         );
         assert_eq!(server.seen(), (2, 2));
@@ -121,8 +127,8 @@ async fn garbage_is_reported_and_ends_the_connection() {
         let pool = pool();
         let error = pool.fetch(&server.ask("/1")).await.unwrap_err();
         let named = matches!(
-            error.fault(),
-            Fault::Http(HttpError::NotHttp(_) | HttpError::Malformed(_))
+            error.kind(),
+            PoolErrorKind::Http(HttpError::NotHttp(_) | HttpError::Malformed(_))
         );
         assert!(named, "{error}");
         pool.fetch(&server.ask("/2")).await.unwrap();
@@ -142,7 +148,7 @@ async fn a_body_over_the_limit_is_refused_and_ends_the_connection() {
     ask.limit = 4999;
     let error = pool.fetch(&ask).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::TooLarge { limit: 4999 }),
+        matches!(error.kind(), PoolErrorKind::TooLarge { limit: 4999 }),
         "{error}"
     );
     pool.fetch(&server.ask("/2")).await.unwrap();
@@ -157,7 +163,7 @@ async fn silence_ends_with_its_deadline() {
     let pool = pool_with(|settings| settings.deadlines.first_byte = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::FirstByteTimeout(limit) if *limit == short),
+        matches!(error.kind(), PoolErrorKind::FirstByteTimeout(limit) if *limit == short),
         "{error}"
     );
 
@@ -165,7 +171,7 @@ async fn silence_ends_with_its_deadline() {
     let pool = pool_with(|settings| settings.deadlines.idle = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::Stalled { got: 5, .. }),
+        matches!(error.kind(), PoolErrorKind::Stalled { got: 5, .. }),
         "{error}"
     );
 
@@ -173,7 +179,7 @@ async fn silence_ends_with_its_deadline() {
     let pool = pool_with(|settings| settings.deadlines.total = short);
     let error = pool.fetch(&server.ask("/")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::TotalTimeout { got: 5, .. }),
+        matches!(error.kind(), PoolErrorKind::TotalTimeout { got: 5, .. }),
         "{error}"
     );
     // The request that waits behind it gets another connection.

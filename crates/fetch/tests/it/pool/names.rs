@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use roundtrip_fetch::pool::{Family, Fault, Override, Pool, PoolRequest};
+use roundtrip_fetch::pool::{Family, Override, Pool, PoolErrorKind, PoolRequest};
 use roundtrip_model::Target;
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
 
@@ -100,7 +100,7 @@ async fn addresses_can_be_configured() {
     assert_eq!(pool.fetch(&ask(&scene, 1)).await.unwrap().status, 200);
     let other = PoolRequest::new(Target::parse("https://near.test/").unwrap());
     let error = pool.fetch(&other).await.unwrap_err();
-    assert!(matches!(error.fault(), Fault::Name(_)), "{error}");
+    assert!(matches!(error.kind(), PoolErrorKind::Name(_)), "{error}");
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_address_family_can_be_required() {
     let pool = scene.pool_with("h2+reuse", |settings| settings.family = Family::V6);
     let error = pool.fetch(&scene.ask("/")).await.unwrap_err();
     assert!(
-        matches!(error.fault(), Fault::NoAddressOfFamily { .. }),
+        matches!(error.kind(), PoolErrorKind::NoAddressOfFamily { .. }),
         "{error}"
     );
 }

@@ -66,7 +66,7 @@ fn answers_that_must_not_be_stored_are_not() {
             "{header:?}"
         );
     }
-    let long = vec![0; LONGEST_BODY + 1];
+    let long = vec![0; MAX_BODY_LENGTH + 1];
     assert!(
         !server
             .memory
