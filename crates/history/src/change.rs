@@ -1,31 +1,32 @@
-//! Since when, and whose: the moment after which the requests wait longer, or shorter, for one party
-//! than before.
+//! Finds the lasting change: the moment from which requests wait longer, or less long, for one
+//! party than before.
 
 use roundtrip_model::Waited;
 use roundtrip_report::Party;
 
 use crate::Period;
 
-/// Fewer periods on one side show nothing that lasts.
+/// Fewer periods before or after a moment do not show a lasting change.
 const MIN_SIDE: usize = 5;
-/// A change is told if it is at least so large, in milliseconds and as a share of what was before…
+/// A change is reported if it is at least this large, in milliseconds and as a share of the total
+/// before it, …
 const MIN_MS: f64 = 3.0;
 const MIN_SHARE: f64 = 0.1;
-/// …and so many times as large as chance makes the difference of the two means. Each of thousands of
-/// moments is tried, so this is far more than for one.
+/// … and this many times the standard error of the difference of the two means. The factor is large
+/// because thousands of moments are tried.
 const MIN_SCORE: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastingChange {
     pub party: Party,
-    /// When the first period after it begins, in seconds since 1970.
+    /// The beginning of the first period after the change, in seconds since 1970.
     pub at: u64,
-    /// The mean of a request, before and after, in milliseconds.
+    /// The mean wait of a request before and after, in milliseconds.
     pub before_ms: f64,
     pub after_ms: f64,
 }
 
-/// The largest change that lasts until the end; `None` if there is none beyond chance.
+/// Returns the largest change that lasts until the end, or `None` if chance explains all of them.
 pub fn lasting_change(periods: &[Period]) -> Option<LastingChange> {
     let good: Vec<&Period> = periods.iter().filter(|period| period.ok > 0).collect();
     let total = good.iter().map(|p| p.waited().sum()).sum::<f64>() / good.len().max(1) as f64;
@@ -41,7 +42,7 @@ fn size(change: &LastingChange) -> f64 {
     (change.after_ms - change.before_ms).abs()
 }
 
-/// The split at which the means of both sides differ most, in units of chance.
+/// Finds the split at which the means of both sides differ most, in standard errors.
 fn of_party(good: &[&Period], party: Party) -> Option<LastingChange> {
     let waited: Vec<Waited> = good.iter().map(|period| period.waited()).collect();
     let values: Vec<f64> = waited.iter().map(|waited| party.share(waited)).collect();

@@ -1,5 +1,5 @@
-//! The file: periods of each series and tier, in redb, so that a crash damages nothing and another
-//! process can read while readings are added.
+//! The history file: the periods of each series and tier, in redb. A crash does not damage it, and
+//! other processes can read it while readings are added.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Period, Reading, TIERS};
 
-/// (series, tier, beginning) → the period, as JSON.
+/// Maps (series, tier, beginning) to the period, as JSON.
 const PERIODS: TableDefinition<(u32, u8, u64), &[u8]> = TableDefinition::new("periods");
-/// The number of a series → what it is of, as JSON.
+/// Maps the number of a series to its URL, strategy and interval, as JSON.
 const SERIES: TableDefinition<u32, &[u8]> = TableDefinition::new("series");
 
-/// URLs and strategies in one file.
+/// The largest number of combinations of URL and strategy in one file.
 pub const MAX_SERIES: u32 = 64;
 const CACHE: usize = 4 << 20;
 
@@ -33,12 +33,12 @@ pub enum HistoryError {
     Full { file: String },
 }
 
-/// The periods of one URL, asked in one way.
+/// The periods of one URL, requested with one strategy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordedSeries {
     pub url: String,
     pub strategy: String,
-    /// The time from one run to the next that was asked for last, in seconds.
+    /// The time between runs (`--every`) of the latest recording, in seconds.
     pub every: u64,
     /// The periods of each tier, in order.
     pub tiers: [Vec<Period>; TIERS.len()],
@@ -57,7 +57,7 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Opens the file, or makes it.
+    /// Opens the file, and creates it if necessary.
     pub fn create(path: &Path) -> Result<Self, HistoryError> {
         Self::open_with(
             path,
@@ -93,7 +93,8 @@ impl HistoryFile {
         Ok(Self { name, database })
     }
 
-    /// Adds readings, each to one period of each tier, and forgets what is older than a tier keeps.
+    /// Adds each reading to one period of each tier, and removes periods that are too old for their
+    /// tier.
     pub fn add(&self, readings: &[Reading]) -> Result<(), HistoryError> {
         let transaction = self.told(self.database.begin_write().map_err(redb::Error::from))?;
         for reading in readings {
@@ -106,7 +107,7 @@ impl HistoryFile {
         self.told(transaction.commit().map_err(redb::Error::from))
     }
 
-    /// Everything that is kept.
+    /// Reads all series.
     pub fn series(&self) -> Result<Vec<RecordedSeries>, HistoryError> {
         self.told(self.read())
     }
@@ -152,7 +153,8 @@ impl HistoryFile {
     }
 }
 
-/// The number of the reading's series, which is made if it is new. `None` if there is no room.
+/// Returns the number of the reading's series, and adds the series if it is new. Returns `None` if
+/// the file is full.
 fn series_of(
     transaction: &WriteTransaction,
     reading: &Reading,

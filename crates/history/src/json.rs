@@ -1,5 +1,5 @@
-//! The contract for programs, schema `roundtrip/history/1`: keys can be added, never renamed.
-//! `docs/history.md` explains each.
+//! The JSON document for programs, schema `roundtrip/history/1`: keys are added, never renamed.
+//! `docs/history.md` explains each of them.
 
 use roundtrip_model::Waited;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
-//! What `probe --every` measured, for days and months: whom the requests waited for, since when, and
-//! what was found.
+//! Records what `probe --every` measures for days and months, and shows whom the requests waited
+//! for, since when, and which causes were found.
 //!
-//! A [`HistoryFile`] adds each [`Reading`] to one [`Period`] of each [`Tier`], and forgets the oldest
-//! ones, so that the file stays bounded. [`document`] and [`page()`] show it. Measuring is left
-//! to `probe`.
+//! A [`HistoryFile`] adds each [`Reading`] to one [`Period`] of each [`Tier`], and removes the
+//! oldest periods, so that the file does not grow without limit. [`summary`], [`document`] and
+//! [`page()`] show it. `probe` measures.
 
 mod change;
 mod file;

@@ -1,5 +1,5 @@
-//! A history as one page: for each URL since when and whose, bands of each party over time, marks
-//! for findings and failures.
+//! Shows a history as an HTML page: for each URL its lasting change, bands for the parties over
+//! time, and marks for findings and failures.
 
 mod picture;
 
@@ -27,7 +27,7 @@ pub fn page(title: &str, all: &[RecordedSeries], head: &PageHead) -> String {
     frame(title, STYLE, &body, &head.made_by)
 }
 
-/// `key` distinguishes its pictures from others on the page.
+/// `key` distinguishes the ids of its pictures from others on the page.
 fn article(series: &RecordedSeries, key: usize) -> Markup {
     let periods = longest(series);
     let all = whole(periods);

@@ -1,5 +1,5 @@
-//! Sums and counts of all readings of one period. Periods can be added, so that each tier is made of
-//! the same readings, and a picture of as many periods as it has room for.
+//! Sums and counts over the readings of one period. Periods can be added up, so a column of a
+//! picture can show several.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reading;
 
-/// Causes, and kinds of failures, that one period keeps; a server cannot make more of them.
+/// The largest number of causes, and of kinds of failures, in one period; a server cannot exceed
+/// it.
 const MAX_NAMES: usize = 64;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,18 +20,18 @@ pub struct Period {
     pub start: u64,
     /// Readings that succeeded.
     pub ok: u64,
-    /// How many failed, by their kind.
+    /// The number of failures, by kind.
     pub failures: BTreeMap<String, u64>,
-    /// Milliseconds, all readings together: network, server, client, resolver, loss.
+    /// Milliseconds, summed over all readings: network, server, client, resolver, loss.
     waited: [f64; 5],
     total_ms: f64,
     /// The smallest round trip of the path, in milliseconds.
     pub rtt_ms: Option<f64>,
     round_trips: u64,
     pub max_round_trips: u32,
-    /// In how many readings each cause was found, and its cost in milliseconds, all together.
+    /// For each cause, the number of readings that had it and its total cost in milliseconds.
     pub findings: BTreeMap<String, (u64, f64)>,
-    /// Totals, by the buckets of [`Histogram`].
+    /// The totals of the readings, in the buckets of [`Histogram`].
     totals: BTreeMap<u16, u64>,
 }
 
@@ -93,7 +94,7 @@ impl Period {
         self.failures.values().sum()
     }
 
-    /// The mean of a reading that succeeded, by party, in milliseconds.
+    /// Returns the mean wait of a successful reading for each party, in milliseconds.
     pub fn waited(&self) -> Waited {
         let n = self.ok.max(1) as f64;
         let [network, server, client, resolver, loss] = self.waited.map(|ms| ms / n);
@@ -114,8 +115,8 @@ impl Period {
         (self.ok > 0).then(|| self.round_trips as f64 / self.ok as f64)
     }
 
-    /// The total that this share of the readings does not exceed, to within a sixteenth, in
-    /// milliseconds.
+    /// Returns the total that this share of the readings does not exceed, in milliseconds, within
+    /// one sixteenth.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let mut totals = Histogram::default();
         for (bucket, count) in &self.totals {
@@ -136,7 +137,7 @@ fn smaller(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// The value of this name; those beyond the limit are counted together.
+/// Returns the value of this name. Names beyond the limit share one value.
 fn kept<'a, T: Default>(names: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
     let has_room = names.len() < MAX_NAMES || names.contains_key(name);
     let name = if has_room { name } else { "others" };

@@ -13,9 +13,9 @@ pub struct Reading {
     pub url: String,
     /// The strategy that was asked for, as one word.
     pub strategy: String,
-    /// The time from one run to the next that was asked for, in seconds.
+    /// The requested time between runs (`--every`), in seconds.
     pub every: u64,
-    /// The kind of the failure, if it failed. The figures then count for nothing.
+    /// The kind of the failure, if it failed. The other figures are then ignored.
     pub failure: Option<String>,
     pub total_ms: f64,
     pub waited: Waited,
@@ -26,7 +26,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// `None` for a run that did not even begin.
+    /// Returns `None` for a run that did not begin.
     pub fn from_run(run: &Run, every: u64) -> Option<Self> {
         let first = run.hops.first()?;
         let started = first.started?.duration_since(UNIX_EPOCH).ok()?;

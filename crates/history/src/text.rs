@@ -1,4 +1,4 @@
-//! A history in sentences, for a terminal, and for the head of each picture.
+//! Describes a history in sentences, for a terminal and for the heads of pictures.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::time::{minute, span};
 use crate::view::{found, longest, whole};
 use crate::{LastingChange, Period, RecordedSeries, lasting_change};
 
-/// The largest number of causes that are named.
+/// The largest number of causes that are listed.
 const MAX_CAUSES: usize = 5;
 
 /// A paragraph for each series.
@@ -41,7 +41,7 @@ fn paragraph(series: &RecordedSeries) -> String {
     text
 }
 
-/// How much of it there is.
+/// Says how many readings there are, from when to when, with median and 99th percentile.
 pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period) -> String {
     let (from, to) = match (periods.first(), periods.last()) {
         (Some(first), Some(last)) => (minute(first.start), minute(last.start)),
@@ -57,11 +57,10 @@ pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period
     format!("{readings}, {failed} failed, every {every}, from {from} to {to} UTC{figures}")
 }
 
-/// Since when, and whose.
+/// Describes the lasting change, or says that there is none.
 pub(crate) fn sentence(change: Option<LastingChange>) -> String {
     let Some(change) = change else {
-        return "No lasting change: whom the requests waited for varies by chance alone."
-            .to_owned();
+        return "No lasting change: the waits for each party vary only by chance.".to_owned();
     };
     let (before, after) = (ms(change.before_ms), ms(change.after_ms));
     let difference = change.after_ms - change.before_ms;

@@ -1,11 +1,11 @@
-//! How finely a history is kept, and for how long.
+//! The resolutions in which a history is kept, and for how long.
 
-/// A length of period, and how many of them are kept.
+/// The length of a period, and how long such periods are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tier {
     /// The length of a period, in seconds.
     pub step: u64,
-    /// Periods that begin earlier than this before the newest, in seconds, are forgotten.
+    /// The age, in seconds before the newest period, from which a period is removed.
     pub keeps: u64,
 }
 
@@ -31,7 +31,7 @@ pub const TIERS: [Tier; 3] = [
 ];
 
 impl Tier {
-    /// The beginning of the period in which `at` lies, in seconds since 1970.
+    /// Returns the beginning of the period that contains `at`, in seconds since 1970.
     pub fn start(&self, at: u64) -> u64 {
         at - at % self.step
     }

@@ -8,7 +8,7 @@ pub(crate) fn minute(at: u64) -> String {
     text.get(..16).unwrap_or(&text).replace('T', " ")
 }
 
-/// What distinguishes marks on a scale of this many seconds: `14:05`, or `11-25`.
+/// The label on a time scale of this many seconds: `14:05`, or `11-25`.
 pub(crate) fn mark(at: u64, scale: u64) -> String {
     let whole = minute(at);
     let part = if scale > 3 * 86_400 {

@@ -1,10 +1,10 @@
-//! Which part of a series a picture shows, and how many periods share a column of it.
+//! Chooses the part of a series that a picture shows, and how many periods share one column.
 
 use std::collections::BTreeMap;
 
 use crate::{Period, RecordedSeries, TIERS};
 
-/// A picture has no more columns, so that each is wide enough to see.
+/// The largest number of columns of a picture, so that each is wide enough to see.
 const MAX_COLUMNS: u64 = 240;
 
 /// Periods in columns of equal length.
@@ -20,15 +20,15 @@ pub(crate) struct View {
 /// A cause in a whole series.
 pub(crate) struct RecordedCause {
     pub(crate) id: String,
-    /// In how many readings.
+    /// The number of readings that had it.
     pub(crate) count: u64,
     pub(crate) ms: f64,
-    /// When the first and the last period begin that have it.
+    /// The beginnings of the first and the last period that had it.
     pub(crate) first: u64,
     pub(crate) last: u64,
 }
 
-/// The finest tier, then each further one that reaches back beyond it.
+/// Returns a view of the finest tier, then of each coarser tier that reaches back further.
 pub(crate) fn views(series: &RecordedSeries) -> Vec<View> {
     let mut views = Vec::new();
     let mut reached = u64::MAX;
@@ -45,7 +45,7 @@ pub(crate) fn views(series: &RecordedSeries) -> Vec<View> {
     views
 }
 
-/// The periods that reach back furthest, for what is said about all of the time.
+/// Returns the periods that reach back furthest, for statements about the whole history.
 pub(crate) fn longest(series: &RecordedSeries) -> &[Period] {
     let reaching = series
         .tiers
@@ -61,7 +61,7 @@ pub(crate) fn longest(series: &RecordedSeries) -> &[Period] {
         .map_or(&[], |(periods, _)| periods)
 }
 
-/// All readings of these periods.
+/// Adds all readings of these periods to one period.
 pub(crate) fn whole(periods: &[Period]) -> Period {
     let mut whole = Period::from_start(periods.first().map_or(0, |period| period.start));
     for period in periods {
@@ -70,7 +70,7 @@ pub(crate) fn whole(periods: &[Period]) -> Period {
     whole
 }
 
-/// The causes of these periods, the most costly first.
+/// Lists the causes of these periods, the most costly first.
 pub(crate) fn found(periods: &[Period]) -> Vec<RecordedCause> {
     let mut all: BTreeMap<&str, RecordedCause> = BTreeMap::new();
     for period in periods {
@@ -122,7 +122,7 @@ impl View {
         self.from + self.step * self.columns.len() as u64
     }
 
-    /// The largest value that has to fit, in milliseconds.
+    /// The largest value in the picture, in milliseconds.
     pub(crate) fn top(&self) -> f64 {
         let all = self.columns.iter().flatten();
         let tops = all.map(|p| {
@@ -133,7 +133,7 @@ impl View {
         tops.fold(0.0, f64::max)
     }
 
-    /// Where nothing was measured, as (first column, how many).
+    /// The gaps: the first column of each, and how many follow.
     pub(crate) fn gaps(&self) -> Vec<(usize, usize)> {
         let mut gaps: Vec<(usize, usize)> = Vec::new();
         for (place, column) in self.columns.iter().enumerate() {

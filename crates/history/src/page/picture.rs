@@ -1,5 +1,5 @@
-//! One picture: a band for each party, ticks at the median and the 99th percentile, gaps, and below
-//! them a row of marks for failures and for each of the most costly causes.
+//! Draws one picture: a band for each party, ticks at the median and the 99th percentile, gaps, and
+//! below them rows of marks for failures and for the most costly causes.
 //!
 //! Positions are percentages from left to right and pixels from top to bottom, and text keeps its
 //! size, so that one picture serves a phone and a wide screen.
@@ -14,10 +14,10 @@ use crate::{LastingChange, Period};
 
 const TOP: f64 = 18.0;
 const BOTTOM: f64 = 198.0;
-/// The text of the scale of time, and rows of marks below it.
+/// Heights, in pixels: the labels of the time scale, and a row of marks below it.
 const SCALE: f64 = 16.0;
 const ROW: f64 = 26.0;
-/// More rows would be longer than the picture.
+/// More rows of marks would be higher than the picture itself.
 const MAX_ROWS: usize = 5;
 const MARKS: usize = 4;
 
@@ -90,7 +90,7 @@ fn y(value: f64, top: f64) -> f64 {
     BOTTOM - (value / top).clamp(0.0, 1.0) * (BOTTOM - TOP)
 }
 
-/// The means of the parties, one on top of the other: what most requests wait for is at the bottom.
+/// The mean wait for each party, stacked; the network is at the bottom.
 fn band(view: &View, place: usize, period: &Period, top: f64) -> Markup {
     let waited = period.waited();
     let mut below = 0.0;
@@ -140,7 +140,7 @@ fn levels(top: f64) -> Markup {
     }
 }
 
-/// The moment of the lasting change.
+/// A dashed line at the moment of the lasting change.
 fn since(view: &View, change: Option<LastingChange>) -> Markup {
     let within = change.filter(|change| (view.from..view.to()).contains(&change.at));
     html! {
@@ -162,7 +162,7 @@ fn marks(view: &View) -> Markup {
     }
 }
 
-/// A mark in each column that has any, the stronger the larger the share of its readings.
+/// One mark for each column with such readings; the larger their share, the stronger the mark.
 fn row(
     view: &View,
     top: f64,
@@ -184,7 +184,7 @@ fn row(
     }
 }
 
-/// The next of 1, 2 or 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn nice(value: f64) -> f64 {
     if !value.is_finite() || value <= 0.0 {
         return 1.0;
