@@ -16,7 +16,7 @@ use roundtrip_wire::h3::Code;
 /// For what is bound to come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Of a request that is sound, but for the authority, which the server chooses.
+/// The fields of a valid request without the authority, which the server chooses.
 const SOUND: [(&str, &str); 3] = [(":method", "GET"), (":scheme", "https"), (":path", "/")];
 const POST: [(&str, &str); 3] = [(":method", "POST"), (":scheme", "https"), (":path", "/")];
 

@@ -11,7 +11,7 @@ use reader::{Kind, Message, messages};
 use roundtrip_gate::fuzzing::{ParsedFraming, RequestSettings, request};
 
 const LOGIN: &[u8] = b"Basic dTpw";
-/// Of one hop, or read as such behind CGI.
+/// The fields of one hop, or read as such behind CGI.
 const HOP: [&str; 14] = [
     "te",
     "trailer",

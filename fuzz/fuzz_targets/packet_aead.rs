@@ -15,7 +15,7 @@ struct Task {
     id: [u8; 20],
     path: u32,
     number: u64,
-    /// Of the header.
+    /// The length of the header.
     length: usize,
     /// Which byte is changed, and how.
     place: usize,

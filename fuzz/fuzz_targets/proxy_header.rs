@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_wire::proxy_header::{LONGEST, ProxyHeader};
+use roundtrip_wire::proxy_header::{MAX_LENGTH, ProxyHeader};
 
 fuzz_target!(|bytes: &[u8]| {
     match ProxyHeader::parse(bytes) {
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(ProxyHeader::parse(whole), Ok(Some((header, end))));
             assert_eq!(ProxyHeader::parse(&whole[..end - 1]), Ok(None));
         }
-        Ok(None) => assert!(bytes.len() < LONGEST),
+        Ok(None) => assert!(bytes.len() < MAX_LENGTH),
         Err(_) => {}
     }
 });

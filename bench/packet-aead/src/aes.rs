@@ -16,7 +16,7 @@ pub(super) type RoundKeys<const K: usize> = [[u8; BLOCK]; K];
 pub(super) const AES_128: usize = 11;
 pub(super) const AES_256: usize = 15;
 
-/// Of the longest schedule.
+/// The length of the longest schedule.
 const WORDS: usize = 4 * AES_256;
 
 /// FIPS 197 §5.2, for keys of 16 bytes (K = 11) and of 32 (K = 15). A word's first byte is its

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-/// Of one register: four blocks.
+/// The size of one register: four blocks.
 pub(super) const LANES: usize = 64;
 pub(super) const BLOCK: usize = 16;
 

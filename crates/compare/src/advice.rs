@@ -1,5 +1,5 @@
-//! Who has to change what for a remedy, with the setting if the server says which software it is.
-//! Pure functions.
+//! The party that a remedy needs and what it has to change, with the setting if the server names
+//! its software. It consists of pure functions.
 
 mod server;
 

@@ -11,7 +11,7 @@ use crate::way::Way;
 const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
 /// A shorter flight does not show how fast bytes come.
-const LEAST_SEGMENTS: u64 = 4;
+const MIN_SEGMENTS: u64 = 4;
 /// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by
 /// how much a flight may differ from it.
 const STARTUP_GAIN: f64 = 2.885;
@@ -170,7 +170,7 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     let flights: Vec<FlightSize> = flights(&arrivals, rtt).map(FlightSize::of).collect();
     let told = flights
         .iter()
-        .filter(|flight| flight.bytes >= LEAST_SEGMENTS * exchange.segment());
+        .filter(|flight| flight.bytes >= MIN_SEGMENTS * exchange.segment());
     let fastest = told.map(|flight| flight.per_byte).min_by(f64::total_cmp);
     let line = startup(&flights, rtt).or(fastest);
     let pauses = body.waited.server + body.waited.client + body.waited.loss;

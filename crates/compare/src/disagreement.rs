@@ -9,13 +9,13 @@ use crate::outcome::MeasuredWay;
 
 /// Smaller differences, as a share, are not disagreements.
 const SHARE: f64 = 0.05;
-const LEAST_MS: f64 = 1.0;
+const MIN_MS: f64 = 1.0;
 
 /// `None` if they agree, or if there is nothing to compare with.
 pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option<String> {
     let predicted = line.predicted?;
     let gap = line.median()? - predicted.ms;
-    if gap.abs() <= (predicted.ms * SHARE).max(LEAST_MS) {
+    if gap.abs() <= (predicted.ms * SHARE).max(MIN_MS) {
         return None;
     }
     if let Some(idle) = &line.idle {

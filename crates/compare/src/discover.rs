@@ -18,7 +18,7 @@ use crate::wishes::Wishes;
 /// trips.
 const REHEARSALS: usize = 5;
 /// How long to wait on a path that swallows a handshake; four round trips if these are longer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Discovery {
     pub(crate) baseline: Way,
@@ -120,7 +120,7 @@ pub(crate) async fn ways(
 /// The limit for the name lookup, connection and handshake of a way that is only tried.
 fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
     let far = first.rtt.unwrap_or_default() * 4;
-    wishes.options.connect_timeout.min(PATIENCE.max(far))
+    wishes.options.connect_timeout.min(TIMEOUT.max(far))
 }
 
 async fn ask(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Duration) -> Support {

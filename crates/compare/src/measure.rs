@@ -9,7 +9,7 @@ use crate::sample::take;
 use crate::wishes::Wishes;
 
 /// Fewer pairs than this show nothing, and the width of their interval means little.
-const LEAST_BLOCKS: u32 = 8;
+const MIN_BLOCKS: u32 = 8;
 /// After how many blocks to check whether the answer is clear.
 const LOOK_EVERY: u32 = 4;
 /// An interval is narrow if half its width is less than this share of today's time …
@@ -17,9 +17,9 @@ const NARROW: f64 = 0.02;
 /// … or than this many ms.
 const NARROW_MS: f64 = 0.25;
 /// A way that has failed this often, and never succeeded, is not tried again.
-const PATIENCE: usize = 3;
+const MAX_FAILURES: usize = 3;
 /// More blocks than the largest budget allows.
-const MOST_BLOCKS: usize = 10_000;
+const MAX_BLOCKS: usize = 10_000;
 
 /// What is reported while the lines fill.
 pub(crate) struct MeasureStep {
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     mut told: impl FnMut(&MeasuredWay, MeasureStep),
 ) -> EndReason {
     let mut random = Random::seeded(wishes.seed);
-    let most = MOST_BLOCKS.min(wishes.limits.requests as usize);
+    let most = MAX_BLOCKS.min(wishes.limits.requests as usize);
     for (block, order) in blocks(lines.len(), most, &mut random).iter().enumerate() {
         let k = wishes.requests;
         let cost = lines.iter().filter(|l| !is_hopeless(l));
@@ -63,8 +63,7 @@ pub(crate) async fn run(
             }
         }
         *done = block + 1;
-        if *done >= LEAST_BLOCKS && done.is_multiple_of(LOOK_EVERY) && is_clear(lines, wishes.seed)
-        {
+        if *done >= MIN_BLOCKS && done.is_multiple_of(LOOK_EVERY) && is_clear(lines, wishes.seed) {
             return EndReason::Clear;
         }
     }
@@ -72,7 +71,7 @@ pub(crate) async fn run(
 }
 
 fn is_hopeless(line: &MeasuredWay) -> bool {
-    line.samples.is_empty() && line.failures.len() >= PATIENCE
+    line.samples.is_empty() && line.failures.len() >= MAX_FAILURES
 }
 
 /// The width of the intervals decides, never their position: stopping when the result pleases finds

@@ -4,11 +4,11 @@ use crate::node::Node;
 use crate::{Provenance, ReadError};
 
 /// No machine has this many findings.
-const MOST_CHECKS: usize = 10_000;
+const MAX_CHECKS: usize = 10_000;
 /// The number of changes that the answer names.
-const MOST_TOLD: usize = 4;
+const MAX_TOLD: usize = 4;
 /// Longer values are cut here in the answer; the changes have them whole.
-const LONGEST_TOLD: usize = 60;
+const MAX_TOLD_LENGTH: usize = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doctor {
@@ -142,8 +142,8 @@ impl DoctorDiff {
         for (turn, word) in [(Turn::Worse, "worse"), (Turn::Better, "better")] {
             let mine = || self.changes.iter().filter(|c| c.turn == turn);
             if self.count(turn) > 0 {
-                let told: Vec<String> = mine().take(MOST_TOLD).map(moved).collect();
-                let more = self.count(turn).saturating_sub(MOST_TOLD);
+                let told: Vec<String> = mine().take(MAX_TOLD).map(moved).collect();
+                let more = self.count(turn).saturating_sub(MAX_TOLD);
                 let more = if more > 0 {
                     format!(", and {more} more")
                 } else {
@@ -176,7 +176,7 @@ fn findings(count: usize) -> String {
 fn moved(change: &CheckChange) -> String {
     let value = |side: &Option<ReportedCheck>| {
         let value = side.as_ref().map_or("none", |c| c.value.as_str());
-        let mut short: String = value.chars().take(LONGEST_TOLD).collect();
+        let mut short: String = value.chars().take(MAX_TOLD_LENGTH).collect();
         if short.len() < value.len() {
             short.push('…');
         }
@@ -220,7 +220,7 @@ fn held(a: Vec<ReportedCheck>, mut b: Vec<ReportedCheck>) -> (usize, Vec<CheckCh
 
 pub(crate) fn read(root: Node<'_>) -> Result<Doctor, ReadError> {
     let checks = root.get("checks")?;
-    let checks = checks.list(MOST_CHECKS)?;
+    let checks = checks.list(MAX_CHECKS)?;
     Ok(Doctor {
         made: Provenance::read(&root)?,
         root: root.get("root")?.maybe_text()?.map(str::to_owned),

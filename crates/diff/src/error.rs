@@ -3,7 +3,7 @@
 
 /// The most bytes that are read of one document: the report of some five thousand requests.
 pub const LARGEST: usize = 32 << 20;
-pub(crate) const MOST_RESULTS: usize = 10_000;
+pub(crate) const MAX_RESULTS: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -31,7 +31,7 @@ pub enum ReadError {
     Range { path: String, value: f64 },
     #[error("{path}: more than {most} entries")]
     TooMany { path: String, most: usize },
-    #[error("holds more than {MOST_RESULTS} results")]
+    #[error("holds more than {MAX_RESULTS} results")]
     TooManyResults,
     #[error("holds no results: nothing was measured")]
     Empty,

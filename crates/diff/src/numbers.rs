@@ -6,11 +6,11 @@ use roundtrip_report::{clean, ms};
 use crate::{Contribution, ContributionKind, Priced, ProbeDiff};
 
 /// A part that is a smaller share of the difference has no line of its own, unless all are wanted.
-const LEAST_SHARE: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 
 /// The parts that have a line each, and the smaller ones, which share one.
 pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Contribution>, Vec<&Contribution>) {
-    let least = LEAST_SHARE * diff.difference.ms.abs();
+    let least = MIN_SHARE * diff.difference.ms.abs();
     let always = |kind| {
         matches!(
             kind,

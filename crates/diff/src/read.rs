@@ -6,12 +6,12 @@ mod results;
 
 use serde_json::Value;
 
-use crate::error::{LARGEST, MOST_RESULTS};
+use crate::error::{LARGEST, MAX_RESULTS};
 use crate::node::Node;
 use crate::{Doctor, Probe, Provenance, ReadError};
 
 /// The longest quote from a document that is not understood.
-const LONGEST_CITED: usize = 60;
+const MAX_CITED_LENGTH: usize = 60;
 
 /// A report that can be compared with one of its own kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +41,7 @@ pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
     let mut values = Vec::new();
     for value in &mut stream {
         values.push(value.map_err(ReadError::Syntax)?);
-        if values.len() > MOST_RESULTS {
+        if values.len() > MAX_RESULTS {
             return Err(ReadError::TooManyResults);
         }
     }
@@ -74,11 +74,11 @@ fn document(value: &Value, url: Option<&str>) -> Result<Report, ReadError> {
         "roundtrip/probe/1" | "roundtrip/trace/1" => {
             let results = root.get("results")?;
             let made = Provenance::read(&root)?;
-            results::probe(&results.list(MOST_RESULTS)?, made, url).map(Report::Probe)
+            results::probe(&results.list(MAX_RESULTS)?, made, url).map(Report::Probe)
         }
         "roundtrip/doctor/1" => crate::doctor::read(root).map(Report::Doctor),
         other => Err(ReadError::Schema(
-            other.chars().take(LONGEST_CITED).collect(),
+            other.chars().take(MAX_CITED_LENGTH).collect(),
         )),
     }
 }

@@ -7,7 +7,7 @@ use roundtrip_report::terminal::acts;
 use serde::Serialize;
 
 /// Values longer than this are cut: no setting that means something is longer.
-const LONGEST_VALUE: usize = 400;
+const MAX_VALUE_LENGTH: usize = 400;
 
 /// The part of the machine that a check is about; reports are grouped by it, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -136,7 +136,7 @@ impl CheckSubject {
             id: self.id,
             area: self.area,
             title: self.title,
-            value: plain(value.as_ref(), LONGEST_VALUE),
+            value: plain(value.as_ref(), MAX_VALUE_LENGTH),
             status,
             meaning: plain(meaning.as_ref(), usize::MAX),
             change: None,
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_long_value_is_cut() {
         let check = SUBJECT.good("x".repeat(100_000), "");
-        assert_eq!(check.value.chars().count(), LONGEST_VALUE + 1);
+        assert_eq!(check.value.chars().count(), MAX_VALUE_LENGTH + 1);
         assert!(check.value.ends_with('…'));
     }
 

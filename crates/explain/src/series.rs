@@ -1,7 +1,7 @@
 //! The last pass over a series: the evidence of all its exchanges about a cause that rests on
 //! lateness alone. A path whose other round trips are as late, about as often, explains such a
-//! cause; so does a path that loses segments, if the delay is rare. A delay that recurs each time is
-//! not a loss.
+//! cause; so does a path that loses segments, if the delay is rare. A delay that recurs each time
+//! is not a loss.
 
 use roundtrip_model::{
     Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,

@@ -1,8 +1,8 @@
 //! Decides what is done with a request head, and writes the head for the backend. It is the same
 //! for every protocol.
 //!
-//! A front calls [`judge_arrival`] with the [`Policy`] that is served now. What a proxy asks about is
-//! judged by `authz`, everything else by `judge`, which does no I/O and takes these steps:
+//! A front calls [`judge_arrival`] with the [`Policy`] that is served now. What a proxy asks about
+//! is judged by `authz`, everything else by `judge`, which does no I/O and takes these steps:
 //!
 //! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route; it considers every way in which a backend may read the path

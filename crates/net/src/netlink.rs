@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// A router can have a million routes; a longer answer is cut off here.
 const MAX_BYTES: usize = 64 << 20;
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends one request by a netlink protocol (`NETLINK_ROUTE`, …) and passes the payload of each
 /// answering message to `each`.
@@ -20,7 +20,7 @@ pub fn ask_kernel(
 ) -> io::Result<()> {
     let domain = Domain::from(libc::AF_NETLINK);
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(protocol)))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
     let is_dump = request.is_dump();
     // A netlink socket without an address talks to the kernel.
     socket.send(&request.finish())?;

@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use game::{Fetch, Game, Result, fetch_all};
 
 /// The time limit for what a second connection needs from the server, after the first answer.
-const TICKET_PATIENCE: Duration = Duration::from_secs(3);
+const TICKET_TIMEOUT: Duration = Duration::from_secs(3);
 /// The pause between attempts to update the keys.
 const PAUSE: Duration = Duration::from_millis(20);
 const KEY_UPDATES: u64 = 2;
@@ -89,7 +89,7 @@ impl Client {
         }
         fetch_all(&fetcher, paths).await?;
         if lingers {
-            self.config.token = timeout(TICKET_PATIENCE, connection.next_token())
+            self.config.token = timeout(TICKET_TIMEOUT, connection.next_token())
                 .await
                 .ok()
                 .flatten();
@@ -98,7 +98,7 @@ impl Client {
         let said = describe(&connection, early);
         drop(fetcher);
         connection.close(if self.game.is_h3 { 0x100 } else { 0 }, b"");
-        timeout(TICKET_PATIENCE, endpoint.wait_idle()).await.ok();
+        timeout(TICKET_TIMEOUT, endpoint.wait_idle()).await.ok();
         Ok(said)
     }
 

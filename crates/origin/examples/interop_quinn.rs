@@ -23,7 +23,7 @@ type H3 = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
 
 /// The wait for tickets, and between key updates.
 const PAUSE: Duration = Duration::from_millis(200);
-const LONGEST: usize = 64 << 20;
+const MAX_BODY: usize = 64 << 20;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
@@ -142,7 +142,7 @@ impl Fetch for Fetcher {
                 let line = format!("GET {path}\r\n");
                 sending.write_all(line.as_bytes()).await?;
                 sending.finish()?;
-                Ok(receiving.read_to_end(LONGEST).await?)
+                Ok(receiving.read_to_end(MAX_BODY).await?)
             }
         }
     }

@@ -15,9 +15,9 @@ use crate::namespace::Namespace;
 use crate::path::Path;
 use crate::recording::Recording;
 use crate::relay::{Relay, RelayConfig};
+use crate::section::{self, HopContext, PathSection};
 use crate::side::{CLIENT, SERVER, WireKind};
 use crate::step::SetupStep;
-use crate::stretch::{self, HopContext, Stretch};
 use crate::syscall::time;
 use crate::wiring::{self, WiredNamespaces, WiringConfig};
 
@@ -30,8 +30,8 @@ const MAX_DELAY: Duration = Duration::from_mins(1);
 /// 1500 bytes.
 #[derive(Clone, Debug)]
 pub struct Builder {
-    /// The stretches in order from the client to the server; never empty.
-    stretches: Vec<Stretch>,
+    /// The sections in order from the client to the server; never empty.
+    sections: Vec<PathSection>,
     mtu: u16,
     seed: u64,
     offload: bool,
@@ -45,7 +45,7 @@ pub struct Builder {
 impl Default for Builder {
     fn default() -> Self {
         Self {
-            stretches: vec![Stretch::default()],
+            sections: vec![PathSection::default()],
             mtu: 1500,
             seed: 0,
             offload: false,
@@ -108,10 +108,10 @@ impl Builder {
         self
     }
 
-    /// Adds another stretch towards the server. Later calls describe that stretch.
+    /// Adds another section towards the server. Later calls describe that section.
     #[must_use]
     pub fn then(mut self) -> Self {
-        self.stretches.push(Stretch::default());
+        self.sections.push(PathSection::default());
         self
     }
 
@@ -191,7 +191,7 @@ impl Builder {
             seed: self.seed,
             start: time::monotonic(),
         };
-        let stations = stretch::stations(&self.stretches, setting).map_err(PathError::Middlebox)?;
+        let stations = section::stations(&self.sections, setting).map_err(PathError::Middlebox)?;
         let recording = self.start_recording()?;
         let manner = self.manner();
         let (keeper, estate) = Keeper::start(manner.wires)?;
@@ -229,13 +229,13 @@ impl Builder {
         })
     }
 
-    /// The stretch that is being described: the last one.
-    pub(crate) fn current(&mut self) -> &mut Stretch {
-        if self.stretches.is_empty() {
-            self.stretches.push(Stretch::default());
+    /// The section that is being described: the last one.
+    pub(crate) fn current(&mut self) -> &mut PathSection {
+        if self.sections.is_empty() {
+            self.sections.push(PathSection::default());
         }
-        let last = self.stretches.len() - 1;
-        &mut self.stretches[last]
+        let last = self.sections.len() - 1;
+        &mut self.sections[last]
     }
 
     fn manner(&self) -> WiringConfig {
@@ -257,7 +257,7 @@ impl Builder {
     }
 
     fn delay_of(&self, way: Direction) -> Duration {
-        let links = self.stretches.iter().map(|stretch| stretch.link.get(way));
+        let links = self.sections.iter().map(|section| section.link.get(way));
         links.map(|link| link.delay).sum()
     }
 
@@ -282,9 +282,9 @@ impl Builder {
             return Err(PathError::Name(name.clone()));
         }
         let mut looks_into_segments = false;
-        for stretch in &self.stretches {
-            looks_into_segments |= !stretch.boxes.is_empty();
-            for link in [&stretch.link.up, &stretch.link.down] {
+        for section in &self.sections {
+            looks_into_segments |= !section.boxes.is_empty();
+            for link in [&section.link.up, &section.link.down] {
                 // For a link with a smaller MTU, a super-segment is one packet that is too long.
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
@@ -307,19 +307,19 @@ impl Builder {
 
     /// Rejects every property that needs a relay.
     fn check_bare(&self) -> Result<(), PathError> {
-        let any = |is: fn(&Stretch) -> bool| self.stretches.iter().any(is);
+        let any = |is: fn(&PathSection) -> bool| self.sections.iter().any(is);
         let plain = Link::default();
         let mut links = self
-            .stretches
+            .sections
             .iter()
-            .flat_map(|stretch| [Direction::Up, Direction::Down].map(|way| stretch.link.get(way)));
+            .flat_map(|section| [Direction::Up, Direction::Down].map(|way| section.link.get(way)));
         let wanted = [
-            (any(|stretch| !stretch.boxes.is_empty()), "a middlebox"),
+            (any(|section| !section.boxes.is_empty()), "a middlebox"),
             (
                 links.any(|link| *link != plain),
                 "delay, loss, a rate or the like",
             ),
-            (self.stretches.len() > 1, "a second link"),
+            (self.sections.len() > 1, "a second link"),
             (self.record.is_some(), "a recording"),
             (self.wires == WireKind::Tun, "a TAP device"),
         ];
@@ -360,8 +360,8 @@ mod tests {
         ] {
             path.set(word, value).unwrap();
         }
-        let [first, second] = &path.stretches[..] else {
-            panic!("two stretches: {path:?}");
+        let [first, second] = &path.sections[..] else {
+            panic!("two sections: {path:?}");
         };
         assert_eq!(first.link.up.delay, Duration::from_millis(45));
         assert_eq!(first.link.down.delay, Duration::from_millis(50));

@@ -4,7 +4,7 @@ use roundtrip_model::Random;
 
 use crate::direction::Direction;
 
-/// The generator of one stretch and direction. It does not depend on how many other hops there are.
+/// The generator of one section and direction. It does not depend on how many other hops there are.
 pub(crate) fn for_stretch(seed: u64, place: u64, way: Direction) -> Random {
     let mixed = seed ^ place.rotate_left(32) ^ u64::from(way == Direction::Down);
     Random::seeded(Random::seeded(mixed).next_u64())

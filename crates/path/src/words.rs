@@ -141,7 +141,7 @@ pub const WORDS: &[PathWord] = &[
     PathWord {
         name: "then",
         value: "'WORD=VALUE …'",
-        help: "Another stretch towards the server, described in the same words: 'rate=5mbit queue=50ms'. Repeatable",
+        help: "Another section towards the server, described in the same words: 'rate=5mbit queue=50ms'. Repeatable",
         apply: |path, text| {
             *path = std::mem::take(path).then();
             apply_all(path, text)

@@ -164,7 +164,8 @@ impl Connection {
         self.streams.peek(id)
     }
 
-    /// Whether fewer than `least` bytes can be read from the stream, and the peer can still send the others.
+    /// Whether fewer than `least` bytes can be read from the stream, and the peer can still send
+    /// the others.
     pub fn awaits(&self, id: StreamId, least: usize) -> bool {
         self.streams.awaits(id, least)
     }

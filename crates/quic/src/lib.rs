@@ -12,6 +12,25 @@
 //! - [`Connection`] is one connection: [`Connection::transmit`] fills a burst, [`Connection::poll`]
 //!   reports what happened, and streams are written and read without unnecessary copies.
 //! - The owner of the socket drives both; sockets belong to `net`, HTTP/3 to `http`.
+//!
+//! ```no_run
+//! use roundtrip_quic::{ClientConfig, ConnectError, Endpoint, Time};
+//! # use std::net::SocketAddr;
+//! # fn send(_: &roundtrip_quic::Transmit, _: &[u8]) {}
+//! # fn client(config: &ClientConfig, server: SocketAddr, now: Time) -> Result<(), ConnectError> {
+//! # let random = [0; 32];
+//! let mut endpoint = Endpoint::new(None, random);
+//! let handle = endpoint.connect(now, config, server, "server.example")?;
+//! if let Some(connection) = endpoint.connection(handle) {
+//!     let mut buffer = vec![0; 1 << 16];
+//!     while let Some(burst) = connection.transmit(now, &mut buffer) {
+//!         send(&burst, &buffer); // one system call
+//!     }
+//! }
+//! // Then, until it is over: datagrams to `receive`, times to `on_timeout`, events from `poll`.
+//! # Ok(())
+//! # }
+//! ```
 
 mod budget;
 mod burst;

@@ -51,6 +51,20 @@ const MAX_UNANSWERED_PTOS: u32 = 5;
 /// This many are too many whatever the timers say; the handshake's limits are lower.
 const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
+/// Packets that were sent, until they are acknowledged or lost, with everything that depends on
+/// them: timers, round-trip times, the congestion controller and the pacer.
+///
+/// `connection` is the only caller, in this order:
+///
+/// 1. For each burst, [`Self::begin_burst`]; then [`Self::permitted`] or [`Self::allowance`] says
+///    how much may leave now, and [`Self::next_number`] and [`Self::on_sent`] follow for each
+///    packet. All packets of a burst have the same time. [`Self::set_app_limited`] follows if the
+///    burst ended because there was no more to send; otherwise an idle application would look like
+///    a full path.
+/// 2. For each acknowledgement, `on_ack`. It fills a `Feedback` with what was acknowledged and what
+///    was lost, which the caller passes on to the owners of the frames.
+/// 3. When `deadline` has passed, `on_timeout`: it declares losses in the same way, or asks for
+///    probes ([`Self::probes`]), which the next burst carries ([`Self::on_probe_sent`]).
 #[derive(Debug)]
 pub(crate) struct Recovery {
     spaces: [Ledger; 3],

@@ -1,8 +1,8 @@
 //! What packets carried, and the ring of those that are not acknowledged yet.
 //!
 //! A packet costs one entry of 32 bytes: it holds the one run of stream data that almost every
-//! packet carries. Anything else that a packet carried is stored as `SentFrame`s in a slab. When the
-//! packet left, and how fast the path was then, is kept once for each burst. `recovery` acts on
+//! packet carries. Anything else that a packet carried is stored as `SentFrame`s in a slab. When
+//! the packet left, and how fast the path was then, is kept once for each burst. `recovery` acts on
 //! acknowledgements and losses.
 
 mod bursts;

@@ -56,6 +56,21 @@ const RESERVE: u64 = 16 << 10;
 /// connection's window.
 const MIN_FRAGMENTS: u64 = 1024;
 
+/// All streams of one connection, with the limits of both sides.
+///
+/// `connection` is the only caller, in this order:
+///
+/// 1. [`Self::set_peer`], with the limits that were remembered for early data, and again with those
+///    of the handshake; nothing can be sent before.
+/// 2. The application's calls (`application`): open, write, read, reset, stop. They change what the
+///    next packet carries, and send nothing themselves.
+/// 3. For each packet that arrives, the effects of its frames (`arrival`); then the application
+///    takes the events from [`Self::poll`] until there are none.
+/// 4. For each packet that leaves, the frames that fit into it (`assembly`, `control`). What they
+///    contain counts as sent from then on.
+/// 5. For each sent frame, exactly one of its two fates (`feedback`): it was acknowledged, or it
+///    was lost and is sent again.
+/// 6. [`Self::end`], when the connection closes: what was not sent or read by then is lost.
 #[derive(Debug)]
 pub(crate) struct Streams {
     side: Side,

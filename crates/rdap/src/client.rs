@@ -78,6 +78,13 @@ pub struct LookupOptions {
 }
 
 /// The client: the state that all lookups share.
+///
+/// The caller builds it once ([`Self::new`]), turns text into queries ([`Self::read`]), and calls
+/// [`Self::look_up`] for each, from as many tasks of one thread as it likes: equal queries share a
+/// request, and the pool's limits hold for all together. [`Self::lane`] names the server that a
+/// query waits for, so that a caller can order its queries by server. At the end, it calls
+/// [`Self::keep`], which stores tickets and limits for the next run, and then, when all results
+/// have been reported, [`Self::settle`].
 pub struct Client {
     options: LookupOptions,
     pool: Pool,

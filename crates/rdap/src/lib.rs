@@ -5,6 +5,17 @@
 //! [`answer`], [`text`] and [`check`] interpret answers. [`client`] performs one lookup, [`bulk`]
 //! many; [`server_check`] makes the requests that show whether a server conforms. Flags and streams
 //! are handled by the binary.
+//!
+//! ```
+//! use roundtrip_rdap::query::Query;
+//!
+//! # fn main() -> Result<(), roundtrip_rdap::query::QueryError> {
+//! let query = Query::parse("example.com", None)?;
+//! assert_eq!(query.path(), "domain/example.com");
+//! assert_eq!(Query::parse("AS64500", None)?.path(), "autnum/64500");
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod answer;
 pub mod bootstrap;

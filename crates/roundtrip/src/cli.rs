@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Exporter(ExporterArgs),
     /// Experiments: what each remedy saves, compared with what was published
     Lab(LabArgs),
-    /// Who registered names, addresses and numbers: one query, or a list of any length
+    /// Look up who registered domains, IP addresses and AS numbers: one, or a long list
     Rdap(Box<RdapArgs>),
     /// An authenticating reverse proxy that spends no round trip it can avoid
     Gate(Box<GateArgs>),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{LabArgs, LabCommand, LabRunArgs};
 use crate::output::{Outcome, OutputStream, deliver, failed};
-use crate::status::{PATIENCE, Status};
+use crate::status::{DELAY, Status};
 use crate::{ctrl_c, page, provenance};
 
 pub(crate) fn run(args: &LabArgs) -> Outcome {
@@ -99,7 +99,7 @@ fn measure(args: &LabRunArgs) -> Outcome {
             break;
         }
         let title = experiment.name.clone();
-        let mut status = Status::new(args.quiet).after(PATIENCE);
+        let mut status = Status::new(args.quiet).after(DELAY);
         let wishes = wishes(args, name);
         let outcome = roundtrip_lab::run(experiment, &wishes, &stop, &mut |p| {
             status.show(|took| progress::line(&title, &p, took));

@@ -147,6 +147,12 @@ impl OutputStream {
         told.or_else(asked).unwrap_or(100).clamp(40, 200)
     }
 
+    /// Columns that a line may take that is overwritten: no more than the terminal has.
+    pub(crate) fn line_width(self) -> usize {
+        let width = self.width();
+        self.columns().map_or(width, |columns| columns.min(width))
+    }
+
     /// The width of the terminal itself.
     fn columns(self) -> Option<usize> {
         match self {

@@ -26,13 +26,13 @@ use tokio::runtime::Builder;
 
 use crate::cli::RdapArgs;
 use crate::output::{Outcome, OutputStream, failed, interrupted, note};
-use crate::status::{PACE, PATIENCE, Status};
+use crate::status::{DELAY, PACE, Status};
 use failures::Failures;
 use meaning::Meaning;
 use sink::Sink;
 
 /// How long to wait for IANA's registries after the last answer: on a terminal, and elsewhere.
-const REGISTRY_PATIENCE: Duration = Duration::from_secs(5);
+const REGISTRY_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTRY_GRACE: Duration = Duration::from_millis(200);
 
 /// In addition to 0 found, 1 failed and 2 wrong usage.
@@ -68,7 +68,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         Ok(sink) => RefCell::new(sink),
         Err(error) => return failed(&error),
     };
-    let status = Status::new(args.output.quiet).after(PATIENCE).every(PACE);
+    let status = Status::new(args.output.quiet).after(DELAY).every(PACE);
     let status = RefCell::new(status);
     let progress = Cell::new(ListProgress::default());
     let mut failures = Failures::default();
@@ -167,7 +167,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
 /// that it did not ask for.
 async fn refresh(client: &Client) -> Vec<String> {
     if OutputStream::Out.is_terminal() {
-        client.refresh(REGISTRY_PATIENCE).await
+        client.refresh(REGISTRY_TIMEOUT).await
     } else {
         client.refresh_briefly(REGISTRY_GRACE).await
     }

@@ -7,7 +7,7 @@ use roundtrip_report::terminal::StatusLine;
 use crate::output::OutputStream;
 
 /// Shorter work needs no line, unless the line shows more than progress.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const DELAY: Duration = Duration::from_secs(1);
 
 /// How often a line changes whose figures always change.
 pub(crate) const PACE: Duration = Duration::from_millis(200);
@@ -24,7 +24,7 @@ impl Status {
         let wanted = !quiet && OutputStream::Err.is_terminal();
         Self {
             began: Instant::now(),
-            line: wanted.then(|| StatusLine::new(OutputStream::Err.width())),
+            line: wanted.then(|| StatusLine::new(OutputStream::Err.line_width())),
         }
     }
 

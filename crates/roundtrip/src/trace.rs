@@ -27,7 +27,7 @@ use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
 use crate::page;
 use crate::provenance::{self, stamped};
-use crate::status::{PACE, PATIENCE, Status};
+use crate::status::{DELAY, PACE, Status};
 pub(crate) use again::SeenExchange;
 use captures::Captures;
 use kept::KeptConversations;
@@ -92,7 +92,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
             Err(error) => return failed(&format!("cannot read {}: {error}", self::name(path))),
         }
     }
-    let mut status = Status::new(args.quiet).after(PATIENCE).every(PACE);
+    let mut status = Status::new(args.quiet).after(DELAY).every(PACE);
     let mut broken_off = None;
     while !stop.load(Ordering::Relaxed) {
         match captures.read(&mut reading.trace) {

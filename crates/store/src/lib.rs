@@ -4,6 +4,21 @@
 //! A store is opened once ([`Place`]), and each thread uses it through its own handle
 //! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. The
 //! gate knows what the credentials contain and who may have them.
+//!
+//! ```
+//! use roundtrip_store::{Memory, Place, Record, Store};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), roundtrip_store::StoreError> {
+//! let place = Place::Memory(Memory::default());
+//! let store = place.on_this_thread();
+//! store.put("sid", &Record::new("user:password", None)).await?;
+//! assert!(store.get("sid").await?.is_some());
+//! store.revoke("sid").await?;
+//! assert!(store.get("sid").await?.is_none());
+//! # Ok(())
+//! # }
+//! ```
 
 mod change;
 mod error;

@@ -4,8 +4,8 @@
 //!   it at once. If something is held open for it (an event stream), the store is asked again,
 //!   because the session could have been prolonged; if it was revoked, the holder is told.
 //! - When a connection that reports changes drops, everything that it reports of is forgotten.
-//!   Earlier knowledge is used only if the store cannot be asked at all, and only for the configured
-//!   grace, by default none.
+//!   Earlier knowledge is used only if the store cannot be asked at all, and only for the
+//!   configured grace, by default none.
 //! - A store that never reports changes (an old Redis) is asked each time, and each second for
 //!   sessions that are held.
 //! - Unknown names are remembered for a short time and in limited number. Concurrent requests for

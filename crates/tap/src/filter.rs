@@ -10,7 +10,7 @@ use libc::sock_filter;
 
 /// In bytes. A shorter `write` passes unnoticed. No request is that short, nor any TLS record of a
 /// handshake except ChangeCipherSpec.
-const SHORTEST_WRITE: u32 = 16;
+const MIN_WRITE: u32 = 16;
 const LAST_STANDARD_STREAM: u32 = 2;
 
 /// Offsets in `seccomp_data`.
@@ -57,7 +57,7 @@ pub(crate) fn program() -> Vec<sock_filter> {
         equal(libc::SYS_write as u32, 1, 0),
         allow(),
         load(ARGUMENTS + 2 * 8 + LOW_HALF),
-        less(SHORTEST_WRITE, 3, 0),
+        less(MIN_WRITE, 3, 0),
         load(ARGUMENTS + LOW_HALF),
         greater(LAST_STANDARD_STREAM, 0, 1),
         notify(),

@@ -25,7 +25,7 @@ const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 /// Refused early data is sent again at once.
 const SOON: Duration = Duration::from_millis(10);
 /// An answer that may have come already is awaited for this long after the request.
-const LONGEST_LOOK: Duration = Duration::from_secs(5);
+const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Flow {
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
         let tickets = self.turns == 0 && self.is_tls() && self.turn.answer_bytes() <= MAX_TICKETS;
         let awaits = self.turn.request.is_some_and(|asked| {
-            self.turn.answer_bytes() == 0 || tickets && now.since(asked) < LONGEST_LOOK
+            self.turn.answer_bytes() == 0 || tickets && now.since(asked) < MAX_LOOK
         });
         self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }

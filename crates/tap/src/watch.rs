@@ -5,7 +5,7 @@
 //! between.
 
 mod diagnosis;
-mod plight;
+mod symptom;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use roundtrip_model::Moment;
 use roundtrip_net::TcpInfo;
 
-pub use plight::Plight;
+pub use symptom::Symptom;
 
 /// The processes or ports whose connections are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Sample {
     /// acknowledged.
     pub unread: u32,
     pub unsent: u32,
-    pub plights: Vec<Plight>,
+    pub symptoms: Vec<Symptom>,
 }
 
 /// Follows connections from sample to sample.
@@ -132,7 +132,7 @@ impl Watch {
                 bytes_received: since(TcpInfo::bytes_received),
                 unread: socket.unread,
                 unsent: socket.unsent,
-                plights: plight::of(&here, before.as_ref()),
+                symptoms: symptom::of(&here, before.as_ref()),
             });
             seen.insert(socket.cookie, here);
         }

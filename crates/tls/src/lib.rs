@@ -6,6 +6,28 @@
 //! on its way, and remembers tickets; a [`StoredSession`] outlives the process. A [`Secret`] holds
 //! a key or password, for this crate and the layers above. The owner of the socket records the
 //! bytes; this crate records the ends of the handshake and the work done between packets.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use roundtrip_tls::{Client, Offer, Roots, join};
+//! # async fn client(tcp: tokio::net::TcpStream) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(Roots::System, None)?;
+//! let offer = Offer {
+//!     tls12: false,
+//!     tls13: true,
+//!     post_quantum: true,
+//!     early_data: false,
+//!     resume: true,
+//!     alpn: vec!["h2", "http/1.1"],
+//!     quic: false,
+//! };
+//! let config = Arc::new(client.config(&offer)?);
+//! let mut stream = join(tcp, &config, "server.example")?;
+//! stream.handshake().await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod chain;
 mod client;

@@ -168,7 +168,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
     }
 
     /// Processes what has come: plaintext goes to `into`, if it is given, and then to `plain`; what
-    /// TLS has to send, to `outgoing`. Then encrypts what is `written`, and returns whether that was possible.
+    /// TLS has to send, to `outgoing`. Then encrypts what is `written`, and returns whether that
+    /// was possible.
     fn drive(
         &mut self,
         mut into: Option<&mut ReadBuf<'_>>,

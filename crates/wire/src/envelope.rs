@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub const LARGEST: usize = 16 * 1024;
 pub const NONCE: usize = 12;
 const TAG: usize = 16;
-const LONGEST_KEY_ID: usize = 64;
+const MAX_KEY_ID_LENGTH: usize = 64;
 const PREFIX: &[u8] = b"v1.";
 
 #[derive(Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Envelope {
 /// Whether a key may have this name.
 pub fn is_key_id(name: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    (1..=LONGEST_KEY_ID).contains(&name.len()) && name.bytes().all(allowed)
+    (1..=MAX_KEY_ID_LENGTH).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 /// Shows the name of the key, and nothing of the content.

@@ -1,7 +1,7 @@
 //! Envoy's external authorization (`envoy.service.auth.v3`): reads a `CheckRequest` from a gRPC
 //! message, and writes a `CheckResponse`.
 //!
-//! Of the protobuf encoding only what these two messages need is here. Unknown fields are skipped,
+//! It implements only what these two messages need of protobuf. Unknown fields are skipped,
 //! as protobuf requires. A field that occurs twice although it is not repeated is refused: readers
 //! may take the first, the last or a mixture of both, and encoders write it once. Who is asked
 //! decides what the request may do.

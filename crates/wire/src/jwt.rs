@@ -22,7 +22,7 @@ use object::JsonObject;
 
 /// The largest token in bytes, without a cookie's encoding.
 pub const LARGEST: usize = 8 * 1024;
-const LONGEST_KEY_ID: usize = 256;
+const MAX_KEY_ID_LENGTH: usize = 256;
 
 /// The parts of a token. There is no `Debug`, because anyone who has a token can use it.
 pub struct Jws<'a> {
@@ -87,7 +87,7 @@ fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
         }
     }
     let key_id = header.text("kid")?;
-    if key_id.is_some_and(|id| id.len() > LONGEST_KEY_ID) {
+    if key_id.is_some_and(|id| id.len() > MAX_KEY_ID_LENGTH) {
         return Err(bad("the name of its key is too long"));
     }
     Ok((algorithm, key_id.map(str::to_owned)))

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 /// The longest line in bytes: two secrets in hexadecimal and the longest label take 250.
-const LONGEST_LINE: usize = 1024;
+const MAX_LINE_LENGTH: usize = 1024;
 /// The most connections: they take about 300 MB.
 const MAX_CONNECTIONS: usize = 1 << 20;
 
@@ -131,7 +131,7 @@ impl KeyLog {
     }
 
     fn extend_line(&mut self, bytes: &[u8]) {
-        self.overlong |= self.line.len() + bytes.len() > LONGEST_LINE;
+        self.overlong |= self.line.len() + bytes.len() > MAX_LINE_LENGTH;
         if !self.overlong {
             self.line.extend_from_slice(bytes);
         }
@@ -240,7 +240,7 @@ mod tests {
             line("CLIENT_RANDOM", 1, 47),
             line("CLIENT_RANDOM", 1, 48).replace("Ab", "Ax"),
             line("CLIENT_RANDOM", 1, 48).replacen("01", "1", 1),
-            format!("{}\n", "x".repeat(LONGEST_LINE + 1)),
+            format!("{}\n", "x".repeat(MAX_LINE_LENGTH + 1)),
             "\u{1}\u{2} \u{3} \u{4}\n".to_owned(),
             line("SERVER_TRAFFIC_SECRET_0", 1, 32),
         ]

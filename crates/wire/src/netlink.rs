@@ -1,8 +1,8 @@
 //! Netlink messages and their attributes, in host byte order: netlink(7), rtnetlink(7), RFC 3549.
 //!
-//! [`NetlinkRequest`] writes one message to the kernel; [`messages`] and [`attributes`] parse the answer.
-//! Callers own the sockets and interpret the answers. Lengths are checked, although only the kernel
-//! should have written them.
+//! [`NetlinkRequest`] writes one message to the kernel; [`messages`] and [`attributes`] parse the
+//! answer. Callers own the sockets and interpret the answers. Lengths are checked, although only
+//! the kernel should have written them.
 
 mod request;
 #[cfg(test)]

@@ -11,14 +11,14 @@ use crate::{Error, Result};
 
 const WHAT: &str = "the PROXY header";
 /// In bytes, with its CRLF. §2.1.
-const LONGEST_LINE: usize = 107;
+const MAX_LINE_LENGTH: usize = 107;
 /// §2.2.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// In bytes; the addresses follow. §2.2.
 const FIXED: usize = 16;
 /// In bytes. §2.2: a receiver need not accept more than 536 in all; addresses take 36 of them, or
 /// 216 if they are paths.
-pub const LONGEST: usize = 536;
+pub const MAX_LENGTH: usize = 536;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyHeader {
@@ -55,14 +55,14 @@ fn malformed(why: &'static str) -> Error {
 
 const TOO_LARGE: Error = Error::TooLarge {
     what: WHAT,
-    limit: LONGEST,
+    limit: MAX_LENGTH,
 };
 
 /// §2.1: `PROXY TCP4 192.0.2.1 198.51.100.7 56324 443`, with one space between the parts.
 fn line(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>> {
-    let seen = bytes.get(..LONGEST_LINE).unwrap_or(bytes);
+    let seen = bytes.get(..MAX_LINE_LENGTH).unwrap_or(bytes);
     let Some(end) = seen.windows(2).position(|pair| pair == b"\r\n") else {
-        return if seen.len() < LONGEST_LINE {
+        return if seen.len() < MAX_LINE_LENGTH {
             Ok(None)
         } else {
             Err(malformed("its line does not end"))
@@ -115,7 +115,7 @@ fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>> {
     if version >> 4 != 2 {
         return Err(malformed("its version is not 2"));
     }
-    if end > LONGEST {
+    if end > MAX_LENGTH {
         return Err(TOO_LARGE);
     }
     let local = match version & 0x0f {
@@ -238,14 +238,14 @@ mod tests {
             v2(0x21, 0x41, &[0; 12]),
             v2(0x21, 0x11, &[0; 11]),
             v2(0x21, 0x21, &[0; 35]),
-            v2(0x21, 0x00, &[0; LONGEST - FIXED + 1]),
+            v2(0x21, 0x00, &[0; MAX_LENGTH - FIXED + 1]),
         ] {
             assert!(ProxyHeader::parse(&bytes).is_err(), "{bytes:?}");
         }
-        let longest = v2(0x21, 0x00, &[0; LONGEST - FIXED]);
+        let longest = v2(0x21, 0x00, &[0; MAX_LENGTH - FIXED]);
         assert_eq!(
             ProxyHeader::parse(&longest),
-            Ok(Some((ProxyHeader::Own, LONGEST)))
+            Ok(Some((ProxyHeader::Own, MAX_LENGTH)))
         );
     }
 }

@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// glibc's MAXNS, `RES_MAXNDOTS`, `RES_MAXRETRANS` and `RES_MAXRETRY`.
-const MOST_SERVERS: usize = 3;
-const MOST_DOTS: usize = 15;
-const LONGEST_TIMEOUT: u64 = 30;
-const MOST_ATTEMPTS: u32 = 5;
+const MAX_SERVERS: usize = 3;
+const MAX_DOTS: usize = 15;
+const MAX_TIMEOUT: u64 = 30;
+const MAX_ATTEMPTS: u32 = 5;
 /// glibc has had no limit since 2.26; this one only keeps a lookup finite.
-const MOST_DOMAINS: usize = 32;
+const MAX_DOMAINS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvConf {
@@ -74,14 +74,14 @@ impl ResolvConf {
                 Some("nameserver") => servers.extend(words.next().and_then(read_server)),
                 // The last of either keyword counts.
                 Some("search") => {
-                    conf.search = words.take(MOST_DOMAINS).map(str::to_owned).collect();
+                    conf.search = words.take(MAX_DOMAINS).map(str::to_owned).collect();
                 }
                 Some("domain") => conf.search = words.take(1).map(str::to_owned).collect(),
                 Some("options") => words.for_each(|option| conf.apply_option(option)),
                 _ => {}
             }
         }
-        servers.truncate(MOST_SERVERS);
+        servers.truncate(MAX_SERVERS);
         if !servers.is_empty() {
             conf.name_servers = servers;
         }
@@ -95,12 +95,11 @@ impl ResolvConf {
         let number = value.parse::<u64>().ok();
         match (key, number) {
             ("ndots", Some(n)) => {
-                self.ndots = usize::try_from(n).map_or(MOST_DOTS, |n| n.min(MOST_DOTS));
+                self.ndots = usize::try_from(n).map_or(MAX_DOTS, |n| n.min(MAX_DOTS));
             }
-            ("timeout", Some(n)) => self.timeout = Duration::from_secs(n.clamp(1, LONGEST_TIMEOUT)),
+            ("timeout", Some(n)) => self.timeout = Duration::from_secs(n.clamp(1, MAX_TIMEOUT)),
             ("attempts", Some(n)) => {
-                self.attempts =
-                    u32::try_from(n).map_or(MOST_ATTEMPTS, |n| n.clamp(1, MOST_ATTEMPTS));
+                self.attempts = u32::try_from(n).map_or(MAX_ATTEMPTS, |n| n.clamp(1, MAX_ATTEMPTS));
             }
             ("rotate", _) => self.rotate = true,
             ("single-request", _) => self.single_request = true,

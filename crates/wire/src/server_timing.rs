@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::field::Scanner;
 
 /// Longer lists are cut: honest servers do not send them.
-const MOST_METRICS: usize = 256;
+const MAX_METRICS: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
@@ -26,7 +26,7 @@ impl Metric {
 pub fn parse(value: &[u8]) -> Vec<Metric> {
     let mut scanner = Scanner::new(value);
     let mut metrics = Vec::new();
-    while !scanner.is_empty() && metrics.len() < MOST_METRICS {
+    while !scanner.is_empty() && metrics.len() < MAX_METRICS {
         scanner.skip_space();
         if let Some(name) = scanner.token() {
             let name = name.to_owned();
@@ -129,6 +129,6 @@ mod tests {
 
     #[test]
     fn lists_are_bounded() {
-        assert_eq!(parse("a,".repeat(10_000).as_bytes()).len(), MOST_METRICS);
+        assert_eq!(parse("a,".repeat(10_000).as_bytes()).len(), MAX_METRICS);
     }
 }

@@ -6,9 +6,9 @@ use super::{FindingDiff, ProbeDiff};
 
 /// A part that is a smaller share of the difference is not mentioned, unless it is a change of
 /// round trips.
-const LEAST_SHARE: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 /// A person does not remember more parts.
-const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 5;
 /// The network is acquitted if it caused no more than this share of the difference.
 const ACQUITTED: f64 = 0.1;
 pub(super) fn paragraph(diff: &ProbeDiff) -> String {
@@ -61,10 +61,9 @@ fn told(diff: &ProbeDiff) -> Vec<String> {
     let by = diff.difference.ms;
     let worth = |part: &&Contribution| {
         part.kind != ContributionKind::Unexplained
-            && (part.ms.abs() >= LEAST_SHARE * by.abs()
-                || part.kind == ContributionKind::RoundTrips)
+            && (part.ms.abs() >= MIN_SHARE * by.abs() || part.kind == ContributionKind::RoundTrips)
     };
-    let chosen: Vec<&Contribution> = diff.parts.iter().filter(worth).take(MOST_TOLD).collect();
+    let chosen: Vec<&Contribution> = diff.parts.iter().filter(worth).take(MAX_TOLD).collect();
     let mut sentences = Vec::new();
     for part in chosen.iter().filter(|part| part.ms * by > 0.0) {
         let of_it = if sentences.is_empty() { " of it" } else { "" };
@@ -101,7 +100,7 @@ fn rest(diff: &ProbeDiff, told: &[&Contribution]) -> Vec<String> {
         .map(|part| part.ms)
         .sum();
     let unexplained = diff.unexplained_ms();
-    let least = LEAST_SHARE * diff.difference.ms.abs();
+    let least = MIN_SHARE * diff.difference.ms.abs();
     let mut sentences = Vec::new();
     if small.abs() >= least {
         sentences.push(format!("Smaller parts come to {}.", signed(small)));
@@ -168,13 +167,13 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
 fn findings(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let telling = |f: &&FindingDiff| {
-        f.ms() * by > 0.0 && (f.ms().abs() >= LEAST_SHARE * by.abs() || f.changes_trips())
+        f.ms() * by > 0.0 && (f.ms().abs() >= MIN_SHARE * by.abs() || f.changes_trips())
     };
     let found: Vec<&FindingDiff> = diff.findings.iter().filter(telling).collect();
     if found.is_empty() {
         return None;
     }
-    let told = found.iter().take(MOST_TOLD).map(|f| match (&f.a, &f.b) {
+    let told = found.iter().take(MAX_TOLD).map(|f| match (&f.a, &f.b) {
         (Some(_), None) => format!("'{}' in A alone ({})", f.id, ms(f.ms().abs())),
         (None, Some(_)) => format!("'{}' in B alone ({})", f.id, ms(f.ms().abs())),
         _ => format!("'{}' in both, {} apart", f.id, ms(f.ms().abs())),

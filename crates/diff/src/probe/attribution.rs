@@ -50,8 +50,8 @@ pub struct Contribution {
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
-    /// What was measured on each side: milliseconds, round trips for [`ContributionKind::RoundTrips`], the
-    /// length of one for [`ContributionKind::Path`].
+    /// What was measured on each side: milliseconds, round trips for
+    /// [`ContributionKind::RoundTrips`], the length of one for [`ContributionKind::Path`].
     pub sides: Option<(f64, f64)>,
     /// The continuation of «130 ms of it is …».
     pub what: String,

@@ -7,9 +7,9 @@ use roundtrip_model::{CONFIDENCE, Random, Summary};
 const DRAWS: usize = 2000;
 /// Draws are as long as the series, up to this: longer ones have intervals far narrower than
 /// anything that matters.
-const LONGEST_DRAW: usize = 1000;
+const MAX_DRAW: usize = 1000;
 /// With fewer on either side, a bootstrap of medians has too few values to be trusted.
-const LEAST: usize = 5;
+const MIN_VALUES: usize = 5;
 
 /// B − A.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,7 +27,7 @@ impl Difference {
         let median = |values: &[f64]| Summary::of(values).map_or(0.0, |summary| summary.median);
         let before = median(a);
         let ms = median(b) - before;
-        let enough = a.len() >= LEAST && b.len() >= LEAST;
+        let enough = a.len() >= MIN_VALUES && b.len() >= MIN_VALUES;
         Self {
             ms,
             share: (before > 0.0).then(|| ms / before),
@@ -55,9 +55,7 @@ fn interval(a: &[f64], b: &[f64], random: &mut Random) -> Option<(f64, f64)> {
 /// The median of values that are each drawn from all values.
 fn redrawn(values: &[f64], random: &mut Random) -> Option<f64> {
     let draw = |_| values.get(random.below(values.len())).copied();
-    let mut drawn: Vec<f64> = (0..values.len().min(LONGEST_DRAW))
-        .filter_map(draw)
-        .collect();
+    let mut drawn: Vec<f64> = (0..values.len().min(MAX_DRAW)).filter_map(draw).collect();
     if drawn.is_empty() {
         return None;
     }
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_same_is_seldom_taken_for_different() {
-        for n in [LEAST, 12] {
+        for n in [MIN_VALUES, 12] {
             let mut random = Random::seeded(n as u64);
             let alarm = |_: &i32| {
                 let (a, b) = (noisy(n, 50.0, &mut random), noisy(n, 50.0, &mut random));
@@ -129,7 +127,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_interval_lies_within_what_is_possible(
-            a in proptest::collection::vec(0.0..1e3, LEAST..20), b in proptest::collection::vec(0.0..1e3, LEAST..20), seed: u64
+            a in proptest::collection::vec(0.0..1e3, MIN_VALUES..20), b in proptest::collection::vec(0.0..1e3, MIN_VALUES..20), seed: u64
         ) {
             let (low, high) = Difference::of(&a, &b, &mut Random::seeded(seed)).interval.unwrap();
             let (a, b) = (Summary::of(&a).unwrap(), Summary::of(&b).unwrap());

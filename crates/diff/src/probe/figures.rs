@@ -6,7 +6,7 @@ use roundtrip_model::{PhaseName, Summary, Waited};
 use super::{Probe, ReportedPhase, Run, mean, median};
 
 /// There are fewer kinds of phases; the rest of a hostile report stays unexplained.
-const MOST_STAGES: usize = 32;
+const MAX_STAGES: usize = 32;
 /// If one side uses QUIC and the other TCP, they share no phase between name and request.
 pub(super) const CONNECT: &str = "connect";
 
@@ -84,7 +84,7 @@ pub(super) fn stages(a: &Probe, b: &Probe) -> Vec<StageDiff> {
         .map(|n| n.as_str().to_owned())
         .collect();
     for stage in [a, b].iter().flat_map(|p| &p.runs).flat_map(|r| &r.stages) {
-        if names.len() < MOST_STAGES && !names.contains(&stage.name) {
+        if names.len() < MAX_STAGES && !names.contains(&stage.name) {
             names.push(stage.name.clone());
         }
     }

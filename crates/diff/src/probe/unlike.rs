@@ -3,7 +3,7 @@
 use super::{Probe, ReportedFinding, Weight, median, words};
 
 /// How many values of one fact are listed; it seldom has more than two.
-const MOST_VALUES: usize = 4;
+const MAX_VALUES: usize = 4;
 
 /// If only one side has a layer, its other facts say no more than these.
 const PRESENCE: [&str; 8] = [
@@ -36,7 +36,7 @@ impl Values {
             let place = all.iter().position(|(label, ..)| *label == fact.label);
             match place.and_then(|place| all.get_mut(place)) {
                 Some((_, _, values)) => {
-                    if values.len() <= MOST_VALUES && !values.contains(&fact.value) {
+                    if values.len() <= MAX_VALUES && !values.contains(&fact.value) {
                         values.push(fact.value.clone());
                     }
                 }
@@ -64,16 +64,12 @@ impl Values {
 
     fn listed(&self, label: &str) -> Option<String> {
         let values = self.get(label)?;
-        let more = if values.len() > MOST_VALUES {
+        let more = if values.len() > MAX_VALUES {
             " or more"
         } else {
             ""
         };
-        let shown: Vec<&str> = values
-            .iter()
-            .take(MOST_VALUES)
-            .map(String::as_str)
-            .collect();
+        let shown: Vec<&str> = values.iter().take(MAX_VALUES).map(String::as_str).collect();
         Some(format!("{}{more}", shown.join(" or ")))
     }
 }

@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::probe::{ComparedFact, Weight};
 
 /// Every verifier cuts longer chains.
-const MOST_CERTIFICATES: usize = 100;
+const MAX_CERTIFICATES: usize = 100;
 
 /// Label and key of facts that may make a difference in time.
 const TELLING: [(&str, &str); 33] = [
@@ -105,7 +105,7 @@ fn certificates(node: &Node<'_>, facts: &mut Vec<ComparedFact>) -> Result<(), Re
     let tls = node.get("tls")?;
     let chain = tls.get("chain")?;
     let list = chain.get("certificates")?;
-    let list = list.list(MOST_CERTIFICATES)?;
+    let list = list.list(MAX_CERTIFICATES)?;
     let mut add = |label, weight, value: Option<String>| {
         facts.extend(value.map(|value| ComparedFact {
             label,

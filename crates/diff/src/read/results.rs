@@ -8,9 +8,9 @@ use crate::probe::{Probe, ReportedFinding, ReportedPhase, Run};
 use crate::{Provenance, ReadError};
 
 /// One exchange has fewer phases, findings and tasks than this.
-const MOST_ENTRIES: usize = 256;
+const MAX_ENTRIES: usize = 256;
 /// The number of URLs that a message lists.
-const MOST_CITED: usize = 4;
+const MAX_CITED: usize = 4;
 
 pub(super) fn probe(
     results: &[Node<'_>],
@@ -73,12 +73,12 @@ fn chosen(runs: &[&[ReportedHop]], wanted: Option<&str>) -> Result<String, ReadE
             urls.push(asked(hops));
         }
         // Beyond what a message lists, URLs need not be distinguished.
-        if urls.len() > MOST_CITED && wanted.is_none() {
+        if urls.len() > MAX_CITED && wanted.is_none() {
             break;
         }
     }
-    let cited: Vec<&str> = urls.iter().take(MOST_CITED).copied().collect();
-    let more = if urls.len() > MOST_CITED { ", …" } else { "" };
+    let cited: Vec<&str> = urls.iter().take(MAX_CITED).copied().collect();
+    let more = if urls.len() > MAX_CITED { ", …" } else { "" };
     let cited = format!("{}{more}", cited.join(", "));
     match (wanted, urls.as_slice()) {
         (None, [one]) => Ok((*one).to_owned()),
@@ -123,8 +123,8 @@ impl ReportedHop {
 fn run(node: &Node<'_>) -> Result<Run, ReadError> {
     let phases = node.get("phases")?;
     let findings = node.get("findings")?;
-    let stages = phases.list(MOST_ENTRIES)?;
-    let findings = findings.list(MOST_ENTRIES)?;
+    let stages = phases.list(MAX_ENTRIES)?;
+    let findings = findings.list(MAX_ENTRIES)?;
     Ok(Run {
         total_ms: node.get("total_ms")?.amount()?,
         ttfb_ms: node.get("ttfb_ms")?.maybe_amount()?,
@@ -160,7 +160,7 @@ fn stage(node: &Node<'_>) -> Result<ReportedPhase, ReadError> {
 
 fn work(node: &Node<'_>) -> Result<Vec<(String, f64)>, ReadError> {
     let tasks = node.get("client_work")?;
-    let entries = tasks.entries(MOST_ENTRIES)?;
+    let entries = tasks.entries(MAX_ENTRIES)?;
     let task = |(key, took): &(&str, Node<'_>)| {
         let name = key.strip_suffix("_ms").unwrap_or(key);
         Ok((name.replace('_', " "), took.amount()?))

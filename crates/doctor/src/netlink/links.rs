@@ -12,7 +12,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_QDISC: u16 = 6;
 /// A host of containers has thousands; a report needs a few.
-const MOST_LINKS: usize = 64;
+const MAX_LINKS: usize = 64;
 
 /// An interface that is up and is not the loopback.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) fn read() -> io::Result<Vec<NetworkInterface>> {
     let mut links = Vec::new();
     let request = NetlinkRequest::dump(libc::RTM_GETLINK).with(&[0; HEADER]);
     ask_kernel(libc::NETLINK_ROUTE, request, |message| {
-        if links.len() < MOST_LINKS {
+        if links.len() < MAX_LINKS {
             links.extend(link(message));
         }
     })?;

@@ -15,7 +15,7 @@ const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_FASTOPEN_NO_COOKIE: u16 = 17;
 /// A machine that routes for others may have a great many of these; a report needs a few.
-const MOST_SPECIAL: usize = 64;
+const MAX_SPECIAL: usize = 64;
 
 /// What the routing tables say about initial windows and fast open.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl RouteSummary {
                 _ => {}
             }
         }
-        if route.is_special() && self.special.len() < MOST_SPECIAL {
+        if route.is_special() && self.special.len() < MAX_SPECIAL {
             self.special.push(route);
         }
     }

@@ -21,6 +21,14 @@ use crate::record::{
     Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog,
 };
 
+/// The shared state of one thread.
+///
+/// `run::worker` builds it, calls [`Self::replace`] after each reload and [`Self::drain`] at the
+/// end, and then waits for [`Self::emptied`]. `accept::admission` calls [`Self::enter`] for each
+/// connection and keeps the result as long as the connection lives. A front calls, for each
+/// request, [`Self::entry`], then [`Self::begin`] (which holds the exchange's place in the limits
+/// until its result is dropped), and at last [`Self::close`], exactly once, whatever happened in
+/// between.
 pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) deadlines: Deadlines,

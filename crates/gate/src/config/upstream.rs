@@ -35,8 +35,8 @@ pub struct Upstream {
     pub connect: Span,
     /// From the request's last byte to the answer's first.
     pub first_byte: Span,
-    /// For the next piece of an answer to arrive, and for the client to take one; event streams may be
-    /// silent for longer if the route allows it.
+    /// For the next piece of an answer to arrive, and for the client to take one; event streams may
+    /// be silent for longer if the route allows it.
     pub silence: Span,
     /// The time for interim answers (102, 103) before the final one; 0 means no limit.
     pub interim: Span,

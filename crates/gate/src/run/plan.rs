@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     /// RFC 9114 §3.1.1.
     pub(crate) alt_svc: Option<String>,
     pub(crate) seed: Arc<Seed>,
-    /// Who may ask about requests of others.
+    /// The proxies that may ask about their requests.
     pub(crate) askers: Arc<Askers>,
 }
 

@@ -9,7 +9,7 @@ use crate::HttpError;
 use crate::error::shown;
 
 /// No server sends more headers than this in good faith.
-const MOST_HEADERS: usize = 1024;
+const MAX_HEADERS: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedHead {
@@ -40,7 +40,7 @@ pub fn response_head(bytes: &[u8]) -> Result<Option<(ParsedHead, usize)>, HttpEr
         return match http1::response(bytes, &mut room, Strictness::AsCurl) {
             Ok(None) => Ok(None),
             Ok(Some(head)) => Ok(Some((ParsedHead::from(&head), head.length))),
-            Err(HeadError::TooManyFields) if most < MOST_HEADERS => {
+            Err(HeadError::TooManyFields) if most < MAX_HEADERS => {
                 most *= 4;
                 continue;
             }

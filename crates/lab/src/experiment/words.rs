@@ -37,7 +37,7 @@ impl PathWords {
         (!rtt.is_zero()).then_some(rtt)
     }
 
-    /// Makes `rtt` the round-trip time of the whole path: the first stretch gets what remains after
+    /// Makes `rtt` the round-trip time of the whole path: the first section gets what remains after
     /// the others.
     pub fn take(&mut self, rtt: Duration) {
         self.0.remove("delay");

@@ -18,7 +18,7 @@ const ROW: f64 = 21.0;
 /// The height of each millisecond, so that a longer time is drawn further down; long silences are
 /// cut short.
 const EACH_MS: f64 = 0.12;
-const LONGEST: f64 = 46.0;
+const MAX_DEPTH: f64 = 46.0;
 const HEAD: f64 = 40.0;
 /// The number of ladders that are open at first; the others can be unfolded.
 const OPEN: usize = 2;
@@ -132,7 +132,7 @@ impl LadderClock {
             } else {
                 0.0
             };
-            deep += ((at - before) * EACH_MS).clamp(least, LONGEST.max(least));
+            deep += ((at - before) * EACH_MS).clamp(least, MAX_DEPTH.max(least));
             places.push((at, deep));
             before = at;
         }

@@ -11,12 +11,12 @@ use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, PhaseSpan};
 
 /// Lanes beyond these would repeat the ones before them.
-const MOST_LANES: usize = 3;
+const MAX_LANES: usize = 3;
 const LANE: usize = 20;
 const BAR: usize = 16;
 const HEAD: usize = 22;
 /// A wait of less than this share of the scale has no room for its phase's name.
-const LEAST_NAMED: f64 = 0.075;
+const MIN_NAMED: f64 = 0.075;
 
 pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     let told: Vec<&ArmOutcome> = outcome.arms.iter().filter(|a| is_shown(a)).collect();
@@ -85,7 +85,7 @@ fn figure(arms: &[&ArmOutcome], key: &str) -> Markup {
 }
 
 fn height(arm: &ArmOutcome) -> usize {
-    HEAD + requests(arm).min(MOST_LANES) * LANE + 12
+    HEAD + requests(arm).min(MAX_LANES) * LANE + 12
 }
 
 fn requests(arm: &ArmOutcome) -> usize {
@@ -95,7 +95,7 @@ fn requests(arm: &ArmOutcome) -> usize {
 
 /// The time from the first phase's beginning to the last's end.
 fn length(arm: &ArmOutcome) -> f64 {
-    let shown = arm.phases.iter().filter(|span| span.request < MOST_LANES);
+    let shown = arm.phases.iter().filter(|span| span.request < MAX_LANES);
     shown
         .map(|span| span.start_ms + span.ms)
         .filter(|end| end.is_finite())
@@ -104,12 +104,12 @@ fn length(arm: &ArmOutcome) -> f64 {
 
 fn lanes(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
     let all = requests(arm);
-    let shown = arm.phases.iter().filter(|span| span.request < MOST_LANES);
+    let shown = arm.phases.iter().filter(|span| span.request < MAX_LANES);
     html! {
         g {
             text.label x="0" y=(top + 14) {
                 (clean(&arm.name))
-                @if all > MOST_LANES { tspan.quiet { " the first " (MOST_LANES) " of " (count(all as u64, "request", "requests")) } }
+                @if all > MAX_LANES { tspan.quiet { " the first " (MAX_LANES) " of " (count(all as u64, "request", "requests")) } }
             }
             (value(length(arm), turns(arm), top + 14))
             @for span in shown { (phase(span, top + HEAD + span.request * LANE, scale)) }
@@ -120,7 +120,7 @@ fn lanes(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
 /// The round trips of the run, if its figure covers everything that is shown.
 fn turns(arm: &ArmOutcome) -> Option<f64> {
     let run = median_run(arm)?;
-    let all = requests(arm) <= MOST_LANES && run.value >= length(arm) * 0.9;
+    let all = requests(arm) <= MAX_LANES && run.value >= length(arm) * 0.9;
     run.round_trips.filter(|_| all)
 }
 
@@ -130,7 +130,7 @@ fn phase(span: &PhaseSpan, top: usize, scale: f64) -> Markup {
     let from = span.start_ms + waits.loss + waits.resolver;
     html! {
         (bar(span.start_ms, &waits, scale, top, BAR))
-        @if waits.network >= scale * LEAST_NAMED {
+        @if waits.network >= scale * MIN_NAMED {
             // A picture within the picture, so that a name is cut where its part ends.
             svg.name x=(percent(from, scale)) width=(percent(waits.network, scale)) y=(top) height=(BAR) {
                 text x="5" y="12" { (short(span.name)) }

@@ -3,7 +3,7 @@
 use crate::peers::Peer;
 
 /// The time after which curl gives up on a stall, in seconds.
-const PATIENCE: &str = "1";
+const TIMEOUT: &str = "1";
 
 const EMPTY: i32 = 52;
 const RECEIVE: i32 = 56;
@@ -13,7 +13,7 @@ const UNSUPPORTED: i32 = 1;
 const HANDSHAKE: i32 = 35;
 
 fn code(peer: &Peer, flag: &str, url: &str) -> (i32, String) {
-    let said = peer.curl(&[flag, "--max-time", PATIENCE, "-o", "/dev/null", url]);
+    let said = peer.curl(&[flag, "--max-time", TIMEOUT, "-o", "/dev/null", url]);
     (said.code, said.err)
 }
 

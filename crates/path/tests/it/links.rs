@@ -137,7 +137,7 @@ fn an_outage_drops_everything() {
 }
 
 #[test]
-fn stretches_add_up() {
+fn sections_add_up() {
     let words = [
         ("delay", "2ms"),
         ("then", "delay=3ms loss=up:nth:2"),
@@ -145,7 +145,7 @@ fn stretches_add_up() {
     ];
     let (arrived, counters) = send(&words, 5, 64);
     let numbers: Vec<u32> = arrived.iter().map(|datagram| number(datagram)).collect();
-    // The second datagram is lost in the second stretch, and the second of the remaining ones in
+    // The second datagram is lost in the second section, and the second of the remaining ones in
     // the third.
     assert_eq!((numbers, counters.up.dropped), (vec![0, 3, 4], 2));
 }

@@ -7,13 +7,13 @@ use roundtrip_path::{Namespace, Path};
 
 use crate::{addresses, kernel, ratio};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Two sockets with a time limit.
 fn sockets(path: &Path, client: SocketAddr, server: SocketAddr) -> (UdpSocket, UdpSocket) {
     let open = |side: &Namespace, address: SocketAddr| {
         let socket = side.run(|| UdpSocket::bind(address)).unwrap().unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_read_timeout(Some(TIMEOUT)).unwrap();
         socket
     };
     let (client, server) = (open(path.client(), client), open(path.server(), server));

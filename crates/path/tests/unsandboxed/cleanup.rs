@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_path::{Namespace, Path};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The target of the link `/proc/PID/ns/net`.
 type Network = String;
@@ -36,7 +36,7 @@ fn inhabitants(networks: &BTreeSet<Network>) -> Vec<String> {
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     while !done() {
         assert!(Instant::now() < limit, "still not: {what}");
         sleep(Duration::from_millis(10));
@@ -158,5 +158,5 @@ fn owns_a_path_until_it_is_killed() {
         !keepers_of(std::process::id()).is_empty()
     });
     println!("inside {client} {server}");
-    sleep(2 * PATIENCE);
+    sleep(2 * TIMEOUT);
 }

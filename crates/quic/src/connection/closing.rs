@@ -81,7 +81,7 @@ impl CloseFrame {
 
 /// Whether the connection is open, and what is left to do if not.
 ///
-/// Whoever ends it calls [`Self::close`], [`Self::drain`] or [`Self::end`]: the first call counts,
+/// [`Self::close`], [`Self::drain`] and [`Self::end`] end the connection: the first call counts,
 /// returns true, and leaves it to the caller to drop everything else. From then on, the loop of
 /// receiving reports packets to [`Self::on_packet`], the loop of sending asks [`Self::poll_frame`],
 /// and the timers ask [`Self::deadline`].

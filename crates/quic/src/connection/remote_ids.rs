@@ -200,8 +200,8 @@ impl RemoteIds {
         self.elsewhere.push((address, id));
     }
 
-    /// The peer has moved. There it gets the id that it was sent there before, or a spare one if the
-    /// two addresses `must_differ`. The id so far stays with the address that was left.
+    /// The peer has moved. There it gets the id that it was sent there before, or a spare one if
+    /// the two addresses `must_differ`. The id so far stays with the address that was left.
     pub(crate) fn move_to(&mut self, left: SocketAddr, address: SocketAddr, must_differ: bool) {
         let known = self.elsewhere.iter().position(|(at, _)| *at == address);
         let next = match known {

@@ -92,7 +92,7 @@ fn early_data_waits_with_the_hello() {
     assert_eq!(simulation.stats(CLIENT, client).stream_bytes_resent, 0);
 }
 
-/// Of more than a first flight only that much is kept; the client sends the rest again.
+/// If a client sends more than a first flight, only that much is kept; it sends the rest again.
 #[test]
 fn little_is_kept_of_early_data_and_nothing_is_missing_in_the_end() {
     let mut simulation = acquainted(3);

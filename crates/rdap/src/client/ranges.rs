@@ -28,7 +28,7 @@ pub(super) type Turn = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// Of two ranges with the same start, the narrower comes later.
+    /// If two ranges have the same start, the narrower one comes later.
     kept: BTreeMap<(IpAddr, Reverse<IpAddr>), Source>,
     turns: HashMap<IpAddr, Arc<Mutex<()>>>,
 }

@@ -1,5 +1,5 @@
-//! Workflow commands of GitHub Actions: `::error` for what is broken, `::warning` for findings. What
-//! they quote comes from servers, so nothing in it may end the command or begin another.
+//! Workflow commands of GitHub Actions: `::error` for what is broken, `::warning` for findings.
+//! What they quote comes from servers, so nothing in it may end the command or begin another.
 
 use roundtrip_model::{Exchange, Finding};
 

@@ -16,8 +16,8 @@ pub const COUNTS: [&str; 7] = [
     "bytes_received",
 ];
 
-/// How many of its round trips a body shows depends on when its packets arrive: if the client or the
-/// path stops for a moment, what came one after the other comes at once.
+/// How many of its round trips a body shows depends on when its packets arrive: if the client or
+/// the path stops for a moment, what came one after the other comes at once.
 pub(super) const BODY: &str = "body_round_trips";
 
 /// What makes two requests the same request.

@@ -7,8 +7,8 @@ use roundtrip_model::{Event, Exchange, Failure, HttpFacts, Moment, PhaseName, Ta
 
 use crate::run::Run;
 
-/// The input of a template. [`TemplateInput::new`] fills in the values from the hops; the caller sets
-/// the others.
+/// The input of a template. [`TemplateInput::new`] fills in the values from the hops; the caller
+/// sets the others.
 #[derive(Debug, Clone)]
 pub struct TemplateInput<'a> {
     pub hops: &'a [Exchange],

@@ -2,7 +2,7 @@
 
 /// One mistake is accepted for this many letters.
 const LETTERS_A_MISTAKE: usize = 4;
-const MOST: usize = 3;
+const MAX_MISTAKES: usize = 3;
 
 /// The nearest first: those with few mistakes, then those that contain `typed`.
 pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
@@ -22,7 +22,11 @@ pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
         })
         .collect();
     found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().take(MOST).map(|(_, word)| word).collect()
+    found
+        .into_iter()
+        .take(MAX_MISTAKES)
+        .map(|(_, word)| word)
+        .collect()
 }
 
 /// How many letters have to be inserted, removed or changed (Levenshtein's distance), one row at a

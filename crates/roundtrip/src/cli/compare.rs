@@ -46,7 +46,7 @@ pub(crate) struct SeenArgs {
     /// Ask again what somebody's client asked: the slowest exchange of a capture, in its way
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub from_trace: Option<PathBuf>,
-    /// Of this connection, as trace numbers them
+    /// The number of the connection, as in trace
     #[arg(long, value_name = "N", requires = "from_trace")]
     pub flow: Option<u64>,
     /// Open TLS in the capture with these secrets (SSLKEYLOGFILE)

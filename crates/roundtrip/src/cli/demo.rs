@@ -7,8 +7,8 @@ use roundtrip_model::parse_duration;
 
 use super::Color;
 
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(5);
+const MIN_RTT: Duration = Duration::from_millis(1);
+const MAX_RTT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 #[command(
@@ -43,7 +43,7 @@ pub(crate) struct DemoArgs {
 /// Parses a time with its unit.
 fn span(text: &str) -> Result<Duration, String> {
     let span = parse_duration(text)?;
-    if !(SHORTEST..=LONGEST).contains(&span) {
+    if !(MIN_RTT..=MAX_RTT).contains(&span) {
         return Err("between 1ms and 5s".into());
     }
     Ok(span)

@@ -307,12 +307,12 @@ fn cookie(text: &str) -> Result<String, String> {
     Err("NAME=VALUE; files of cookies are not read".into())
 }
 
-const LONGEST_SECONDS: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// A limit in seconds. As with curl, 0 means none, which here is a day.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     seconds(text).map(|limit| match limit {
-        Duration::ZERO => Duration::from_secs_f64(LONGEST_SECONDS),
+        Duration::ZERO => Duration::from_secs_f64(MAX_SECONDS),
         limit => limit,
     })
 }
@@ -327,8 +327,8 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .trim()
         .parse()
         .map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
-    if !(0.0..=LONGEST_SECONDS).contains(&(value * scale)) {
-        return Err(format!("between 0 and {LONGEST_SECONDS} seconds"));
+    if !(0.0..=MAX_SECONDS).contains(&(value * scale)) {
+        return Err(format!("between 0 and {MAX_SECONDS} seconds"));
     }
     Ok(Duration::from_secs_f64(value * scale))
 }
@@ -344,8 +344,8 @@ fn pace(text: &str) -> Result<Duration, String> {
     };
     let value: Result<f64, _> = number.trim().parse();
     let seconds = value.map_err(|_| "a time, as in 30s, 1m or 1h".to_owned())? * scale;
-    if !(1.0..=LONGEST_SECONDS).contains(&seconds) {
-        return Err(format!("between 1 and {LONGEST_SECONDS} seconds"));
+    if !(1.0..=MAX_SECONDS).contains(&seconds) {
+        return Err(format!("between 1 and {MAX_SECONDS} seconds"));
     }
     Ok(Duration::from_secs(seconds as u64))
 }

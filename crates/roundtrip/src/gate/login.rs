@@ -15,7 +15,7 @@ use crate::cli::SessionPutArgs;
 use crate::output::OutputStream;
 
 /// The longest one that is read.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LOGIN_LENGTH: u64 = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoginError {
@@ -25,7 +25,7 @@ pub(super) enum LoginError {
     Unreadable(#[from] io::Error),
     #[error("standard input holds no user:password; give one line, or --credentials-file FILE")]
     Nothing,
-    #[error("standard input holds more than {LONGEST} bytes: that is not a user:password")]
+    #[error("standard input holds more than {MAX_LOGIN_LENGTH} bytes: that is not a user:password")]
     TooLong,
 }
 
@@ -42,9 +42,9 @@ pub(super) fn read(args: &SessionPutArgs) -> Result<Secret, LoginError> {
 
 /// All capacity is allocated at the start: a buffer that grows leaves copies behind.
 fn all(from: impl Read) -> Result<Secret, LoginError> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));
-    from.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_LOGIN_LENGTH as usize + 1));
+    from.take(MAX_LOGIN_LENGTH + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_LOGIN_LENGTH {
         return Err(LoginError::TooLong);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -57,10 +57,10 @@ fn ask(sid: &str) -> Result<Secret, LoginError> {
     OutputStream::Err.print(format!("user:password for the session {}: ", clean(sid)));
     let typed = {
         let _silence = Silence::begin(io::stdin())?;
-        let mut line = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));
+        let mut line = Zeroizing::new(Vec::with_capacity(MAX_LOGIN_LENGTH as usize + 1));
         io::stdin()
             .lock()
-            .take(LONGEST)
+            .take(MAX_LOGIN_LENGTH)
             .read_until(b'\n', &mut line)?;
         line
     };
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(read(b"a:b\n").unwrap(), b"a:b\n");
         assert!(matches!(read(b""), Err(LoginError::Nothing)));
         assert!(matches!(read(b"\n"), Err(LoginError::Nothing)));
-        let long = vec![b'a'; LONGEST as usize + 1];
+        let long = vec![b'a'; MAX_LOGIN_LENGTH as usize + 1];
         assert!(matches!(read(&long), Err(LoginError::TooLong)));
     }
 }

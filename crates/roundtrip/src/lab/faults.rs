@@ -7,7 +7,7 @@ use super::progress;
 use super::stop_when_told;
 use crate::cli::LabRunArgs;
 use crate::output::{Outcome, deliver, failed};
-use crate::status::{PATIENCE, Status};
+use crate::status::{DELAY, Status};
 
 /// The goals for the catalogue: this share is named first, and at most one false alarm occurs in so
 /// many healthy exchanges.
@@ -30,7 +30,7 @@ pub(super) fn run(args: &LabRunArgs) -> Outcome {
     {
         return failed(&format!("cannot make {}: {error}", directory.display()));
     }
-    let mut status = Status::new(args.quiet).after(PATIENCE);
+    let mut status = Status::new(args.quiet).after(DELAY);
     let gauntlet = faults::run(&plan, &stop, |done, arm| {
         let of = plan.count;
         let reached = roundtrip_lab::ExperimentProgress { done, of, arm };

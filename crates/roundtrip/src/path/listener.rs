@@ -9,10 +9,10 @@ use roundtrip_path::Namespace;
 
 use crate::cli::Wait;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// A server that exited successfully has become a daemon, which listens soon, or is not a daemon at
 /// all.
-const DAEMON_PATIENCE: Duration = Duration::from_secs(3);
+const DAEMON_TIMEOUT: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(5);
 
 /// Waits until it listens; `ended` returns how the server ended, if it has.
@@ -33,7 +33,7 @@ pub(super) fn wait_for(
 fn poll(port: Option<u16>, mut ended: impl FnMut() -> Option<ExitStatus>) -> Result<(), String> {
     let what = port.map_or("a TCP port".into(), |port| format!("TCP port {port}"));
     let began = Instant::now();
-    let mut limit = began + PATIENCE;
+    let mut limit = began + TIMEOUT;
     let mut end = None;
     while Instant::now() < limit {
         let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"];
@@ -50,7 +50,7 @@ fn poll(port: Option<u16>, mut ended: impl FnMut() -> Option<ExitStatus>) -> Res
             }
             Some(status) if end.is_none() => {
                 end = Some(status);
-                limit = limit.min(Instant::now() + DAEMON_PATIENCE);
+                limit = limit.min(Instant::now() + DAEMON_TIMEOUT);
             }
             _ => {}
         }

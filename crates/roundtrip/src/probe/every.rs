@@ -1,5 +1,5 @@
-//! `--every TIME --store FILE`: the same requests again and again, until they are stopped, each round
-//! recorded as it ends.
+//! `--every TIME --store FILE`: the same requests again and again, until they are stopped, each
+//! round recorded as it ends.
 
 use std::io;
 use std::path::Path;

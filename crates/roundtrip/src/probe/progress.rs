@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::status::{PACE, PATIENCE, Status};
+use crate::status::{DELAY, PACE, Status};
 
 pub(crate) struct Progress {
     received: Arc<AtomicU64>,
@@ -20,7 +20,7 @@ impl Progress {
         let task = is_wanted.then(|| {
             let (received, status) = (received.clone(), status.clone());
             tokio::spawn(async move {
-                tokio::time::sleep(PATIENCE).await;
+                tokio::time::sleep(DELAY).await;
                 loop {
                     let bytes = received.load(Ordering::Relaxed);
                     let line = |took: std::time::Duration| {

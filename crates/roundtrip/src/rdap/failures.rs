@@ -5,7 +5,7 @@ use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::State;
 
 /// The largest number of reasons that are listed separately.
-const MOST: usize = 12;
+const MAX_REASONS: usize = 12;
 
 #[derive(Default)]
 pub(super) struct Failures {
@@ -31,7 +31,7 @@ impl Failures {
         let mut known = self.reasons.iter_mut();
         if let Some(reason) = known.find(|r| r.state == state && r.why == why) {
             reason.count += 1;
-        } else if self.reasons.len() < MOST {
+        } else if self.reasons.len() < MAX_REASONS {
             self.reasons.push(Reason {
                 state,
                 why,

@@ -12,8 +12,8 @@ use roundtrip_wire::pcapng::{Captured, Interface, PcapngWriter, Section};
 use super::source::CaptureSource;
 
 /// Reads the capture again, and writes what belongs to the cut. Returns how many frames that were.
-/// Of the secrets in these key logs and in the capture itself, only those of the cut's connections
-/// are written.
+/// Writes the packets of the cut, with those secrets from the key logs and the capture that belong
+/// to its connections.
 pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> io::Result<u64> {
     if same(from, to) {
         let error = "it is the capture that is read";

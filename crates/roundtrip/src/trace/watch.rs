@@ -103,7 +103,7 @@ fn table(all: &[Sample], at: Duration, rows: usize) -> Table {
         None => Cell::plain("-"),
     };
     for sample in all.iter().take(rows) {
-        let words: Vec<&str> = sample.plights.iter().map(|p| p.text.as_str()).collect();
+        let words: Vec<&str> = sample.symptoms.iter().map(|p| p.text.as_str()).collect();
         table.row([
             Cell::plain(sample.peer.to_string()),
             ms(sample.rtt),
@@ -128,7 +128,7 @@ fn table(all: &[Sample], at: Duration, rows: usize) -> Table {
 
 fn line(sample: &Sample, at: Duration) -> Value {
     let ms = |span: Option<Duration>| span.map(|span| span.as_secs_f64() * 1e3);
-    let plights = sample.plights.iter();
+    let symptoms = sample.symptoms.iter();
     json!({
         "schema": "roundtrip/watch/1",
         "at_ms": (at.as_secs_f64() * 1e6).round() / 1e3,
@@ -143,8 +143,8 @@ fn line(sample: &Sample, at: Duration) -> Value {
         "bytes_received": sample.bytes_received,
         "unread": sample.unread,
         "unacknowledged": sample.unsent,
-        "suffers": plights
-            .map(|plight| json!({ "id": plight.id, "text": plight.text }))
+        "suffers": symptoms
+            .map(|symptom| json!({ "id": symptom.id, "text": symptom.text }))
             .collect::<Vec<Value>>(),
     })
 }
@@ -169,7 +169,7 @@ mod tests {
             bytes_received: 0,
             unread: 0,
             unsent: 0,
-            plights: Vec::new(),
+            symptoms: Vec::new(),
         };
         let all = [sample.clone(), sample];
         let text = table(&all, Duration::from_secs(2), 1).whole(&Style::default());

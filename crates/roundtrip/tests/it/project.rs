@@ -3,5 +3,6 @@
 
 mod help;
 mod layers;
+mod prose;
 mod releases;
 mod sources;

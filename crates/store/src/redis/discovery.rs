@@ -20,8 +20,8 @@ pub(super) async fn find(servers: &RedisServers) -> Result<SlotMap, StoreError> 
     }
 }
 
-/// Asks one server after another, those with an open connection first. A server that is cut off from
-/// the others has lost its connection by its probe.
+/// Asks one server after another, those with an open connection first. A server that is cut off
+/// from the others has lost its connection by its probe.
 async fn in_cluster(servers: &RedisServers, seeds: &[Address]) -> Result<SlotMap, StoreError> {
     let seeds = seeds.iter().map(|address| servers.node(address));
     let candidates: Vec<Rc<Node>> = servers.known().into_iter().chain(seeds).collect();
@@ -58,8 +58,8 @@ struct Witness {
     master: Address,
 }
 
-/// Asks all sentinels with an open connection; if there is none, one after another. The one that has
-/// seen the latest failover is right, if the server that it names agrees.
+/// Asks all sentinels with an open connection; if there is none, one after another. The one that
+/// has seen the latest failover is right, if the server that it names agrees.
 async fn by_sentinels(servers: &RedisServers, name: &str) -> Result<SlotMap, StoreError> {
     let any_live = servers.sentinels.iter().any(|node| node.live().is_some());
     let mut failed = StoreError::down("no sentinel is known");

@@ -18,7 +18,7 @@ use crate::turn::{AnswerTimes, Expected};
 /// An attempt that began longer before a connection than this belongs to another exchange.
 const MAX_RACE: Duration = Duration::from_secs(10);
 /// A peer that refuses does so at once; an attempt that took longer was given up.
-const LONGEST_REFUSAL: Duration = Duration::from_millis(900);
+const MAX_REFUSAL_LENGTH: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
 const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
@@ -136,7 +136,7 @@ impl Flow {
     /// Assigns a failed attempt to the connection that won.
     fn give_up(&self, surroundings: &mut Surroundings<'_>) {
         let (ended, outcome) = match self.stage {
-            FlowState::Failed(at) if at.since(self.began) < LONGEST_REFUSAL => {
+            FlowState::Failed(at) if at.since(self.began) < MAX_REFUSAL_LENGTH => {
                 (at, AttemptOutcome::Failed("refused or unreachable".into()))
             }
             FlowState::Failed(at) => (at, AttemptOutcome::Abandoned),

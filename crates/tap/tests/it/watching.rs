@@ -26,7 +26,7 @@ fn a_process_s_connections_are_sampled_until_it_ends() {
     assert!(then.rtt.is_some() && then.state == "ESTABLISHED");
     // Still unread in the next sample: the program is the slow side.
     let then = sample(200.0).unwrap();
-    let ids: Vec<_> = then.plights.iter().map(|plight| plight.id).collect();
+    let ids: Vec<_> = then.symptoms.iter().map(|symptom| symptom.id).collect();
     assert_eq!((then.bytes_received, ids.contains(&"unread")), (0, true));
     ours.read_exact(&mut [0; 500]).unwrap();
     drop((ours, peer));

@@ -8,8 +8,8 @@ use super::{DataBurst, SOONEST, TlsSeen, TracedRequest, of_bursts};
 use crate::records::{RecordFollower, RecordPlace};
 use crate::view::ClientView;
 
-/// In bytes on the wire: answers are longer than records that hold only an HTTP/2 acknowledgement of
-/// SETTINGS, a WINDOW_UPDATE or a PING.
+/// In bytes on the wire: answers are longer than records that hold only an HTTP/2 acknowledgement
+/// of SETTINGS, a WINDOW_UPDATE or a PING.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
 /// In bytes on the wire: an encrypted alert, and the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;

@@ -86,7 +86,7 @@ impl Lost {
         }
     }
 
-    /// Of several SYN-ACKs, the last one that the client can have acknowledged arrived.
+    /// Adds the SYN-ACKs: of several, the last one that the client can have acknowledged arrived.
     fn add_answers(&mut self, flow: &TcpFlow, soonest: u64) {
         let is_answer = |sight: &&SeenSegment| sight.is_syn() && sight.from == Side::Server;
         let is_acknowledgement = |sight: &&SeenSegment| {

@@ -8,10 +8,10 @@ use crate::text::printable;
 use crate::{Error, Result};
 
 /// In bytes. RFC 1035 §2.3.4; the terminating zero counts.
-const LONGEST_NAME: usize = 255;
-const LONGEST_LABEL: usize = 63;
+const MAX_NAME_LENGTH: usize = 255;
+const MAX_LABEL_LENGTH: usize = 63;
 /// A name has at most this many labels, and a writer uses at most one pointer after each.
-const MOST_JUMPS: usize = 127;
+const MAX_JUMPS: usize = 127;
 
 /// Stored in lower case, so that `==` compares as RFC 4343 §3 requires.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,10 +49,10 @@ impl Name {
         if label.is_empty() {
             return Err("it has an empty label");
         }
-        if label.len() > LONGEST_LABEL {
+        if label.len() > MAX_LABEL_LENGTH {
             return Err("it has a label of more than 63 bytes");
         }
-        if self.wire.len() + 1 + label.len() + 1 > LONGEST_NAME {
+        if self.wire.len() + 1 + label.len() + 1 > MAX_NAME_LENGTH {
             return Err("it is longer than 255 bytes");
         }
         self.wire.push(label.len() as u8);
@@ -79,7 +79,7 @@ impl Name {
                 0b11 => {
                     let target = usize::from(length & 0x3f) << 8 | usize::from(reader.u8()?);
                     jumps += 1;
-                    if target >= floor || jumps > MOST_JUMPS {
+                    if target >= floor || jumps > MAX_JUMPS {
                         return Err(reader.malformed("a pointer does not point backwards"));
                     }
                     floor = target;

@@ -7,7 +7,7 @@ use super::{Data, Message, Name, Service};
 use crate::{Error, Result};
 
 /// The number of consecutive aliases that resolvers commonly follow.
-const MOST_ALIASES: usize = 16;
+const MAX_ALIASES: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolved {
@@ -71,10 +71,10 @@ impl Message {
         let mut resolved = Resolved::default();
         let mut current = name;
         while let Some((ttl, target)) = self.alias_of(current) {
-            if resolved.aliases.len() == MOST_ALIASES {
+            if resolved.aliases.len() == MAX_ALIASES {
                 return Err(Error::AliasLoop {
                     name: name.to_string(),
-                    limit: MOST_ALIASES,
+                    limit: MAX_ALIASES,
                 });
             }
             resolved.aliases.push(target.clone());

@@ -5,7 +5,8 @@ use super::code::{Code, ConnectionError};
 /// The client's first bytes. RFC 9113 §3.4.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) const HEAD: usize = 9;
-/// The largest payload of a frame that is taken, and the least that every peer takes. RFC 9113 §4.2.
+/// The largest payload of a frame that is taken, and the least that every peer takes. RFC 9113
+/// §4.2.
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 /// RFC 9113 §6.9.1.
 pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;
@@ -24,7 +25,7 @@ pub(super) const WINDOW_UPDATE: u8 = 8;
 pub(super) const CONTINUATION: u8 = 9;
 
 pub(super) const END_STREAM: u8 = 0x1;
-/// Of SETTINGS and PING.
+/// The flag of SETTINGS and PING.
 pub(super) const ACK: u8 = 0x1;
 pub(super) const END_HEADERS: u8 = 0x4;
 pub(super) const PADDED: u8 = 0x8;

@@ -6,9 +6,9 @@ use super::bad;
 use super::object::JsonObject;
 use crate::Result;
 
-const LONGEST_SUBJECT: usize = 1024;
+const MAX_SUBJECT_LENGTH: usize = 1024;
 /// In bytes: the longest name that stores accept.
-const LONGEST_SESSION: usize = 512;
+const MAX_SESSION_LENGTH: usize = 512;
 
 /// Times are whole seconds since 1970.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,11 +29,11 @@ impl Claims {
         let claims = JsonObject::parse(json)?;
         let subject = claims.text("sub")?.ok_or(bad("it has no sub"))?;
         let session = claims.text("sid")?.ok_or(bad("it has no sid"))?;
-        if subject.len() > LONGEST_SUBJECT {
+        if subject.len() > MAX_SUBJECT_LENGTH {
             return Err(bad("its sub is too long"));
         }
         if session.is_empty()
-            || session.len() > LONGEST_SESSION
+            || session.len() > MAX_SESSION_LENGTH
             || session.chars().any(char::is_control)
         {
             return Err(bad("its sid is empty, too long, or has control characters"));

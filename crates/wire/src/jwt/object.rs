@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Se
 use super::bad;
 use crate::Result;
 
-const MOST_MEMBERS: usize = 64;
+const MAX_MEMBERS: usize = 64;
 
 pub(super) struct JsonObject<'a>(Vec<(Cow<'a, str>, JsonMember<'a>)>);
 
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Members {
             let JsonMember::Text(name) = name else {
                 return Err(A::Error::custom("a name that is not text"));
             };
-            if members.len() >= MOST_MEMBERS || members.iter().any(|(n, _)| *n == name) {
+            if members.len() >= MAX_MEMBERS || members.iter().any(|(n, _)| *n == name) {
                 return Err(A::Error::custom("too many members, or one twice"));
             }
             members.push((name, value));

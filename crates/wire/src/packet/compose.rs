@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::PacketMut;
 use crate::{Error, Result};
 
-const LONGEST: usize = 65_535;
+const MAX_PACKET_LENGTH: usize = 65_535;
 
 /// The contents of the IP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,6 @@ pub fn compose(envelope: &IpHeader, transport: &[u8]) -> Result<Vec<u8>> {
 fn length(bytes: usize) -> Result<u16> {
     u16::try_from(bytes).map_err(|_| Error::TooLarge {
         what: "IP packet",
-        limit: LONGEST,
+        limit: MAX_PACKET_LENGTH,
     })
 }

@@ -18,7 +18,7 @@ const FRAGMENT: u8 = 44;
 const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
 /// Packets have a handful at most; RFC 8200 §4.1 lists five, one of them twice.
-const MOST_EXTENSIONS: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IpVersion {
@@ -195,14 +195,14 @@ fn ipv6(bytes: &[u8]) -> Result<Layout> {
         checksum_at: None,
     };
     let bytes = bytes.get(..declared).unwrap_or(bytes);
-    for _ in 0..=MOST_EXTENSIONS {
+    for _ in 0..=MAX_EXTENSIONS {
         if !step_over_extension(bytes, &mut layout)? {
             return Ok(layout);
         }
     }
     Err(Error::TooLarge {
         what: "the chain of IPv6 extension headers",
-        limit: MOST_EXTENSIONS,
+        limit: MAX_EXTENSIONS,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::Result;
 
 const IPV4_CHECKSUM: usize = 10;
 /// The data offset has four bits, which leaves room for 60 bytes of header. RFC 9293 §3.1.
-const MOST_OPTION_BYTES: usize = 40;
+const MAX_OPTION_BYTES: usize = 40;
 
 /// A packet to change. A change is made completely, or the packet stays as it was.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl<'a> PacketMut<'a> {
         let Some((options_at, options)) = self.options() else {
             return 0;
         };
-        let padding = [NO_OPERATION; MOST_OPTION_BYTES];
+        let padding = [NO_OPERATION; MAX_OPTION_BYTES];
         let mut count = 0;
         for option in Options::new(options.get()).filter(|option| unwanted(option)) {
             let padding = padding.get(..option.bytes.len()).unwrap_or_default();
@@ -208,7 +208,7 @@ impl<'a> PacketMut<'a> {
         let at = self.layout.transport_at + TCP_HEADER;
         let options = self.bytes.get(at..payload_at)?;
         let mut copy = OptionBytes {
-            bytes: [0; MOST_OPTION_BYTES],
+            bytes: [0; MAX_OPTION_BYTES],
             length: options.len(),
         };
         copy.bytes
@@ -262,7 +262,7 @@ impl<'a> PacketMut<'a> {
 }
 
 struct OptionBytes {
-    bytes: [u8; MOST_OPTION_BYTES],
+    bytes: [u8; MAX_OPTION_BYTES],
     length: usize,
 }
 

@@ -18,8 +18,8 @@ const LARGEST_BLOCK: usize = 16 << 20;
 /// Means that the length of a section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
-/// One section, with times in nanoseconds. [`PcapngWriter::take`] takes out what has been written, as
-/// often as is convenient.
+/// One section, with times in nanoseconds. [`PcapngWriter::take`] takes out what has been written,
+/// as often as is convenient.
 #[derive(Debug)]
 pub struct PcapngWriter {
     order: ByteOrder,

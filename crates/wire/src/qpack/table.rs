@@ -9,18 +9,18 @@ pub(super) enum Found {
 }
 
 /// The longest name is that of `access-control-allow-credentials`.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME_LENGTH: usize = 32;
 
 /// The indices, ordered by the lengths of their names.
 const BY_LENGTH: [u8; ENTRIES.len()] = by_length();
 
 /// Where each length of names begins in `BY_LENGTH`.
-const STARTS: [u8; LONGEST_NAME + 2] = starts();
+const STARTS: [u8; MAX_NAME_LENGTH + 2] = starts();
 
 const fn by_length() -> [u8; ENTRIES.len()] {
     let mut sorted = [0; ENTRIES.len()];
     let (mut length, mut count) = (0, 0);
-    while length <= LONGEST_NAME {
+    while length <= MAX_NAME_LENGTH {
         let mut index = 0;
         while index < ENTRIES.len() {
             if ENTRIES[index].0.len() == length {
@@ -35,8 +35,8 @@ const fn by_length() -> [u8; ENTRIES.len()] {
     sorted
 }
 
-const fn starts() -> [u8; LONGEST_NAME + 2] {
-    let mut starts = [0; LONGEST_NAME + 2];
+const fn starts() -> [u8; MAX_NAME_LENGTH + 2] {
+    let mut starts = [0; MAX_NAME_LENGTH + 2];
     let mut index = 0;
     while index < ENTRIES.len() {
         let mut longer = ENTRIES[index].0.len() + 1;

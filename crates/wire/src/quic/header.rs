@@ -12,7 +12,7 @@ const KEY_PHASE: u8 = 0x04;
 /// The largest packet number. RFC 9000 §12.3.
 const LAST_NUMBER: u64 = (1 << 62) - 1;
 /// In bytes: the largest value of a two-byte length field.
-const LONGEST_PACKET: usize = (1 << 14) - 1;
+const MAX_PACKET_LENGTH: usize = (1 << 14) - 1;
 
 /// The positions of fields that are filled in later, counted from where the pen began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub fn set_length(packet: &mut [u8], length_at: usize, length: usize) -> bool {
     let field = packet
         .get_mut(length_at..)
         .and_then(<[u8]>::first_chunk_mut);
-    let (Some(field), true) = (field, length <= LONGEST_PACKET) else {
+    let (Some(field), true) = (field, length <= MAX_PACKET_LENGTH) else {
         return false;
     };
     *field = (length as u16 | 0x4000).to_be_bytes();

@@ -5,7 +5,7 @@ use crate::{Error, Result};
 
 const WHAT: &str = "an answer of the store";
 /// In bytes, including the line break.
-pub(super) const LONGEST_LINE: usize = 4096;
+pub(super) const MAX_LINE_LENGTH: usize = 4096;
 /// The largest capacity that is reserved before any elements have arrived.
 const FORESIGHT: usize = 16;
 
@@ -158,10 +158,10 @@ impl Decoder {
     /// A line without its line break.
     fn read_line(&mut self) -> Result<Option<Vec<u8>>> {
         let rest = self.buffer.get(self.used..).unwrap_or_default();
-        let window = rest.get(..LONGEST_LINE).unwrap_or(rest);
+        let window = rest.get(..MAX_LINE_LENGTH).unwrap_or(rest);
         let Some(end) = window.iter().position(|b| *b == b'\n') else {
-            return if rest.len() >= LONGEST_LINE {
-                Err(too_large("a line of the store", LONGEST_LINE))
+            return if rest.len() >= MAX_LINE_LENGTH {
+                Err(too_large("a line of the store", MAX_LINE_LENGTH))
             } else {
                 Ok(None)
             };

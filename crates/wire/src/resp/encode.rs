@@ -2,7 +2,7 @@
 //! round-trip tests).
 
 use super::Value;
-use super::decode::LONGEST_LINE;
+use super::decode::MAX_LINE_LENGTH;
 
 /// Writes a command and its arguments: an array of bulk strings.
 pub fn command(parts: &[&[u8]], out: &mut Vec<u8>) {
@@ -51,7 +51,7 @@ fn double(number: f64) -> String {
 }
 
 fn fits_a_line(text: &[u8]) -> bool {
-    text.len() + 3 <= LONGEST_LINE && !text.iter().any(|b| matches!(b, b'\r' | b'\n'))
+    text.len() + 3 <= MAX_LINE_LENGTH && !text.iter().any(|b| matches!(b, b'\r' | b'\n'))
 }
 
 fn list(kind: u8, items: &[Value], out: &mut Vec<u8>) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use roundtrip_net::{Watch, defer_accept};
 use roundtrip_tls::TlsError;
-use roundtrip_wire::proxy_header::{LONGEST, ProxyHeader};
+use roundtrip_wire::proxy_header::{MAX_LENGTH, ProxyHeader};
 use socket2::{SockFilter, SockRef};
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
@@ -244,7 +244,7 @@ impl AcceptedSocket {
 /// Reads the header and nothing beyond it.
 async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, AcceptError> {
     let stream = stream.watched()?;
-    let mut bytes = [0; LONGEST];
+    let mut bytes = [0; MAX_LENGTH];
     let mut have = 0;
     loop {
         let room = bytes.get_mut(have..).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds a
-//! connection to the backend. It may, as long as nobody else waits for one.
+//! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds
+//! a connection to the backend. It may, as long as nobody else waits for one.
 
 use std::time::Duration;
 

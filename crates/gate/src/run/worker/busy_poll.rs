@@ -1,6 +1,6 @@
 //! Busy polling, as HAProxy's `busy-polling`: a thread that has nothing left to do asks the kernel
-//! for events for a while before it sleeps. A processor that sleeps takes some 10 µs to wake up, and
-//! the next event often comes sooner.
+//! for events for a while before it sleeps. A processor that sleeps takes some 10 µs to wake up,
+//! and the next event often comes sooner.
 
 use std::cell::RefCell;
 use std::future::poll_fn;

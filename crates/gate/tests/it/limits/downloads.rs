@@ -1,5 +1,5 @@
-//! Answers that are read slowly: they may hold connections to the backend, but not those that others
-//! wait for.
+//! Answers that are read slowly: they may hold connections to the backend, but not those that
+//! others wait for.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};

@@ -10,7 +10,7 @@ use roundtrip_wire::http1::{self, Field, HeadError, Strictness};
 use crate::request::OriginRequest;
 use crate::serve::MAX_HEAD_BYTES;
 
-const MOST_HEADERS: usize = 128;
+const MAX_HEADERS: usize = 128;
 
 #[derive(Debug)]
 pub(super) struct H1RequestHead {
@@ -61,7 +61,7 @@ pub(super) fn take(
 }
 
 fn parse(bytes: &Bytes, secure: bool) -> Result<H1RequestHead, BadHead> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut room = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let parsed = match http1::request(bytes, &mut room, Strictness::Tolerant) {
         Ok(Some(parsed)) => parsed,
         Err(HeadError::TooManyFields) => {

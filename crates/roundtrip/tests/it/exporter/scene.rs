@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_roundtrip");
 /// Long enough for any machine; nothing waits for it to pass.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A program that ends with its test.
 pub(crate) struct Running {
@@ -95,7 +95,7 @@ pub(crate) fn free() -> SocketAddr {
 /// The answer to a request: its status and its body. HTTP/1.0 has no chunks.
 pub(crate) fn ask(at: SocketAddr, method: &str, path: &str, fields: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let head =
         format!("{method} {path} HTTP/1.0\r\nHost: {at}\r\n{fields}Connection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).unwrap();
@@ -134,7 +134,7 @@ pub(crate) fn probe(at: SocketAddr, module: &str, target: &str) -> BTreeMap<Stri
 /// Waits until something is there.
 pub(crate) fn eventually<T>(mut is: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < TIMEOUT {
         if let Some(found) = is() {
             return Some(found);
         }

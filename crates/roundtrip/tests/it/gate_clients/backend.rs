@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use crate::gate_clients::scene::PATIENCE;
+use crate::gate_clients::scene::TIMEOUT;
 
 /// Its picture arrives once the script is done: until then the page is not loaded.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>gate</title><link rel="icon" href="data:,"></head>
@@ -53,7 +53,7 @@ impl Stage {
         let said = self.said.lock().unwrap();
         let waited = self
             .changed
-            .wait_timeout_while(said, PATIENCE, |s| !until(s));
+            .wait_timeout_while(said, TIMEOUT, |s| !until(s));
         drop(waited.unwrap());
     }
 }

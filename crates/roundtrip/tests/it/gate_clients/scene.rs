@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::gate_clients::backend;
 
 /// Long enough for any machine; nothing waits for it to pass.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 /// `alice:secret`, as the backend sees it.
 pub(crate) const LOGIN: &str = "Basic YWxpY2U6c2VjcmV0";
 
@@ -135,7 +135,7 @@ impl Scene {
 
     pub(crate) fn metrics(&self) -> String {
         let mut stream = TcpStream::connect(&self.admin).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -155,7 +155,7 @@ impl Drop for Scene {
 pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !is_so() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             return false;
         }
         sleep(Duration::from_millis(20));

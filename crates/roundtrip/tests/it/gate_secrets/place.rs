@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::gate_secrets::canaries::Canaries;
 
 /// Long enough for any machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Place {
     folder: TempDir,
@@ -60,7 +60,7 @@ impl Place {
         };
         let began = Instant::now();
         while UnixStream::connect(place.path("socket")).is_err() {
-            assert!(began.elapsed() < PATIENCE, "redis-server does not come up");
+            assert!(began.elapsed() < TIMEOUT, "redis-server does not come up");
             sleep(Duration::from_millis(10));
         }
         place.secret("signing.key", &canaries.signing);
@@ -164,7 +164,7 @@ impl Place {
 
     pub(crate) fn redis(&self, parts: &[&str]) {
         let mut stream = UnixStream::connect(self.path("socket")).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         for parts in [&["AUTH", &self.password], parts] {
             stream
                 .write_all((parts.join(" ") + "\r\n").as_bytes())
@@ -217,7 +217,7 @@ impl Running {
         };
         let began = Instant::now();
         while gate.read().lines().count() < 5 {
-            assert!(began.elapsed() < PATIENCE, "{}", gate.read());
+            assert!(began.elapsed() < TIMEOUT, "{}", gate.read());
             sleep(Duration::from_millis(10));
         }
         let introduction = gate.read();
@@ -251,7 +251,7 @@ impl Running {
             .count()
             < times
         {
-            assert!(began.elapsed() < PATIENCE, "{times}: {}", self.read());
+            assert!(began.elapsed() < TIMEOUT, "{times}: {}", self.read());
             sleep(Duration::from_millis(10));
         }
     }
@@ -295,7 +295,7 @@ pub(crate) fn backend() -> String {
 /// The whole answer to a request, whose head may be anything.
 pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let request = format!("{head}Connection: close\r\n\r\n{body}");
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes on a slow and busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -98,7 +98,7 @@ impl Drop for Running {
 }
 
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     while !done() {
         assert!(Instant::now() < limit, "still not: {what}");
         sleep(Duration::from_millis(10));

@@ -1,5 +1,5 @@
-//! What `scripts/release` makes of a program, with a script in its place: building takes minutes, and
-//! packing it is what these tests are about.
+//! What `scripts/release` makes of a program, with a script in its place: building takes minutes,
+//! and packing it is what these tests are about.
 
 mod action;
 mod workflows;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MOST_LINES: usize = 500;
+const MAX_LINES: usize = 500;
 
 /// Names that say nothing about the content.
 const EMPTY_NAMES: [&str; 8] = [
@@ -35,7 +35,7 @@ const UNSAFE: [&str; 11] = [
 fn no_file_is_long() {
     for (path, text) in sources() {
         let lines = text.lines().count();
-        assert!(lines <= MOST_LINES, "{path}: {lines} lines");
+        assert!(lines <= MAX_LINES, "{path}: {lines} lines");
     }
 }
 
@@ -146,6 +146,24 @@ fn is_within(path: &str, place: &str) -> bool {
     path == place || (place.ends_with('/') && path.starts_with(place))
 }
 
+/// A library's output would be lost, or reach a terminal as it is. The program prints.
+#[test]
+fn libraries_print_nothing() {
+    let shipped = |path: &str| path.starts_with("crates/") && path.contains("/src/");
+    let is_test = |path: &str| path.contains("/tests/") || path.ends_with("/tests.rs");
+    for (path, text) in sources() {
+        if !shipped(&path) || is_test(&path) || path.starts_with("crates/roundtrip/") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            let prints = ["print!(", "println!(", "dbg!("];
+            let prints = prints.iter().any(|name| line.contains(name));
+            assert!(!prints, "{path}: {line}");
+        }
+    }
+}
+
 /// A table of requirements is only as good as its tests.
 #[test]
 fn tests_that_the_table_of_requirements_names_exist() {
@@ -180,7 +198,7 @@ fn tests_that_the_table_of_requirements_names_exist() {
 }
 
 /// Every Rust file of the repository, by its path from the root.
-fn sources() -> Vec<(String, String)> {
+pub(super) fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut sources = Vec::new();
     for place in ["crates", "bench", "fuzz/fuzz_targets", "tests"] {
@@ -195,7 +213,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-fn files_in(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn files_in(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::trace::{roundtrip, text};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_roundtrip");
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An origin, which is killed when this is dropped.
 struct Server {
@@ -61,7 +61,7 @@ fn log(folder: &Path) -> (PathBuf, Vec<Value>) {
             let records = records.map(|record| serde_json::from_str(record).unwrap());
             return (file.clone(), records.collect());
         }
-        assert!(began.elapsed() < PATIENCE, "{content}");
+        assert!(began.elapsed() < TIMEOUT, "{content}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -23,8 +23,8 @@ const CONFIG: ServerConfig = ServerConfig {
     },
     extended_connect: false,
 };
-/// Of what is read at once.
-const MOST: usize = 60_000;
+/// The largest number of bytes that are read at once.
+const MAX_READ: usize = 60_000;
 /// `GET https://a/` in HPACK.
 const GET: &[u8] = b"\x82\x87\x84\x41\x01a";
 const POST: &[u8] = b"\x83\x87\x84\x41\x01a";
@@ -101,7 +101,7 @@ fn with_waker<T>(poll: impl FnOnce(&mut Context<'_>) -> T) -> T {
 
 fn read(server: &mut Server, stream: u32) -> Poll<Result<Option<Vec<u8>>, StreamGone>> {
     let mut into = Vec::new();
-    let read = with_waker(|cx| server.poll_read(stream, &mut into, MOST, cx));
+    let read = with_waker(|cx| server.poll_read(stream, &mut into, MAX_READ, cx));
     read.map_ok(|length| length.map(|_| into))
 }
 

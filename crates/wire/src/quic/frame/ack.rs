@@ -133,7 +133,7 @@ impl Iterator for Ranges<'_> {
 }
 
 /// The count of ranges takes one byte, so at most this many can follow the first.
-const MOST_MORE_RANGES: u8 = 63;
+const MAX_MORE_RANGES: u8 = 63;
 
 /// Writes an ACK frame of as many of the `ranges` as fit; they come from the highest down and do
 /// not touch. Returns `false`, and writes nothing, if there is no range or even the first does not
@@ -175,7 +175,7 @@ pub fn write_ack(
             break;
         };
         let size = varint_size(gap) + varint_size(length);
-        if count == MOST_MORE_RANGES || pen.room() < size + behind {
+        if count == MAX_MORE_RANGES || pen.room() < size + behind {
             break;
         }
         pen.varint(gap);

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 const SHORT: &str = "it is cut short";
 /// The largest possible number of streams of one kind. RFC 9000 §4.6.
-const MOST_STREAMS: u64 = 1 << 60;
+const MAX_STREAMS: u64 = 1 << 60;
 
 type Read<T> = std::result::Result<T, &'static str>;
 
@@ -154,7 +154,7 @@ fn read_stream_control<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Option<Fr
 /// RFC 9000 §19.11 and §19.14.
 fn read_streams_limit<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Read<Frame<'a>> {
     let limit = reader.varint().ok_or(SHORT)?;
-    if limit > MOST_STREAMS {
+    if limit > MAX_STREAMS {
         return Err("it allows more streams than there can be");
     }
     let bidi = kind & 1 == 0;

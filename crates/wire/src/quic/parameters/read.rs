@@ -6,10 +6,10 @@ use crate::quic::{ConnectionId, Side, Version};
 use crate::{Error, Result};
 
 /// RFC 9000 §4.6.
-const MOST_STREAMS: u64 = 1 << 60;
+const MAX_STREAMS: u64 = 1 << 60;
 /// In bytes. RFC 9000 §14: the path must carry datagrams of this size.
 const SMALLEST_DATAGRAM: u64 = 1200;
-const MOST_ACK_DELAY_EXPONENT: u64 = 20;
+const MAX_ACK_DELAY_EXPONENT: u64 = 20;
 /// In milliseconds; exclusive.
 const ACK_DELAY_END: u64 = 1 << 14;
 const FEWEST_IDS: u64 = 2;
@@ -98,12 +98,10 @@ impl Parameters {
                 (&mut self.initial_max_stream_data_uni, 0, u64::MAX)
             }
             number::INITIAL_MAX_STREAMS_BIDI => {
-                (&mut self.initial_max_streams_bidi, 0, MOST_STREAMS)
+                (&mut self.initial_max_streams_bidi, 0, MAX_STREAMS)
             }
-            number::INITIAL_MAX_STREAMS_UNI => (&mut self.initial_max_streams_uni, 0, MOST_STREAMS),
-            number::ACK_DELAY_EXPONENT => {
-                (&mut self.ack_delay_exponent, 0, MOST_ACK_DELAY_EXPONENT)
-            }
+            number::INITIAL_MAX_STREAMS_UNI => (&mut self.initial_max_streams_uni, 0, MAX_STREAMS),
+            number::ACK_DELAY_EXPONENT => (&mut self.ack_delay_exponent, 0, MAX_ACK_DELAY_EXPONENT),
             number::MAX_ACK_DELAY => (&mut self.max_ack_delay, 0, ACK_DELAY_END - 1),
             number::ACTIVE_CONNECTION_ID_LIMIT => {
                 (&mut self.active_connection_id_limit, FEWEST_IDS, u64::MAX)

@@ -136,7 +136,7 @@ fn each_bound_holds_before_the_bytes_have_come() {
     for _ in 0..4 {
         assert_eq!(decoder.next_value(), Ok(Some(bulk("0123456789"))));
     }
-    assert!(refused(&"+".repeat(LONGEST_LINE)));
+    assert!(refused(&"+".repeat(MAX_LINE_LENGTH)));
 }
 
 #[test]

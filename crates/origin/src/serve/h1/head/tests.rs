@@ -76,7 +76,7 @@ fn heads_have_a_limit() {
     long.resize(MAX_HEAD_BYTES + 10, b'x');
     assert_eq!(status(&long), 431);
     let mut many = "GET / HTTP/1.1\r\nHost: x\r\n".to_owned();
-    many.push_str(&"a: b\r\n".repeat(MOST_HEADERS + 1));
+    many.push_str(&"a: b\r\n".repeat(MAX_HEADERS + 1));
     many.push_str("\r\n");
     assert_eq!(status(many.as_bytes()), 431);
 }

@@ -1,5 +1,5 @@
-//! `--baseline`: counts in a file, and what raises them. Each fault is put into a second server; the
-//! file is rewritten as if it had been made there.
+//! `--baseline`: counts in a file, and what raises them. Each fault is put into a second server;
+//! the file is rewritten as if it had been made there.
 
 use std::fs;
 

@@ -26,7 +26,7 @@ pub(super) struct Witness {
     pub(super) hello_retry: bool,
     pub(super) early_data: bool,
     pub(super) flights: u64,
-    /// Who sent each packet with data: `>` is the client.
+    /// The sender of each packet with data: `>` is the client.
     pub(super) turns: String,
 }
 

@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 
 use super::{Release, archive_name, script};
 
-/// Serves the files of a directory, one answer a connection. Its thread ends with the test's process.
+/// Serves the files of a directory, one answer a connection. Its thread ends with the test's
+/// process.
 fn downloads(directory: PathBuf) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

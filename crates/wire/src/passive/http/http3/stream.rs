@@ -15,7 +15,7 @@ const GOAWAY: u64 = 7;
 const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
 
 /// In bytes: two integers.
-const LONGEST_HEAD: usize = 16;
+const MAX_HEAD_LENGTH: usize = 16;
 /// In bytes, for a frame that is kept until it is complete.
 const MAX_FRAME: u64 = 1 << 20;
 
@@ -152,7 +152,7 @@ impl Http3Half {
         let Some((length, _)) = varint(behind) else {
             return;
         };
-        debug_assert!(self.held.len() <= LONGEST_HEAD);
+        debug_assert!(self.held.len() <= MAX_HEAD_LENGTH);
         self.held.clear();
         let is_kept = matches!(first, HEADERS | SETTINGS | GOAWAY);
         self.state = match first {

@@ -18,7 +18,7 @@ const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// One thing that a connection suffers from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plight {
+pub struct Symptom {
     /// For programs; stable.
     pub id: &'static str,
     /// For people.
@@ -26,9 +26,9 @@ pub struct Plight {
 }
 
 /// What a connection suffers from now, worst first.
-pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Plight> {
+pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Symptom> {
     let mut found = Vec::new();
-    let mut say = |id, text: String| found.push(Plight { id, text });
+    let mut say = |id, text: String| found.push(Symptom { id, text });
     let info = &now.info;
     let earlier = before.map(|before| &before.info);
     let more = |count: fn(&TcpInfo) -> u32| {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn ids(now: &Before, before: Option<&Before>) -> Vec<&'static str> {
-        of(now, before).iter().map(|plight| plight.id).collect()
+        of(now, before).iter().map(|symptom| symptom.id).collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A stretch of the path: middleboxes, then a link. A path is a chain of stretches, from the client
+//! A section of the path: middleboxes, then a link. A path is a chain of sections, from the client
 //! to the server.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::random;
 use roundtrip_model::Random;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stretch {
+pub(crate) struct PathSection {
     /// The middleboxes, on the client's side of the link.
     pub(crate) boxes: Vec<Middlebox>,
     pub(crate) link: PerWay<Link>,
@@ -29,12 +29,12 @@ pub(crate) struct HopContext {
 
 /// All stations of a path.
 pub(crate) fn stations(
-    stretches: &[Stretch],
+    sections: &[PathSection],
     setting: HopContext,
 ) -> Result<Vec<PlacedHop>, String> {
     let mut all = Vec::new();
-    for (stretch, place) in stretches.iter().zip(0..) {
-        for middlebox in &stretch.boxes {
+    for (section, place) in sections.iter().zip(0..) {
+        for middlebox in &section.boxes {
             let hop = middlebox.make()?;
             all.push(PlacedHop { hop, way: None });
         }
@@ -44,7 +44,7 @@ pub(crate) fn stations(
                 hop,
                 way: Some(way),
             };
-            hops(stretch.link.get(way), random, setting.start)
+            hops(section.link.get(way), random, setting.start)
                 .into_iter()
                 .map(one)
         };
