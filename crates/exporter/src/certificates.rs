@@ -1,4 +1,4 @@
-//! What a TLS handshake says of versions and certificates.
+//! Metrics about TLS versions and certificates.
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! blackbox_exporter's configuration file, read as it is. What cannot be honoured is listed with its
-//! line and column; what is not part of the format is an error.
+//! Reads blackbox_exporter's configuration file. Unsupported settings are listed with line and
+//! column; unknown settings are an error.
 
 mod http;
 mod scalar;
@@ -21,7 +21,7 @@ pub(crate) use http::{HttpModule, IpProtocol};
 pub(crate) use scalar::{Pattern, Span};
 pub(crate) use tcp::{TcpModule, TcpStep};
 
-/// A larger file is refused before it is read.
+/// The largest size of a file, in bytes; larger ones are not read.
 const MAX_FILE: usize = 4 * 1024 * 1024;
 
 /// The modules of a file.
@@ -44,7 +44,7 @@ pub(crate) enum ModuleKind {
     Tcp(Box<TcpModule>),
 }
 
-/// A setting, or a whole module, that blackbox_exporter has and this exporter has not.
+/// A setting, or a whole module, that blackbox_exporter supports and this exporter does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
     pub module: String,
@@ -97,8 +97,7 @@ struct ModuleTable {
 }
 
 impl ProbeModules {
-    /// Reads a file. With `skip`, modules that cannot be honoured are left out; otherwise they are
-    /// an error.
+    /// Reads a file. With `skip`, unsupported modules are left out; otherwise they are an error.
     pub fn read(path: &str, skip: bool) -> Result<Self, ConfigError> {
         let size = std::fs::metadata(path).map_or(0, |found| found.len());
         if size > MAX_FILE as u64 {
@@ -121,7 +120,7 @@ impl ProbeModules {
         Ok(read)
     }
 
-    /// The module `http_2xx` alone, as blackbox_exporter's own file has it.
+    /// Only the module `http_2xx`, as in the file that comes with blackbox_exporter.
     pub fn built_in() -> Self {
         let module = Module {
             timeout: None,
@@ -190,7 +189,7 @@ impl ProbeModules {
         self.modules.keys().map(String::as_str)
     }
 
-    /// What was left out.
+    /// The modules and settings that were left out.
     pub fn unsupported(&self) -> &[Unsupported] {
         &self.unsupported
     }
@@ -201,7 +200,7 @@ impl ProbeModules {
     }
 }
 
-/// One line: the place, and what is wrong, without the list of everything that would be right.
+/// One line with the place and the mistake, without the list of everything that is allowed.
 fn told(error: &serde_saphyr::Error) -> String {
     let plain = error.without_snippet().to_string();
     let line = plain.lines().next().unwrap_or_default();
@@ -216,8 +215,8 @@ fn told(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// The text with each secret replaced. A secret that is not found as it is written may stand there
-/// in another form, so then nothing is shown.
+/// Replaces each secret in the text. If one is not found, it may be there in another form, so
+/// nothing is shown.
 fn without(text: &str, secrets: &[String]) -> String {
     let mut shown = text.to_owned();
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {

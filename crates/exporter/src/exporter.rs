@@ -1,4 +1,4 @@
-//! The exporter as a whole: its address, its connections, and the signal to read its file again.
+//! The exporter: accepts connections, and reloads its file when a signal asks for it.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,9 +13,9 @@ use crate::config::ConfigError;
 use crate::server;
 use crate::state::{ExporterOptions, ExporterState};
 
-/// The most connections at once; more have to wait.
+/// The largest number of connections at once; more have to wait.
 const MAX_CONNECTIONS: usize = 1024;
-/// The pause after an accept that failed, usually because descriptors ran out.
+/// The pause after a failed accept, which usually means that file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
@@ -27,11 +27,11 @@ pub enum ExporterError {
         at: SocketAddr,
         source: std::io::Error,
     },
-    #[error("cannot be told by signals: {0}")]
+    #[error("cannot receive signals: {0}")]
     Signal(#[source] std::io::Error),
 }
 
-/// Listens from [`open`](Self::open) on, and answers in [`serve`](Self::serve).
+/// It listens from [`open`](Self::open) on, and answers while [`serve`](Self::serve) runs.
 pub struct Exporter {
     listener: TcpListener,
     state: Rc<ExporterState>,
@@ -62,7 +62,8 @@ impl Exporter {
             .collect()
     }
 
-    /// Serves until `stop`. SIGHUP reads the configuration again; `reloaded` hears how that went.
+    /// Serves until `stop` completes. SIGHUP reloads the configuration; `reloaded` receives the
+    /// result.
     pub async fn serve(
         self,
         stop: impl Future<Output = ()>,

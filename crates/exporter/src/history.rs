@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-/// One probe that is over.
+/// One finished probe.
 #[derive(Debug, Clone)]
 pub(crate) struct PastProbe {
     pub(crate) id: u64,
     pub(crate) module: String,
     pub(crate) target: String,
     pub(crate) success: bool,
-    /// What `debug=true` would have shown.
+    /// The text that `debug=true` shows.
     pub(crate) told: String,
 }
 
-/// A bounded list of them, and of those that failed a second one, as successes would push them out.
+/// The last probes, and a second list of those that failed, because successes would push them out.
 #[derive(Debug)]
 pub(crate) struct History {
     all: VecDeque<PastProbe>,

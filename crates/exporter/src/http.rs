@@ -11,10 +11,10 @@ use crate::config::{HttpModule, IpProtocol, Pattern};
 use crate::http_metrics;
 use crate::probe::{KindRun, ProbeLog, ProbeTarget};
 
-/// The part of a body that patterns are matched against, if the module sets no limit.
+/// The length of a body that patterns see, if the module sets no limit.
 const MAX_MATCHED: usize = 4 * 1024 * 1024;
 
-/// Keeps a body for patterns, and refuses more than the module allows.
+/// Keeps a body for patterns, and fails if it is larger than the module allows.
 struct Body {
     limit: usize,
     kept: Option<Vec<u8>>,
@@ -81,7 +81,7 @@ pub(crate) async fn probe(
     run
 }
 
-/// Asks over the preferred family; if the name has no address of it, over the other one.
+/// Uses the preferred address family, or the other one if the name has no address of it.
 async fn ask(
     module: &HttpModule,
     target: &Target,
@@ -174,7 +174,7 @@ fn request(
     Ok((target, options))
 }
 
-/// The same URL at another host name, which may bring a port.
+/// Replaces the host of the URL, and its port if the new one has a port.
 fn renamed(target: &Target, name: &str) -> Result<Target, String> {
     let mut url = target.url().clone();
     let host = name.rsplit_once(':').map_or(name, |(host, port)| {
@@ -296,7 +296,7 @@ fn log_hops(hops: &[Exchange], log: &mut ProbeLog) {
     }
 }
 
-/// Whether an answer is what the module asks for.
+/// Whether an answer meets the module's rules.
 fn judge(
     module: &HttpModule,
     last: &Exchange,

@@ -1,4 +1,4 @@
-//! What the exchanges of a probe say, as metrics: those of blackbox_exporter, then ours.
+//! Metrics from the exchanges of a probe: those of blackbox_exporter, then ours.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::config::HttpModule;
 use crate::probe::KindRun;
 use crate::text::MetricText;
 
-/// The phases of blackbox_exporter, and which of ours they are.
+/// The phases of blackbox_exporter, and our phases that they consist of.
 const PHASES: [(&str, &[PhaseName]); 5] = [
     ("connect", &[PhaseName::Tcp, PhaseName::Proxy]),
     ("processing", &[PhaseName::Request, PhaseName::FirstByte]),
@@ -20,7 +20,7 @@ const PHASES: [(&str, &[PhaseName]); 5] = [
     ("transfer", &[PhaseName::Body]),
 ];
 
-/// `1.1` and the number for the metric, as Go writes versions.
+/// The HTTP version as Go writes it, such as `1.1`, and as a number.
 pub(crate) fn version(of: &str) -> (String, f64) {
     let number = of.parse().unwrap_or(0.0);
     let word = if of.contains('.') {
@@ -138,8 +138,8 @@ fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
     );
 }
 
-/// The metrics that blackbox_exporter has not. There are at most as many findings as causes in the
-/// catalogue, and usually none.
+/// The metrics that blackbox_exporter does not have. The catalogue limits the number of findings;
+/// usually there are none.
 fn explained(hops: &[Exchange], text: &mut MetricText) {
     let trips: u32 = hops.iter().map(Exchange::round_trips).sum();
     text.gauge(

@@ -1,4 +1,6 @@
-//! A request to the exporter, and an answer, without their bytes.
+//! A parsed request to the exporter, and an answer to it.
+
+use roundtrip_report::terminal::clean_lines;
 
 /// A request without its body.
 pub(crate) struct Asked {
@@ -19,7 +21,10 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-    pub(crate) fn text(status: u16, body: String) -> Self {
+    /// Text for people. It quotes requests, the configuration and the answers of probed servers,
+    /// and people read it in terminals, so characters that act there are escaped.
+    pub(crate) fn text(status: u16, body: &str) -> Self {
+        let body = clean_lines(body);
         Self {
             status,
             content_type: "text/plain; charset=utf-8",

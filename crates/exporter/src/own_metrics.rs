@@ -1,16 +1,16 @@
-//! What the exporter tells of itself at `/metrics`.
+//! The exporter's own metrics, at `/metrics`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use crate::text::MetricText;
 
-/// Upper ends of the buckets of probes' durations, in seconds.
+/// The upper limits of the buckets for the duration of probes, in seconds.
 const BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// Counters of the process; there is one set for each module of the configuration.
+/// The counters of the process, with one set for each module.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMetrics {
     modules: BTreeMap<String, ModuleCounts>,

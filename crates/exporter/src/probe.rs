@@ -1,4 +1,4 @@
-//! The values of one probe: what is asked, what one kind of probe adds, and its log.
+//! The values of one probe: its target, its result, and its log.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use roundtrip_report::clean;
 
 use crate::text::MetricText;
 
-/// The lines that a probe may log.
+/// The largest size of a probe's log, in bytes.
 const MAX_LOG: usize = 64 * 1024;
 
-/// What is to be probed.
+/// The target of a probe.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeTarget {
     pub(crate) module: String,
@@ -20,7 +20,7 @@ pub(crate) struct ProbeTarget {
     pub(crate) hostname: Option<String>,
 }
 
-/// What one kind of probe adds.
+/// The result of one kind of probe.
 #[derive(Debug, Default)]
 pub(crate) struct KindRun {
     pub(crate) success: bool,
@@ -30,7 +30,7 @@ pub(crate) struct KindRun {
     pub(crate) metrics: MetricText,
 }
 
-/// The lines of a probe, as `debug=true` shows them.
+/// The log of a probe, as `debug=true` shows it.
 #[derive(Debug)]
 pub(crate) struct ProbeLog {
     lines: String,

@@ -1,8 +1,9 @@
-//! The paths of the exporter, as blackbox_exporter has them.
+//! The exporter's paths, which are those of blackbox_exporter.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use roundtrip_report::clean;
 use url::form_urlencoded;
 
 use crate::message::{Answered, Asked};
@@ -11,7 +12,7 @@ use crate::run::{self, ProbeRun};
 use crate::state::ExporterState;
 use crate::text::CONTENT_TYPE;
 
-/// The longest target that is probed.
+/// The largest length of a target, in bytes.
 const MAX_TARGET: usize = 8 * 1024;
 const DEFAULT_MODULE: &str = "http_2xx";
 
@@ -23,7 +24,7 @@ struct Query {
     hostname: Option<String>,
     debug: bool,
     id: Option<u64>,
-    /// A parameter that stands there twice.
+    /// A parameter that was given twice.
     repeated: Option<String>,
 }
 
@@ -32,17 +33,17 @@ pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
     let reads = matches!(asked.method.as_str(), "GET" | "HEAD");
     match path {
         "/-/reload" if matches!(asked.method.as_str(), "POST" | "PUT") => reload(state),
-        "/-/reload" => Answered::text(405, "This endpoint requires a POST request.\n".into()),
-        _ if !reads => Answered::text(405, "Only GET and HEAD are possible here.\n".into()),
+        "/-/reload" => Answered::text(405, "This endpoint requires a POST request.\n"),
+        _ if !reads => Answered::text(405, "Only GET and HEAD are possible here.\n"),
         "/probe" => probe(&Query::parse(query), asked.scrape_timeout, state).await,
         "/metrics" => metrics(state),
-        "/config" => Answered::text(200, state.modules().shown().to_owned()),
-        "/-/healthy" => Answered::text(200, "Healthy\n".into()),
+        "/config" => Answered::text(200, &state.modules().shown().replace("\r\n", "\n")),
+        "/-/healthy" => Answered::text(200, "Healthy\n"),
         "/logs" => logs(&Query::parse(query), state),
         "/" => page(state),
         _ => Answered::text(
             404,
-            "The paths are /, /probe, /metrics, /config, /logs, /-/healthy and /-/reload.\n".into(),
+            "The paths are /, /probe, /metrics, /config, /logs, /-/healthy and /-/reload.\n",
         ),
     }
 }
@@ -75,8 +76,8 @@ impl Query {
 
 fn reload(state: &ExporterState) -> Answered {
     match state.reload() {
-        Ok(()) => Answered::text(200, String::new()),
-        Err(error) => Answered::text(500, format!("failed to reload config: {error}\n")),
+        Ok(()) => Answered::text(200, ""),
+        Err(error) => Answered::text(500, &format!("failed to reload config: {error}\n")),
     }
 }
 
@@ -92,7 +93,7 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
     if let Some(name) = &query.repeated {
         return Answered::text(
             400,
-            format!("{name} parameter must only be specified once\n"),
+            &format!("{name} parameter must only be specified once\n"),
         );
     }
     let target = match &query.target {
@@ -100,10 +101,10 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
         target => target.clone(),
     };
     let Some(target) = target else {
-        return Answered::text(400, "Target parameter is missing\n".into());
+        return Answered::text(400, "Target parameter is missing\n");
     };
     if target.len() > MAX_TARGET {
-        return Answered::text(400, "Target parameter is too long\n".into());
+        return Answered::text(400, "Target parameter is too long\n");
     }
     let name = query
         .module
@@ -112,13 +113,13 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
     let modules = state.modules();
     let Some(module) = modules.get(&name) else {
         state.own.borrow_mut().unknown_modules += 1;
-        return Answered::text(400, format!("Unknown module {name:?}\n"));
+        return Answered::text(400, &format!("Unknown module {name:?}\n"));
     };
     let limit = run::time_limit(module, scrape, state.options.timeout_offset);
     let Some((_place, limit)) = place(state, limit).await else {
         state.own.borrow_mut().refused += 1;
         let why = "Too many probes are running; see --max-probes.\n";
-        return Answered::text(503, why.into());
+        return Answered::text(503, why);
     };
     state.own.borrow_mut().running += 1;
     let asked = ProbeTarget {
@@ -129,7 +130,7 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
     let ran = run::run(module, &asked, limit).await;
     tell(state, &asked, &ran);
     if query.debug {
-        return Answered::text(200, debug(&ran, &asked.module));
+        return Answered::text(200, &debug(&ran, &asked.module));
     }
     Answered {
         status: 200,
@@ -138,7 +139,7 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
     }
 }
 
-/// One of the places for probes, and the time that is left when it is free.
+/// Waits for permission to run a probe, and returns it with the remaining time.
 async fn place(
     state: &ExporterState,
     limit: Duration,
@@ -174,8 +175,8 @@ fn debug(ran: &ProbeRun, module: &str) -> String {
 fn logs(query: &Query, state: &ExporterState) -> Answered {
     let history = state.history.borrow();
     match query.id.and_then(|id| history.get(id)) {
-        Some(past) => Answered::text(200, past.told.clone()),
-        None => Answered::text(404, "Probe id not found\n".into()),
+        Some(past) => Answered::text(200, &past.told),
+        None => Answered::text(404, "Probe id not found\n"),
     }
 }
 
@@ -222,8 +223,10 @@ const STYLE: &str = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,
 max-width:60rem;padding:0 1rem}table{border-collapse:collapse;width:100%}td,th{text-align:left;\
 padding:.25rem .5rem;border-bottom:1px solid #8888}.t{overflow-wrap:anywhere}";
 
+/// Text from outside as HTML.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    clean(text)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")

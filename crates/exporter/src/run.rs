@@ -1,4 +1,4 @@
-//! One probe: its module, its deadline, and what every kind of probe tells.
+//! Runs one probe within its deadline, and adds the metrics that all kinds of probes have.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -8,9 +8,10 @@ use crate::probe::{ProbeLog, ProbeTarget};
 use crate::text::MetricText;
 use crate::{http, tcp};
 
-/// A probe whose scrape says nothing of its time-out ends after this time, as in blackbox_exporter.
+/// The time limit if the scrape does not announce its time-out, as in blackbox_exporter.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
-/// What came of it.
+
+/// The result of a probe.
 #[derive(Debug)]
 pub(crate) struct ProbeRun {
     pub(crate) success: bool,
@@ -19,7 +20,7 @@ pub(crate) struct ProbeRun {
     pub(crate) log: ProbeLog,
 }
 
-/// The time that a probe may take: that of its module, but less than its scrape allows.
+/// The time limit of a probe: its module's, but less than the scrape allows.
 pub(crate) fn time_limit(module: &Module, scrape: Option<f64>, offset: Duration) -> Duration {
     let scrape = scrape.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
     let allowed = scrape.map_or(DEFAULT_TIMEOUT, |seconds| {

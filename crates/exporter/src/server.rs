@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection: heads of limited size within limited time, without bodies.
+//! Serves one HTTP/1.1 connection: the size and time of heads are limited, and bodies are refused.
 
 use std::mem::MaybeUninit;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::state::ExporterState;
 
 const MAX_HEAD: usize = 16 * 1024;
 const MAX_FIELDS: usize = 64;
-/// The time for a whole head, and for the wait before it.
+/// The time limit for a whole head, and for the wait before it.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
                 let answered = routes::answer(&asked, &state).await;
                 (answered, asked.stays, asked.method == "HEAD")
             }
-            Some(Err(status)) => (Answered::text(status, reason(status).into()), false, false),
+            Some(Err(status)) => (Answered::text(status, reason(status)), false, false),
             None => break,
         };
         let bytes = written(&answered, stays, is_head);
@@ -40,7 +40,8 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
     let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
 }
 
-/// The next request, or the status that refuses it; `None` if the client has closed or is too slow.
+/// Reads the next request, or returns the status that refuses it. Returns `None` if the client has
+/// closed the connection or is too slow.
 async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Result<Asked, u16>> {
     if buffer.is_empty() {
         let came = timeout(IDLE_TIMEOUT, stream.read_buf(buffer)).await;

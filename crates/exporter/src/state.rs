@@ -18,15 +18,15 @@ pub struct ExporterOptions {
     /// Leave modules out that cannot be honoured, instead of refusing the file.
     pub skip_unsupported: bool,
     pub listen: SocketAddr,
-    /// How much sooner than its scrape a probe ends.
+    /// How long before the scrape's time-out a probe ends.
     pub timeout_offset: Duration,
-    /// How many of the last probes are kept with their logs.
+    /// The number of recent probes that are kept with their logs.
     pub history: usize,
-    /// How many probes may run at once; more wait.
+    /// The number of probes that may run at once; more have to wait.
     pub probes: usize,
 }
 
-/// What the requests share. One thread serves them all.
+/// The state that all requests share. One thread serves them.
 pub(crate) struct ExporterState {
     pub(crate) options: ExporterOptions,
     modules: RefCell<Rc<ProbeModules>>,
@@ -53,7 +53,7 @@ impl ExporterState {
         self.modules.borrow().clone()
     }
 
-    /// Reads the file again. If it is wrong, the modules stay as they are.
+    /// Reads the file again. If it has an error, the modules do not change.
     pub(crate) fn reload(&self) -> Result<(), ConfigError> {
         let read = read(&self.options);
         self.own.borrow_mut().reloaded(read.is_ok());

@@ -1,4 +1,4 @@
-//! Opens a TCP connection, with TLS if the module wants it, and holds a conversation of lines.
+//! Opens a TCP connection, with TLS if the module says so, and exchanges lines.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::probe::{KindRun, ProbeLog, ProbeTarget};
 
 /// A longer line ends the probe.
 const MAX_LINE: usize = 64 * 1024;
-/// The bytes that may be read while lines are awaited.
+/// The largest number of bytes that are read while waiting for lines.
 const MAX_READ: usize = 1024 * 1024;
 
 pub(crate) async fn probe(
@@ -179,7 +179,7 @@ async fn look_up<'a>(
     Ok((host, SocketAddr::new(*address, port)))
 }
 
-/// Reads lines until one matches; returns what is to be sent then.
+/// Reads lines until one matches, and returns the line to send next.
 async fn expect(
     step: &TcpStep,
     line: &mut Line,
@@ -211,7 +211,7 @@ async fn expect(
     }
 }
 
-/// The text with `${1}` and its like replaced by what was matched.
+/// Replaces `${1}`, `${2}`, … by the matched groups.
 fn filled(send: &str, captures: &Captures<'_>) -> String {
     let mut text = String::new();
     captures.expand(send, &mut text);

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use roundtrip_report::terminal::clean_lines;
+
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Metrics in the order in which they were added.
@@ -52,13 +54,15 @@ impl MetricText {
     }
 }
 
+/// Label values come from certificates and configurations, and people read scrapes in terminals.
 fn escaped(word: &str) -> String {
-    word.replace('\\', "\\\\")
+    clean_lines(word)
+        .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }
 
-/// As Prometheus writes numbers; `{}` of Rust reads back to the same value.
+/// Formats a number as Prometheus does; `{}` keeps its exact value.
 fn number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

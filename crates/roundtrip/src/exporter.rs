@@ -1,6 +1,7 @@
 //! `roundtrip exporter`: answers probes until it is stopped.
 
 use roundtrip_exporter::{Exporter, ExporterError, ExporterOptions, ProbeModules};
+use roundtrip_report::clean;
 use tokio::runtime::Builder;
 
 use crate::cli::{ExporterArgs, ExporterCommand};
@@ -26,11 +27,11 @@ fn check(file: &str) -> Outcome {
         Ok(modules) => {
             let names: Vec<&str> = modules.names().collect();
             let shown = format!(
-                "{file} is fine: {} modules ({})\n",
+                "{file} is fine: {} modules ({})",
                 names.len(),
                 names.join(", ")
             );
-            OutputStream::Out.print(shown);
+            OutputStream::Out.print(clean(&shown) + "\n");
             Outcome::Done
         }
         Err(error) => failed(&error),

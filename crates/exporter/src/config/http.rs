@@ -39,7 +39,7 @@ pub(crate) struct HttpModule {
     pub(crate) body_size_limit: Size,
     enable_http2: bool,
     enable_http3: bool,
-    /// Ours, and unknown to blackbox_exporter.
+    /// An extension that blackbox_exporter does not know.
     pub(crate) roundtrip: OwnSettings,
     oauth2: Option<Spanned<IgnoredAny>>,
     proxy_from_environment: Option<Spanned<bool>>,
@@ -60,7 +60,7 @@ pub(crate) enum IpProtocol {
     Ip6,
 }
 
-/// A field by which a probe fails.
+/// A header field whose value makes a probe fail.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeaderPattern {
@@ -89,14 +89,14 @@ struct Authorization {
     credentials_file: Option<String>,
 }
 
-/// What only this exporter does.
+/// The settings that only this exporter has.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct OwnSettings {
-    /// How to reach the server, as `probe --strategy` takes it.
+    /// The strategy, as for `probe --strategy`.
     #[serde(deserialize_with = "strategy")]
     pub(crate) strategy: Strategy,
-    /// Whether a second request follows on the connection of the first.
+    /// Whether a second request follows on the same connection.
     pub(crate) warm: bool,
 }
 
@@ -147,7 +147,7 @@ impl HttpModule {
         self.follow_redirects && !self.no_follow_redirects.unwrap_or(false)
     }
 
-    /// Which versions of HTTP may be negotiated, as parts of a strategy.
+    /// The versions of HTTP that may be negotiated, as parts of a strategy.
     pub(crate) fn http_version(&self) -> Option<&'static str> {
         match (self.enable_http3, self.enable_http2) {
             (true, _) => Some("h3"),
@@ -173,7 +173,7 @@ impl HttpModule {
         Ok(Some((basic.username.clone(), password)))
     }
 
-    /// The value of `Authorization` by one of the other settings.
+    /// The value of `Authorization` from one of the other settings.
     pub(crate) fn authorization(&self) -> std::io::Result<Option<String>> {
         if let Some(asked) = &self.authorization {
             let credentials = kept(asked.credentials_file.as_ref(), &asked.credentials)?;
@@ -235,7 +235,7 @@ impl HttpModule {
     }
 }
 
-/// A secret that stands in a file, which is read for each probe, or in the configuration.
+/// A secret from a file, which is read for each probe, or from the configuration.
 fn kept(file: Option<&String>, inline: &str) -> std::io::Result<String> {
     match file {
         Some(file) => Ok(std::fs::read_to_string(file)?.trim().to_owned()),

@@ -1,11 +1,11 @@
-//! Durations, sizes and regular expressions, as Prometheus' tools write them.
+//! Durations, sizes and regular expressions in the notation of Prometheus.
 
 use std::time::Duration;
 
 use regex::Regex;
 use serde::{Deserialize, Deserializer, de};
 
-/// A duration such as `5s`, `1m30s` or `250ms`; none is 0.
+/// A duration such as `5s`, `1m30s` or `250ms`; 0 if it is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 

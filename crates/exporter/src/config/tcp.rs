@@ -15,19 +15,19 @@ pub(crate) struct TcpModule {
     pub(crate) ip_protocol_fallback: bool,
     pub(crate) query_response: Vec<TcpStep>,
     source_ip_address: Option<Spanned<IgnoredAny>>,
-    /// TLS begins at once.
+    /// Whether TLS begins at once.
     pub(crate) tls: bool,
     pub(crate) tls_config: TlsSettings,
 }
 
-/// One step of a conversation: first a line is awaited, then one is sent.
+/// One step of a conversation: it waits for a line, then sends one.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TcpStep {
     pub(crate) expect: Option<Pattern>,
     #[serde(default)]
     pub(crate) send: String,
-    /// TLS begins after this step.
+    /// Whether TLS begins after this step.
     #[serde(default)]
     pub(crate) starttls: bool,
     labels: Option<Spanned<IgnoredAny>>,

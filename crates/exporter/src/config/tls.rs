@@ -43,7 +43,7 @@ impl TlsSettings {
         !self.insecure_skip_verify
     }
 
-    /// The version that both bounds name, if only one is allowed.
+    /// The only version that is allowed, if both limits name it.
     pub(crate) fn only_version(&self) -> Option<&str> {
         let (least, most) = (
             bound(self.min_version.as_ref()),

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
+use roundtrip_report::terminal::clean_json;
 use roundtrip_wire::calendar::rfc3339;
 use roundtrip_wire::hex;
 use serde::Serialize;
@@ -133,9 +134,18 @@ pub(crate) fn line(
         session: told.session.map(|mark| hex(&mark.0)),
         request: entry.caller.id.as_str(),
     };
-    let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
+    let mut bytes = inert(serde_json::to_vec(&line).unwrap_or_default());
     bytes.push(b'\n');
     bytes
+}
+
+/// The same JSON without characters that act on the terminal of `tail -f`. JSON itself escapes the
+/// controls below U+0020, so that a line of printable ASCII is already inert.
+fn inert(json: Vec<u8>) -> Vec<u8> {
+    if json.iter().all(|byte| *byte < 0x7f) {
+        return json;
+    }
+    clean_json(&String::from_utf8_lossy(&json)).into_bytes()
 }
 
 /// The path without scheme and authority, which may contain a password (RFC 3986 §3.2.1), and
@@ -250,6 +260,28 @@ mod tests {
         }
         let long = format!("/{}", "ä".repeat(MAX_PATH_LENGTH));
         assert!(path(&long).len() <= MAX_PATH_LENGTH);
+    }
+
+    #[test]
+    fn a_terminal_that_follows_the_log_is_safe() {
+        let entry = Entry::new(Instant::now(), Protocol::H1, false);
+        let target = "/\u{9b}2J\u{202e}\u{7f}\u{e0041}ü\"";
+        let method = "\u{9d}0;x";
+        let ended = Instant::now();
+        let told = LineContext {
+            method,
+            ..told(target)
+        };
+        let bytes = line(&entry, ended, UNIX_EPOCH, &told);
+        let text = String::from_utf8(bytes).unwrap();
+        let acting = |c: char| c != '\n' && roundtrip_report::terminal::acts(c);
+        assert!(!text.contains(acting), "{text:?}");
+        assert!(text.contains("ü"), "{text}");
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            (&read["path"], &read["method"]),
+            (&target.into(), &method.into())
+        );
     }
 
     proptest::proptest! {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use roundtrip_path::{DirectionCounters, Path, PathCounters};
+use roundtrip_report::terminal::cut;
 use serde_json::{Value, json};
 
 use super::{Ending, tell};
@@ -172,12 +173,16 @@ impl<'a> PathMeter<'a> {
     /// In place, the cursor returns to the line's beginning, so that what the command writes does
     /// not continue it.
     fn write(&self, line: &str) {
-        let mut out = std::io::stderr();
-        let _ = if self.in_place {
-            write!(out, "\r\x1b[K{line}\r")
-        } else {
-            writeln!(out, "{line}")
-        };
+        let columns = self.in_place.then(|| OutputStream::Err.line_width());
+        let _ = std::io::stderr().write_all(placed(line, columns).as_bytes());
+    }
+}
+
+/// A line of its own, or one that the next replaces: one that wraps could not be replaced.
+fn placed(line: &str, columns: Option<usize>) -> String {
+    match columns {
+        Some(columns) => format!("\r\x1b[K{}\r", cut(line, columns.saturating_sub(1))),
+        None => format!("{line}\n"),
     }
 }
 
@@ -191,6 +196,8 @@ impl Drop for PathMeter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use roundtrip_report::terminal::width;
+
     use super::*;
 
     #[test]
@@ -207,6 +214,23 @@ mod tests {
             crossed(&tally),
             "12 packets, 1.9 kB, 3 lost (loss 2, queue full 1)"
         );
+    }
+
+    #[test]
+    fn a_line_in_place_fits_the_terminal() {
+        let line = "roundtrip: 12 s: up 940.000 Mbit/s (123456789 packets), down 0.123 Mbit/s";
+        assert_eq!(placed(line, None), format!("{line}\n"));
+        for columns in [0, 1, 20, 40, 200] {
+            let text = placed(line, Some(columns));
+            let shown = text
+                .strip_prefix("\r\x1b[K")
+                .and_then(|t| t.strip_suffix('\r'));
+            assert!(
+                width(shown.unwrap()) <= columns.saturating_sub(1),
+                "{text:?}"
+            );
+        }
+        assert_eq!(placed("all of it", Some(80)), "\r\x1b[Kall of it\r");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 mod answers;
 mod files;
+mod records;
+mod servers;
 mod sessions;
 mod typed;
 

@@ -9,7 +9,7 @@ use crate::harmless::{User, assert_harmless, assert_inert, sent, text, typed};
 
 /// A server that sends the same on each connection, and closes it. Its thread ends with the test's
 /// process.
-fn server(answer: impl AsRef<[u8]>) -> SocketAddr {
+pub(super) fn server(answer: impl AsRef<[u8]>) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let answer = answer.as_ref().to_vec();
@@ -32,7 +32,7 @@ fn serve(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
+pub(super) fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
     let (sent, length) = (sent(), body.len());
     format!(
         "HTTP/1.1 {status}\r\nServer: {sent}\r\nX-Other: {sent}\r\nContent-Type: {kind}\r\n\
