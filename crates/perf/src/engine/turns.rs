@@ -274,12 +274,14 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
+/// Datagrams for which there was no room are lost, and the engine sends their data again.
 fn send(socket: &Datagrams, burst: &DatagramBurst, buffer: &[u8]) -> io::Result<()> {
-    socket.send(&Parcel {
+    let sent = socket.send(&Parcel {
         to: burst.to,
         from: burst.from,
         ecn: burst.ecn,
         segment: burst.segment,
         bytes: buffer.get(..burst.length).unwrap_or(buffer),
-    })
+    });
+    sent.map(|_| ())
 }
