@@ -50,35 +50,18 @@ fn id(sequence: u64, retire_prior_to: u64, byte: u8) -> Frame<'static> {
 /// A stream of one direction whose type HTTP/3 does not know, so that the server reads none of it.
 const UNI: u64 = 2;
 
-/// Frames in 1-RTT packets.
-fn frames() -> Vec<(&'static str, Vec<Frame<'static>>, Option<u64>)> {
-    let violation = Some(PROTOCOL_VIOLATION);
+/// A name, what a 1-RTT packet holds, and the code.
+type Said<T> = (&'static str, T, Option<u64>);
+
+fn reset(id: u64, size: u64) -> Frame<'static> {
+    Frame::ResetStream { id, code: 0, size }
+}
+
+/// Frames about streams.
+fn stream_frames() -> Vec<Said<Vec<Frame<'static>>>> {
     let state = Some(STREAM_STATE_ERROR);
     let size = Some(FINAL_SIZE_ERROR);
-    let encoding = Some(FRAME_ENCODING_ERROR);
-    let reset = |id, size| Frame::ResetStream { id, code: 0, size };
-    let delay = |max_delay_us| Frame::AckFrequency {
-        sequence: 0,
-        threshold: 4,
-        max_delay_us,
-        reordering: 1,
-    };
     vec![
-        ("a PING", vec![Frame::Ping], None),
-        (
-            "an unasked PATH_RESPONSE",
-            vec![Frame::PathResponse([7; 8])],
-            None,
-        ),
-        ("HANDSHAKE_DONE", vec![Frame::HandshakeDone], violation),
-        ("NEW_TOKEN", vec![Frame::NewToken(b"x")], violation),
-        ("a DATAGRAM", vec![Frame::Datagram(b"x")], violation),
-        (
-            "an ACK delay that is too short",
-            vec![delay(999)],
-            violation,
-        ),
-        ("an ACK delay that is not", vec![delay(1000)], None),
         (
             "STREAM on the server's stream",
             vec![stream(3, 0, false)],
@@ -137,7 +120,7 @@ fn frames() -> Vec<(&'static str, Vec<Frame<'static>>, Option<u64>)> {
         (
             "data beyond the largest offset",
             vec![stream(0, LARGEST, false)],
-            encoding,
+            Some(FRAME_ENCODING_ERROR),
         ),
         (
             "data behind the end",
@@ -164,6 +147,35 @@ fn frames() -> Vec<(&'static str, Vec<Frame<'static>>, Option<u64>)> {
             vec![stream(UNI, 100, false), reset(UNI, 50)],
             size,
         ),
+    ]
+}
+
+/// Other frames.
+fn frames() -> Vec<Said<Vec<Frame<'static>>>> {
+    let violation = Some(PROTOCOL_VIOLATION);
+    let encoding = Some(FRAME_ENCODING_ERROR);
+    let delay = |max_delay_us| Frame::AckFrequency {
+        sequence: 0,
+        threshold: 4,
+        max_delay_us,
+        reordering: 1,
+    };
+    vec![
+        ("a PING", vec![Frame::Ping], None),
+        (
+            "an unasked PATH_RESPONSE",
+            vec![Frame::PathResponse([7; 8])],
+            None,
+        ),
+        ("HANDSHAKE_DONE", vec![Frame::HandshakeDone], violation),
+        ("NEW_TOKEN", vec![Frame::NewToken(b"x")], violation),
+        ("a DATAGRAM", vec![Frame::Datagram(b"x")], violation),
+        (
+            "an ACK delay that is too short",
+            vec![delay(999)],
+            violation,
+        ),
+        ("an ACK delay that is not", vec![delay(1000)], None),
         (
             "more streams than can be",
             vec![Frame::MaxStreams {
@@ -197,8 +209,14 @@ fn frames() -> Vec<(&'static str, Vec<Frame<'static>>, Option<u64>)> {
         ),
         (
             "ids that replace each other",
-            (1..20).map(|n| id(n, n, n as u8)).collect(),
+            (1..4).map(|n| id(n, n, n as u8)).collect(),
             None,
+        ),
+        // RFC 9000 §5.1.2: their retirements were not acknowledged yet.
+        (
+            "more ids that replace each other than are remembered",
+            (1..20).map(|n| id(n, n, n as u8)).collect(),
+            Some(CONNECTION_ID_LIMIT_ERROR),
         ),
         (
             "a key update by TLS",
@@ -220,7 +238,7 @@ fn frames() -> Vec<(&'static str, Vec<Frame<'static>>, Option<u64>)> {
 }
 
 /// Payloads of 1-RTT packets that are not frames.
-fn bytes() -> Vec<(&'static str, Vec<u8>, Option<u64>)> {
+fn bytes() -> Vec<Said<Vec<u8>>> {
     let encoding = Some(FRAME_ENCODING_ERROR);
     let id = |retires, length| [&[0x18, 9, retires, length][..], &[7; 40]].concat();
     let token_without_content = vec![0x07, 0];
@@ -298,24 +316,45 @@ fn early() -> Vec<Case> {
             expected: Some(PROTOCOL_VIOLATION),
         })
         .collect();
-    for (name, level) in [
-        ("an Initial packet", INITIAL),
-        ("a Handshake packet", HANDSHAKE),
-    ] {
+    let far = written(&[Frame::Crypto {
+        offset: 1 << 20,
+        data: b"x",
+    }]);
+    let unknown = vec![0x40, 0xff, 0, 0];
+    let encoding = FRAME_ENCODING_ERROR;
+    let others = [
+        (
+            "an unknown frame in an Initial packet",
+            INITIAL,
+            unknown.clone(),
+            encoding,
+        ),
+        (
+            "an unknown frame in a Handshake packet",
+            HANDSHAKE,
+            unknown,
+            encoding,
+        ),
+        // RFC 9001 §4.1.3: the server has begun to send on the next level.
+        (
+            "bytes behind the hello",
+            INITIAL,
+            far.clone(),
+            PROTOCOL_VIOLATION,
+        ),
+        (
+            "handshake bytes far ahead",
+            HANDSHAKE,
+            far,
+            CRYPTO_BUFFER_EXCEEDED,
+        ),
+    ];
+    for (name, level, payload, code) in others {
         cases.push(Case {
             name,
             level,
-            payload: vec![0x40, 0xff, 0, 0],
-            expected: Some(FRAME_ENCODING_ERROR),
-        });
-        cases.push(Case {
-            name,
-            level,
-            payload: written(&[Frame::Crypto {
-                offset: 1 << 20,
-                data: b"x",
-            }]),
-            expected: Some(CRYPTO_BUFFER_EXCEEDED),
+            payload,
+            expected: Some(code),
         });
     }
     cases
@@ -324,7 +363,7 @@ fn early() -> Vec<Case> {
 /// Plays each case against the server on connections of their own; returns what was wrong, and how
 /// many there were.
 pub(crate) fn play(server: SocketAddr) -> (Vec<String>, usize) {
-    let frames = frames().into_iter();
+    let frames = stream_frames().into_iter().chain(frames());
     let mut cases: Vec<Case> = frames
         .map(|(name, frames, expected)| (name, written(&frames), expected))
         .chain(bytes())

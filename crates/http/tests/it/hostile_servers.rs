@@ -113,63 +113,96 @@ struct Violation {
     code: Option<Code>,
 }
 
-fn violations() -> Vec<Violation> {
-    let settings = vec![0, 4, 0];
-    let on_control = |name, frames: &[u8], code| Violation {
+const SETTINGS: [u8; 3] = [0, 4, 0];
+
+fn on_streams(name: &'static str, streams: &[&[u8]], code: Code) -> Violation {
+    Violation {
         name,
-        streams: vec![[&settings, frames].concat()],
+        streams: streams.iter().map(|bytes| bytes.to_vec()).collect(),
         ends: false,
         begins: false,
         answer: vec![],
         code: Some(code),
-    };
-    let on_stream = |name, bytes: &[u8], code| Violation {
+    }
+}
+
+fn in_answer(name: &'static str, frames: &[&[u8]], code: Option<Code>) -> Violation {
+    Violation {
         name,
-        streams: vec![settings.clone(), bytes.to_vec()],
-        ends: false,
-        begins: false,
-        answer: vec![],
-        code: Some(code),
-    };
-    let in_answer = |name, frames: &[&[u8]], code| Violation {
-        name,
-        streams: vec![settings.clone()],
+        streams: vec![SETTINGS.to_vec()],
         ends: false,
         begins: false,
         answer: frames.concat(),
         code,
-    };
-    let with = |name: &str, value: &str| {
-        let length = u8::try_from(name.len()).unwrap();
-        // A literal name: RFC 9204, section 4.5.6.
-        let mut section = vec![0, 0, 0xd9];
-        match length {
-            short @ 0..7 => section.push(0x20 | short),
-            long => section.extend([0x27, long - 7]),
-        }
-        section.extend(name.as_bytes());
-        section.push(u8::try_from(value.len()).unwrap());
-        section.extend(value.as_bytes());
-        let length = u8::try_from(section.len()).unwrap();
-        assert!(length < 0x40);
-        [vec![HEADERS, length], section].concat()
-    };
-    let wrong = |name, settings: &[u8]| Violation {
-        name,
-        streams: vec![[&[0, 4], settings].concat()],
-        ends: false,
-        begins: false,
-        answer: vec![],
-        code: Some(Code::H3_SETTINGS_ERROR),
+    }
+}
+
+/// A head with a field. RFC 9204, section 4.5.6.
+fn with(name: &str, value: &str) -> Vec<u8> {
+    let length = u8::try_from(name.len()).unwrap();
+    let mut section = vec![0, 0, 0xd9];
+    match length {
+        short @ 0..7 => section.push(0x20 | short),
+        long => section.extend([0x27, long - 7]),
+    }
+    section.extend(name.as_bytes());
+    section.push(u8::try_from(value.len()).unwrap());
+    section.extend(value.as_bytes());
+    let length = u8::try_from(section.len()).unwrap();
+    assert!(length < 0x40);
+    [vec![HEADERS, length], section].concat()
+}
+
+fn of_streams() -> Vec<Violation> {
+    let wrong = |name, settings: &[u8]| {
+        let control = [&[0, 4], settings].concat();
+        on_streams(name, &[&control], Code::H3_SETTINGS_ERROR)
     };
     let ended = |name, streams: &[&[u8]]| Violation {
-        name,
-        streams: streams.iter().map(|bytes| bytes.to_vec()).collect(),
         ends: true,
-        begins: false,
-        answer: vec![],
-        code: Some(Code::H3_CLOSED_CRITICAL_STREAM),
+        ..on_streams(name, streams, Code::H3_CLOSED_CRITICAL_STREAM)
     };
+    vec![
+        wrong("HTTP/2's ENABLE_PUSH", &[2, 2, 0]),
+        wrong("HTTP/2's MAX_CONCURRENT_STREAMS", &[2, 3, 1]),
+        wrong("HTTP/2's INITIAL_WINDOW_SIZE", &[2, 4, 1]),
+        wrong("HTTP/2's MAX_FRAME_SIZE", &[2, 5, 1]),
+        wrong("a setting twice", &[4, 6, 1, 6, 1]),
+        ended("a control stream that ends", &[&SETTINGS]),
+        ended("an encoder that ends", &[&[2]]),
+        ended("a decoder that ends", &[&[3]]),
+        on_streams("no SETTINGS", &[&[0, 7, 1, 0]], Code::H3_MISSING_SETTINGS),
+        Violation {
+            begins: true,
+            ..on_streams(
+                "a stream of two directions",
+                &[&SETTINGS],
+                Code::H3_STREAM_CREATION_ERROR,
+            )
+        },
+    ]
+}
+
+fn of_fields() -> Vec<Violation> {
+    let fields = [
+        ("connection", "close"),
+        ("transfer-encoding", "chunked"),
+        ("upgrade", "h2c"),
+        ("Server", "x"),
+        ("server", "x\ny"),
+    ];
+    let fields = fields.iter();
+    fields
+        .map(|(name, value)| in_answer(name, &[&with(name, value)], None))
+        .collect()
+}
+
+fn violations() -> Vec<Violation> {
+    let on_control = |name, frames: &[u8], code| {
+        let control = [&SETTINGS, frames].concat();
+        on_streams(name, &[&control], code)
+    };
+    let on_stream = |name, bytes: &[u8], code| on_streams(name, &[&SETTINGS, bytes], code);
     let (data, trailers) = (&[0, 1, b'a'][..], &[1, 3, 0, 0, 0xc2][..]);
     let unexpected = Code::H3_FRAME_UNEXPECTED;
     let mut all = vec![
@@ -179,23 +212,6 @@ fn violations() -> Vec<Violation> {
         on_control("CANCEL_PUSH", &[3, 1, 0], Code::H3_ID_ERROR),
         on_control("GOAWAY of no request", &[7, 1, 1], Code::H3_ID_ERROR),
         on_control("GOAWAY that grows", &[7, 1, 4, 7, 1, 8], Code::H3_ID_ERROR),
-        wrong("HTTP/2's ENABLE_PUSH", &[2, 2, 0]),
-        wrong("HTTP/2's MAX_CONCURRENT_STREAMS", &[2, 3, 1]),
-        wrong("HTTP/2's INITIAL_WINDOW_SIZE", &[2, 4, 1]),
-        wrong("HTTP/2's MAX_FRAME_SIZE", &[2, 5, 1]),
-        wrong("a setting twice", &[4, 6, 1, 6, 1]),
-        ended("a control stream that ends", &[&[0, 4, 0]]),
-        ended("an encoder that ends", &[&[2]]),
-        ended("a decoder that ends", &[&[3]]),
-        in_answer("connection", &[&with("connection", "close")], None),
-        in_answer(
-            "transfer-encoding",
-            &[&with("transfer-encoding", "chunked")],
-            None,
-        ),
-        in_answer("upgrade", &[&with("upgrade", "h2c")], None),
-        in_answer("upper case", &[&with("Server", "x")], None),
-        in_answer("a line feed", &[&with("server", "x\ny")], None),
         on_stream("a push", &[1, 0], Code::H3_ID_ERROR),
         on_stream("two control streams", &[0], Code::H3_STREAM_CREATION_ERROR),
         on_stream(
@@ -233,22 +249,8 @@ fn violations() -> Vec<Violation> {
             None,
         ),
     ];
-    all.push(Violation {
-        name: "no SETTINGS",
-        streams: vec![vec![0, 7, 1, 0]],
-        ends: false,
-        begins: false,
-        answer: vec![],
-        code: Some(Code::H3_MISSING_SETTINGS),
-    });
-    all.push(Violation {
-        name: "a stream of two directions",
-        streams: vec![vec![0, 4, 0]],
-        ends: false,
-        begins: true,
-        answer: vec![],
-        code: Some(Code::H3_STREAM_CREATION_ERROR),
-    });
+    all.extend(of_streams());
+    all.extend(of_fields());
     all
 }
 

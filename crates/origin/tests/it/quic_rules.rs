@@ -11,7 +11,7 @@ mod quic_client;
 
 use roundtrip_origin::{Knobs, Origin, QuicEngine};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn what_no_client_may_send_ends_its_connection_with_the_code_of_the_rule() {
     let mut knobs = Knobs::default();
     knobs.listen.quic_engine = QuicEngine::Own;
