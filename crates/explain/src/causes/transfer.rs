@@ -285,8 +285,8 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
 /// The pauses that are attributed to the server: those that nothing else explains, and also others
 /// if they recur.
 fn server_pauses(transfer: &BodyTransfer) -> Vec<Pause> {
-    let doubtful = transfer.pauses.iter().filter(|p| p.doubtful).count();
-    let counts = |p: &&Pause| !p.doubtful || doubtful >= RECURRING;
+    let recur = transfer.pauses.len() >= RECURRING;
+    let counts = |p: &&Pause| recur || !p.doubtful;
     transfer.pauses.iter().filter(counts).copied().collect()
 }
 

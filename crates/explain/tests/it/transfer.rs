@@ -408,6 +408,23 @@ fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
     assert_eq!(answered(3_000.0, 1024, 3_000), ["server-think-time"]);
 }
 
+/// A server that limits its rate stops behind full packets now and then, too.
+#[test]
+fn pauses_that_recur_are_all_the_server_s() {
+    let paused = |gaps: &[f64]| {
+        let mut story = secured().asked().told(0.3).received(5_000);
+        for gap in gaps {
+            story = story.pass(*gap).received(1_200);
+        }
+        let found = findings(&story.end());
+        let told = found.iter().map(|f| (f.id, f.ms.round()));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(paused(&[160.0, 180.0, 245.0]), [("body-stalls", 585.0)]);
+    let apart = [("late-body", 245.0), ("body-stalls", 160.0)];
+    assert_eq!(paused(&[160.0, 245.0]), apart);
+}
+
 /// A server that writes little at a time sends small segments, too, and had the request meanwhile.
 #[test]
 fn a_server_that_thinks_and_writes_little_is_no_black_hole() {
