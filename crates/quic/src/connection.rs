@@ -75,8 +75,9 @@ const MAX_LINGERING: Duration = Duration::from_secs(6);
 /// both, mostly through [`crate::Endpoint`]. There are four kinds of methods:
 ///
 /// - **Handlers** take what comes in: [`crate::Endpoint::receive`] passes on datagrams,
-///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`]
-///   and [`Self::on_unsent`] what a socket refused, and [`Self::on_unreachable`] what the network says about the peer.
+///   [`Self::on_timeout`] takes the time when [`Self::deadline`] has come, [`Self::on_too_big`] and
+///   [`Self::on_unsent`] what a socket refused, and [`Self::on_unreachable`] what the network says
+///   about the peer.
 /// - **Application calls**: [`Self::open`], [`Self::accept`], [`Self::write`], [`Self::read`] and
 ///   their like act on streams; [`Self::close`], [`Self::ping`], [`Self::migrate`] act on the
 ///   whole.

@@ -412,8 +412,8 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Passes the time to the connections whose deadline has come, and adds them to `due`, as well as
-    /// those that were closed because of the [budget](crate::Budget): they may have events and
+    /// Passes the time to the connections whose deadline has come, and adds them to `due`, as well
+    /// as those that were closed because of the [budget](crate::Budget): they may have events and
     /// something to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         self.clock = now;

@@ -67,8 +67,8 @@ impl Connection {
         sent
     }
 
-    /// Reports to the budget what is kept now. Called when a datagram was received, and when nothing
-    /// more is to be sent.
+    /// Reports to the budget what is kept now. Called when a datagram was received, and when
+    /// nothing more is to be sent.
     #[inline]
     pub(crate) fn follow_budget(&mut self) {
         if !self.account.is_kept() || !self.closing.is_open() {

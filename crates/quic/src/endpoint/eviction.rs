@@ -1,5 +1,5 @@
-//! Connections that have to go: those that keep more than the budget permits, and those that are over
-//! when many are.
+//! Connections that have to go: those that keep more than the budget permits, and those that are
+//! over when many are.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::IpAddr;

@@ -15,7 +15,8 @@ rules! { All;
     PREFIX = "member-prefix", Warning, "RFC 9083, section 2.1": "a member that no standard defines has the prefix of an extension that the answer names";
 }
 
-/// Extensions whose exact name their RFCs require (RFC 8977, section 2.1.1; RFC 8982, section 2.1.1).
+/// Extensions whose exact name their RFCs require (RFC 8977, section 2.1.1; RFC 8982, section
+/// 2.1.1).
 const OF_RFCS: [&str; 3] = ["paging", "sorting", "subsetting"];
 
 /// The largest number of members of one object that are compared with the extensions.
@@ -76,8 +77,8 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-/// Whether the answer names the extension: as `fred`, or as `fred_version_0` where its members begin
-/// with `fred_`, as in the RFC's own example `lunarNIC_level_0`.
+/// Whether the answer names the extension: as `fred`, or as `fred_version_0` where its members
+/// begin with `fred_`, as in the RFC's own example `lunarNIC_level_0`.
 fn names(scene: &Scene<'_>, member: &str, extension: &str) -> bool {
     let versioned = begins(member, extension) && !OF_RFCS.contains(&extension);
     let mut claims = scene.answer.conformance();

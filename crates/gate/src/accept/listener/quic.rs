@@ -224,9 +224,9 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-/// How much memory all connections of a thread may keep, and those of one client half of it: as many
-/// connections at rest as the client may have. Their windows shrink from half of that on; beyond it,
-/// those that keep most are closed.
+/// How much memory all connections of a thread may keep, and those of one client half of it: as
+/// many connections at rest as the client may have. Their windows shrink from half of that on;
+/// beyond it, those that keep most are closed.
 fn memory(limits: &Limits) -> u64 {
     let resting = limits.connections_per_client.min(limits.connections);
     (2 * RESTING_COST)

@@ -30,7 +30,8 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its clients.
+    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its
+    /// clients.
     fn believes(&self, name: &str) -> bool {
         let is = |believed: &String| believed.eq_ignore_ascii_case(name);
         self.believed.iter().any(is)

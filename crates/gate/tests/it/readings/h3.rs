@@ -1,5 +1,5 @@
-//! HTTP/3 with our own client, which sends fields as they are given, including those that no correct
-//! client would send. RFC 9114.
+//! HTTP/3 with our own client, which sends fields as they are given, including those that no
+//! correct client would send. RFC 9114.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
