@@ -49,7 +49,7 @@ pub(super) fn web_host(text: &str) -> Option<String> {
     };
     // An address with a slash is a prefix, or was meant to be one.
     let is_page = path.is_some() && is_name(host);
-    let is_plain = !host.contains(|c: char| c == ':' || c.is_whitespace());
+    let is_plain = !host.contains(|c: char| matches!(c, ':' | '?' | '#') || c.is_whitespace());
     let is_host = is_plain && host.contains('.') || is_bracketed(host);
     let is_whole = path.is_none_or(|path| path == "/" || is_name(host));
     let is_web = is_host && is_whole && (port.is_some() || is_page);

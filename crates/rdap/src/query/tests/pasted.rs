@@ -5,6 +5,7 @@ use super::*;
 /// A text, the path of its query, and whether there is a note.
 const PASTED: &[(&str, &str, bool)] = &[
     ("192.0.2.0-192.0.2.255", "ip/192.0.2.0/24", false),
+    ("entities?fn=a.:0", "entities?fn=a.:0", false),
     ("192.0.2.0 – 192.0.2.127", "ip/192.0.2.0/25", false),
     (
         "192.000.002.000 - 192.000.002.255",

@@ -9,6 +9,8 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, TokenMemoryCache, TokenStore};
 use roundtrip_quic_tokio::Sibling;
 use roundtrip_tls::{Client, Offer};
+use rustls::HandshakeKind;
+use tokio::time::timeout;
 
 use super::quic_clients::QuicClients;
 use super::relay::Relay;
@@ -324,11 +326,14 @@ fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
             !quic_clients.was_answered(),
             "what is held is not even acknowledged"
         );
-        let (met, ()) = tokio::join!(arrival.meet(WITHIN), async {
+        let (handshake, ()) = tokio::join!(arrival.begin(), async {
             quic_clients.answered().await;
             quic_clients.say_the_rest(at);
         });
-        assert!(!met.unwrap().facts.resumed);
+        let link = handshake.link();
+        let heard = timeout(WITHIN, link.hello_received()).await;
+        heard.unwrap().unwrap();
+        assert_eq!(link.handshake_kind(), Some(HandshakeKind::Full));
     });
 }
 
