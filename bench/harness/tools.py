@@ -1,5 +1,6 @@
 """Finds the programs for a benchmark, and says how to get missing ones. Running them is left to the benchmark."""
 
+import argparse
 import os
 import pathlib
 import shutil
@@ -42,6 +43,14 @@ def build(*arguments):
 def roundtrip(*features):
     build("-p", "roundtrip", *(["--features", ",".join(features)] if features else []))
     return str(target() / "release" / "roundtrip")
+
+
+def named(text):
+    """NAME=FILE of the command line: another build of roundtrip."""
+    name, equals, file = text.partition("=")
+    if not equals or not pathlib.Path(file).is_file():
+        raise argparse.ArgumentTypeError("NAME=FILE, a build of roundtrip")
+    return name, file
 
 
 def version(*command):

@@ -13,7 +13,7 @@ pub(super) const TAG: usize = 16;
 pub(super) const IV: usize = 12;
 
 /// NIST SP 800-38D §5.2.1.1: 2³⁹ - 256 bits, for the counter has 32.
-const LONGEST: u64 = (1 << 36) - 32;
+const MAX_DATA: u64 = (1 << 36) - 32;
 
 /// The key of a direction's packets. K: how many round keys it has.
 pub(super) struct Gcm<const K: usize> {
@@ -80,7 +80,7 @@ impl<const K: usize> Gcm<K> {
 }
 
 fn check_length(data: &[u8]) -> Option<()> {
-    (data.len() as u64 <= LONGEST).then_some(())
+    (data.len() as u64 <= MAX_DATA).then_some(())
 }
 
 /// What is XORed with the initialization vector. RFC 9001 §5.3, and the paths of multipath QUIC.

@@ -2,7 +2,7 @@
 //! R, plus everything else that an ordinary exchange takes.
 
 use roundtrip_model::{Event, Exchange, Memory, Moment, Phase, PhaseName, Summary};
-use roundtrip_probe::Manner;
+use roundtrip_probe::ConnectionUse;
 
 use crate::outcome::Prediction;
 use crate::way::Way;
@@ -75,18 +75,18 @@ impl Costs {
         let (n, following) = (f64::from(k.max(1)), f64::from(k.saturating_sub(1)));
         let (trips, ms) = match way.manner {
             _ if way.strategy.reuse => self.on_open(),
-            Manner::Each => {
+            ConnectionUse::Each => {
                 let (trips, ms) = self.first(way);
                 (trips, ms + self.setup / n)
             }
-            Manner::Kept => {
+            ConnectionUse::Kept => {
                 let (first, open) = (self.first(way), self.on_open());
                 (
                     (first.0 + following * open.0) / n,
                     (self.setup + first.1 + following * open.1) / n,
                 )
             }
-            Manner::AtOnce => {
+            ConnectionUse::AtOnce => {
                 let (trips, ms) = self.first(way);
                 (trips / n, (self.setup + ms + following * self.body) / n)
             }
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::way::Remedy;
 
-    fn predicted(word: &str, manner: Option<Manner>, k: u32) -> (f64, f64) {
+    fn predicted(word: &str, manner: Option<ConnectionUse>, k: u32) -> (f64, f64) {
         let costs = Costs {
             rtt: 100.0,
             setup: 1.0,
@@ -268,9 +268,12 @@ mod tests {
         assert_eq!(predicted("h2+tls1.3+0rtt", None, 1), (2.0, 206.5));
         assert_eq!(predicted("h2+tls1.3+reuse", None, 1), (1.0, 105.5));
         // (308.5 + 105.5) / 2
-        assert_eq!(predicted("h2+tls1.3", Some(Manner::Kept), 2), (2.0, 207.0));
         assert_eq!(
-            predicted("h2+tls1.3", Some(Manner::AtOnce), 2),
+            predicted("h2+tls1.3", Some(ConnectionUse::Kept), 2),
+            (2.0, 207.0)
+        );
+        assert_eq!(
+            predicted("h2+tls1.3", Some(ConnectionUse::AtOnce), 2),
             (1.5, 154.5)
         );
     }

@@ -2,7 +2,7 @@
 //! functions.
 
 use roundtrip_model::{Exchange, Http, Memory, Waited};
-use roundtrip_probe::Manner;
+use roundtrip_probe::ConnectionUse;
 use roundtrip_report::ms;
 
 use crate::outcome::MeasuredWay;
@@ -137,7 +137,7 @@ fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> S
     let transfer =
         |line: &MeasuredWay, w: &Waited| w.network - line.round_trips().unwrap_or(0.0) * rtt;
     let body = transfer(line, &mine) - transfer(baseline, &todays);
-    if line.way.manner == Manner::Kept && body < 0.0 && body.abs() >= gap.abs() / 2.0 {
+    if line.way.manner == ConnectionUse::Kept && body < 0.0 && body.abs() >= gap.abs() / 2.0 {
         return format!(
             "the body came {} ms sooner than on a new connection, whose congestion window has to grow first",
             ms(body.abs())

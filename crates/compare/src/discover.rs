@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roundtrip_model::{Exchange, Memory, Strategy};
-use roundtrip_probe::Manner;
+use roundtrip_probe::ConnectionUse;
 
 use crate::budget::RequestBudget;
 use crate::error::CompareError;
@@ -133,9 +133,13 @@ async fn ask(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Dura
             .map_or_else(Support::Absent, |_| Support::Works);
     }
     // A kept connection is tried with a request on an open one.
-    let kept = way.manner == Manner::Kept;
+    let kept = way.manner == ConnectionUse::Kept;
     let tried = Way {
-        manner: if kept { Manner::Kept } else { Manner::Each },
+        manner: if kept {
+            ConnectionUse::Kept
+        } else {
+            ConnectionUse::Each
+        },
         strategy: Strategy {
             reuse: kept,
             ..way.strategy

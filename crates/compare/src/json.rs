@@ -1,7 +1,7 @@
 //! The contract for programs, schema `roundtrip/compare/1`: keys may be added, but are never
 //! renamed. Figures are those of one request, in ms; a value that was not measured is `null`.
 
-use roundtrip_model::{CONFIDENCE, Finding, LEAST_PAIRS, Saving};
+use roundtrip_model::{CONFIDENCE, Finding, MIN_PAIRS, Saving};
 use roundtrip_report::json::settings;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub fn document(c: &Comparison) -> Value {
         "ways": c.lines.iter().map(line).collect::<Vec<Value>>(),
         "unsupported": c.absent.iter().map(absent).collect::<Vec<Value>>(),
         "confidence": CONFIDENCE,
-        "pairs_needed": LEAST_PAIRS,
+        "pairs_needed": MIN_PAIRS,
         "blocks": c.blocks,
         "limits": limits,
         "requests_sent": c.sent,

@@ -1,7 +1,7 @@
 //! The ways that make sense for a URL, from the first answer. Pure functions.
 
 use roundtrip_model::{Exchange, Http, Memory, Scheme, Security, Strategy};
-use roundtrip_probe::{Family, Manner};
+use roundtrip_probe::{ConnectionUse, Family};
 
 use crate::way::{Remedy, Way};
 use crate::wishes::Wishes;
@@ -132,9 +132,9 @@ fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
         manner,
         ..Way::new(remedy, baseline.strategy, baseline.family)
     };
-    let mut ways = vec![way(Remedy::KeepConnection, Manner::Kept)];
+    let mut ways = vec![way(Remedy::KeepConnection, ConnectionUse::Kept)];
     if matches!(baseline.strategy.http, Http::H2 | Http::H3) {
-        ways.push(way(Remedy::AtOnce, Manner::AtOnce));
+        ways.push(way(Remedy::AtOnce, ConnectionUse::AtOnce));
     }
     ways
 }

@@ -1,6 +1,6 @@
 //! The result of a comparison, as values for any report.
 
-use roundtrip_model::{Finding, LEAST_PAIRS, Random, Saving, Summary};
+use roundtrip_model::{Finding, MIN_PAIRS, Random, Saving, Summary};
 
 use roundtrip_report::count;
 
@@ -184,7 +184,7 @@ impl MeasuredWay {
     /// `too few to tell (3 pairs; at least 6 are needed)`.
     pub fn too_few(&self) -> String {
         let pairs = count(self.pairs as u64, "pair", "pairs");
-        format!("too few to tell ({pairs}; at least {LEAST_PAIRS} are needed)")
+        format!("too few to tell ({pairs}; at least {MIN_PAIRS} are needed)")
     }
 
     /// (measured − predicted) / predicted.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use roundtrip_model::{Exchange, Strategy, Waited};
-use roundtrip_probe::{Manner, Options, Prober, Sequence};
+use roundtrip_probe::{ConnectionUse, Options, Prober, Sequence};
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
 
@@ -75,7 +75,7 @@ fn outcome(sequence: &Sequence, k: u32) -> Result<Sample, String> {
     }
     // Concurrent exchanges wait at the same time: their waits overlap and do not add up to the
     // total.
-    let apart = sequence.manner != Manner::AtOnce;
+    let apart = sequence.manner != ConnectionUse::AtOnce;
     Ok(Sample {
         ms: sequence.took.as_secs_f64() * 1e3 / share,
         round_trips: Some(f64::from(sequence.round_trips) / share),
@@ -100,11 +100,11 @@ fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
     let primed = exchanges().any(|e| e.primed);
     let kept = |place: usize| place > 0 || strategy.reuse;
     let lost = match sequence.manner {
-        Manner::Kept => exchanges()
+        ConnectionUse::Kept => exchanges()
             .enumerate()
             .filter(|(place, e)| kept(*place) && !e.reused)
             .count(),
-        Manner::Each | Manner::AtOnce => 0,
+        ConnectionUse::Each | ConnectionUse::AtOnce => 0,
     };
     u32::from(primed) + (exchanges().count() + lost) as u32
 }

@@ -5,7 +5,7 @@
 mod advice;
 mod savings;
 
-use roundtrip_model::LEAST_PAIRS;
+use roundtrip_model::MIN_PAIRS;
 use roundtrip_report::terminal::{Style, Tone, Wrap};
 use roundtrip_report::{clean, count, ms};
 
@@ -94,8 +94,8 @@ fn closing(c: &Comparison, page: &mut WrappedText) {
         c.took_s,
         c.discovery,
     ));
-    if (c.blocks as usize) < LEAST_PAIRS {
-        page.line(&format!("Fewer than {LEAST_PAIRS} blocks show nothing with certainty: raise -n or --time, or name fewer ways with --strategies."));
+    if (c.blocks as usize) < MIN_PAIRS {
+        page.line(&format!("Fewer than {MIN_PAIRS} blocks show nothing with certainty: raise -n or --time, or name fewer ways with --strategies."));
     }
     for note in &c.notes {
         page.item("note", &clean(note));

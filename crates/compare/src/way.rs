@@ -2,7 +2,7 @@
 //! it.
 
 use roundtrip_model::{Memory, Strategy};
-use roundtrip_probe::{Family, Manner};
+use roundtrip_probe::{ConnectionUse, Family};
 
 /// What a way changes compared with an ordinary client of today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Remedy {
 pub struct Way {
     pub remedy: Remedy,
     pub strategy: Strategy,
-    pub manner: Manner,
+    pub manner: ConnectionUse,
     pub family: Family,
     /// The command line of another client.
     pub command: Option<String>,
@@ -74,9 +74,9 @@ impl Way {
     /// Makes a new connection for each request, or uses the one that the strategy keeps.
     pub(crate) fn new(remedy: Remedy, strategy: Strategy, family: Family) -> Self {
         let manner = if strategy.reuse {
-            Manner::Kept
+            ConnectionUse::Kept
         } else {
-            Manner::Each
+            ConnectionUse::Each
         };
         Self {
             remedy,
@@ -102,8 +102,8 @@ impl Way {
         }
         let mut word = self.strategy.to_string();
         match self.manner {
-            Manner::Kept if !self.strategy.reuse => word.push_str(" kept"),
-            Manner::AtOnce => word.push_str(" at once"),
+            ConnectionUse::Kept if !self.strategy.reuse => word.push_str(" kept"),
+            ConnectionUse::AtOnce => word.push_str(" at once"),
             _ => {}
         }
         match self.remedy {
@@ -124,10 +124,10 @@ impl Way {
         let preparation = u32::from(self.strategy.is_warm());
         let again = match self.manner {
             // Each wave answers at least one.
-            Manner::AtOnce => k.saturating_mul(k.saturating_sub(1)) / 2,
-            Manner::Kept => k,
-            Manner::Each if self.strategy.memory == Memory::EarlyData => k,
-            Manner::Each => 0,
+            ConnectionUse::AtOnce => k.saturating_mul(k.saturating_sub(1)) / 2,
+            ConnectionUse::Kept => k,
+            ConnectionUse::Each if self.strategy.memory == Memory::EarlyData => k,
+            ConnectionUse::Each => 0,
         };
         preparation.saturating_add(k).saturating_add(again)
     }

@@ -44,14 +44,14 @@ impl ReportedCheck {
 
 /// How a finding changed from A to B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum Trend {
     Worse,
     Better,
     /// Another value of the same status, or one that cannot be compared with the other.
     Other,
 }
 
-impl Turn {
+impl Trend {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Worse => "worse",
@@ -66,16 +66,16 @@ impl Turn {
 pub struct CheckChange {
     pub a: Option<ReportedCheck>,
     pub b: Option<ReportedCheck>,
-    pub turn: Turn,
+    pub turn: Trend,
 }
 
 impl CheckChange {
     fn of(a: Option<ReportedCheck>, b: Option<ReportedCheck>) -> Self {
         let rank = |side: &Option<ReportedCheck>| side.as_ref().and_then(ReportedCheck::rank);
         let turn = match (rank(&a), rank(&b)) {
-            (Some(a), Some(b)) if b > a => Turn::Worse,
-            (Some(a), Some(b)) if b < a => Turn::Better,
-            _ => Turn::Other,
+            (Some(a), Some(b)) if b > a => Trend::Worse,
+            (Some(a), Some(b)) if b < a => Trend::Better,
+            _ => Trend::Other,
         };
         Self { a, b, turn }
     }
@@ -115,9 +115,9 @@ impl DoctorDiff {
             changes.extend(unlike);
         }
         changes.sort_by_key(|change| match change.turn {
-            Turn::Worse => 0,
-            Turn::Better => 1,
-            Turn::Other => 2,
+            Trend::Worse => 0,
+            Trend::Better => 1,
+            Trend::Other => 2,
         });
         let mut diff = Self {
             made: (a.made.clone(), b.made.clone()),
@@ -130,7 +130,7 @@ impl DoctorDiff {
         diff
     }
 
-    pub fn count(&self, turn: Turn) -> usize {
+    pub fn count(&self, turn: Trend) -> usize {
         self.changes.iter().filter(|c| c.turn == turn).count()
     }
 
@@ -139,7 +139,7 @@ impl DoctorDiff {
             return format!("No difference: all {} findings are the same.", self.same);
         }
         let mut sentences = Vec::new();
-        for (turn, word) in [(Turn::Worse, "worse"), (Turn::Better, "better")] {
+        for (turn, word) in [(Trend::Worse, "worse"), (Trend::Better, "better")] {
             let mine = || self.changes.iter().filter(|c| c.turn == turn);
             if self.count(turn) > 0 {
                 let told: Vec<String> = mine().take(MAX_TOLD).map(moved).collect();
@@ -156,7 +156,7 @@ impl DoctorDiff {
                 ));
             }
         }
-        let other = self.count(Turn::Other);
+        let other = self.count(Trend::Other);
         if other > 0 {
             sentences.push(format!(
                 "{} differ without being better or worse.",

@@ -2,12 +2,12 @@
 //! file's name.
 
 /// The most bytes that are read of one document: the report of some five thousand requests.
-pub const LARGEST: usize = 32 << 20;
+pub const MAX_REPORT: usize = 32 << 20;
 pub(crate) const MAX_RESULTS: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("larger than {} MB, which no report is", LARGEST >> 20)]
+    #[error("larger than {} MB, which no report is", MAX_REPORT >> 20)]
     TooLarge,
     #[error("no JSON: {0}")]
     Syntax(#[source] serde_json::Error),

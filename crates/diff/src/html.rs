@@ -8,7 +8,7 @@ use roundtrip_report::{Party, clean, ms};
 use crate::numbers::{Decimals, by_size, number, price, spread, title, trips};
 use crate::{
     CheckChange, Contribution, Diff, DoctorDiff, ProbeDiff, Provenance, ReportedCheck, SideFigures,
-    Turn, Weight,
+    Trend, Weight,
 };
 
 const STYLE: &str = "
@@ -207,9 +207,9 @@ fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Markup {
 
 fn changed(change: &CheckChange) -> Markup {
     let class = match change.turn {
-        Turn::Worse => "bad",
-        Turn::Better => "good",
-        Turn::Other => "quiet",
+        Trend::Worse => "bad",
+        Trend::Better => "good",
+        Trend::Other => "quiet",
     };
     let value = |side: &Option<ReportedCheck>| {
         side.as_ref().map_or("none".into(), |c| {

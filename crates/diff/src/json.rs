@@ -5,7 +5,7 @@ use roundtrip_model::{Summary, Waited};
 use serde_json::{Value, json};
 
 use crate::probe::{Contribution, FindingDiff, Priced, SideFigures, StageDiff, Weight};
-use crate::{CheckChange, Diff, DoctorDiff, ProbeDiff, Provenance, ReportedCheck, Turn};
+use crate::{CheckChange, Diff, DoctorDiff, ProbeDiff, Provenance, ReportedCheck, Trend};
 
 pub const SCHEMA: &str = "roundtrip/diff/1";
 
@@ -139,9 +139,9 @@ pub fn doctor(diff: &DoctorDiff, files: (&str, &str)) -> Value {
         "a": machine(files.0, &diff.made.0, diff.roots.0.as_deref()),
         "b": machine(files.1, &diff.made.1, diff.roots.1.as_deref()),
         "answer": diff.answer,
-        "worse": diff.count(Turn::Worse),
-        "better": diff.count(Turn::Better),
-        "other": diff.count(Turn::Other),
+        "worse": diff.count(Trend::Worse),
+        "better": diff.count(Trend::Better),
+        "other": diff.count(Trend::Other),
         "same": diff.same,
         "changes": diff.changes.iter().map(change).collect::<Vec<Value>>(),
     })

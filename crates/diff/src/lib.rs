@@ -20,8 +20,8 @@ mod read;
 pub mod text;
 
 pub use diff::{Diff, DiffError};
-pub use doctor::{CheckChange, Doctor, DoctorDiff, ReportedCheck, Turn};
-pub use error::{LARGEST, ReadError};
+pub use doctor::{CheckChange, Doctor, DoctorDiff, ReportedCheck, Trend};
+pub use error::{MAX_REPORT, ReadError};
 pub use limit::{Broken, Limit, LimitError};
 pub use probe::{
     ComparedFact, Contribution, ContributionKind, Difference, FactDiff, FindingDiff, Priced, Probe,

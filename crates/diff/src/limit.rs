@@ -7,7 +7,7 @@ use std::str::FromStr;
 use roundtrip_model::{Bound, ComparisonOperator};
 
 use crate::probe::{ContributionKind, ProbeDiff, StageDiff};
-use crate::{DoctorDiff, Turn};
+use crate::{DoctorDiff, Trend};
 
 /// A condition on B − A that must not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,7 +170,7 @@ impl Limit {
         if self.quantity != Quantity::Worse || !matches!(self.bound, Bound::Plain(_)) {
             return Err(LimitError::Doctor(self.text.chars().take(60).collect()));
         }
-        let worse = diff.count(Turn::Worse);
+        let worse = diff.count(Trend::Worse);
         let broken = self.holds(worse as f64);
         Ok(broken.then(|| Broken(format!("{worse} worse"))))
     }

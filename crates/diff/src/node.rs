@@ -6,7 +6,7 @@ use crate::ReadError;
 
 static NULL: Value = Value::Null;
 /// Ten days in milliseconds, and more than any count here: larger numbers are not measurements.
-const LARGEST: f64 = 1e9;
+const MAX_NUMBER: f64 = 1e9;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
@@ -125,7 +125,7 @@ impl<'a> Node<'a> {
 
     pub(crate) fn number(&self) -> Result<f64, ReadError> {
         let number = self.value.as_f64().ok_or_else(|| self.wrong("a number"))?;
-        if number.abs() > LARGEST {
+        if number.abs() > MAX_NUMBER {
             let path = self.path();
             return Err(ReadError::Range {
                 path,

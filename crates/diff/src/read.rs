@@ -6,7 +6,7 @@ mod results;
 
 use serde_json::Value;
 
-use crate::error::{LARGEST, MAX_RESULTS};
+use crate::error::{MAX_REPORT, MAX_RESULTS};
 use crate::node::Node;
 use crate::{Doctor, Probe, Provenance, ReadError};
 
@@ -33,7 +33,7 @@ impl Report {
 /// Reads one document, or results of `probe` line by line. If there are several URLs, `url` chooses
 /// one.
 pub fn read(bytes: &[u8], url: Option<&str>) -> Result<Report, ReadError> {
-    if bytes.len() > LARGEST {
+    if bytes.len() > MAX_REPORT {
         return Err(ReadError::TooLarge);
     }
     // The parser refuses more than 128 levels of nesting.

@@ -10,8 +10,8 @@ use crate::check::{Check, CheckStatus};
 use crate::report::StatusCounts;
 
 /// Nothing can be laid out in less; more is hard to read.
-const NARROWEST: usize = 30;
-const WIDEST: usize = 110;
+const MIN_WIDTH: usize = 30;
+const MAX_WIDTH: usize = 110;
 /// Meaning and advice begin under the title.
 const INDENT: usize = 10;
 
@@ -21,7 +21,7 @@ pub fn render(checks: &[Check], style: Style) -> String {
     let page = TextPage {
         style: Style {
             unicode: true,
-            width: style.width.clamp(NARROWEST, WIDEST),
+            width: style.width.clamp(MIN_WIDTH, MAX_WIDTH),
             ..style
         },
     };
@@ -179,7 +179,7 @@ unknown
         for width in [0, 1, 29, 30, 31, 80, 110, 5000] {
             let text = render(std::slice::from_ref(&long), style(false, width));
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            let page = width.clamp(NARROWEST, WIDEST);
+            let page = width.clamp(MIN_WIDTH, MAX_WIDTH);
             assert!(widest <= page, "{width}: {widest}");
         }
     }

@@ -20,7 +20,7 @@ const MAX_UNREST: f64 = 10.0;
 
 /// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2); this is one
 /// tick less.
-const SHORTEST_DELAYED_ACK: f64 = 36.0;
+const MIN_DELAYED_ACK: f64 = 36.0;
 /// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
 /// was sent without it.
 const MIN_EARLY: f64 = 2.0;
@@ -211,7 +211,7 @@ impl<'a> Case<'a> {
     /// too soon to have been delayed on purpose, was held up on the path together with the request;
     /// and the first one of a connection is not delayed.
     pub(crate) fn served(&self, late: f64, witness: Witness) -> f64 {
-        let on_purpose = witness.late >= SHORTEST_DELAYED_ACK && !self.exchange.is_acked_at_once();
+        let on_purpose = witness.late >= MIN_DELAYED_ACK && !self.exchange.is_acked_at_once();
         if witness.late >= self.least_spread() && !on_purpose {
             witness.early.min(late)
         } else {

@@ -9,11 +9,11 @@
 pub mod answers;
 mod authority;
 mod codec;
+mod directory;
 pub mod documents;
 mod error;
 pub mod limits;
 pub mod origin;
-mod place;
 mod stamp;
 
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ pub use authority::Authority;
 pub use error::MemoryError;
 pub use stamp::Stamp;
 
-use place::Place;
+use directory::Directory;
 
 /// The largest total size in bytes; the oldest answers are removed first.
 pub const DEFAULT_SIZE: u64 = 256 << 20;
@@ -34,10 +34,10 @@ pub const DEFAULT_SIZE: u64 = 256 << 20;
 /// The directory, or nothing if no data is kept.
 #[derive(Debug, Default)]
 pub struct Memory {
-    root: Option<Place>,
-    origins: OnceLock<Option<Place>>,
-    documents: OnceLock<Option<Place>>,
-    answers: OnceLock<Option<answers::Shelf>>,
+    root: Option<Directory>,
+    origins: OnceLock<Option<Directory>>,
+    documents: OnceLock<Option<Directory>>,
+    answers: OnceLock<Option<answers::AnswerFiles>>,
     /// The largest total size of answers in bytes.
     size: u64,
     /// Writing has failed, and the reason has been reported: nothing more is written.
@@ -54,8 +54,8 @@ impl Memory {
             size,
             ..Self::default()
         };
-        match Place::open(directory) {
-            Ok(place) => memory.root = Some(place),
+        match Directory::open(directory) {
+            Ok(directory) => memory.root = Some(directory),
             Err(MemoryError::Unusable { path, source }) => memory.note(format!(
                 "nothing is stored for later runs: {} cannot be used ({source}); choose another directory, or none",
                 path.display()
@@ -103,19 +103,23 @@ impl Memory {
         }
     }
 
-    fn origins(&self) -> Option<&Place> {
+    fn origins(&self) -> Option<&Directory> {
         self.below(&self.origins, "origins")
     }
 
-    fn documents(&self) -> Option<&Place> {
+    fn documents(&self) -> Option<&Directory> {
         self.below(&self.documents, "registries")
     }
 
     /// A subdirectory, opened when it is first needed.
-    fn below<'a>(&'a self, cell: &'a OnceLock<Option<Place>>, name: &str) -> Option<&'a Place> {
+    fn below<'a>(
+        &'a self,
+        cell: &'a OnceLock<Option<Directory>>,
+        name: &str,
+    ) -> Option<&'a Directory> {
         let root = self.root.as_ref()?;
         let opened = cell.get_or_init(|| match root.below(name) {
-            Ok(place) => Some(place),
+            Ok(directory) => Some(directory),
             Err(error) => {
                 self.cannot_write(root, &error);
                 None
@@ -127,12 +131,12 @@ impl Memory {
     /// Reads and parses a file. One that cannot be parsed is set aside.
     fn read<T>(
         &self,
-        place: &Place,
+        directory: &Directory,
         name: &str,
         limit: u64,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Option<T> {
-        let broken = match place.read(name, limit) {
+        let broken = match directory.read(name, limit) {
             Ok(None) => return None,
             Ok(Some(bytes)) => match read(&bytes) {
                 Some(value) => return Some(value),
@@ -140,11 +144,11 @@ impl Memory {
             },
             Err(error) => error.to_string(),
         };
-        let what_now = match place.set_aside(name) {
+        let what_now = match directory.set_aside(name) {
             Ok(aside) => format!("set aside as {aside}"),
             Err(error) => format!("it cannot be set aside ({error})"),
         };
-        let path = place.shown(name);
+        let path = directory.shown(name);
         self.note(format!("{path} was not used: {broken}; {what_now}"));
         None
     }
@@ -154,14 +158,14 @@ impl Memory {
     }
 
     /// Writes a file, unless writing has failed before.
-    fn write(&self, place: &Place, name: &str, parts: &[&[u8]]) -> bool {
+    fn write(&self, directory: &Directory, name: &str, parts: &[&[u8]]) -> bool {
         if self.is_full() {
             return false;
         }
-        match place.replace(name, parts) {
+        match directory.replace(name, parts) {
             Ok(()) => true,
             Err(error) => {
-                self.cannot_write(place, &error);
+                self.cannot_write(directory, &error);
                 false
             }
         }
@@ -169,7 +173,7 @@ impl Memory {
 
     /// Notes that an origin's file cannot be locked, either for a reason that affects all files or
     /// for one that affects only this file.
-    fn cannot_lock(&self, place: &Place, origin: &Authority, error: &io::Error) {
+    fn cannot_lock(&self, directory: &Directory, origin: &Authority, error: &io::Error) {
         if matches!(
             error.kind(),
             ErrorKind::ReadOnlyFilesystem
@@ -177,7 +181,7 @@ impl Memory {
                 | ErrorKind::StorageFull
                 | ErrorKind::QuotaExceeded
         ) {
-            self.cannot_write(place, error);
+            self.cannot_write(directory, error);
         } else {
             self.note(format!(
                 "data about {origin} is not stored for later runs, and its rate limit is not shared with other processes ({error})"
@@ -185,9 +189,9 @@ impl Memory {
         }
     }
 
-    fn cannot_write(&self, place: &Place, error: &io::Error) {
+    fn cannot_write(&self, directory: &Directory, error: &io::Error) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
-            let path = place.shown("");
+            let path = directory.shown("");
             self.note(format!(
                 "nothing is stored for later runs, and rate limits are not shared with other processes: {path} cannot be written ({error})"
             ));

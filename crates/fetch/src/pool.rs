@@ -163,11 +163,11 @@ impl Inner {
         };
         let mut began = asked;
         loop {
-            let mut seat = Box::pin(site.seat(early && !tries.is_careful())).await?;
-            let lane = seat.lane.clone();
-            let outcome = Box::pin(attempt.run(&mut seat, began)).await;
+            let mut lease = Box::pin(site.lease(early && !tries.is_careful())).await?;
+            let lane = lease.lane.clone();
+            let outcome = Box::pin(attempt.run(&mut lease, began)).await;
             began = self.context.now();
-            seat.leave();
+            lease.leave();
             if lane.early_data {
                 site.review();
             }

@@ -100,7 +100,7 @@ pub enum GateError {
     // Sessions that are managed by hand.
     #[error(
         "a session's name must have 1 to {} bytes and no control characters",
-        roundtrip_store::LONGEST_SID
+        roundtrip_store::MAX_SID
     )]
     SessionName,
     #[error("it has expired")]

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The threshold below which time stays unexplained: in milliseconds, and as a share of the total.
-const LEAST_UNEXPLAINED: f64 = 5.0;
+const MIN_UNEXPLAINED: f64 = 5.0;
 const UNEXPLAINED_SHARE: f64 = 0.05;
 
 /// A request and its outcome. The first of a chain of redirects has `hop` 0.
@@ -82,7 +82,7 @@ impl Exchange {
 
     fn worth_telling(&self, ms: f64) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
-        (self.ok() && ms >= LEAST_UNEXPLAINED.max(share)).then_some(ms)
+        (self.ok() && ms >= MIN_UNEXPLAINED.max(share)).then_some(ms)
     }
 }
 

@@ -42,7 +42,7 @@ pub use phase::{
 };
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
-pub use saving::{CONFIDENCE, LEAST_PAIRS, Saving};
+pub use saving::{CONFIDENCE, MIN_PAIRS, Saving};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Target, TargetError};

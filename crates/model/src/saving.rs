@@ -12,7 +12,7 @@ pub const CONFIDENCE: f64 = 0.95;
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
 /// With fewer pairs, all lie on the same side of zero by chance more often than once in twenty: 2 ·
 /// 2⁻⁵ is 6 %.
-pub const LEAST_PAIRS: usize = 6;
+pub const MIN_PAIRS: usize = 6;
 
 /// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron,
 /// 1979). The interval is widened to the exact one of the sign test if that is wider, because the
@@ -60,7 +60,7 @@ impl Saving {
     /// Whether the interval excludes zero, so that something is saved or lost. `None` if there are
     /// too few pairs to tell.
     pub fn is_shown(&self) -> Option<bool> {
-        (self.pairs >= LEAST_PAIRS).then_some(self.low > 0.0 || self.high < 0.0)
+        (self.pairs >= MIN_PAIRS).then_some(self.low > 0.0 || self.high < 0.0)
     }
 }
 

@@ -32,15 +32,15 @@ pub enum TargetError {
     TooLong { length: usize, limit: usize },
 }
 
-const LONGEST_URL: usize = 64 * 1024;
+const MAX_URL: usize = 64 * 1024;
 
 impl Target {
     /// Parses a URL as a person types it: as with curl, a missing scheme means `http://`.
     pub fn parse(given: &str) -> Result<Self, TargetError> {
-        if given.len() > LONGEST_URL {
+        if given.len() > MAX_URL {
             return Err(TargetError::TooLong {
                 length: given.len(),
-                limit: LONGEST_URL,
+                limit: MAX_URL,
             });
         }
         let text = if given.contains("://") {
@@ -58,10 +58,10 @@ impl Target {
     /// Resolves `reference` (a `Location` header) against this target. RFC 3986 §5, RFC 9110
     /// §10.2.2.
     pub fn join(&self, reference: &str) -> Result<Self, TargetError> {
-        if reference.len() > LONGEST_URL {
+        if reference.len() > MAX_URL {
             return Err(TargetError::TooLong {
                 length: reference.len(),
-                limit: LONGEST_URL,
+                limit: MAX_URL,
             });
         }
         let mut url = self
@@ -252,7 +252,7 @@ mod tests {
             assert!(Target::parse(given).is_err(), "{given:?} was accepted");
         }
         assert!(matches!(
-            Target::parse(&"a".repeat(LONGEST_URL + 1)),
+            Target::parse(&"a".repeat(MAX_URL + 1)),
             Err(TargetError::TooLong { .. })
         ));
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::course::Course;
 use crate::direction::Direction;
 use crate::error::PathError;
-use crate::keeper::Keeper;
 use crate::link::{Link, Loss};
 use crate::middlebox::Middlebox;
 use crate::names::{self, HostNames};
 use crate::namespace::Namespace;
 use crate::path::Path;
+use crate::reaper::Reaper;
 use crate::recording::Recording;
 use crate::relay::{Relay, RelayConfig};
 use crate::section::{self, HopContext, PathSection};
@@ -194,7 +194,7 @@ impl Builder {
         let stations = section::stations(&self.sections, setting).map_err(PathError::Middlebox)?;
         let recording = self.start_recording()?;
         let manner = self.manner();
-        let (keeper, estate) = Keeper::start(manner.wires)?;
+        let (reaper, estate) = Reaper::start(manner.wires)?;
         let wired = match manner.wires {
             WireKind::Bare => wiring::bare::wire(estate, manner)?,
             WireKind::Veth | WireKind::Tun => wiring::wire(estate, manner)?,
@@ -219,7 +219,7 @@ impl Builder {
         let names = Arc::new(HostNames::new(&self.names, self.name_server));
         Ok(Path {
             uplink: None,
-            _keeper: keeper,
+            _keeper: reaper,
             client: Namespace::new(CLIENT, user.clone(), client, Arc::clone(&names)),
             server: Namespace::new(SERVER, user, server, names),
             relay,

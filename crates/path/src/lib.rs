@@ -19,7 +19,7 @@
 //! # How it is built without privileges
 //!
 //! An ordinary user can create network namespaces inside a user namespace, which only a
-//! single-threaded process can enter. So [`Builder::build`] forks a *keeper* (`keeper`), which
+//! single-threaded process can enter. So [`Builder::build`] forks a *reaper* (`reaper`), which
 //! creates the namespaces, opens sockets in each and passes them back; wiring (`wiring`,
 //! `rtnetlink`) and relay (`relay`) then work from the calling process through these sockets. There
 //! is no helper binary, no `ip`, no TUN and no kernel module but veth. A caller with
@@ -33,7 +33,7 @@
 //! # How it ends
 //!
 //! A path has no name in the file system. When the [`Path`] is dropped, or its process ends in any
-//! way, the kernel closes the connection to the keeper, which kills everything inside and exits;
+//! way, the kernel closes the connection to the reaper, which kills everything inside and exits;
 //! the kernel removes the rest.
 //!
 //! # What it does not do
@@ -54,7 +54,6 @@ mod frame;
 mod hello;
 mod hop;
 mod identity;
-mod keeper;
 mod link;
 mod middlebox;
 mod names;
@@ -64,6 +63,7 @@ mod packet;
 mod path;
 mod presets;
 mod random;
+mod reaper;
 mod recording;
 mod refusal;
 mod relay;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::counters::PathCounters;
 use crate::error::PathError;
-use crate::keeper::Keeper;
 use crate::namespace::Namespace;
+use crate::reaper::Reaper;
 use crate::relay::Relay;
 use crate::uplink::Uplink;
 
@@ -14,7 +14,7 @@ use crate::uplink::Uplink;
 #[derive(Debug)]
 pub struct Path {
     // Fields drop in this order: first the processes inside, then the relay, then the networks.
-    pub(crate) _keeper: Keeper,
+    pub(crate) _keeper: Reaper,
     pub(crate) uplink: Option<Uplink>,
     /// `None` on a bare wire.
     pub(crate) relay: Option<Relay>,

@@ -62,7 +62,7 @@ impl SetupStep {
 impl std::fmt::Display for SetupStep {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
-            Self::Fork => "start its keeper process",
+            Self::Fork => "start its reaper process",
             Self::MakeUserNamespace => "make a user namespace",
             Self::MapUser => "map the user into its namespace",
             Self::MakeNetworkNamespace => "make a network namespace",
@@ -71,7 +71,7 @@ impl std::fmt::Display for SetupStep {
             Self::OpenTun => {
                 "open /dev/net/tun, which is often restricted to root (veth, the default, does not need it)"
             }
-            Self::HandOver => "receive the namespaces from its keeper process",
+            Self::HandOver => "receive the namespaces from its reaper process",
             Self::JoinUserNamespace => "join its user namespace",
             Self::JoinNetworkNamespace => "join its network namespace",
             Self::WriteSetting => "write the setting",

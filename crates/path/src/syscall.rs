@@ -1,5 +1,5 @@
 //! System calls behind functions that are safe to call. Calls whose safety only the caller can
-//! guarantee (`fork`, `pre_exec`, code before `main`) stay with that caller: `keeper`, `namespace`
+//! guarantee (`fork`, `pre_exec`, code before `main`) stay with that caller: `reaper`, `namespace`
 //! and `sandbox`.
 //!
 //! One file for each family of calls. The modules above decide what the calls are for; nothing here

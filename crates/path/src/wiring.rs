@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use crate::error::PathError;
-use crate::keeper::{KeeperHandover, NetworkHandles};
 use crate::middlebox::nat;
+use crate::reaper::{NetworkHandles, ReaperHandover};
 use crate::relay::Tap;
 use crate::rtnetlink::{Rtnetlink, WireEnd};
 use crate::side::{CLIENT, END_NAME, PathSide, SERVER, WireKind};
@@ -48,10 +48,10 @@ pub(crate) struct WiredNamespaces {
 }
 
 pub(crate) fn wire(
-    estate: KeeperHandover,
+    estate: ReaperHandover,
     manner: WiringConfig,
 ) -> Result<WiredNamespaces, PathError> {
-    let KeeperHandover {
+    let ReaperHandover {
         user,
         client,
         server,

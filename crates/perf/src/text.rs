@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use roundtrip_model::{LEAST_PAIRS, Summary};
+use roundtrip_model::{MIN_PAIRS, Summary};
 use roundtrip_report::terminal::{Cell, Style, Table, Tone};
 
 use crate::outcome::{PerfArmOutcome, PerfOutcome};
@@ -206,7 +206,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
         .filter_map(|arm| arm.figures.ratio_interval);
     if let Some(rounds) = intervals.map(|interval| interval.pairs).max() {
         notes.push(
-            if rounds < LEAST_PAIRS {
+            if rounds < MIN_PAIRS {
                 "In brackets: the range of the ratio over the rounds, which are too few for a 95 % interval."
             } else {
                 "In brackets: the 95 % interval of the ratio, of pairs from the same round."

@@ -44,4 +44,4 @@ pub use options::{
 };
 pub use prober::Prober;
 pub use repeat::{Pace, repeat};
-pub use sequence::{Manner, Sequence, SequenceRequest};
+pub use sequence::{ConnectionUse, Sequence, SequenceRequest};

@@ -5,7 +5,7 @@ use roundtrip_model::{Exchange, Target};
 
 use crate::exchanger::Exchanger;
 use crate::interruption::Interrupter;
-use crate::sequence::{self, Manner, Sequence, SequenceRequest};
+use crate::sequence::{self, ConnectionUse, Sequence, SequenceRequest};
 use crate::{Options, ProbeError, hops, priming};
 
 /// Requests targets according to its [`Options`], and keeps the state that one exchange leaves for
@@ -70,7 +70,7 @@ impl Prober {
     }
 
     /// Requests all targets in this manner, and drops the bodies.
-    pub async fn sequence(&mut self, targets: &[Target], manner: Manner) -> Sequence {
+    pub async fn sequence(&mut self, targets: &[Target], manner: ConnectionUse) -> Sequence {
         let mut asks: Vec<_> = targets
             .iter()
             .cloned()
@@ -83,7 +83,7 @@ impl Prober {
     pub async fn sequence_into<S: Sink>(
         &mut self,
         asks: &mut [SequenceRequest<S>],
-        manner: Manner,
+        manner: ConnectionUse,
     ) -> Sequence {
         sequence::run(&mut self.exchanger, asks, manner).await
     }

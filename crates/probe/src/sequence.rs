@@ -22,7 +22,7 @@ use crate::{ProbeError, hops, priming};
 
 /// How several requests share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum ConnectionUse {
     /// A new connection for each request, opened according to the strategy.
     Each,
     /// One connection, opened by the first; the others follow on it, one after another.
@@ -49,7 +49,7 @@ impl SequenceRequest<Nowhere> {
 /// The result of a sequence.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    pub manner: Manner,
+    pub manner: ConnectionUse,
     pub asked: Strategy,
     /// For each request, in order, its hops: redirects, and repeated attempts. The last hop is the
     /// answer or the failure.
@@ -78,7 +78,7 @@ impl Sequence {
 pub(crate) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
     asks: &mut [SequenceRequest<S>],
-    manner: Manner,
+    manner: ConnectionUse,
 ) -> Sequence {
     if let Some(error) = refusal(exchanger, asks, manner) {
         return refuse(exchanger, asks, manner, &error);
@@ -88,7 +88,7 @@ pub(crate) async fn run<S: Sink>(
     if let Some(first) = asks.first().filter(|_| needs_priming) {
         priming::prime(exchanger, &first.target).await;
     }
-    let keeps = asked.reuse && manner != Manner::Each;
+    let keeps = asked.reuse && manner != ConnectionUse::Each;
     if !keeps {
         exchanger.kept().retire().await;
     }
@@ -97,9 +97,9 @@ pub(crate) async fn run<S: Sink>(
     exchanger.kept().forget_reason();
     let mut leaving = Vec::new();
     let (hops, round_trips) = match manner {
-        Manner::Each => each(exchanger, asks, &mut leaving).await,
-        Manner::Kept => kept(exchanger, asks).await,
-        Manner::AtOnce => at_once::run(exchanger, asks, &mut leaving).await,
+        ConnectionUse::Each => each(exchanger, asks, &mut leaving).await,
+        ConnectionUse::Kept => kept(exchanger, asks).await,
+        ConnectionUse::AtOnce => at_once::run(exchanger, asks, &mut leaving).await,
     };
     let counts = exchanger.counts().end_sequence();
     exchanger.kept().forget_reason();
@@ -124,15 +124,15 @@ pub(crate) async fn run<S: Sink>(
 fn refusal<S>(
     exchanger: &Exchanger,
     asks: &[SequenceRequest<S>],
-    manner: Manner,
+    manner: ConnectionUse,
 ) -> Option<ProbeError> {
     let strategy = exchanger.options().strategy;
     let several = asks.len() > 1;
     let clear = |t: &Target| t.scheme == Scheme::Http && strategy.http == Http::Auto;
     let targets = || asks.iter().map(|ask| &ask.target);
-    let why = if manner != Manner::Each && targets().any(|t| t.scheme == Scheme::Tcp) {
+    let why = if manner != ConnectionUse::Each && targets().any(|t| t.scheme == Scheme::Tcp) {
         "the echo uses a new connection for each greeting"
-    } else if manner != Manner::AtOnce {
+    } else if manner != ConnectionUse::AtOnce {
         return None;
     } else if several && (strategy.http == Http::H1 || targets().any(clear)) {
         ONE_BY_ONE
@@ -147,7 +147,7 @@ fn refusal<S>(
 fn refuse<S>(
     exchanger: &Exchanger,
     asks: &[SequenceRequest<S>],
-    manner: Manner,
+    manner: ConnectionUse,
     error: &ProbeError,
 ) -> Sequence {
     let asks = asks.iter().enumerate();

@@ -41,7 +41,7 @@ use limits::{Own, Receiving, Sending, Theirs};
 use outgoing::Outgoing;
 use ring::Spares;
 use slab::Slab;
-use turn::Turns;
+use turn::StreamQueue;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
@@ -84,13 +84,13 @@ pub(crate) struct Streams {
     /// What this side may send on each stream before the peer raises the limit.
     initial: InitialStreamLimits,
     /// Streams with new data that their own limit permits.
-    ready: Turns,
+    ready: StreamQueue,
     /// Streams with something to send that no limit restricts.
-    urgent: Turns,
+    urgent: StreamQueue,
     /// Streams with other frames to send.
-    control: Turns,
+    control: StreamQueue,
     /// Streams whose writer waits for room in the buffer.
-    writers: Turns,
+    writers: StreamQueue,
     /// How much the first of `ready` has sent in its turn.
     turn: u64,
     /// How much unacknowledged data may be written: as much as the path can use.
@@ -147,10 +147,10 @@ impl Streams {
             sending: Sending::default(),
             stream_window: config.stream_window,
             initial: InitialStreamLimits::default(),
-            ready: Turns::default(),
-            urgent: Turns::default(),
-            control: Turns::default(),
-            writers: Turns::default(),
+            ready: StreamQueue::default(),
+            urgent: StreamQueue::default(),
+            control: StreamQueue::default(),
+            writers: StreamQueue::default(),
             turn: 0,
             send_buffer: max_send_buffer.min(FIRST_SEND_BUFFER),
             max_send_buffer,

@@ -89,7 +89,7 @@ impl Bootstrap {
         };
         let mut json = Vec::new();
         let file = File::open(path).map_err(unread)?;
-        let most = file::LARGEST as u64 + 1;
+        let most = file::MAX_FILE as u64 + 1;
         file.take(most).read_to_end(&mut json).map_err(unread)?;
         self.replace(registry, &json)
     }

@@ -270,7 +270,7 @@ impl Client {
     }
 
     /// Waits for a query about a neighbouring address, if its answer could cover this one.
-    async fn turn(&self, query: &Query) -> Option<ranges::Turn> {
+    async fn turn(&self, query: &Query) -> Option<ranges::RangeGuard> {
         let Some(Key::Ip(address, _)) = query.key().filter(|_| self.options.by_range) else {
             return None;
         };

@@ -6,7 +6,7 @@ use roundtrip_tls::TlsError;
 use url::Url;
 
 use crate::answer::MEDIA_TYPE;
-use crate::check::server::{Heard, Manner, ORIGIN, ServerReply, Subject, Unheard};
+use crate::check::server::{Heard, ORIGIN, RequestForm, ServerReply, Subject, Unheard};
 use roundtrip_fetch::pool::{Family, Pool, PoolError, PoolErrorKind, PoolRequest, Settings};
 
 /// A name that cannot be registered (RFC 6761, section 6.4).
@@ -50,15 +50,15 @@ impl ServerCheck<'_> {
         let objects = objects.map(|path| (Subject::Object, path.as_str()));
         let plan = [(Subject::Help, "help"), (Subject::Missing, MISSING)];
         for (subject, path) in plan.into_iter().chain(malformed).chain(objects) {
-            let manners: &[Manner] = match subject {
+            let manners: &[RequestForm] = match subject {
                 Subject::Help => &[
-                    Manner::Get,
-                    Manner::Head,
-                    Manner::WithoutOrigin,
-                    Manner::WithParameter,
+                    RequestForm::Get,
+                    RequestForm::Head,
+                    RequestForm::WithoutOrigin,
+                    RequestForm::WithParameter,
                 ],
-                Subject::Object => &[Manner::Get, Manner::Head],
-                Subject::Missing | Subject::Malformed => &[Manner::Get],
+                Subject::Object => &[RequestForm::Get, RequestForm::Head],
+                Subject::Missing | Subject::Malformed => &[RequestForm::Get],
             };
             for manner in manners {
                 let Some(one) = self.ask_one(pool, family, subject, path, *manner).await else {
@@ -67,7 +67,7 @@ impl ServerCheck<'_> {
                 let unreached = one.reply.is_err() && subject == Subject::Help;
                 heard.push(one);
                 // If the server cannot be reached, no further requests are made.
-                if unreached && *manner == Manner::Get {
+                if unreached && *manner == RequestForm::Get {
                     return;
                 }
             }
@@ -80,10 +80,10 @@ impl ServerCheck<'_> {
         family: &'static str,
         subject: Subject,
         path: &str,
-        manner: Manner,
+        manner: RequestForm,
     ) -> Option<Heard> {
         let mut url: Url = self.base.url().join(path).ok()?;
-        if manner == Manner::WithParameter {
+        if manner == RequestForm::WithParameter {
             url.set_query(Some(PARAMETER));
         }
         let mut request = PoolRequest::new(Target::parse(url.as_str()).ok()?);
@@ -92,10 +92,10 @@ impl ServerCheck<'_> {
             ("Accept".into(), MEDIA_TYPE.into()),
             ("User-Agent".into(), self.user_agent.into()),
         ];
-        if manner == Manner::Head {
+        if manner == RequestForm::Head {
             request.method = "HEAD";
         }
-        if matches!(manner, Manner::Get | Manner::WithParameter) {
+        if matches!(manner, RequestForm::Get | RequestForm::WithParameter) {
             request.headers.push(("Origin".into(), ORIGIN.into()));
         }
         let reply = match pool.fetch(&request).await {

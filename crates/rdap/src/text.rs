@@ -28,7 +28,7 @@ use thiserror::Error;
 
 use crate::answer::Answer;
 
-pub use column::{COLUMNS, Column, DEFAULT_COLUMNS, Known, SEPARATOR};
+pub use column::{COLUMNS, Column, DEFAULT_COLUMNS, NamedColumn, SEPARATOR};
 pub use csv::header;
 pub use ndjson::{SCHEMA, line};
 pub use server::server;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use roundtrip_diff::{Diff, DiffError, LARGEST, ReadError, Report, html, json, read, text};
+use roundtrip_diff::{Diff, DiffError, MAX_REPORT, ReadError, Report, html, json, read, text};
 use roundtrip_report::clean;
 
 use crate::cli::DiffArgs;
@@ -63,7 +63,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
         Box::new(File::open(path)?)
     };
     let mut bytes = Vec::new();
-    from.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    from.take(MAX_REPORT as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

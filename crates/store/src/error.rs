@@ -30,7 +30,7 @@ pub enum StoreError {
          bring it back; revoke it again"
     )]
     Unconfirmed,
-    #[error("a session's name must have 1 to {} bytes", crate::LONGEST_SID)]
+    #[error("a session's name must have 1 to {} bytes", crate::MAX_SID)]
     Sid,
     #[error("the session file: {0}")]
     File(#[source] Arc<redb::Error>),

@@ -23,7 +23,7 @@ use roundtrip_model::WallClock;
 use tokio::sync::watch;
 use zeroize::Zeroizing;
 
-use crate::journal::LONGEST;
+use crate::journal::MAX_ENTRIES;
 use crate::memory::page_end;
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
 use once::Keeping;
@@ -334,7 +334,7 @@ fn trim(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
     let latest = journal.last()?.map_or(0, |(number, _)| number.value());
     while journal
         .first()?
-        .is_some_and(|(number, _)| number.value() + LONGEST as u64 <= latest)
+        .is_some_and(|(number, _)| number.value() + MAX_ENTRIES as u64 <= latest)
     {
         journal.pop_first()?;
     }

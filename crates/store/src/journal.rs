@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::Change;
 
 /// A thread that has missed more changes than this must forget everything.
-pub(crate) const LONGEST: usize = 1024;
+pub(crate) const MAX_ENTRIES: usize = 1024;
 
 /// Changes are numbered from 1.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Returns its number.
     pub(crate) fn write(&mut self, sid: &str) -> u64 {
-        if self.last.len() >= LONGEST {
+        if self.last.len() >= MAX_ENTRIES {
             self.last.pop_front();
         }
         self.last.push_back(sid.into());
@@ -49,10 +49,10 @@ mod tests {
         journal.write("a");
         journal.write("b");
         assert_eq!(journal.since(1), (2, vec![Change::Touched("b".into())]));
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_ENTRIES {
             journal.write("c");
         }
         assert_eq!(journal.since(1).1, [Change::Everything]);
-        assert_eq!(journal.since(2).1.len(), LONGEST);
+        assert_eq!(journal.since(2).1.len(), MAX_ENTRIES);
     }
 }

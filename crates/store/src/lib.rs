@@ -1,16 +1,16 @@
 //! Where sessions are stored: in memory, in one file (redb), or in Redis; with a near cache in
 //! front of each.
 //!
-//! A store is opened once ([`Place`]), and each thread uses it through its own handle
+//! A store is opened once ([`SharedStore`]), and each thread uses it through its own handle
 //! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. The
 //! gate knows what the credentials contain and who may have them.
 //!
 //! ```
-//! use roundtrip_store::{Memory, Place, Record, Store};
+//! use roundtrip_store::{Memory, SharedStore, Record, Store};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), roundtrip_store::StoreError> {
-//! let place = Place::Memory(Memory::default());
+//! let place = SharedStore::Memory(Memory::default());
 //! let store = place.on_this_thread();
 //! store.put("sid", &Record::new("user:password", None)).await?;
 //! assert!(store.get("sid").await?.is_some());
@@ -27,9 +27,9 @@ mod journal;
 mod memory;
 mod near;
 mod once;
-mod place;
 mod record;
 mod redis;
+mod shared;
 
 use std::time::SystemTime;
 
@@ -37,14 +37,14 @@ pub use change::{Change, SlotPart, StorePart};
 pub use error::StoreError;
 pub use file::Redb;
 pub use memory::Memory;
-pub use near::{CacheStatus, Counts, Found, Kept, Near, NearSettings, Revoked};
+pub use near::{CacheStatus, Counts, EntryHandle, Found, Near, NearSettings, Revoked};
 pub use once::{Once, TakesOnce};
-pub use place::{AnyStore, Place};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings, RedisTopology};
+pub use shared::{AnyStore, SharedStore};
 
 /// The longest name of a session, in bytes.
-pub const LONGEST_SID: usize = 512;
+pub const MAX_SID: usize = 512;
 
 /// Some sessions, and where the next page begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,7 +106,7 @@ pub trait Source: Store {
 }
 
 fn is_sid(sid: &str) -> bool {
-    !sid.is_empty() && sid.len() <= LONGEST_SID
+    !sid.is_empty() && sid.len() <= MAX_SID
 }
 
 /// Checks a name before it is written.

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::journal::Journal;
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
-use once::Shelf;
+use once::OnceValues;
 
 /// The largest number of sessions.
 const MAX_SESSIONS: usize = 1 << 20;
@@ -28,7 +28,7 @@ pub struct Memory {
 
 struct Shared {
     inner: Mutex<Inner>,
-    once: Shelf,
+    once: OnceValues,
     latest: watch::Sender<u64>,
     clock: Arc<dyn WallClock + Send + Sync>,
 }
@@ -53,7 +53,7 @@ impl Memory {
         let latest = watch::Sender::new(0);
         let shared = Shared {
             inner,
-            once: Shelf::default(),
+            once: OnceValues::default(),
             latest,
             clock,
         };

@@ -31,11 +31,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{AnyStore, Change, Page, Record, Source, StoreError, StorePart, is_sid};
-use cache::{Cache, Entry, Known};
+use cache::{Cache, Entry, Lookup};
 pub use counts::Counts;
 use doubts::Doubts;
 use flight::{Flight, Outcome};
-pub use kept::Kept;
+pub use kept::EntryHandle;
 pub use revoked::Revoked;
 
 /// The number of times that an answer is asked for again because a change overtook it.
@@ -73,7 +73,7 @@ pub struct Found {
     pub record: Rc<Record>,
     pub revoked: Revoked,
     pub status: CacheStatus,
-    pub kept: Kept,
+    pub kept: EntryHandle,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,11 +135,11 @@ impl<S: Source> Near<S> {
         self.settle();
         if self.store.is_watching(Some(sid)) {
             match self.known(sid) {
-                Some(Known::Session(entry)) => {
+                Some(Lookup::Session(entry)) => {
                     self.count(|c| c.hits += 1);
                     return Ok(Some(found(entry, CacheStatus::Hit)));
                 }
-                Some(Known::Absent) => {
+                Some(Lookup::Absent) => {
                     self.count(|c| c.absent_hits += 1);
                     return Ok(None);
                 }
@@ -154,7 +154,7 @@ impl<S: Source> Near<S> {
     pub fn peek(&self, sid: &str) -> Option<Found> {
         self.settle();
         if self.store.is_watching(Some(sid)) {
-            let Some(Known::Session(entry)) = self.known(sid) else {
+            let Some(Lookup::Session(entry)) = self.known(sid) else {
                 return None;
             };
             self.count(|c| c.hits += 1);
@@ -167,7 +167,7 @@ impl<S: Source> Near<S> {
 
     /// Whether [`Self::peek`] would find the same entry again. If so, this costs only a few loads.
     /// Does not check the expiry; the record has it.
-    pub fn holds(&self, sid: &str, kept: &Kept) -> bool {
+    pub fn holds(&self, sid: &str, kept: &EntryHandle) -> bool {
         self.settle();
         if self.store.is_watching(Some(sid)) {
             if kept.is_there() {
@@ -185,7 +185,7 @@ impl<S: Source> Near<S> {
 
     /// Returns a handle for callers that keep something open for what was found; it fires when they
     /// must close it. `None` if the session is no longer known.
-    pub fn hold(&self, sid: &str, kept: &Kept) -> Option<Revoked> {
+    pub fn hold(&self, sid: &str, kept: &EntryHandle) -> Option<Revoked> {
         self.settle();
         let same = |entry: &&Entry| entry.kept.is(kept);
         let cache = self.cache.borrow();
@@ -306,10 +306,10 @@ impl<S: Source> Near<S> {
         self.recheck.notify_one();
     }
 
-    fn known(&self, sid: &str) -> Option<Known> {
+    fn known(&self, sid: &str) -> Option<Lookup> {
         let mut cache = self.cache.borrow_mut();
         match cache.find(sid) {
-            Some(Known::Session(entry)) if entry.revoked.is_fired() => {
+            Some(Lookup::Session(entry)) if entry.revoked.is_fired() => {
                 cache.remove(sid);
                 None
             }
@@ -439,7 +439,7 @@ impl<S: Source> Near<S> {
         Entry {
             record: Rc::new(record),
             revoked: before.revoked,
-            kept: Kept::new(),
+            kept: EntryHandle::new(),
         }
     }
 
@@ -448,7 +448,7 @@ impl<S: Source> Near<S> {
         Entry {
             record: Rc::new(record),
             revoked: Revoked::new(expires),
-            kept: Kept::new(),
+            kept: EntryHandle::new(),
         }
     }
 

@@ -14,7 +14,7 @@ use roundtrip_net::{Bystander, TcpInfo};
 
 use crate::heard::Heard;
 use crate::spoken::{Protocol, Spoken, Written};
-use crate::turn::{MAX_CONTROL, MAX_TICKETS, Turn};
+use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
 
@@ -60,7 +60,7 @@ pub(crate) struct Flow {
     pending: Option<Pending>,
     /// The bytes that the kernel has accepted, as far as they were noticed.
     accepted: u64,
-    turn: Turn,
+    turn: ExchangeParts,
     handshake: HandshakeTimes,
     /// The number of exchanges on the connection so far.
     pub(crate) turns: u32,
@@ -89,7 +89,7 @@ struct Pending {
 
 impl Flow {
     pub(crate) fn new(holder: Holder, peer: SocketAddr, began: Moment) -> Self {
-        let mut turn = Turn::default();
+        let mut turn = ExchangeParts::default();
         turn.note(began, Event::AttemptStarted { peer });
         Self {
             holder,
@@ -268,7 +268,7 @@ impl Flow {
         let written = self.spoken.read(known, whole);
         let ended = if self.begins_another(&written, pending.at) {
             let ended = self.conclude(surroundings);
-            self.turn = Turn::on_kept(self.bystander.past());
+            self.turn = ExchangeParts::on_kept(self.bystander.past());
             self.heard.begin(info.bytes_received());
             ended
         } else {

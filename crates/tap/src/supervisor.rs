@@ -20,7 +20,7 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use crate::flow::{Flow, Surroundings, failed};
 use crate::lookup::Lookups;
 use crate::process::{self, Processes};
-use crate::sys::keeper::Keeper;
+use crate::sys::standby::Standby;
 use crate::sys::{self, Call, HELLO_BYTES};
 use crate::{Sight, TapError};
 
@@ -69,12 +69,12 @@ pub(crate) fn run(
     let Some(listener) = greet(line, stop)? else {
         return Ok(Sight::default());
     };
-    let keeper = Keeper::start(listener.as_fd()).map_err(TapError::Supervisor)?;
+    let standby = Standby::start(listener.as_fd()).map_err(TapError::Supervisor)?;
     sys::wake_in_step(listener.as_fd());
     // The program begins.
     let mut line = line;
     line.write_all(&[0]).map_err(TapError::Line)?;
-    let mut supervisor = Supervisor::new(listener, keeper, sink).map_err(TapError::Supervisor)?;
+    let mut supervisor = Supervisor::new(listener, standby, sink).map_err(TapError::Supervisor)?;
     supervisor.watch(stop).map_err(TapError::Supervisor)?;
     supervisor.follow().map_err(TapError::Supervisor)?;
     Ok(supervisor.finish())
@@ -121,7 +121,7 @@ fn greet(line: &UnixStream, stop: &StopSignal) -> Result<Option<OwnedFd>, TapErr
 
 pub(crate) struct Supervisor<S> {
     listener: OwnedFd,
-    keeper: Option<Keeper>,
+    standby: Option<Standby>,
     poll: OwnedFd,
     clock: SystemClock,
     wall: SystemTime,
@@ -138,11 +138,11 @@ pub(crate) struct Supervisor<S> {
 }
 
 impl<S: FnMut(Exchange)> Supervisor<S> {
-    fn new(listener: OwnedFd, keeper: Keeper, sink: S) -> io::Result<Self> {
+    fn new(listener: OwnedFd, standby: Standby, sink: S) -> io::Result<Self> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let supervisor = Self {
             listener,
-            keeper: Some(keeper),
+            standby: Some(standby),
             poll,
             clock: SystemClock::start(),
             wall: SystemTime::now(),
@@ -228,15 +228,15 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         let Some(call) = sys::next_call(self.listener.as_fd())? else {
             return Ok(());
         };
-        if let Some(keeper) = &self.keeper {
-            keeper.note(call.id);
+        if let Some(standby) = &self.standby {
+            standby.note(call.id);
         }
         self.sight.calls += 1;
         let now = self.clock.now();
         self.take(&call, now);
         sys::resume(self.listener.as_raw_fd(), call.id);
-        if let Some(keeper) = &self.keeper {
-            keeper.note(0);
+        if let Some(standby) = &self.standby {
+            standby.note(0);
         }
         Ok(())
     }
@@ -318,8 +318,8 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             (self.sink)(failed(attempt, self.wall));
         }
         self.sight.left_behind = !self.is_deserted();
-        if let Some(keeper) = self.keeper.take().filter(|_| !self.sight.left_behind) {
-            keeper.dismiss();
+        if let Some(standby) = self.standby.take().filter(|_| !self.sight.left_behind) {
+            standby.dismiss();
         }
         self.sight
     }

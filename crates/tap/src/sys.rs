@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-pub(crate) mod keeper;
+pub(crate) mod standby;
 
 use std::io;
 use std::mem::{size_of, zeroed};

@@ -26,7 +26,7 @@ const MIN_RTT: Duration = Duration::from_millis(2);
 
 /// The parts of an exchange, in the tap's time.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct ExchangeParts {
     pub(crate) events: Vec<(Moment, Event)>,
     /// The first write of the request.
     pub(crate) request: Option<Moment>,
@@ -69,7 +69,7 @@ pub(crate) struct AnswerTimes {
     pub(crate) bytes: u64,
 }
 
-impl Turn {
+impl ExchangeParts {
     /// A turn on a connection that was already open.
     pub(crate) fn on_kept(kept: Option<KeptFacts>) -> Self {
         Self {
@@ -220,7 +220,7 @@ mod tests {
     /// A request at 0 ms on a path of 50 ms, and arrivals.
     fn answered(arrivals: &[(f64, u64)], expected: Expected) -> Option<(f64, u64)> {
         let rtt = Some(Duration::from_millis(50));
-        let mut turn = Turn::default();
+        let mut turn = ExchangeParts::default();
         turn.sent(at(0.0), 200, true);
         for (ms, bytes) in arrivals {
             let event = Event::Received { bytes: *bytes };
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn what_follows_a_write_at_once_is_told_apart_from_what_came_before_it() {
         // HTTP/2: the server's settings, and after the client's acknowledgement the server's own.
-        let mut turn = Turn::default();
+        let mut turn = ExchangeParts::default();
         turn.sent(at(0.0), 78, true);
         turn.received(Vec::new(), at(0.2), 56, None);
         turn.sent(at(0.25), 38, false);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_bounded() {
-        let mut turn = Turn::default();
+        let mut turn = ExchangeParts::default();
         turn.sent(at(0.0), 1, true);
         for n in 0..2 * MAX_EVENTS as u64 {
             let now = at(1.0 + n as f64);

@@ -19,7 +19,7 @@ const MAX_MARKS: usize = 400_000;
 /// The number of parts of the captures that are compared; each gives one offset.
 const PARTS: usize = 64;
 /// In nanoseconds: the shortest part.
-const LEAST_PART: u64 = 20_000_000;
+const MIN_PART: u64 = 20_000_000;
 /// In nanoseconds: clocks do not drift by a measurable amount within this.
 const MIN_DRIFT_SPAN: u64 = 10_000_000_000;
 
@@ -195,7 +195,7 @@ fn middle(apart: &mut [(u64, i128)]) -> Option<i128> {
 fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)> {
     let all = || up.iter().chain(down).map(|(at, _)| *at);
     let (begin, end) = (all().min()?, all().max()?);
-    let length = ((end - begin) / PARTS as u64).max(LEAST_PART);
+    let length = ((end - begin) / PARTS as u64).max(MIN_PART);
     let part = |at: u64| usize::try_from((at - begin) / length).unwrap_or(0);
     // The shortest in each direction, and its time: from the client, and to it with the sign
     // reversed.

@@ -19,7 +19,7 @@ use crate::vantage::VantagePoint;
 
 const DNS: u16 = 53;
 /// In milliseconds, and as a share of the exchange: a shorter wait gets no comment.
-const LEAST: f64 = 1.0;
+const MIN_GAP: f64 = 1.0;
 const SHARE: f64 = 0.05;
 /// In nanoseconds: packets may be seen this long before the exchange that they belong to.
 const BEFORE: u64 = 1_000_000;
@@ -107,7 +107,7 @@ impl Cut {
             if rung.again() {
                 words.push("sent again".to_owned());
             }
-            if rung.gap >= LEAST && rung.gap >= SHARE * longest {
+            if rung.gap >= MIN_GAP && rung.gap >= SHARE * longest {
                 let shares = Party::BY_WEIGHT.map(|party| (party, party.share(&rung.waited)));
                 let shares = shares.iter().filter(|(_, share)| *share >= 0.05);
                 let shares: Vec<String> = shares

@@ -14,7 +14,7 @@ use crate::text;
 
 const STYLE: &str = include_str!("page.css");
 /// The number of connections that are drawn: the slowest.
-const MOST: usize = 24;
+const MAX_RUNGS: usize = 24;
 /// The most rows in a table of the ranking, and rungs in a ladder.
 const ROWS: usize = 12;
 const RUNGS: usize = 160;
@@ -25,7 +25,7 @@ const SERVER: f64 = 96.0;
 const RUNG: f64 = 26.0;
 /// The height that a round trip of waiting adds, and its maximum.
 const TRIP: f64 = 18.0;
-const MOST_WAIT: f64 = 90.0;
+const MAX_WAIT: f64 = 90.0;
 const SLOPE: f64 = 8.0;
 
 /// `all` are the conversations that are known in detail, of `ranking.exchanges`.
@@ -39,7 +39,7 @@ pub fn page(
     let told: Vec<&Conversation> = all.iter().filter(|c| !c.exchanges.is_empty()).collect();
     let mut drawn = told.clone();
     drawn.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
-    drawn.truncate(MOST);
+    drawn.truncate(MAX_RUNGS);
     drawn.sort_by_key(|conversation| conversation.number);
     let shown: usize = drawn.iter().map(|c| c.exchanges.len()).sum();
     let body = html! {
@@ -168,7 +168,7 @@ fn ladder(conversation: &Conversation, key: usize) -> Markup {
     let mut top = 34.0;
     let mut placed = Vec::new();
     for rung in shown {
-        let wait = (rung.gap / unit * TRIP).min(MOST_WAIT);
+        let wait = (rung.gap / unit * TRIP).min(MAX_WAIT);
         placed.push((rung, top, wait));
         top += RUNG + wait;
     }

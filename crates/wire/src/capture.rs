@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 const WHAT: &str = "the capture";
 /// In bytes: no block is larger. The largest packets have 256 KiB.
-const LARGEST_BLOCK: usize = 16 << 20;
+const MAX_BLOCK: usize = 16 << 20;
 
 /// An item of a capture.
 #[derive(Debug)]
@@ -156,10 +156,10 @@ fn next_length(format: &mut Option<CaptureFormat>, front: &[u8]) -> Result<Optio
             return Err(Error::malformed(WHAT, "it is neither pcap nor pcapng"));
         }
     };
-    if length.is_some_and(|length| length > LARGEST_BLOCK) {
+    if length.is_some_and(|length| length > MAX_BLOCK) {
         return Err(Error::TooLarge {
             what: "a block of the capture",
-            limit: LARGEST_BLOCK,
+            limit: MAX_BLOCK,
         });
     }
     Ok(length)

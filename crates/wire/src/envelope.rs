@@ -13,7 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::{Error, Result};
 
 /// In bytes; credentials have a few dozen.
-pub const LARGEST: usize = 16 * 1024;
+pub const MAX_ENVELOPE: usize = 16 * 1024;
 pub const NONCE: usize = 12;
 const TAG: usize = 16;
 const MAX_KEY_ID_LENGTH: usize = 64;
@@ -35,10 +35,10 @@ impl Envelope {
 
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let bad = |why| Error::malformed("the sealed value", why);
-        if bytes.len() > LARGEST {
+        if bytes.len() > MAX_ENVELOPE {
             return Err(Error::TooLarge {
                 what: "the sealed value",
-                limit: LARGEST,
+                limit: MAX_ENVELOPE,
             });
         }
         let rest = bytes
@@ -119,7 +119,7 @@ mod tests {
         ] {
             assert!(Envelope::parse(bad.as_bytes()).is_err(), "{bad}");
         }
-        let long = format!("v1.a.dHdlbHZlIGJ5dGVz.{}", "A".repeat(LARGEST));
+        let long = format!("v1.a.dHdlbHZlIGJ5dGVz.{}", "A".repeat(MAX_ENVELOPE));
         assert!(matches!(
             Envelope::parse(long.as_bytes()),
             Err(Error::TooLarge { .. })

@@ -12,4 +12,4 @@ mod server;
 
 pub use code::{Code, ConnectionError};
 pub use hpack::write_line;
-pub use server::{Arrival, HeadError, Server, ServerConfig, StreamGone, Tally};
+pub use server::{Arrival, HeadError, Server, ServerConfig, StreamGoneError, Tally};

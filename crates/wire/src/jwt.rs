@@ -21,7 +21,7 @@ use crate::{Error, Result};
 use object::JsonObject;
 
 /// The largest token in bytes, without a cookie's encoding.
-pub const LARGEST: usize = 8 * 1024;
+pub const MAX_TOKEN: usize = 8 * 1024;
 const MAX_KEY_ID_LENGTH: usize = 256;
 
 /// The parts of a token. There is no `Debug`, because anyone who has a token can use it.
@@ -37,10 +37,10 @@ pub struct Jws<'a> {
 
 impl<'a> Jws<'a> {
     pub fn parse(token: &'a [u8]) -> Result<Self> {
-        if token.len() > LARGEST {
+        if token.len() > MAX_TOKEN {
             return Err(Error::TooLarge {
                 what: "the token",
-                limit: LARGEST,
+                limit: MAX_TOKEN,
             });
         }
         // base64url has no dot, so a fourth part would not decode.

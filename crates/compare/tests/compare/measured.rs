@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_compare::{Comparison, EndReason, MeasuredWay, Remedy, WayVerdict, html, json};
 use roundtrip_origin::{EarlyData, Knobs};
-use roundtrip_probe::Manner;
+use roundtrip_probe::ConnectionUse;
 use roundtrip_report::html::PageHead;
 
 use crate::scene::Scene;
@@ -67,7 +67,7 @@ fn sequences_on_one_connection() {
     wishes.limits.time = Duration::from_secs(12);
     let c = scene.compare(wishes);
     assert!(c.blocks >= 1, "{} requests, {:?}", c.sent, c.ended);
-    for (manner, trips) in [(Manner::Kept, 1.5), (Manner::AtOnce, 0.75)] {
+    for (manner, trips) in [(ConnectionUse::Kept, 1.5), (ConnectionUse::AtOnce, 0.75)] {
         let line = c.lines.iter().find(|line| line.way.manner == manner);
         let line = line.unwrap();
         assert!(

@@ -3,7 +3,7 @@
 use roundtrip_report::terminal::{Tone, clean, finished};
 
 use super::TextOptions;
-use crate::{CheckChange, DoctorDiff, ReportedCheck, Turn};
+use crate::{CheckChange, DoctorDiff, ReportedCheck, Trend};
 
 impl TextOptions<'_> {
     pub(super) fn doctor(&self, diff: &DoctorDiff) -> String {
@@ -29,11 +29,12 @@ impl TextOptions<'_> {
             return Vec::new();
         };
         let tone = match change.turn {
-            Turn::Worse => Tone::Problem,
-            Turn::Better => Tone::Good,
-            Turn::Other => Tone::Faint,
+            Trend::Worse => Tone::Problem,
+            Trend::Better => Tone::Good,
+            Trend::Other => Tone::Faint,
         };
-        if change.turn == Turn::Other && !self.verbose && change.a.is_some() && change.b.is_some() {
+        if change.turn == Trend::Other && !self.verbose && change.a.is_some() && change.b.is_some()
+        {
             return self.labelled(tone, change.turn.as_str(), 8, &moved(change, check));
         }
         let mut lines = vec![String::new()];

@@ -1,6 +1,6 @@
 //! Two reports of `doctor`.
 
-use roundtrip_diff::{Broken, Doctor, DoctorDiff, Limit, Report, Turn, read};
+use roundtrip_diff::{Broken, Doctor, DoctorDiff, Limit, Report, Trend, read};
 use serde_json::{Value, json};
 
 fn check(id: &str, value: &str, status: &str) -> Value {
@@ -33,7 +33,7 @@ fn findings_are_held_against_those_of_their_kind() {
         check("new", "1", "problem"),
     ];
     let diff = DoctorDiff::of(&doctor(&a), &doctor(&b));
-    let turns: Vec<(Turn, &str)> = diff
+    let turns: Vec<(Trend, &str)> = diff
         .changes
         .iter()
         .map(|change| (change.turn, change.check().unwrap().id.as_str()))
@@ -41,11 +41,11 @@ fn findings_are_held_against_those_of_their_kind() {
     assert_eq!(
         turns,
         [
-            (Turn::Worse, "fast-open"),
-            (Turn::Better, "openssl"),
-            (Turn::Other, "queue"),
-            (Turn::Other, "mtu"),
-            (Turn::Other, "new"),
+            (Trend::Worse, "fast-open"),
+            (Trend::Better, "openssl"),
+            (Trend::Other, "queue"),
+            (Trend::Other, "mtu"),
+            (Trend::Other, "new"),
         ]
     );
     assert_eq!(diff.same, 1);

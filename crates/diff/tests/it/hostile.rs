@@ -1,7 +1,7 @@
 //! Files may come from anybody: one that is not a report is refused in one line that says where.
 
 use proptest::prelude::*;
-use roundtrip_diff::{LARGEST, ProbeDiff, ReadError, Report, read};
+use roundtrip_diff::{MAX_REPORT, ProbeDiff, ReadError, Report, read};
 use serde_json::{Value, json};
 
 use crate::samples::{document, new_image, probe};
@@ -112,7 +112,7 @@ fn what_is_no_report_is_refused() {
     let deep = "[".repeat(100_000);
     assert!(refusal(deep.as_bytes()).contains("recursion limit"));
     assert!(matches!(
-        read(&vec![b' '; LARGEST + 1], None),
+        read(&vec![b' '; MAX_REPORT + 1], None),
         Err(ReadError::TooLarge)
     ));
     let many = "1 ".repeat(30_000);

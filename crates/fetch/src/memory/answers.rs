@@ -7,14 +7,14 @@
 
 mod directives;
 mod file;
+mod files;
 mod freshness;
-mod shelf;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-pub(super) use shelf::Shelf;
+pub(super) use files::AnswerFiles;
 
 use super::{Memory, Stamp};
 use directives::Directives;
@@ -143,9 +143,9 @@ impl Memory {
             return None;
         }
         let key = key(request);
-        let (place, name) = self.answer_place(&key)?;
+        let (directory, name) = self.answer_place(&key)?;
         let limit = (MAX_BODY_LENGTH + file::MAX_HEAD_LENGTH) as u64;
-        let stored = self.read(place, &name, limit, file::decode)?;
+        let stored = self.read(directory, &name, limit, file::decode)?;
         // Another request can have the same hash, or the same request other fields.
         let is_this = stored.key == key
             && stored
@@ -193,16 +193,16 @@ impl Memory {
     }
 
     fn put_answer(&self, key: &[u8], stored: &Stored, now: Stamp) -> bool {
-        let Some(answers) = self.shelf() else {
+        let Some(answers) = self.files() else {
             return false;
         };
         let Some(head) = file::encode(key, stored) else {
             return false;
         };
-        let Some((place, name)) = answers.place(key) else {
+        let Some((directory, name)) = answers.directory(key) else {
             return false;
         };
-        let is_kept = self.write(place, &name, &[&head, &stored.body]);
+        let is_kept = self.write(directory, &name, &[&head, &stored.body]);
         if is_kept {
             answers.written(&name, head.len() + stored.body.len(), now);
         }
@@ -210,23 +210,23 @@ impl Memory {
     }
 
     fn drop_answer(&self, key: &[u8]) {
-        if let Some((place, name)) = self.answer_place(key) {
+        if let Some((directory, name)) = self.answer_place(key) {
             // Usually there is no such file.
-            let _ = place.remove(&name);
+            let _ = directory.remove(&name);
         }
     }
 
-    fn answer_place(&self, key: &[u8]) -> Option<(&super::Place, String)> {
-        self.shelf()?.place(key)
+    fn answer_place(&self, key: &[u8]) -> Option<(&super::Directory, String)> {
+        self.files()?.directory(key)
     }
 
-    fn shelf(&self) -> Option<&Shelf> {
+    fn files(&self) -> Option<&AnswerFiles> {
         if self.size == 0 {
             return None;
         }
         let root = self.root.as_ref()?;
         let opened = self.answers.get_or_init(|| match root.below("answers") {
-            Ok(place) => Some(Shelf::new(place, self.size)),
+            Ok(directory) => Some(AnswerFiles::new(directory, self.size)),
             Err(error) => {
                 self.cannot_write(root, &error);
                 None

@@ -58,15 +58,15 @@ impl Document {
 impl Memory {
     /// The copy of a document. The caller chooses the name, for example `dns`.
     pub fn document(&self, name: &str) -> Option<Document> {
-        let place = self.documents()?;
+        let directory = self.documents()?;
         let limit = (MAX_BODY + (16 << 10)) as u64;
-        self.read(place, &file_name(name)?, limit, Document::decode)
+        self.read(directory, &file_name(name)?, limit, Document::decode)
     }
 
     /// Stores a copy that the caller has found to be complete and valid.
     pub fn keep_document(&self, name: &str, copy: &Document) -> bool {
         let parts = self.documents().zip(file_name(name)).zip(copy.encode());
-        parts.is_some_and(|((place, name), bytes)| self.write(place, &name, &[&bytes]))
+        parts.is_some_and(|((directory, name), bytes)| self.write(directory, &name, &[&bytes]))
     }
 }
 

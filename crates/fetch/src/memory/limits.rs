@@ -26,7 +26,7 @@ const SIZE: usize = 22 + 8 * NUMBERS;
 pub(crate) enum Limits {
     /// The file is new and empty.
     New,
-    Known([u64; NUMBERS]),
+    OriginFacts([u64; NUMBERS]),
     /// The content is invalid.
     Damaged,
 }
@@ -52,17 +52,17 @@ impl Memory {
     pub(crate) fn limits(self: &Arc<Self>, origin: &Authority) -> Option<LimitsFile> {
         let name = file_name(&origin.file_name()?);
         let memory = Arc::clone(self);
-        let place = self.origins()?;
+        let directory = self.origins()?;
         // Opens the file now, so that a failure is reported early.
-        match place.open_to_lock(&name) {
+        match directory.open_to_lock(&name) {
             Ok(_) => Some(LimitsFile {
                 open: Box::new(move || match memory.origins() {
-                    Some(place) => place.open_to_lock(&name),
+                    Some(directory) => directory.open_to_lock(&name),
                     None => Err(io::ErrorKind::NotFound.into()),
                 }),
             }),
             Err(error) => {
-                self.cannot_lock(place, origin, &error);
+                self.cannot_lock(directory, origin, &error);
                 None
             }
         }
@@ -111,7 +111,7 @@ fn change_locked<T>(
     let read = read_up_to(file, &mut bytes).map_err(LimitsFileError::NotRead)?;
     let limits = match bytes.get(..read) {
         None | Some([]) => Limits::New,
-        Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::Known),
+        Some(bytes) => decode(bytes).map_or(Limits::Damaged, Limits::OriginFacts),
     };
     if limits == Limits::Damaged {
         file.set_len(0).map_err(LimitsFileError::NotRead)?;

@@ -11,7 +11,7 @@ mod knowledge;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::place::Place;
+use super::directory::Directory;
 use super::{Authority, Memory, Stamp};
 
 /// The limit for each transport. Servers send two after a handshake, and more than a few
@@ -156,9 +156,9 @@ impl OriginState {
 impl Memory {
     /// The unexpired data about an origin. Take sessions and tokens with [`Memory::take_session`].
     pub fn origin(&self, origin: &Authority, now: Stamp) -> OriginState {
-        let place_and_name = self.origins().zip(origin.file_name());
-        place_and_name.map_or_else(OriginState::default, |(place, name)| {
-            self.read_origin(place, &name, now)
+        let directory_and_name = self.origins().zip(origin.file_name());
+        directory_and_name.map_or_else(OriginState::default, |(directory, name)| {
+            self.read_origin(directory, &name, now)
         })
     }
 
@@ -170,23 +170,23 @@ impl Memory {
         now: Stamp,
         change: impl FnOnce(&mut OriginState) -> T,
     ) -> Option<T> {
-        let place = self.origins()?;
+        let directory = self.origins()?;
         let name = origin.file_name()?;
         if self.is_full() {
             return None;
         }
         // The lock lasts until the end of this scope.
-        let _lock = match place.lock(&super::limits::file_name(&name)) {
+        let _lock = match directory.lock(&super::limits::file_name(&name)) {
             Ok(lock) => lock,
             Err(error) => {
-                self.cannot_lock(place, origin, &error);
+                self.cannot_lock(directory, origin, &error);
                 return None;
             }
         };
-        let before = self.read_origin(place, &name, now);
+        let before = self.read_origin(directory, &name, now);
         let mut after = before.clone();
         let result = change(&mut after);
-        (after == before || self.write(place, &state_name(&name), &[&after.encode()]))
+        (after == before || self.write(directory, &state_name(&name), &[&after.encode()]))
             .then_some(result)
     }
 
@@ -207,8 +207,8 @@ impl Memory {
         self.change_origin(origin, now, OriginState::take_quic_token)?
     }
 
-    fn read_origin(&self, place: &Place, name: &str, now: Stamp) -> OriginState {
-        let read = self.read(place, &state_name(name), MAX_FILE, OriginState::decode);
+    fn read_origin(&self, directory: &Directory, name: &str, now: Stamp) -> OriginState {
+        let read = self.read(directory, &state_name(name), MAX_FILE, OriginState::decode);
         let mut state = read.unwrap_or_default();
         state.expire(now);
         state

@@ -8,10 +8,10 @@ use roundtrip_http::{BodyEnd, HttpError, Request, RequestRecorder, RequestRun};
 use roundtrip_model::{EarlyData, HttpFacts, Moment};
 
 use super::context::{PoolContext, count};
-use super::site::{Seat, Site};
+use super::site::{Lease, Site};
 use super::timing::RequestTimeline;
 use super::{PoolErrorKind, Reply, Timing};
-use sink::Kept;
+use sink::BoundedBody;
 use watch::{Expired, watched};
 
 /// The failure of an exchange.
@@ -55,11 +55,11 @@ pub(super) struct RequestAttempt<'a> {
 
 impl RequestAttempt<'_> {
     /// Makes one try. `began` is the time when it began to wait for its place on a connection.
-    pub(super) async fn run(&self, seat: &mut Seat, began: Moment) -> Result<Reply, Failed> {
-        let lane = seat.lane.clone();
+    pub(super) async fn run(&self, lease: &mut Lease, began: Moment) -> Result<Reply, Failed> {
+        let lane = lease.lane.clone();
         let own = lane.recorder.branch();
         let zero = lane.recorder.zero();
-        let mut kept = Kept::new(self.limit);
+        let mut kept = BoundedBody::new(self.limit);
         let mut facts = HttpFacts::default();
         let seasoned = lane.answers() > 0;
         count(&self.context.counters.requests);
@@ -74,7 +74,7 @@ impl RequestAttempt<'_> {
         };
         let deadlines = &self.context.settings.deadlines;
         // Boxed, because an async function keeps its arguments twice.
-        let exchange = Box::pin(seat.exchange(run));
+        let exchange = Box::pin(lease.exchange(run));
         let outcome = watched(exchange, &own, &arrived, deadlines).await;
         let ended = lane.recorder.now();
         let timeline = RequestTimeline {
@@ -91,7 +91,7 @@ impl RequestAttempt<'_> {
         let what = match outcome {
             Ok(Ok(())) => {
                 if facts.keep_alive {
-                    seat.is_kept();
+                    lease.is_kept();
                 }
                 return Ok(self.reply(&timeline, facts, kept));
             }
@@ -112,7 +112,12 @@ impl RequestAttempt<'_> {
         })
     }
 
-    fn reply(&self, timeline: &RequestTimeline<'_>, mut facts: HttpFacts, kept: Kept) -> Reply {
+    fn reply(
+        &self,
+        timeline: &RequestTimeline<'_>,
+        mut facts: HttpFacts,
+        kept: BoundedBody,
+    ) -> Reply {
         count(&self.context.counters.answers);
         let timing = timeline.tell(&mut facts);
         self.learn(timeline, &facts);

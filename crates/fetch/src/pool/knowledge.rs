@@ -41,7 +41,7 @@ pub struct Alternative {
 
 /// The same knowledge in the form used while the program runs.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct OriginFacts {
     pub(super) alpn: Option<String>,
     pub(super) rtt: Option<Duration>,
     pub(super) streams: Option<usize>,
@@ -77,7 +77,7 @@ impl OriginKnowledge {
     }
 }
 
-impl Known {
+impl OriginFacts {
     pub(super) fn recall(told: &OriginKnowledge) -> Self {
         let mut known = Self {
             alpn: told.alpn.clone(),
@@ -179,8 +179,8 @@ mod tests {
         }
     }
 
-    fn heard(values: &[&str]) -> Known {
-        let mut known = Known::default();
+    fn heard(values: &[&str]) -> OriginFacts {
+        let mut known = OriginFacts::default();
         for value in values {
             known.hear(value.as_bytes(), &origin(Scheme::Https));
         }
@@ -212,7 +212,7 @@ mod tests {
         ] {
             assert_eq!(heard(&[first, last]).h3_port(), port, "{last}");
         }
-        let mut clear = Known::default();
+        let mut clear = OriginFacts::default();
         clear.hear(first.as_bytes(), &origin(Scheme::Http));
         assert_eq!(clear.h3_port(), None);
         let for_ever = heard(&["h3=\":443\"; ma=99999999999999"]);

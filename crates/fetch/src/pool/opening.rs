@@ -172,7 +172,7 @@ impl OpenAttempt<'_> {
         } else {
             self.recorder.absorb(&tcp_sheet);
             *opening_facts = tcp_trail;
-            self.site.known(super::knowledge::Known::quic_failed);
+            self.site.known(super::knowledge::OriginFacts::quic_failed);
         }
         raced.outcome
     }

@@ -6,7 +6,7 @@ use roundtrip_model::{Http, Memory, NameFacts, Origin, Security, Strategy};
 use roundtrip_tls::Offer;
 
 use super::PoolErrorKind;
-use super::knowledge::Known;
+use super::knowledge::OriginFacts;
 
 /// How to try one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Plan {
     pub(super) fn of(
         strategy: Strategy,
         origin: &Origin,
-        known: &Known,
+        known: &OriginFacts,
         found: &NameFacts,
         early: bool,
     ) -> Result<Self, PoolErrorKind> {
@@ -69,7 +69,7 @@ impl Plan {
 }
 
 /// Whether a connection to the origin carries one request at a time, as far as is known.
-pub(super) fn is_solo(strategy: Strategy, origin: &Origin, known: &Known) -> bool {
+pub(super) fn is_solo(strategy: Strategy, origin: &Origin, known: &OriginFacts) -> bool {
     match strategy.http {
         Http::H1 => true,
         Http::H2 | Http::H3 | Http::Echo => false,
@@ -102,7 +102,7 @@ fn may_choose_h3(strategy: Strategy, origin: &Origin) -> bool {
 fn announced_port(
     strategy: Strategy,
     origin: &Origin,
-    known: &Known,
+    known: &OriginFacts,
     found: &NameFacts,
 ) -> Option<u16> {
     let record = found.https_record.as_ref();
@@ -128,21 +128,26 @@ mod tests {
 
     use super::*;
 
-    fn plan(strategy: &str, url: &str, known: &Known, early: bool) -> Result<Plan, PoolErrorKind> {
+    fn plan(
+        strategy: &str,
+        url: &str,
+        known: &OriginFacts,
+        early: bool,
+    ) -> Result<Plan, PoolErrorKind> {
         let origin = Target::parse(url).unwrap().origin();
         let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
         Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
     }
 
-    fn speaks(alpn: &str) -> Known {
-        let mut known = Known::default();
+    fn speaks(alpn: &str) -> OriginFacts {
+        let mut known = OriginFacts::default();
         known.alpn = Some(alpn.into());
         known
     }
 
     #[test]
     fn early_data_uses_the_protocol_of_the_ticket() {
-        let offered = |known: &Known, early| {
+        let offered = |known: &OriginFacts, early| {
             let protocol = plan("auto+0rtt", "https://a/", known, early).unwrap().tcp;
             let protocol = protocol.unwrap();
             let offer = protocol.tls.unwrap();
@@ -150,12 +155,15 @@ mod tests {
             (offer.alpn, protocol.early_data)
         };
         let both = vec!["h2", "http/1.1"];
-        assert_eq!(offered(&Known::default(), true), (both.clone(), false));
+        assert_eq!(
+            offered(&OriginFacts::default(), true),
+            (both.clone(), false)
+        );
         assert_eq!(offered(&speaks("h2"), true), (vec!["h2"], true));
         assert_eq!(offered(&speaks("http/1.1"), true), (vec!["http/1.1"], true));
         assert_eq!(offered(&speaks("h2"), false), (both.clone(), false));
         assert_eq!(offered(&speaks("smtp"), true), (both, false));
-        let forced = plan("h1+0rtt", "https://a/", &Known::default(), true).unwrap();
+        let forced = plan("h1+0rtt", "https://a/", &OriginFacts::default(), true).unwrap();
         assert!(forced.tcp.unwrap().early_data && !forced.presumes);
     }
 
@@ -168,14 +176,14 @@ mod tests {
 
     #[test]
     fn http3_is_used_if_forced_or_announced() {
-        let nothing = Known::default();
+        let nothing = OriginFacts::default();
         let quic = |p: Plan| p.quic.map(|(_, port)| port);
         let auto = plan("auto", "https://a/", &nothing, true).unwrap();
         assert!(quic(auto).is_none());
         let forced = plan("h3", "https://a:444/", &nothing, true).unwrap();
         assert!(forced.tcp.is_none() && quic(forced) == Some(444));
         let origin = Target::parse("https://a/").unwrap().origin();
-        let mut known = Known::default();
+        let mut known = OriginFacts::default();
         known.hear(b"h3=\":8443\"", &origin);
         assert_eq!(
             quic(plan("auto+reuse", "https://a/", &known, true).unwrap()),
@@ -190,7 +198,7 @@ mod tests {
             alpn: vec!["h3".into()],
             ..HttpsRecord::default()
         });
-        let by_name = |known: &Known| {
+        let by_name = |known: &OriginFacts| {
             let strategy = "auto".parse().unwrap();
             quic(Plan::of(strategy, &origin, known, &found, true).unwrap())
         };
@@ -207,7 +215,7 @@ mod tests {
             ("h3", "http://a/"),
             ("tcp", "https://a/"),
         ] {
-            let refused = plan(strategy, url, &Known::default(), true);
+            let refused = plan(strategy, url, &OriginFacts::default(), true);
             assert!(
                 matches!(refused, Err(PoolErrorKind::Strategy { .. })),
                 "{strategy} {url}"
@@ -217,14 +225,20 @@ mod tests {
 
     #[test]
     fn clear_text_has_neither_tickets_nor_alpn() {
-        let clear = plan("auto+0rtt+reuse", "http://a/", &Known::default(), true).unwrap();
+        let clear = plan(
+            "auto+0rtt+reuse",
+            "http://a/",
+            &OriginFacts::default(),
+            true,
+        )
+        .unwrap();
         assert_eq!(clear.tcp, Some(StreamProtocol::default()));
         let origin = Origin {
             scheme: Scheme::Http,
             host: "a".into(),
             port: 80,
         };
-        let solo = |word: &str| is_solo(word.parse().unwrap(), &origin, &Known::default());
+        let solo = |word: &str| is_solo(word.parse().unwrap(), &origin, &OriginFacts::default());
         assert!(solo("auto") && !solo("h2"));
     }
 }

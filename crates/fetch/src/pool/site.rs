@@ -1,7 +1,7 @@
 //! The connections to one origin: the tasks that wait for one, the tasks that have one, and the
 //! decision to open another.
 
-mod seat;
+mod lease;
 mod state;
 mod ticket;
 
@@ -13,18 +13,18 @@ use roundtrip_model::{EarlyData, Origin};
 use tokio::sync::oneshot;
 
 use super::context::{PoolContext, count};
-use super::knowledge::Known;
+use super::knowledge::OriginFacts;
 use super::lane::{Lane, Solo};
 use super::opening::{Arrival, open, patience};
 use super::plan::is_solo;
 use super::{OriginKnowledge, PoolErrorKind};
-pub(super) use seat::Seat;
+pub(super) use lease::Lease;
 use state::{State, Waiter};
 
 pub(super) struct Site {
     pub(super) origin: Origin,
     context: Arc<PoolContext>,
-    known: Mutex<Known>,
+    known: Mutex<OriginFacts>,
     state: Mutex<State>,
 }
 
@@ -32,7 +32,7 @@ impl Site {
     pub(super) fn new(origin: Origin, context: Arc<PoolContext>) -> Arc<Self> {
         let mut told = context.settings.known.iter();
         let told = told.rfind(|k| k.origin == origin);
-        let known = told.map(Known::recall).unwrap_or_default();
+        let known = told.map(OriginFacts::recall).unwrap_or_default();
         Arc::new(Self {
             origin,
             context,
@@ -42,37 +42,38 @@ impl Site {
     }
 
     pub(super) fn recall(&self, told: &OriginKnowledge) {
-        self.known(|known| *known = Known::recall(told));
+        self.known(|known| *known = OriginFacts::recall(told));
     }
 
     /// Waits for a place on a connection.
-    pub(super) async fn seat(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<PoolErrorKind>> {
+    pub(super) async fn lease(self: &Arc<Self>, early: bool) -> Result<Lease, Arc<PoolErrorKind>> {
         if !self.context.settings.strategy.reuse {
             return self.seat_of_its_own(early).await;
         }
-        let seat = {
+        let lease = {
             let mut state = self.state();
             if state.waiting.is_empty()
-                && let Some(seat) = self.free_seat(&mut state, early)
+                && let Some(lease) = self.free_lease(&mut state, early)
             {
                 self.open_beside(&mut state);
-                return Ok(seat);
+                return Ok(lease);
             }
-            let (seat, waited_for) = oneshot::channel();
-            state.waiting.push_back(Waiter { early, seat });
+            let (lease, waited_for) = oneshot::channel();
+            state.waiting.push_back(Waiter { early, lease });
             self.open_more(&mut state);
             waited_for
         };
-        seat.await
+        lease
+            .await
             .unwrap_or_else(|_| Err(Arc::new(PoolErrorKind::Closed)))
     }
 
     /// Opens a connection if there is none, before a request needs it.
     pub(super) async fn warm(self: &Arc<Self>) {
         if self.context.settings.strategy.reuse
-            && let Ok(mut seat) = self.seat(false).await
+            && let Ok(mut lease) = self.lease(false).await
         {
-            seat.start().await;
+            lease.start().await;
         }
     }
 
@@ -127,7 +128,7 @@ impl Site {
         }
     }
 
-    pub(super) fn known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+    pub(super) fn known<T>(&self, work: impl FnOnce(&mut OriginFacts) -> T) -> T {
         work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -156,12 +157,12 @@ impl Site {
     }
 
     /// A place that is free now.
-    fn free_seat(self: &Arc<Self>, state: &mut State, early: bool) -> Option<Seat> {
+    fn free_lease(self: &Arc<Self>, state: &mut State, early: bool) -> Option<Lease> {
         state.lanes.retain(|lane| lane.is_open());
         let lanes = state.lanes.iter();
         let usable = lanes.filter(|lane| early || lane.is_proven());
         if let Some(lane) = usable.max_by_key(|lane| lane.free_places()) {
-            return Some(Seat::shared(self, lane.clone()));
+            return Some(Lease::shared(self, lane.clone()));
         }
         let place = state
             .idle
@@ -169,21 +170,21 @@ impl Site {
             .rposition(|solo| early || solo.lane.is_proven());
         let mut solo = state.idle.remove(place?);
         if solo.is_usable() {
-            return Some(Seat::solo(self, solo));
+            return Some(Lease::solo(self, solo));
         }
         state.solos -= 1;
-        self.free_seat(state, early)
+        self.free_lease(state, early)
     }
 
     /// Gives free places to waiting requests.
     fn serve(self: &Arc<Self>, state: &mut State) {
         let mut passed_over = VecDeque::new();
         while let Some(waiter) = state.waiting.pop_front() {
-            if waiter.seat.is_closed() {
+            if waiter.lease.is_closed() {
                 continue;
             }
-            match self.free_seat(state, waiter.early) {
-                Some(seat) => state.hand(waiter, seat),
+            match self.free_lease(state, waiter.early) {
+                Some(lease) => state.hand(waiter, lease),
                 // A later request that may leave in early data can use a place that this one
                 // cannot.
                 None if !waiter.early && state.has_unproven() => passed_over.push_back(waiter),
@@ -268,7 +269,7 @@ impl Site {
         tokio::spawn(async move {
             let proven = tokio::time::timeout(limit, lane.proven()).await == Ok(true);
             if proven && quic {
-                site.known(Known::quic_works);
+                site.known(OriginFacts::quic_works);
                 if lane.early_outcome() == EarlyData::Refused {
                     count(&site.context.counters.early_refused);
                 }
@@ -277,7 +278,7 @@ impl Site {
                 return site.review();
             }
             if quic {
-                site.known(Known::quic_failed);
+                site.known(OriginFacts::quic_failed);
             }
             lane.make_void();
             if let Some(shared) = &lane.shared {
@@ -287,12 +288,12 @@ impl Site {
         });
     }
 
-    async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Seat, Arc<PoolErrorKind>> {
+    async fn seat_of_its_own(self: &Arc<Self>, early: bool) -> Result<Lease, Arc<PoolErrorKind>> {
         let opened = Box::pin(open(&self.context, self, early)).await;
         let (lane, connection) = opened.map_err(Arc::new)?;
         let lane = Arc::new(lane);
         self.watch(&lane);
-        Ok(Seat::exclusive(self, lane, connection))
+        Ok(Lease::exclusive(self, lane, connection))
     }
 
     /// Takes back a connection over HTTP/1.1.

@@ -95,7 +95,7 @@ impl Gate {
             let now = timer.now();
             let mut bucket = match limits {
                 Limits::New => Bucket::full(limit, now),
-                Limits::Known(numbers) => Bucket::from_numbers(&numbers, limit, now),
+                Limits::OriginFacts(numbers) => Bucket::from_numbers(&numbers, limit, now),
                 Limits::Damaged => Bucket::empty(now),
             };
             let value = change(&mut bucket, limit, now);

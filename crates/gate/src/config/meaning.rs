@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use roundtrip_store::{Memory, Place, Redb, RedisSettings};
+use roundtrip_store::{Memory, Redb, RedisSettings, SharedStore};
 use roundtrip_tls::Roots;
 use roundtrip_wire::jwt::Algorithm;
 
@@ -17,11 +17,11 @@ pub(crate) fn algorithm(name: &str) -> Result<Algorithm, GateError> {
 }
 
 /// Opens the store. Redis is not contacted yet.
-pub fn place(session: &SessionStore) -> Result<Place, GateError> {
+pub fn place(session: &SessionStore) -> Result<SharedStore, GateError> {
     Ok(match StoreKind::parse(&session.store) {
-        StoreKind::Memory => Place::Memory(Memory::default()),
-        StoreKind::File(path) => Place::Redb(Redb::open(path)?),
-        StoreKind::Redis => Place::Redis(Arc::new(redis(session)?)),
+        StoreKind::Memory => SharedStore::Memory(Memory::default()),
+        StoreKind::File(path) => SharedStore::Redb(Redb::open(path)?),
+        StoreKind::Redis => SharedStore::Redis(Arc::new(redis(session)?)),
     })
 }
 
@@ -113,14 +113,14 @@ mod tests {
                 ..SessionStore::default()
             })
         };
-        assert!(matches!(open("memory:".into()), Ok(Place::Memory(_))));
+        assert!(matches!(open("memory:".into()), Ok(SharedStore::Memory(_))));
         let path = folder.path().join("s");
         let redb = open(format!("redb:{}", path.display()));
-        assert!(matches!(redb, Ok(Place::Redb(_))));
-        assert!(matches!(open("redis://h/2".into()), Ok(Place::Redis(s)) if s.database == 2));
+        assert!(matches!(redb, Ok(SharedStore::Redb(_))));
+        assert!(matches!(open("redis://h/2".into()), Ok(SharedStore::Redis(s)) if s.database == 2));
         for several in ["redis+cluster://h,i:1", "rediss+sentinel://h,i/mymaster"] {
             assert!(
-                matches!(open(several.into()), Ok(Place::Redis(_))),
+                matches!(open(several.into()), Ok(SharedStore::Redis(_))),
                 "{several}"
             );
         }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 
 use crate::forward::deadlines::ExchangeDeadlines;
-use crate::forward::h1::{BadResponse, Response, ResponseBody, Trailers};
+use crate::forward::h1::{Response, ResponseBody, ResponseError, Trailers};
 use crate::forward::halves::Halves;
 use crate::forward::site::Site;
 use crate::forward::upstream::{HeldConnection, Link, Upstream, UpstreamError};
@@ -95,7 +95,7 @@ pub(crate) enum ExchangeError {
     #[error("the backend: {source}")]
     Backend { source: io::Error, sent: bool },
     #[error("the backend: {0}")]
-    Answer(#[from] BadResponse),
+    Answer(#[from] ResponseError),
     #[error("the backend does not answer in time")]
     Unanswered,
     #[error("the backend stopped sending before the end of its answer")]

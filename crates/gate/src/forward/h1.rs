@@ -6,7 +6,7 @@ mod trailers;
 
 pub(crate) use chunked::Chunked;
 pub(crate) use head::{
-    BadResponse, MOST_FIELDS, Response, ResponseBody, may_end, request, response,
+    MAX_FIELDS, Response, ResponseBody, ResponseError, may_end, request, response,
 };
 pub(crate) use roundtrip_wire::http1::write_chunk;
 pub(crate) use trailers::{Trailers, write_last_chunk};

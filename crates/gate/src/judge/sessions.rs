@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use roundtrip_store::{
-    self as store, AnyStore, Counts, Kept, Near, NearSettings, Source, StoreError,
+    self as store, AnyStore, Counts, EntryHandle, Near, NearSettings, Source, StoreError,
 };
 use tracing::warn;
 
@@ -21,7 +21,7 @@ use crate::judge::guard::{Found, SessionError, Sessions, Watch};
 /// A session store that may be given to any thread.
 #[derive(Clone)]
 pub struct StoreHandle {
-    store: store::Place,
+    store: store::SharedStore,
     settings: NearSettings,
     outage: Outage,
 }
@@ -38,7 +38,7 @@ pub struct NearSessions(Rc<Near<AnyStore>>);
 struct SessionWatch {
     near: Rc<Near<AnyStore>>,
     sid: Box<str>,
-    kept: Kept,
+    kept: EntryHandle,
 }
 
 impl StoreHandle {
@@ -68,7 +68,7 @@ impl StoreHandle {
     }
 
     /// The store itself, for other things that are kept there.
-    pub(crate) fn shared(&self) -> store::Place {
+    pub(crate) fn shared(&self) -> store::SharedStore {
         self.store.clone()
     }
 

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roundtrip_store::{AnyStore, LONGEST_SID, Page, Place, Record, Store};
+use roundtrip_store::{AnyStore, MAX_SID, Page, Record, SharedStore, Store};
 use roundtrip_wire::envelope::Envelope;
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -54,7 +54,7 @@ pub struct SessionInfo {
 impl SessionManager {
     pub fn open(config: &Config) -> Result<Self, GateError> {
         let place = config::place(&config.session)?;
-        if matches!(place, Place::Memory(_)) {
+        if matches!(place, SharedStore::Memory(_)) {
             return Err(GateError::OnlyInMemory);
         }
         Self::with_store(config, place.on_this_thread())
@@ -147,7 +147,7 @@ impl SessionManager {
 
 /// A name that a token can contain, too.
 pub(super) fn check_name(sid: &str) -> Result<(), GateError> {
-    let good = (1..=LONGEST_SID).contains(&sid.len()) && !sid.chars().any(char::is_control);
+    let good = (1..=MAX_SID).contains(&sid.len()) && !sid.chars().any(char::is_control);
     good.then_some(()).ok_or(GateError::SessionName)
 }
 

@@ -7,7 +7,7 @@ use roundtrip_model::{Event, Moment};
 use roundtrip_quic::Stats;
 
 /// In bytes. A datagram that is smaller is not full. RFC 9000 §14.1.
-const SMALLEST_FULL: usize = 1200;
+const MIN_FULL: usize = 1200;
 
 #[derive(Default)]
 pub(super) struct Evidence {
@@ -59,7 +59,7 @@ impl Evidence {
                 self.gaps += 1;
                 events.push(Event::GapOpened {
                     segments: narrow(segments),
-                    short: bytes < SMALLEST_FULL,
+                    short: bytes < MIN_FULL,
                 });
             }
             (Some(since), 0) => {

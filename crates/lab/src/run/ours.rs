@@ -64,9 +64,9 @@ fn ask(
         .build()
         .map_err(|e| SampleError::Io("a runtime".into(), e))?;
     let manner = match manner {
-        Sequencing::Each => roundtrip_probe::Manner::Each,
-        Sequencing::Kept => roundtrip_probe::Manner::Kept,
-        Sequencing::AtOnce => roundtrip_probe::Manner::AtOnce,
+        Sequencing::Each => roundtrip_probe::ConnectionUse::Each,
+        Sequencing::Kept => roundtrip_probe::ConnectionUse::Kept,
+        Sequencing::AtOnce => roundtrip_probe::ConnectionUse::AtOnce,
     };
     runtime.block_on(async {
         let mut prober = Prober::new(options);
@@ -114,7 +114,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> RunSample {
 fn waits(sequence: &Sequence, all: &[&Exchange]) -> WaitedFor {
     let slowest = all.iter().copied().max_by_key(|exchange| exchange.total());
     let counted: Vec<&Exchange> = match sequence.manner {
-        roundtrip_probe::Manner::AtOnce => slowest.into_iter().collect(),
+        roundtrip_probe::ConnectionUse::AtOnce => slowest.into_iter().collect(),
         _ => all.to_vec(),
     };
     let phases = counted.iter().flat_map(|exchange| exchange.phases());
@@ -142,7 +142,7 @@ fn spans(sequence: &Sequence) -> Vec<PhaseSpan> {
     let mut offset = 0.0;
     let mut spans = Vec::new();
     for (request, hops) in sequence.hops.iter().enumerate() {
-        if sequence.manner == roundtrip_probe::Manner::AtOnce {
+        if sequence.manner == roundtrip_probe::ConnectionUse::AtOnce {
             offset = 0.0;
         }
         for exchange in hops {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
-use super::waiting::{self, SHORTEST_TELLING_RTT, split};
+use super::waiting::{self, MIN_TELLING_RTT, split};
 use super::{ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
 
@@ -27,7 +27,7 @@ const DOUBLED: f64 = 1.8;
 /// In round trips: the next flight of a window begins before this, even if it is delayed.
 const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are attributed to the line.
-const SHORTEST_PAUSE: f64 = 0.5;
+const MIN_PAUSE: f64 = 0.5;
 /// As shares of the client's receive window: the bytes that arrive in a round trip if that window
 /// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
@@ -254,7 +254,7 @@ impl<'a> BodyAnalysis<'a> {
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
             room = heard.window().or(room);
-            let steady = next.gap < SHORTEST_PAUSE * self.rtt
+            let steady = next.gap < MIN_PAUSE * self.rtt
                 && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
             let own = (heard.fills_own_window() || steady) && !more && (before || !last);
             // A window that doubled was full, however late its next flight began.
@@ -339,7 +339,7 @@ impl<'a> BodyAnalysis<'a> {
     /// The last flight brings the rest: after a pause it may have any size, and also without a
     /// pause if the flights before it grew twice.
     fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
-        last.gap >= SHORTEST_PAUSE * self.rtt || windows >= 2
+        last.gap >= MIN_PAUSE * self.rtt || windows >= 2
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was
@@ -357,7 +357,7 @@ impl<'a> BodyAnalysis<'a> {
         self.waited.loss += lost;
         let gap = gap - lost;
         // A loss caused this delay, not a window.
-        let window = window.filter(|_| lost < (SHORTEST_PAUSE * self.rtt).min(f64::MAX));
+        let window = window.filter(|_| lost < (MIN_PAUSE * self.rtt).min(f64::MAX));
         if let Some(window) = window {
             self.transfer.windows.push(FullWindow {
                 after_loss: self.lossy,
@@ -409,7 +409,7 @@ impl<'a> BodyAnalysis<'a> {
     /// Why nothing arrived for `gap`, if no window stopped the sender.
     fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
         // A pause this short is not attributed to any party.
-        if gap < (SHORTEST_PAUSE * self.rtt).min(f64::MAX)
+        if gap < (MIN_PAUSE * self.rtt).min(f64::MAX)
             || gap < 1.0
             || gap <= self.spread.max(self.most)
         {
@@ -456,6 +456,6 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        self.rtt.is_finite() && self.rtt >= ms(SHORTEST_TELLING_RTT)
+        self.rtt.is_finite() && self.rtt >= ms(MIN_TELLING_RTT)
     }
 }

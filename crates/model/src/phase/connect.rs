@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::waiting::SHORTEST_TELLING_RTT;
+use super::waiting::MIN_TELLING_RTT;
 use super::{ms, rtt_ms};
 use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 
@@ -10,7 +10,7 @@ use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
 /// In milliseconds: a process wakes up within this time, unless something keeps it from running.
-const SHORTEST_DELAY: f64 = 1.0;
+const MIN_DELAY: f64 = 1.0;
 
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let winner = winner(exchange);
@@ -77,7 +77,7 @@ pub(super) fn was_refused(attempt: &Attempt) -> bool {
 
 /// Whether the refusal came over the path. Attempts that this host itself refuses fail at once.
 pub(super) fn crossed(attempt: &Attempt) -> bool {
-    attempt.ended.since(attempt.began) >= SHORTEST_TELLING_RTT
+    attempt.ended.since(attempt.began) >= MIN_TELLING_RTT
 }
 
 fn winner(exchange: &Exchange) -> Option<SocketAddr> {
@@ -124,7 +124,7 @@ fn connected(exchange: &Exchange, wait: f64) -> Waited {
         waited.loss = wait - waited.network;
     } else {
         waited.network = match measured {
-            Some(took) if wait - took >= SHORTEST_DELAY => wait.min(took),
+            Some(took) if wait - took >= MIN_DELAY => wait.min(took),
             _ => wait,
         };
         waited.client = wait - waited.network;

@@ -7,12 +7,12 @@ use crate::Exchange;
 /// its timers fire late.
 pub const DELAYED_ACK: f64 = 60.0;
 /// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
-pub(super) const SHORTEST_DELAYED_ACK: f64 = 36.0;
+pub(super) const MIN_DELAYED_ACK: f64 = 36.0;
 
 /// Whether an acknowledgement that was `late` was sent at once: a receiver acknowledges every
 /// second segment at once (RFC 5681 §4.2).
 pub(super) fn was_not_delayed(exchange: &Exchange, bytes: u64, late: f64) -> bool {
-    bytes > exchange.segment() || !(SHORTEST_DELAYED_ACK..=DELAYED_ACK).contains(&late)
+    bytes > exchange.segment() || !(MIN_DELAYED_ACK..=DELAYED_ACK).contains(&late)
 }
 
 impl Exchange {

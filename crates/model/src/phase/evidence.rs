@@ -10,7 +10,7 @@ const TICKS: f64 = 12.0;
 /// least two round trips (RFC 8985 §7.2) after the acknowledgement of the segments before. Shorter
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
-const SHORTEST_TAIL: f64 = 100.0;
+const MIN_TAIL: f64 = 100.0;
 /// How full segments are, as a share, if each holds one record that fits it.
 const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
@@ -18,7 +18,7 @@ const DENSE: f64 = 0.97;
 const FULL_OWN_WINDOW: f64 = 0.85;
 
 /// In milliseconds and round trips: a wait this long spans several time-outs.
-const SHORTEST_BLACK_HOLE: f64 = 900.0;
+const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// In bytes: what full segments usually hold, without and with timestamps, over Ethernet and PPPoE,
 /// and over IPv6.
@@ -167,7 +167,7 @@ impl Evidence {
         let full = exchange.first_window() * 9 / 10;
         if broken && segments >= full.max(1) && gap <= TAIL_TRIPS * rtt {
             StallReason::Window
-        } else if broken && gap >= SHORTEST_TAIL.max(TAIL_TRIPS * rtt) {
+        } else if broken && gap >= MIN_TAIL.max(TAIL_TRIPS * rtt) {
             StallReason::Timeout
         } else if broken {
             StallReason::Line
@@ -299,7 +299,7 @@ pub(super) fn ended_with_smaller_segments(
     gap: f64,
     at: Moment,
 ) -> bool {
-    if gap < SHORTEST_BLACK_HOLE.max(BLACK_HOLE_TRIPS * rtt_ms(exchange)) {
+    if gap < MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * rtt_ms(exchange)) {
         return false;
     }
     // A server that had the request and writes little at a time sends small segments, too.

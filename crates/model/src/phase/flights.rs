@@ -12,7 +12,7 @@ const EARLY: f64 = 0.2;
 const EARLY_UNPAUSED: f64 = 0.03;
 /// In round trips and milliseconds: the shortest pause that separates two flights.
 const PAUSE: f64 = 0.25;
-const SHORTEST_PAUSE: f64 = 1.0;
+const MIN_PAUSE: f64 = 1.0;
 
 /// In segments: the first windows of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less one
 /// for a head that was sent on its own.
@@ -48,7 +48,7 @@ pub(super) fn begun(timeline: &Timeline, start: Moment, rtt: f64) -> Flight {
     for (at, event) in timeline.iter().rev() {
         match event {
             Event::Received { bytes } if *at < start => {
-                if ms(flight.began.since(*at)) >= (PAUSE * rtt).max(SHORTEST_PAUSE) {
+                if ms(flight.began.since(*at)) >= (PAUSE * rtt).max(MIN_PAUSE) {
                     break;
                 }
                 flight.began = *at;
@@ -69,7 +69,7 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
     for (n, arrival) in arrivals.iter().enumerate() {
         let due = ms(arrival.at.since(flight.began));
         let gap = ms(arrival.at.since(flight.ended));
-        let paused = gap >= (PAUSE * rtt).max(SHORTEST_PAUSE);
+        let paused = gap >= (PAUSE * rtt).max(MIN_PAUSE);
         let early = if paused { EARLY } else { EARLY_UNPAUSED };
         if due >= (1.0 - early) * rtt {
             // Data that follows without a pause began when it was due.

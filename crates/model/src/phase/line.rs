@@ -7,7 +7,7 @@ use crate::{Event, Exchange, Moment};
 /// In bytes: the headers of a segment (IPv4 and TCP with timestamps).
 const HEADERS: u64 = 52;
 /// In bytes: smaller segments may follow each other for other reasons.
-const SMALLEST: u64 = 200;
+const MIN_BYTES: u64 = 200;
 /// In bytes per millisecond: a line whose rate nothing shows may be this slow (1 Mbit/s).
 const SLOWEST: f64 = 125.0;
 /// In bytes: what full datagrams of QUIC hold (RFC 9000 §14).
@@ -89,7 +89,7 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
     for (at, event) in exchange.timeline.iter() {
         match event {
             Event::Received { bytes } => {
-                let behind = last.filter(|_| *bytes >= SMALLEST && counts(*at));
+                let behind = last.filter(|_| *bytes >= MIN_BYTES && counts(*at));
                 let followed = behind.map(|last| {
                     let took = ms(at.since(last));
                     took / with_headers(exchange, *bytes) as f64

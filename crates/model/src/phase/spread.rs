@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::delayed_ack::{SHORTEST_DELAYED_ACK, was_not_delayed};
+use super::delayed_ack::{MIN_DELAYED_ACK, was_not_delayed};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
@@ -96,7 +96,7 @@ impl Exchange {
             Event::Acknowledged { after, again: None } if alone(*at) => {
                 let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
                 let carried = line.map_or(0.0, |line| bytes as f64 / line);
-                let may_be_lost = lossy && late >= SHORTEST_DELAYED_ACK.min(COPY * r);
+                let may_be_lost = lossy && late >= MIN_DELAYED_ACK.min(COPY * r);
                 let is_sample = was_not_delayed(self, bytes, late) && !may_be_lost;
                 is_sample.then_some((*at, late - carried))
             }

@@ -5,20 +5,20 @@
 //! round trip, or all the data there was, it says nothing about the line, and no time is attributed
 //! to the line.
 
-use super::delayed_ack::SHORTEST_DELAYED_ACK;
+use super::delayed_ack::MIN_DELAYED_ACK;
 use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
 /// In milliseconds and as a share of the round trip: a line that delays less is not slow.
-const LEAST_MS: f64 = 1.0;
-const LEAST_SHARE: f64 = 0.02;
+const MIN_MS: f64 = 1.0;
+const MIN_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
 /// this factor; otherwise the window limited the sender.
 const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
 /// acknowledgement of a single one.
-const LEAST_SEGMENTS: u64 = 2;
+const MIN_SEGMENTS: u64 = 2;
 /// In milliseconds: writes that are closer together count as one.
 const TOGETHER: f64 = 0.5;
 /// As a share of the time that the largest flight took, and of the time that a smaller one needs.
@@ -107,14 +107,14 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     let mss = u64::from(tcp.mss).max(500);
     let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
     let line = bytes as f64 / took;
-    (took >= LEAST_MS.max(LEAST_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
+    (took >= MIN_MS.max(MIN_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
 }
 
 /// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
 /// of them was late because of it. One late acknowledgement alone shows only that the path varies.
 fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
     let r = rtt_ms(exchange);
-    let tolerance = LEAST_MS.max(DISAGREEMENT * largest as f64 / line);
+    let tolerance = MIN_MS.max(DISAGREEMENT * largest as f64 / line);
     let tcp = exchange.tcp.as_ref().filter(|tcp| tcp.syn_retransmits == 0);
     let syn = tcp.and_then(|tcp| tcp.handshake_rtt);
     if syn.is_some_and(|took| ms(took) - r > tolerance) {
@@ -135,11 +135,11 @@ fn agree(exchange: &Exchange, line: f64, largest: u64) -> bool {
         let needed = bytes as f64 / line;
         let fits = (late - needed).abs() <= tolerance;
         // It may have been delayed on purpose, by 40 ms.
-        if !fits && late < SHORTEST_DELAYED_ACK {
+        if !fits && late < MIN_DELAYED_ACK {
             return false;
         }
         // Data that needs hardly any time fits any line.
-        confirmed |= needed >= LEAST_MS && (late - needed).abs() <= CONFIRMS * needed;
+        confirmed |= needed >= MIN_MS && (late - needed).abs() <= CONFIRMS * needed;
     }
     confirmed
 }
@@ -163,7 +163,7 @@ fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
     let untold = exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0;
     let bytes = bursts(exchange).into_iter().max()?;
     let segments = bytes.div_ceil(u64::from(tcp.mss).max(500));
-    let told = (LEAST_SEGMENTS..=INITIAL_WINDOW).contains(&segments) && !untold;
+    let told = (MIN_SEGMENTS..=INITIAL_WINDOW).contains(&segments) && !untold;
     told.then_some(bytes)
 }
 

@@ -22,7 +22,7 @@ const TIMER_SLACK: f64 = 40.0;
 /// In round trips: after such a silence, data that is not acknowledged was sent more than once.
 const SEVERAL_PROBES: f64 = 6.0;
 /// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
-pub(super) const SHORTEST_TELLING_RTT: Duration = Duration::from_micros(200);
+pub(super) const MIN_TELLING_RTT: Duration = Duration::from_micros(200);
 
 /// The round trips and waits of one phase.
 pub(super) fn attribute(
@@ -83,7 +83,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let network = paused - server;
     let trips = match exchange.rtt {
         // A pause of one round trip may be measured as slightly less.
-        Some(r) if r >= SHORTEST_TELLING_RTT => (network / ms(r) + 0.1) as u32,
+        Some(r) if r >= MIN_TELLING_RTT => (network / ms(r) + 0.1) as u32,
         _ => 0,
     };
     (
@@ -267,7 +267,7 @@ fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let Some(http) = &exchange.http else {
         return 0;
     };
-    if exchange.tcp.is_none() || exchange.reused || ms(SHORTEST_TELLING_RTT) > r || !r.is_finite() {
+    if exchange.tcp.is_none() || exchange.reused || ms(MIN_TELLING_RTT) > r || !r.is_finite() {
         return 0;
     }
     let window = INITIAL_WINDOW * exchange.segment();

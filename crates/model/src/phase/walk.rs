@@ -8,23 +8,23 @@
 use std::time::Duration;
 
 use super::evidence::{Evidence, StallReason};
-use super::waiting::{SHORTEST_TELLING_RTT, answered, split, starve};
+use super::waiting::{MIN_TELLING_RTT, answered, split, starve};
 use super::{connect, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
 /// The same for QUIC, whose datagrams are stamped when the client wakes up.
-const SHORTEST_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
+const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
 /// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
 /// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
-const SHORTEST_TIMEOUT: f64 = 180.0;
+const MIN_TIMEOUT: f64 = 180.0;
 /// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;
 /// In bytes: the smallest datagram that carries an Initial. RFC 9000 §14.1.
-const SMALLEST_INITIAL: u64 = 1200;
+const MIN_INITIAL: u64 = 1200;
 
 /// Follows the bytes of one phase in the order of their times.
 pub(super) struct Walk<'a> {
@@ -148,9 +148,9 @@ impl<'a> Walk<'a> {
 
     fn is_telling(&self) -> bool {
         let shortest = ms(if self.name == PhaseName::Quic {
-            SHORTEST_TELLING_QUIC_RTT
+            MIN_TELLING_QUIC_RTT
         } else {
-            SHORTEST_TELLING_RTT
+            MIN_TELLING_RTT
         });
         self.rtt.is_finite() && self.rtt >= shortest
     }
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         let quic = self.exchange.quic.as_ref();
         let detour = quic.is_some_and(|q| q.retry || q.version_negotiation);
         let lost = quic.is_some_and(|q| q.lost_in_handshake > 0);
-        lost && !detour && (1..SMALLEST_INITIAL).contains(&self.received)
+        lost && !detour && (1..MIN_INITIAL).contains(&self.received)
     }
 
     /// Whether the peer has sent all that it may before the client's address is validated. RFC 9000
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
     fn is_at_limit_of(&self, sent: u64) -> bool {
         let limit = sent.saturating_mul(3);
         let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
-        !retried && (limit.saturating_sub(SMALLEST_INITIAL) + 1..=limit).contains(&self.received)
+        !retried && (limit.saturating_sub(MIN_INITIAL) + 1..=limit).contains(&self.received)
     }
 
     /// The client's state when the phase began: waiting for an answer, or about to send.
@@ -242,7 +242,7 @@ impl<'a> Walk<'a> {
                 }
             }
             (Some(In), In) => self.silence(gap, &heard, at),
-            (Some(Out), Out) if quic && gap >= SHORTEST_TIMEOUT => self.waited.loss += gap,
+            (Some(Out), Out) if quic && gap >= MIN_TIMEOUT => self.waited.loss += gap,
             // The client's timer shows which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
             (_, Out) | (None, In) => self.waited.client += gap,

@@ -5,7 +5,7 @@ use crate::Exchange;
 /// In segments: the window of a new connection. RFC 6928 §2.
 pub const INITIAL_WINDOW: u64 = 10;
 /// In bytes: the smallest segment of TCP, and of a QUIC datagram (RFC 9000 §14).
-const SMALLEST_SEGMENT: u64 = 500;
+const MIN_SEGMENT: u64 = 500;
 const QUIC_SEGMENT: u64 = 1200;
 
 impl Exchange {
@@ -13,7 +13,7 @@ impl Exchange {
     pub fn segment(&self) -> u64 {
         self.tcp
             .as_ref()
-            .map_or(QUIC_SEGMENT, |tcp| u64::from(tcp.mss).max(SMALLEST_SEGMENT))
+            .map_or(QUIC_SEGMENT, |tcp| u64::from(tcp.mss).max(MIN_SEGMENT))
     }
 
     /// In segments: the server's first window. It is one segment after a SYN or SYN-ACK was lost

@@ -6,7 +6,7 @@ use super::{
     LOOPBACK, WiredNamespaces, WiringConfig, at, await_readiness, open, raise, settle, switch_off,
 };
 use crate::error::PathError;
-use crate::keeper::KeeperHandover;
+use crate::reaper::ReaperHandover;
 use crate::rtnetlink::{Rtnetlink, WireEnd};
 use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
 use crate::step::SetupStep;
@@ -17,10 +17,10 @@ use crate::syscall::interface::{self, Offload};
 const SERVER_INDEX: u32 = END_INDEX + 1;
 
 pub(crate) fn wire(
-    estate: KeeperHandover,
+    estate: ReaperHandover,
     manner: WiringConfig,
 ) -> Result<WiredNamespaces, PathError> {
-    let KeeperHandover {
+    let ReaperHandover {
         user,
         client,
         server,

@@ -1,4 +1,4 @@
-//! Nothing is left behind: no process inside, no keeper, hence no namespace and no interface.
+//! Nothing is left behind: no process inside, no reaper, hence no namespace and no interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -95,7 +95,7 @@ fn ctrl_c_ends_it_too() {
     end_owner("INT", |owner| format!("-{owner}"));
 }
 
-/// Makes another process own a path, ends that process, and waits until path and keeper are gone.
+/// Makes another process own a path, ends that process, and waits until path and reaper are gone.
 fn end_owner(signal: &str, whom: impl Fn(u32) -> String) {
     let mut owner = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -118,11 +118,11 @@ fn end_owner(signal: &str, whom: impl Fn(u32) -> String) {
         }
     }
     assert_eq!(networks.len(), 2, "the owner told its networks");
-    // The keeper lives in the relay's network.
+    // The reaper lives in the relay's network.
     networks.extend(
-        keepers_of(owner.id())
+        reapers_of(owner.id())
             .iter()
-            .filter_map(|keeper| network_of(keeper)),
+            .filter_map(|reaper| network_of(reaper)),
     );
     assert_eq!(networks.len(), 3);
     assert_eq!(inhabitants(&networks).len(), 5);
@@ -140,10 +140,10 @@ fn end_owner(signal: &str, whom: impl Fn(u32) -> String) {
     wait_until("all gone", || inhabitants(&networks).is_empty());
 }
 
-fn keepers_of(owner: u32) -> Vec<String> {
+fn reapers_of(owner: u32) -> Vec<String> {
     let is_keeper = |process: &String| {
         fs::read_to_string(format!("/proc/{process}/stat"))
-            .is_ok_and(|stat| stat.contains(&format!("(path-keeper) S {owner} ")))
+            .is_ok_and(|stat| stat.contains(&format!("(path-reaper) S {owner} ")))
     };
     processes().into_iter().filter(is_keeper).collect()
 }
@@ -154,8 +154,8 @@ fn owns_a_path_until_it_is_killed() {
     let path = Path::builder().build().unwrap();
     let (_client, client) = inhabit(path.client());
     let (_server, server) = inhabit(path.server());
-    wait_until("the keeper keeps", || {
-        !keepers_of(std::process::id()).is_empty()
+    wait_until("the reaper stays", || {
+        !reapers_of(std::process::id()).is_empty()
     });
     println!("inside {client} {server}");
     sleep(2 * TIMEOUT);

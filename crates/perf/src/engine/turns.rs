@@ -32,7 +32,7 @@ const BURSTS: usize = 4;
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What a side does with the events of its connections.
-trait Guest<M: Machine> {
+trait Driver<M: Machine> {
     fn hear(
         &mut self,
         of: M::Handle,
@@ -89,7 +89,7 @@ impl<M: Machine> EventLoop<M> {
     }
 
     /// Runs until the guest is done; fails after waiting for longer than `patience`.
-    fn run<G: Guest<M>>(
+    fn run<G: Driver<M>>(
         &mut self,
         guest: &mut G,
         is_done: impl Fn(&G) -> bool,
@@ -144,7 +144,7 @@ impl<M: Machine> EventLoop<M> {
 
     /// Handles each run before it receives the next one: the data is read while it is still in the
     /// cache.
-    fn take_in(&mut self, guest: &mut impl Guest<M>) -> Result<bool, PerfError> {
+    fn take_in(&mut self, guest: &mut impl Driver<M>) -> Result<bool, PerfError> {
         let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
         let told = match self.socket.receive(&mut intake) {
             Ok(_) => self.take_in_runs(&mut intake, guest).map(|()| true),
@@ -158,7 +158,7 @@ impl<M: Machine> EventLoop<M> {
     fn take_in_runs(
         &mut self,
         intake: &mut Intake,
-        guest: &mut impl Guest<M>,
+        guest: &mut impl Driver<M>,
     ) -> Result<(), PerfError> {
         let mut unheard = 0;
         for arrival in intake.arrivals_mut() {
@@ -185,7 +185,7 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    fn tell(&mut self, guest: &mut impl Guest<M>) -> Result<(), PerfError> {
+    fn tell(&mut self, guest: &mut impl Driver<M>) -> Result<(), PerfError> {
         let now = Instant::now();
         let machine = &mut self.machine;
         let past = &mut self.past;

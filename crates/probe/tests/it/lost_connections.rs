@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::{Exchange, FailureKind};
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
-use roundtrip_probe::{Manner, Options, Sequence};
+use roundtrip_probe::{ConnectionUse, Options, Sequence};
 
 use crate::scene::{ENGINES, Scene};
 
@@ -33,7 +33,7 @@ fn says_so(hops: &[Exchange]) -> bool {
 fn a_connection_that_is_closed_as_announced_is_followed_by_another() {
     for (word, first, trips) in [("h1+tls1.3", 3, 7), ("h1+clear", 2, 5), ("h3", 2, 5)] {
         let scene = scene(|knobs| knobs.http.close_after = Some(2));
-        let sequence = scene.sequence(word, &THREE, Manner::Kept);
+        let sequence = scene.sequence(word, &THREE, ConnectionUse::Kept);
         assert!(sequence.ok(), "{word}: {sequence:?}");
         assert_eq!(sequence.connections, 2, "{word}");
         let told: Vec<u32> = sequence.exchanges().map(Exchange::round_trips).collect();
@@ -56,7 +56,7 @@ fn a_connection_that_is_closed_unannounced_is_followed_by_another() {
         knobs.http.close_after = Some(2);
         knobs.http.silent_close = true;
     });
-    let sequence = scene.sequence("h1+tls1.3", &THREE, Manner::Kept);
+    let sequence = scene.sequence("h1+tls1.3", &THREE, ConnectionUse::Kept);
     assert!(sequence.ok(), "{sequence:?}");
     assert_eq!(sequence.connections, 2);
     assert!(says_so(&sequence.hops[2]), "{sequence:?}");
@@ -69,10 +69,10 @@ fn one_answer_fails_alone() {
     let places = ["/bytes/100", "/truncated/1000", "/bytes/300"];
     let scene = scene(|_| {});
     for (word, manner, connections) in [
-        ("h1+tls1.3", Manner::Each, 3),
-        ("h1+tls1.3", Manner::Kept, 2),
-        ("h2+tls1.3", Manner::AtOnce, 1),
-        ("h3", Manner::AtOnce, 1),
+        ("h1+tls1.3", ConnectionUse::Each, 3),
+        ("h1+tls1.3", ConnectionUse::Kept, 2),
+        ("h2+tls1.3", ConnectionUse::AtOnce, 1),
+        ("h3", ConnectionUse::AtOnce, 1),
     ] {
         let sequence = scene.sequence(word, &places, manner);
         assert_eq!(
@@ -84,7 +84,7 @@ fn one_answer_fails_alone() {
         let failed = sequence.exchanges().nth(1).unwrap();
         let kind = failed.failure.as_ref().unwrap().kind;
         // The origin resets the stream if there are several.
-        let expected = if manner == Manner::AtOnce {
+        let expected = if manner == ConnectionUse::AtOnce {
             FailureKind::Reset
         } else {
             FailureKind::BodyCutShort
@@ -104,7 +104,7 @@ fn one_answer_that_never_comes_ends_at_the_time_limit() {
             strategy: word.parse().unwrap(),
             ..Options::default()
         };
-        let sequence = scene.sequence_with(options, &places, Manner::AtOnce);
+        let sequence = scene.sequence_with(options, &places, ConnectionUse::AtOnce);
         assert_eq!(
             outcomes(&sequence),
             [true, false, true],
@@ -125,7 +125,7 @@ fn requests_turned_away_by_goaway_go_again_over_quic() {
             knobs.listen.quic_engine = engine;
             knobs.http.close_after = Some(1);
         });
-        let sequence = scene.sequence("h3", &THREE, Manner::AtOnce);
+        let sequence = scene.sequence("h3", &THREE, ConnectionUse::AtOnce);
         assert!(sequence.ok(), "{sequence:?}");
         for (place, hops) in sequence.hops.iter().enumerate() {
             assert_eq!(says_so(hops), hops.len() > 1, "{place}: {sequence:?}");
@@ -146,7 +146,7 @@ fn redirects_are_followed_after_the_simultaneous_requests() {
         ..Options::default()
     };
     let places = ["/redirect/2", "/bytes/200", "/bytes/300"];
-    let sequence = scene.sequence_with(options, &places, Manner::AtOnce);
+    let sequence = scene.sequence_with(options, &places, ConnectionUse::AtOnce);
     assert!(sequence.ok(), "{sequence:?}");
     let hops: Vec<usize> = sequence.hops.iter().map(Vec::len).collect();
     assert_eq!(hops, [3, 1, 1]);

@@ -6,7 +6,7 @@ mod script;
 use std::net::SocketAddr;
 
 use roundtrip_model::{Exchange, FailureKind};
-use roundtrip_probe::{Manner, Options, Sequence};
+use roundtrip_probe::{ConnectionUse, Options, Sequence};
 
 use crate::sequences::without_a_path::ask;
 use script::{ALL_THREE, Script, server};
@@ -22,7 +22,7 @@ fn three(method: &str, place: SocketAddr) -> Sequence {
         ..Options::default()
     };
     let urls: Vec<String> = (1..=3).map(|n| format!("http://{place}/{n}")).collect();
-    ask(options, &urls, Manner::AtOnce)
+    ask(options, &urls, ConnectionUse::AtOnce)
 }
 
 fn hops(sequence: &Sequence) -> Vec<usize> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_model::{Event, Exchange, Moment, Security, Strategy, Target};
 use roundtrip_origin::{Knobs, QuicEngine};
 use roundtrip_path::Path;
-use roundtrip_probe::{Manner, Options, Prober, Sequence};
+use roundtrip_probe::{ConnectionUse, Options, Prober, Sequence};
 use roundtrip_tls::Roots;
 
 use crate::far::Far;
@@ -60,7 +60,12 @@ impl Scene {
     }
 
     /// Requests all places as one sequence, with one prober.
-    pub(crate) fn sequence(&self, strategy: &str, places: &[&str], manner: Manner) -> Sequence {
+    pub(crate) fn sequence(
+        &self,
+        strategy: &str,
+        places: &[&str],
+        manner: ConnectionUse,
+    ) -> Sequence {
         let options = Options {
             strategy: strategy.parse().unwrap(),
             max_time: Duration::from_secs(20),
@@ -73,7 +78,7 @@ impl Scene {
         &self,
         options: Options,
         places: &[&str],
-        manner: Manner,
+        manner: ConnectionUse,
     ) -> Sequence {
         let max_time = options.max_time;
         let options = Options {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_model::{Event, Exchange, Moment};
 use roundtrip_origin::{EarlyData, Knobs, QuicEngine, Stats};
 use roundtrip_path::Path;
-use roundtrip_probe::{Manner, Sequence};
+use roundtrip_probe::{ConnectionUse, Sequence};
 
 use crate::scene::Scene;
 
@@ -25,7 +25,7 @@ fn scene(change: impl FnOnce(&mut Knobs)) -> Scene {
 
 /// Makes the requests, and returns the server's counters, which cover only these if nothing was
 /// primed.
-fn ask(scene: &Scene, word: &str, manner: Manner) -> (Sequence, Stats) {
+fn ask(scene: &Scene, word: &str, manner: ConnectionUse) -> (Sequence, Stats) {
     let sequence = scene.sequence(word, &PLACES, manner);
     (sequence, scene.origin.stats())
 }
@@ -61,8 +61,8 @@ fn assert_whole(sequence: &Sequence, trips: u32, connections: u32) {
     );
     let totals = sequence.hops.iter().flatten().map(Exchange::total);
     let least: Duration = match sequence.manner {
-        Manner::AtOnce => totals.max().unwrap(),
-        Manner::Each | Manner::Kept => totals.sum(),
+        ConnectionUse::AtOnce => totals.max().unwrap(),
+        ConnectionUse::Each | ConnectionUse::Kept => totals.sum(),
     };
     assert!(sequence.took >= least, "{least:?} of {told}");
     let sizes: Vec<u64> = sequence
@@ -81,7 +81,7 @@ fn each_opens_its_own() {
         ("h1+clear", 6),
     ] {
         let scene = scene(|_| {});
-        let (sequence, stats) = ask(&scene, word, Manner::Each);
+        let (sequence, stats) = ask(&scene, word, ConnectionUse::Each);
         assert_whole(&sequence, trips, 3);
         assert_eq!(stats.tcp_connections + stats.quic_connections, 3, "{word}");
         assert!(sequence.exchanges().all(|e| !e.reused));
@@ -98,7 +98,7 @@ fn each_uses_the_requested_strategy() {
         ("h2+tls1.3+0rtt", 6),
         ("h1+clear+tfo", 3),
     ] {
-        assert_whole(&ask(&scene, word, Manner::Each).0, trips, 3);
+        assert_whole(&ask(&scene, word, ConnectionUse::Each).0, trips, 3);
     }
 }
 
@@ -111,7 +111,7 @@ fn kept_pays_for_one_handshake() {
         ("h1+clear", 4),
     ] {
         let scene = scene(|_| {});
-        let (sequence, stats) = ask(&scene, word, Manner::Kept);
+        let (sequence, stats) = ask(&scene, word, ConnectionUse::Kept);
         assert_whole(&sequence, trips, 1);
         assert_eq!(stats.tcp_connections + stats.quic_connections, 1, "{word}");
         let reused: Vec<bool> = sequence.exchanges().map(|e| e.reused).collect();
@@ -122,8 +122,8 @@ fn kept_pays_for_one_handshake() {
 #[test]
 fn kept_continues_on_an_open_connection() {
     let scene = scene(|_| {});
-    assert_whole(&ask(&scene, "h1+tls1.3+0rtt", Manner::Kept).0, 4, 1);
-    assert_whole(&ask(&scene, "h2+tls1.3+reuse", Manner::Kept).0, 3, 0);
+    assert_whole(&ask(&scene, "h1+tls1.3+0rtt", ConnectionUse::Kept).0, 4, 1);
+    assert_whole(&ask(&scene, "h2+tls1.3+reuse", ConnectionUse::Kept).0, 3, 0);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn at_once_waits_once() {
         ("h3", 2),
     ] {
         let scene = scene(|_| {});
-        let (sequence, stats) = ask(&scene, word, Manner::AtOnce);
+        let (sequence, stats) = ask(&scene, word, ConnectionUse::AtOnce);
         assert_whole(&sequence, trips, 1);
         assert_eq!(stats.tcp_connections + stats.quic_connections, 1, "{word}");
         assert_eq!(stats.requests, 3);
@@ -147,7 +147,11 @@ fn at_once_waits_once() {
 #[test]
 fn at_once_with_a_ticket() {
     let scene = scene(|_| {});
-    assert_whole(&ask(&scene, "h2+tls1.3+resume", Manner::AtOnce).0, 3, 1);
+    assert_whole(
+        &ask(&scene, "h2+tls1.3+resume", ConnectionUse::AtOnce).0,
+        3,
+        1,
+    );
     let before = scene.origin.stats().early_requests;
     for (word, trips) in [
         ("h2+tls1.3+0rtt", 2),
@@ -155,7 +159,7 @@ fn at_once_with_a_ticket() {
         ("h3+resume", 2),
         ("h3+0rtt", 1),
     ] {
-        let (sequence, _) = ask(&scene, word, Manner::AtOnce);
+        let (sequence, _) = ask(&scene, word, ConnectionUse::AtOnce);
         assert_whole(&sequence, trips, 1);
         for exchange in sequence.exchanges() {
             assert_eq!(exchange.used.to_string(), word, "{}", told(&sequence));
@@ -171,7 +175,7 @@ fn at_once_with_a_ticket() {
 #[test]
 fn at_once_in_the_syn() {
     let scene = scene(|_| {});
-    let (sequence, _) = ask(&scene, "h2+tls1.3+tfo+0rtt-pq", Manner::AtOnce);
+    let (sequence, _) = ask(&scene, "h2+tls1.3+tfo+0rtt-pq", ConnectionUse::AtOnce);
     assert_whole(&sequence, 1, 1);
     let exchange = sequence.exchanges().last().unwrap();
     let fast_open = &exchange.tcp.as_ref().unwrap().fast_open;
@@ -196,7 +200,7 @@ fn refused_early_data_goes_again_all_of_it() {
             knobs.listen.quic_engine = engine;
             knobs.tls.early_data = EarlyData::Refused;
         });
-        let (sequence, stats) = ask(&scene, word, Manner::AtOnce);
+        let (sequence, stats) = ask(&scene, word, ConnectionUse::AtOnce);
         assert_whole(&sequence, trips, 1);
         assert_eq!((stats.early_requests, stats.requests), (0, 4), "one primed");
         for exchange in sequence.exchanges() {
@@ -209,7 +213,7 @@ fn refused_early_data_goes_again_all_of_it() {
 #[test]
 fn too_early_goes_again_at_once_on_the_open_connection() {
     let scene = scene(|knobs| knobs.tls.early_data = EarlyData::TooEarly);
-    let (sequence, stats) = ask(&scene, "h2+tls1.3+0rtt", Manner::AtOnce);
+    let (sequence, stats) = ask(&scene, "h2+tls1.3+0rtt", ConnectionUse::AtOnce);
     assert_whole(&sequence, 3, 1);
     let code = |e: &Exchange| e.http.as_ref().map_or(0, |h| h.status);
     let answers = |hops: &Vec<Exchange>| hops.iter().map(code).collect::<Vec<u16>>();

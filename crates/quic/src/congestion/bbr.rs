@@ -30,7 +30,7 @@ const PACING_MARGIN: f64 = 0.99;
 /// In datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;
 /// The most that a burst holds, and how long it may last. §5.6.3.
-const LARGEST_QUANTUM: u64 = 64 * 1024;
+const MAX_QUANTUM: u64 = 64 * 1024;
 const QUANTUM: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -169,8 +169,7 @@ impl Bbr {
     /// At least enough for bursts to keep the path busy, whatever it holds.
     fn with_quantum(&self, inflight: u64) -> u64 {
         let quantum = self.rate.unwrap_or_default() * QUANTUM.as_secs_f64();
-        let quantum =
-            (quantum as u64).clamp(2 * self.datagram, LARGEST_QUANTUM.max(2 * self.datagram));
+        let quantum = (quantum as u64).clamp(2 * self.datagram, MAX_QUANTUM.max(2 * self.datagram));
         let probing = if self.state == BbrState::Up {
             2 * self.datagram
         } else {

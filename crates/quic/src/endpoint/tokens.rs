@@ -20,7 +20,7 @@ const NEW_LIFETIME: Duration = Duration::from_hours(24);
 /// invalid.
 const MAX_USED: usize = 1 << 16;
 /// A version, a time, sixteen bytes of address, a port, two ids behind their lengths.
-const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::LONGEST);
+const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::MAX_LENGTH);
 
 /// When and where a token is issued or checked: a token is valid only in the version that it was
 /// issued in. RFC 9369 §5.

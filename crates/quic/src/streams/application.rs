@@ -1,7 +1,7 @@
 //! What the application can do with its streams. RFC 9000 §2.4.
 
 use bytes::Bytes;
-use roundtrip_wire::quic::LARGEST_VARINT;
+use roundtrip_wire::quic::MAX_VARINT;
 
 use super::incoming::{Incoming, Offer};
 use super::outgoing::{Outgoing, PIECE_COST};
@@ -88,7 +88,7 @@ impl Streams {
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
-        self.cut_off(key, code.min(LARGEST_VARINT), false);
+        self.cut_off(key, code.min(MAX_VARINT), false);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Streams {
             return Ok(());
         }
         self.fragments = self.fragments.saturating_sub(incoming.fragments());
-        let arrived = incoming.stop(code.min(LARGEST_VARINT), &mut self.spares);
+        let arrived = incoming.stop(code.min(MAX_VARINT), &mut self.spares);
         self.receiving.consume(arrived.dropped);
         if arrived.is_over {
             self.drop_incoming(key);

@@ -1,7 +1,7 @@
 //! The effects of the peer's frames about streams, and the rules for them. RFC 9000 §3, §4,
 //! §19.4–19.14.
 
-use roundtrip_wire::quic::{Frame, LARGEST_VARINT, Side};
+use roundtrip_wire::quic::{Frame, MAX_VARINT, Side};
 
 use super::incoming::{Arrived, Incoming};
 use super::limits::MAX_STREAM_COUNT;
@@ -49,7 +49,7 @@ impl Streams {
         fin: bool,
     ) -> Result<(), TransportError> {
         let end = offset.saturating_add(data.len() as u64);
-        if end > LARGEST_VARINT {
+        if end > MAX_VARINT {
             let why = "stream data reaches beyond the largest offset";
             return Err(TransportError::new(Code::FRAME_ENCODING_ERROR, why));
         }

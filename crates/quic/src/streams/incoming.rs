@@ -1,7 +1,7 @@
 //! The receiving half of a stream: what came, in any order, and how far it was read. RFC 9000 §3.2,
 //! §4.
 
-use roundtrip_wire::quic::LARGEST_VARINT;
+use roundtrip_wire::quic::MAX_VARINT;
 
 use super::ring::{ByteRing, Spares};
 use crate::Code;
@@ -66,7 +66,7 @@ pub(super) struct Arrived {
 
 impl Incoming {
     pub(super) fn new(window: u64) -> Self {
-        let window = window.min(LARGEST_VARINT);
+        let window = window.min(MAX_VARINT);
         Self {
             window,
             limit: window,
@@ -249,7 +249,7 @@ impl Incoming {
 
     pub(super) fn next_limit(&self) -> u64 {
         let limit = self.read.saturating_add(self.window);
-        limit.min(LARGEST_VARINT).max(self.limit)
+        limit.min(MAX_VARINT).max(self.limit)
     }
 
     /// The peer is being sent [`Incoming::next_limit`].

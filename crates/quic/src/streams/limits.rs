@@ -1,7 +1,7 @@
 //! How much the connection as a whole may send and receive, and how many streams each side may
 //! open. RFC 9000 §4.
 
-use roundtrip_wire::quic::LARGEST_VARINT;
+use roundtrip_wire::quic::MAX_VARINT;
 
 use super::table::StreamTable;
 use crate::Code;
@@ -65,7 +65,7 @@ pub(super) const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 impl Receiving {
     pub(super) fn new(window: u64) -> Self {
-        let window = window.min(LARGEST_VARINT);
+        let window = window.min(MAX_VARINT);
         Self {
             window,
             limit: window,
@@ -77,7 +77,7 @@ impl Receiving {
 
     /// Sets how much may come before it is read, from now on; the limit already sent stays valid.
     pub(super) fn set_window(&mut self, window: u64) {
-        self.window = window.min(LARGEST_VARINT);
+        self.window = window.min(MAX_VARINT);
     }
 
     /// Counts that many new bytes.
@@ -105,7 +105,7 @@ impl Receiving {
 
     pub(super) fn next_limit(&self) -> u64 {
         let limit = self.consumed.saturating_add(self.window);
-        limit.min(LARGEST_VARINT).max(self.limit)
+        limit.min(MAX_VARINT).max(self.limit)
     }
 
     /// The peer is being sent [`Receiving::next_limit`].

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const SLACK: usize = 64;
 
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct StreamQueue {
     keys: VecDeque<u32>,
     /// How many of them want their turn.
     wanting: usize,
@@ -20,7 +20,7 @@ pub(super) struct QueueState {
     wants: bool,
 }
 
-impl Turns {
+impl StreamQueue {
     /// Whether no stream wants a turn.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {

@@ -2,7 +2,7 @@
 //! plausible ones.
 
 use roundtrip_quic::{Dir, StreamId};
-use roundtrip_wire::quic::{Frame, LARGEST_VARINT, Parameters, Pen, Side, write_ack};
+use roundtrip_wire::quic::{Frame, MAX_VARINT, Parameters, Pen, Side, write_ack};
 
 use super::adversary::Game;
 use super::key_holder::{ONE_RTT, own_id};
@@ -43,15 +43,15 @@ impl<'a> Input<'a> {
             160..210 => 2,
             210..245 => 3,
             245..254 => 8,
-            _ => return LARGEST_VARINT,
+            _ => return MAX_VARINT,
         };
         let bytes = self.take(bytes).iter();
-        bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte)) & LARGEST_VARINT
+        bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte)) & MAX_VARINT
     }
 
     /// The peer's transport parameters.
     pub(crate) fn parameters(&mut self) -> Parameters {
-        let limits = [1 << 20, 0, 5000, LARGEST_VARINT];
+        let limits = [1 << 20, 0, 5000, MAX_VARINT];
         let limit = |byte: u8| limits[usize::from(byte & 3)];
         let (bytes, other, more) = (self.byte(), self.byte(), self.byte());
         Parameters {
@@ -61,8 +61,8 @@ impl<'a> Input<'a> {
             initial_max_stream_data_uni: limit(bytes >> 6),
             initial_max_streams_bidi: [16, 0, 1000, 1 << 60][usize::from(other & 3)],
             initial_max_streams_uni: [16, 0, 1000, 1 << 60][usize::from(other >> 2 & 3)],
-            active_connection_id_limit: [2, 3, 8, LARGEST_VARINT][usize::from(other >> 4 & 3)],
-            max_idle_timeout: [0, 1, 30_000, LARGEST_VARINT][usize::from(other >> 6)],
+            active_connection_id_limit: [2, 3, 8, MAX_VARINT][usize::from(other >> 4 & 3)],
+            max_idle_timeout: [0, 1, 30_000, MAX_VARINT][usize::from(other >> 6)],
             max_udp_payload_size: [65_527, 1200, 1300, 1472][usize::from(more & 3)],
             ack_delay_exponent: [3, 0, 20, 10][usize::from(more >> 2 & 3)],
             max_ack_delay: [25, 0, 16_383, 100][usize::from(more >> 4 & 3)],

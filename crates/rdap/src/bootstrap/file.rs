@@ -10,7 +10,7 @@ use serde_json::error::Category;
 use super::{BootstrapError, Registry};
 
 /// The limit in bytes: fifty times the size of today's largest registry.
-pub(super) const LARGEST: usize = 4 * 1024 * 1024;
+pub(super) const MAX_FILE: usize = 4 * 1024 * 1024;
 const MAX_FAULTS: usize = 32;
 
 #[derive(Debug, Default)]
@@ -53,8 +53,8 @@ struct Form<'a> {
 }
 
 pub(super) fn read(registry: Registry, json: &[u8]) -> Result<Registrations<'_>, BootstrapError> {
-    if json.len() > LARGEST {
-        let limit = LARGEST;
+    if json.len() > MAX_FILE {
+        let limit = MAX_FILE;
         return Err(BootstrapError::TooLarge { registry, limit });
     }
     match serde_json::from_slice::<Form<'_>>(json) {

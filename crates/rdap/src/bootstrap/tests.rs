@@ -214,7 +214,7 @@ fn a_broken_copy_changes_nothing() {
     let mut bootstrap = Bootstrap::embedded();
     let before = bootstrap.publication(Registry::Dns).to_owned();
     let whole = Registry::Dns.embedded();
-    let huge = vec![b' '; file::LARGEST + 1];
+    let huge = vec![b' '; file::MAX_FILE + 1];
     for (json, part) in [
         (&whole[..whole.len() / 2], "not complete JSON"),
         (&whole[..whole.len() - 4], "not complete JSON"),

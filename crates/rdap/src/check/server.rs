@@ -55,7 +55,7 @@ pub enum Subject {
 
 /// The form of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum RequestForm {
     /// GET from a page of another origin.
     Get,
     Head,
@@ -69,7 +69,7 @@ pub enum Manner {
 #[derive(Debug, Clone)]
 pub struct Heard {
     pub subject: Subject,
-    pub manner: Manner,
+    pub manner: RequestForm,
     /// "IPv4" or "IPv6".
     pub family: &'static str,
     pub url: Url,
@@ -122,7 +122,7 @@ impl Finding {
 
 /// The answers among the results, with the violations in each.
 pub fn answers(heard: &[Heard]) -> Vec<(&Heard, Vec<Violation>)> {
-    let whole = heard.iter().filter(|h| h.manner == Manner::Get);
+    let whole = heard.iter().filter(|h| h.manner == RequestForm::Get);
     whole
         .filter_map(|heard| {
             let reply = heard.reply.as_ref().ok()?;
@@ -270,10 +270,10 @@ impl<'a> Judge<'a> {
         }
         let status = reply.status.to_string();
         match heard.manner {
-            Manner::Get => self.get(heard, reply),
+            RequestForm::Get => self.get(heard, reply),
             // A pause says nothing about HEAD or about the parameter.
             _ if reply.is_declined() => {}
-            Manner::Head => {
+            RequestForm::Head => {
                 if let Some(other) = self.beside(heard) {
                     let (expected, kind) = (other.status, other.text("content-type"));
                     let same = reply.status == expected;
@@ -290,11 +290,11 @@ impl<'a> Judge<'a> {
                     }
                 }
             }
-            Manner::WithoutOrigin => {
+            RequestForm::WithoutOrigin => {
                 let there = reply.text("access-control-allow-origin").is_some();
                 self.tell(&CORS_ALWAYS, Some(heard), there, "");
             }
-            Manner::WithParameter => {
+            RequestForm::WithParameter => {
                 if let Some(other) = self.beside(heard) {
                     let expected = other.status;
                     let same = reply.status == expected;
@@ -367,7 +367,7 @@ impl<'a> Judge<'a> {
     /// The GET for the same subject, over the same family.
     fn beside(&self, heard: &Heard) -> Option<&'a ServerReply> {
         let mut others = self.heard.iter().filter(|other| {
-            other.manner == Manner::Get
+            other.manner == RequestForm::Get
                 && other.family == heard.family
                 && other.url.path() == heard.url.path()
         });
@@ -379,7 +379,9 @@ impl<'a> Judge<'a> {
     fn agree(&mut self, heard: &Heard, reply: &ServerReply) {
         let mut earlier = self.heard.iter().take_while(|h| !std::ptr::eq(*h, heard));
         let other = earlier.find(|other| {
-            other.manner == Manner::Get && other.family != heard.family && other.url == heard.url
+            other.manner == RequestForm::Get
+                && other.family != heard.family
+                && other.url == heard.url
         });
         if let Some(Ok(other)) = other.map(|h| &h.reply) {
             let found = format!("{}, and {} over the other", reply.status, other.status);
@@ -401,7 +403,7 @@ impl<'a> Judge<'a> {
 
     fn extensions(&mut self) {
         let claimed = |subject: Subject| -> Vec<String> {
-            let of = |h: &&Heard| h.subject == subject && h.manner == Manner::Get;
+            let of = |h: &&Heard| h.subject == subject && h.manner == RequestForm::Get;
             let replies = self.heard.iter().filter(of);
             let answers = replies.filter_map(|h| h.reply.as_ref().ok()?.answer());
             let names = |a: Answer| a.conformance().map(str::to_owned).collect::<Vec<_>>();

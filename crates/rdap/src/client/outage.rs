@@ -16,11 +16,11 @@ use roundtrip_fetch::memory::Authority;
 use roundtrip_fetch::pool::{PoolError, PoolErrorKind, Reply};
 
 /// The longest time to wait for a server.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The same, for a server that has not answered in this run.
-const FIRST_PATIENCE: Duration = Duration::from_secs(8);
+const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
 /// The same, for a server that answers that it fails.
-const FAILING_PATIENCE: Duration = Duration::from_secs(12);
+const FAILING_TIMEOUT: Duration = Duration::from_secs(12);
 /// The number of lookups at which it must fail in a row: fewer can be the lookups' fault.
 const MIN_FAILING: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -168,15 +168,15 @@ impl Client {
             }
         };
         let (least, span) = match failure {
-            Passing::Absent => (1, PATIENCE),
-            Passing::Failing => (MIN_FAILING, FAILING_PATIENCE),
+            Passing::Absent => (1, TIMEOUT),
+            Passing::Failing => (MIN_FAILING, FAILING_TIMEOUT),
         };
         Patience {
             least,
             after_answers: limit(self.options.persistent, span),
             before_answers: limit(
                 self.options.awaits_first_answer && failure == Passing::Absent,
-                FIRST_PATIENCE,
+                FIRST_TIMEOUT,
             ),
         }
     }

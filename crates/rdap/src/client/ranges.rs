@@ -24,7 +24,7 @@ const NEIGHBOUR_BITS_V6: u32 = 48;
 const MAX_TURNS: usize = 1024;
 
 /// While this exists, neighbours wait.
-pub(super) type Turn = OwnedMutexGuard<()>;
+pub(super) type RangeGuard = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct Ranges {

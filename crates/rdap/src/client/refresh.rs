@@ -28,9 +28,9 @@ const RETRY_AFTER: Duration = Duration::from_hours(1);
 const RETRY_AFTER_CUT: Duration = Duration::from_mins(10);
 /// The age that a copy gets when an attempt to renew it fails.
 const AGE_AFTER_FAILURE: Duration = RENEWAL_INTERVAL.saturating_sub(RETRY_AFTER);
-const PATIENCE: Duration = Duration::from_secs(5);
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Short, because a query waits for it.
-const PATIENCE_IF_WANTED: Duration = Duration::from_secs(2);
+const WANTED_TIMEOUT: Duration = Duration::from_secs(2);
 /// The largest registry has some hundred kilobytes.
 const MAX_BODY: u64 = 16 << 20;
 
@@ -98,11 +98,11 @@ impl Client {
         }
     }
 
-    /// Waits for the renewal of the registries that this run used, but no longer than `patience`.
+    /// Waits for the renewal of the registries that this run used, but no longer than `limit`.
     /// Returns notes about failures; these are not errors, because the current copies remain. An
     /// attempt that is not complete by then has failed.
-    pub async fn refresh(&self, patience: Duration) -> Vec<String> {
-        self.refresh_within(patience, Cut::Failed).await
+    pub async fn refresh(&self, limit: Duration) -> Vec<String> {
+        self.refresh_within(limit, Cut::Failed).await
     }
 
     /// The same for a process that waits only as long as nobody notices: an attempt that is not
@@ -111,8 +111,8 @@ impl Client {
         self.refresh_within(grace, Cut::Interrupted).await
     }
 
-    async fn refresh_within(&self, patience: Duration, cut: Cut) -> Vec<String> {
-        let deadline = Instant::now() + patience;
+    async fn refresh_within(&self, limit: Duration, cut: Cut) -> Vec<String> {
+        let deadline = Instant::now() + limit;
         let mut notes = Vec::new();
         let all = self.used.borrow().clone();
         for used in all {
@@ -139,7 +139,7 @@ impl Client {
         };
         let Some(used) = used else { return };
         // An attempt that takes longer continues beside the lookups.
-        let renewed = timeout(PATIENCE_IF_WANTED, self.renew_once(&used)).await;
+        let renewed = timeout(WANTED_TIMEOUT, self.renew_once(&used)).await;
         if matches!(renewed, Ok(Attempt::NotDue)) {
             let attempt = || self.renew(used.registry, Reason::Want);
             used.wanted.get_or_init(attempt).await;
@@ -167,11 +167,11 @@ impl Client {
         if !is_due {
             return Attempt::NotDue;
         }
-        let patience = match reason {
-            Reason::Age => PATIENCE,
-            Reason::Want => PATIENCE_IF_WANTED,
+        let limit = match reason {
+            Reason::Age => RENEWAL_TIMEOUT,
+            Reason::Want => WANTED_TIMEOUT,
         };
-        let renewed = timeout(patience, self.refresh_one(base, registry, copy.as_ref())).await;
+        let renewed = timeout(limit, self.refresh_one(base, registry, copy.as_ref())).await;
         match renewed.unwrap_or_else(|_| Err("it took too long".to_owned())) {
             Ok(()) => Attempt::Succeeded,
             Err(why) => Attempt::Failed(self.gave_up(registry, &why)),

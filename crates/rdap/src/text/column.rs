@@ -21,7 +21,7 @@ pub struct Column(Source);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
-    Known(&'static Known),
+    NamedColumn(&'static NamedColumn),
     /// RFC 6901, with `*` for each item of a list. The prefix `registrar:` selects the registrar's
     /// answer.
     Pointer {
@@ -31,26 +31,26 @@ enum Source {
 }
 
 /// A column with a name.
-pub struct Known {
+pub struct NamedColumn {
     pub name: &'static str,
     pub what: &'static str,
     values: fn(Subject<'_>) -> Vec<String>,
 }
 
 /// Shows columns as their names: addresses of functions would differ between processes.
-impl fmt::Debug for Known {
+impl fmt::Debug for NamedColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }
 
-impl PartialEq for Known {
+impl PartialEq for NamedColumn {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Known {}
+impl Eq for NamedColumn {}
 
 /// The columns that suit a list of many names.
 pub const DEFAULT_COLUMNS: &str =
@@ -69,7 +69,7 @@ impl Column {
         }
         let known = COLUMNS.iter().find(|k| k.name.eq_ignore_ascii_case(text));
         let known = known.ok_or_else(|| TextError::UnknownColumn(text.to_owned()))?;
-        Ok(Self(Source::Known(known)))
+        Ok(Self(Source::NamedColumn(known)))
     }
 
     /// Columns with commas between them.
@@ -83,7 +83,7 @@ impl Column {
     /// The name as it was requested.
     pub fn name(&self) -> String {
         match &self.0 {
-            Source::Known(known) => known.name.to_owned(),
+            Source::NamedColumn(known) => known.name.to_owned(),
             Source::Pointer {
                 registrar: false,
                 pointer,
@@ -97,7 +97,7 @@ impl Column {
 
     pub(super) fn values(&self, subject: Subject<'_>) -> Vec<String> {
         match &self.0 {
-            Source::Known(known) => (known.values)(subject),
+            Source::NamedColumn(known) => (known.values)(subject),
             Source::Pointer { registrar, pointer } => {
                 let root = subject.objects[usize::from(*registrar)].map(|o| o.item().node());
                 // If the object was not found, the pointer applies to the server's error response.
@@ -153,12 +153,12 @@ const fn known(
     name: &'static str,
     what: &'static str,
     values: fn(Subject<'_>) -> Vec<String>,
-) -> Known {
-    Known { name, what, values }
+) -> NamedColumn {
+    NamedColumn { name, what, values }
 }
 
 /// All columns that have a name.
-pub static COLUMNS: [Known; 38] = [
+pub static COLUMNS: [NamedColumn; 38] = [
     known("query", "the query", |s| vec![s.told.query.to_owned()]),
     known("kind", "kind of the query", |s| {
         vec![s.told.kind.to_owned()]

@@ -490,5 +490,5 @@ proptest! {
 fn a_column_is_the_same_in_every_process() {
     // A journal uses it to determine whether a run is continued with the same settings.
     let shown = format!("{:?}", Column::parse("expires").unwrap());
-    assert_eq!(shown, "Column(Known(expires))");
+    assert_eq!(shown, "Column(NamedColumn(expires))");
 }

@@ -17,8 +17,8 @@ const PORT: u16 = 53;
 /// How many seconds an answer may be cached.
 const TIME_TO_LIVE: u32 = 60;
 /// A datagram without EDNS. RFC 1035 §4.2.1.
-const SMALLEST_LIMIT: u16 = 512;
-const LARGEST_DATAGRAM: usize = 4096;
+const MIN_LIMIT: u16 = 512;
+const MAX_DATAGRAM: usize = 4096;
 
 #[derive(Debug)]
 struct Zone {
@@ -76,7 +76,7 @@ pub(super) fn start(path: &Path, more: &[String], delay: Duration) -> Result<(),
 }
 
 async fn answer_datagrams(socket: Arc<UdpSocket>, zone: Arc<Zone>) {
-    let mut buffer = [0; LARGEST_DATAGRAM];
+    let mut buffer = [0; MAX_DATAGRAM];
     loop {
         let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
             // An error that an earlier datagram caused on its way back.
@@ -85,7 +85,7 @@ async fn answer_datagrams(socket: Arc<UdpSocket>, zone: Arc<Zone>) {
         let Some(query) = buffer.get(..length).and_then(|q| Message::parse(q).ok()) else {
             continue;
         };
-        let limit = usize::from(query.udp_size.unwrap_or(0).max(SMALLEST_LIMIT));
+        let limit = usize::from(query.udp_size.unwrap_or(0).max(MIN_LIMIT));
         let (socket, zone) = (Arc::clone(&socket), Arc::clone(&zone));
         tokio::spawn(async move {
             tokio::time::sleep(zone.delay).await;

@@ -18,7 +18,7 @@ use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
 use crate::output::can_be_written;
 
 /// A larger body, header file or format is a mistake.
-const LARGEST_FILE: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 30;
 
 pub(crate) struct Meaning {
     /// Each URL as typed, and as parsed.
@@ -340,12 +340,9 @@ pub(crate) fn check_writable(path: Option<&str>) -> Result<(), UsageError> {
 fn read(path: &str) -> Result<Vec<u8>, UsageError> {
     let mut bytes = Vec::new();
     let outcome = if path == "-" {
-        io::stdin()
-            .lock()
-            .take(LARGEST_FILE)
-            .read_to_end(&mut bytes)
+        io::stdin().lock().take(MAX_FILE).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes))
     };
     outcome.map_err(|source| UsageError::Unreadable {
         path: path.to_owned(),

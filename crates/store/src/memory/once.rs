@@ -11,9 +11,9 @@ use crate::{Memory, StoreError};
 const MAX_VALUES: usize = 64 * 1024;
 
 #[derive(Default)]
-pub(super) struct Shelf(Mutex<Entries>);
+pub(super) struct OnceValues(Mutex<Entries>);
 
-impl Shelf {
+impl OnceValues {
     /// A panic leaves nothing half done, so a poisoned lock can be used.
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

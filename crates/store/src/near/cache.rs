@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::kept::{Keeping, Kept};
+use super::kept::{EntryHandle, Keeping};
 use super::revoked::Revoked;
 use crate::{Record, StorePart};
 
@@ -20,7 +20,7 @@ const MAX_EXAMINED: usize = 16;
 pub(super) struct Entry {
     pub(super) record: Rc<Record>,
     pub(super) revoked: Revoked,
-    pub(super) kept: Kept,
+    pub(super) kept: EntryHandle,
 }
 
 struct Slot {
@@ -46,7 +46,7 @@ struct Absent {
     queue: VecDeque<(Rc<str>, Instant)>,
 }
 
-pub(super) enum Known {
+pub(super) enum Lookup {
     Session(Entry),
     Absent,
 }
@@ -71,13 +71,13 @@ impl Cache {
         self.slots.len()
     }
 
-    pub(super) fn find(&mut self, sid: &str) -> Option<Known> {
+    pub(super) fn find(&mut self, sid: &str) -> Option<Lookup> {
         if let Some(slot) = self.slots.get(sid) {
             slot.entry.kept.use_it();
-            return Some(Known::Session(slot.entry.clone()));
+            return Some(Lookup::Session(slot.entry.clone()));
         }
         let until = self.absent.until.get(sid)?;
-        (*until > Instant::now()).then_some(Known::Absent)
+        (*until > Instant::now()).then_some(Lookup::Absent)
     }
 
     pub(super) fn entry(&self, sid: &str) -> Option<&Entry> {
@@ -189,7 +189,7 @@ mod tests {
         Entry {
             record: Rc::new(Record::new("YTpi", None)),
             revoked: Revoked::new(None),
-            kept: Kept::new(),
+            kept: EntryHandle::new(),
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         cache.insert(&"held".into(), held.clone());
         cache.insert(&"used".into(), entry());
         cache.insert(&"idle".into(), entry());
-        assert!(matches!(cache.find("used"), Some(Known::Session(_))));
+        assert!(matches!(cache.find("used"), Some(Lookup::Session(_))));
         assert_eq!(cache.insert(&"new".into(), entry()), 1);
         assert!(!has(&mut cache, "idle"));
         assert!(has(&mut cache, "held") && has(&mut cache, "used"));
@@ -270,7 +270,7 @@ mod tests {
     async fn an_unknown_name_is_remembered_for_a_while() {
         let mut cache = Cache::new(8, 4, Duration::from_secs(1));
         cache.insert_absent(&"a".into());
-        assert!(matches!(cache.find("a"), Some(Known::Absent)));
+        assert!(matches!(cache.find("a"), Some(Lookup::Absent)));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(cache.find("a").is_none());
         cache.insert_absent(&"a".into());

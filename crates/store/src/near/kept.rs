@@ -7,7 +7,7 @@ use std::rc::Rc;
 /// Belongs to an entry that was found. It keeps nothing open: to learn of the end of a session,
 /// [hold](super::Near::hold) it.
 #[derive(Clone)]
-pub struct Kept(Rc<State>);
+pub struct EntryHandle(Rc<State>);
 
 #[derive(Default)]
 struct State {
@@ -16,7 +16,7 @@ struct State {
     used: Cell<bool>,
 }
 
-impl Kept {
+impl EntryHandle {
     pub(super) fn new() -> Self {
         Self(Rc::default())
     }
@@ -40,10 +40,10 @@ impl Kept {
 }
 
 /// Keeps the handle valid for as long as the cache has the entry.
-pub(super) struct Keeping(Kept);
+pub(super) struct Keeping(EntryHandle);
 
 impl Keeping {
-    pub(super) fn new(kept: &Kept) -> Self {
+    pub(super) fn new(kept: &EntryHandle) -> Self {
         kept.0.there.set(true);
         Self(kept.clone())
     }

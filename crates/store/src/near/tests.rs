@@ -316,7 +316,7 @@ fn an_expiry_that_was_set_fires() {
 fn invalid_names_are_not_asked_for() {
     local(async {
         let scene = default();
-        for sid in [String::new(), "x".repeat(crate::LONGEST_SID + 1)] {
+        for sid in [String::new(), "x".repeat(crate::MAX_SID + 1)] {
             assert_eq!(scene.status(&sid).await, None);
         }
         assert_eq!(scene.script.gets.get(), 0);
@@ -357,7 +357,7 @@ fn a_changed_session_does_not_hold_although_run_is_not_running() {
     local(async {
         let scene = default();
         let found = scene.near.get("a").await.unwrap().unwrap();
-        let holds = |kept: &Kept| scene.near.holds("a", kept);
+        let holds = |kept: &EntryHandle| scene.near.holds("a", kept);
         assert!(holds(&found.kept));
         scene.script.touch("a");
         assert!(!holds(&found.kept));

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_model::WallClock;
 use roundtrip_store::{
-    CacheStatus, Memory, Near, NearSettings, Once, Place, Record, Redb, Store, StoreError,
+    CacheStatus, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store, StoreError,
     TakesOnce,
 };
 
@@ -38,9 +38,12 @@ impl Hand {
     }
 }
 
-fn both(directory: &Path, hand: &Hand) -> [Place; 2] {
+fn both(directory: &Path, hand: &Hand) -> [SharedStore; 2] {
     let redb = Redb::open_with(&directory.join("sessions"), hand.clock()).unwrap();
-    [Place::Memory(Memory::new(hand.clock())), Place::Redb(redb)]
+    [
+        SharedStore::Memory(Memory::new(hand.clock())),
+        SharedStore::Redb(redb),
+    ]
 }
 
 #[test]
@@ -158,8 +161,8 @@ fn another_threads_revocation_is_reported() {
 fn a_change_by_another_process_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");
-    let ours = Place::Redb(Redb::open(&path).unwrap());
-    let theirs = Place::Redb(Redb::open(&path).unwrap());
+    let ours = SharedStore::Redb(Redb::open(&path).unwrap());
+    let theirs = SharedStore::Redb(Redb::open(&path).unwrap());
     on_a_thread(async {
         let near = Rc::new(Near::new(ours.on_this_thread(), NearSettings::default()));
         tokio::task::spawn_local(near.clone().run());

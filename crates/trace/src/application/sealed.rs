@@ -25,8 +25,8 @@ const PING: u64 = 17;
 /// In bytes: what a record adds, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
 /// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
-const LEAST_FINISHED: u64 = 5 + 17 + 36;
-const LEAST_EXTENSIONS: u64 = 6;
+const MIN_FINISHED: u64 = 5 + 17 + 36;
+const MIN_EXTENSIONS: u64 = 6;
 /// In bytes on the wire: tickets and SETTINGS.
 const MAX_TICKET: u64 = 700;
 /// In nanoseconds: what comes with the acknowledgement of the client's Finished.
@@ -125,7 +125,7 @@ fn after_resumption(server: &RecordFollower) -> u64 {
     let Some(first) = data.next() else {
         return u64::MAX;
     };
-    if first.length() >= LEAST_FINISHED + LEAST_EXTENSIONS {
+    if first.length() >= MIN_FINISHED + MIN_EXTENSIONS {
         return first.end;
     }
     data.next().map_or(first.end, |finished| finished.end)

@@ -14,7 +14,7 @@ const INDENT: usize = 2;
 const MAX_ROWS: usize = 12;
 const MAX_STEPS: usize = 40;
 /// In milliseconds: shorter steps are left out.
-const SHORTEST: f64 = 0.05;
+const MIN_SHOWN: f64 = 0.05;
 
 /// One line about the log.
 pub fn head(file: &str, log: &Log) -> String {
@@ -92,7 +92,7 @@ fn critical(log: &Log, is_short: bool, style: &Style) -> String {
     let steps: Vec<&CriticalStep> = page
         .critical
         .iter()
-        .filter(|s| took_of(s) >= SHORTEST)
+        .filter(|s| took_of(s) >= MIN_SHOWN)
         .collect();
     let most = if is_short { MAX_ROWS } else { MAX_STEPS };
     let mut longest = steps.clone();

@@ -9,7 +9,7 @@ use super::{Data, Kind, Message, Name, Record};
 use crate::{Error, Result};
 
 /// TCP's length prefix has 16 bits. RFC 1035 §4.2.2.
-const LARGEST_MESSAGE: usize = u16::MAX as usize;
+const MAX_MESSAGE: usize = u16::MAX as usize;
 /// Pointers have 14 bits. RFC 1035 §4.1.4.
 const FARTHEST_POINTER: usize = 0x3fff;
 
@@ -40,10 +40,10 @@ impl Message {
             }
         }
         self.write_opt(&mut writer)?;
-        if writer.bytes.len() > LARGEST_MESSAGE {
+        if writer.bytes.len() > MAX_MESSAGE {
             return Err(Error::TooLarge {
                 what: "a DNS message",
-                limit: LARGEST_MESSAGE,
+                limit: MAX_MESSAGE,
             });
         }
         Ok(writer.into_bytes())

@@ -9,7 +9,7 @@ use crate::qpack::Section;
 /// A stream that has ended too early: it was reset, or its connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stream was reset: {0}")]
-pub struct StreamGone(pub Code);
+pub struct StreamGoneError(pub Code);
 
 /// What a stream has received, and may send.
 #[derive(Debug)]
@@ -148,9 +148,9 @@ impl RequestStream {
         into: &mut Vec<u8>,
         most: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<usize>, StreamGone>> {
+    ) -> Poll<Result<Option<usize>, StreamGoneError>> {
         if let Some(code) = self.reset {
-            return Poll::Ready(Err(StreamGone(code)));
+            return Poll::Ready(Err(StreamGoneError(code)));
         }
         let received = &mut self.received;
         let rest = received.data.get(received.read..).unwrap_or_default();
@@ -221,9 +221,9 @@ impl RequestStream {
     }
 
     /// Whether the answer may go on; a writer that has to wait is woken later.
-    pub(super) fn check_writable(&self) -> Result<(), StreamGone> {
+    pub(super) fn check_writable(&self) -> Result<(), StreamGoneError> {
         match self.reset {
-            Some(code) => Err(StreamGone(code)),
+            Some(code) => Err(StreamGoneError(code)),
             None => Ok(()),
         }
     }

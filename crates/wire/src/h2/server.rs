@@ -19,7 +19,7 @@ use super::frame::{
 use super::frame_writer::FrameWriter;
 use super::hpack::Decoder;
 use super::reader::FrameReader;
-pub use super::request_stream::StreamGone;
+pub use super::request_stream::StreamGoneError;
 use super::request_stream::{AnswerProgress, RequestStream, wake};
 use crate::message::MalformedError;
 use crate::qpack::{Section, SectionBounds};
@@ -240,10 +240,10 @@ impl Server {
         into: &mut Vec<u8>,
         most: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<usize>, StreamGone>> {
+    ) -> Poll<Result<Option<usize>, StreamGoneError>> {
         match self.connection.stream(stream) {
             Some(stream) => stream.poll_read(into, most, cx),
-            None => Poll::Ready(Err(StreamGone(Code::STREAM_CLOSED))),
+            None => Poll::Ready(Err(StreamGoneError(Code::STREAM_CLOSED))),
         }
     }
 
@@ -269,7 +269,7 @@ impl Server {
     }
 
     /// Sends the head of an interim answer, as [`write_line`](super::write_line) has encoded it.
-    pub fn send_interim(&mut self, stream: u32, block: &[u8]) -> Result<(), StreamGone> {
+    pub fn send_interim(&mut self, stream: u32, block: &[u8]) -> Result<(), StreamGoneError> {
         self.connection.writable(stream, AnswerProgress::Awaited)?;
         self.connection.out.headers(stream, block, false);
         self.connection.wake();
@@ -277,7 +277,12 @@ impl Server {
     }
 
     /// Sends the head of the answer; `end`: nothing follows it.
-    pub fn send_head(&mut self, stream: u32, block: &[u8], end: bool) -> Result<(), StreamGone> {
+    pub fn send_head(
+        &mut self,
+        stream: u32,
+        block: &[u8],
+        end: bool,
+    ) -> Result<(), StreamGoneError> {
         let found = self.connection.writable(stream, AnswerProgress::Awaited)?;
         found.set_answer(if end {
             AnswerProgress::Ended
@@ -294,10 +299,10 @@ impl Server {
         &mut self,
         stream: u32,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<(), StreamGone>> {
+    ) -> Poll<Result<(), StreamGoneError>> {
         let has_room = self.connection.out.has_room();
         let Some(stream) = self.connection.stream(stream) else {
-            return Poll::Ready(Err(StreamGone(Code::STREAM_CLOSED)));
+            return Poll::Ready(Err(StreamGoneError(Code::STREAM_CLOSED)));
         };
         stream.check_writable()?;
         if has_room {
@@ -313,13 +318,13 @@ impl Server {
         stream: u32,
         wanted: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<usize, StreamGone>> {
+    ) -> Poll<Result<usize, StreamGoneError>> {
         let ServerState { out, streams, .. } = &mut self.connection;
         let Ok(place) = streams.binary_search_by_key(&stream, |stream| stream.id) else {
-            return Poll::Ready(Err(StreamGone(Code::STREAM_CLOSED)));
+            return Poll::Ready(Err(StreamGoneError(Code::STREAM_CLOSED)));
         };
         let Some(stream) = streams.get_mut(place) else {
-            return Poll::Ready(Err(StreamGone(Code::STREAM_CLOSED)));
+            return Poll::Ready(Err(StreamGoneError(Code::STREAM_CLOSED)));
         };
         stream.check_writable()?;
         match out.room(stream.window()).min(wanted) {
@@ -332,7 +337,12 @@ impl Server {
     }
 
     /// Sends data for which there is room.
-    pub fn send_data(&mut self, stream: u32, data: &[u8], end: bool) -> Result<(), StreamGone> {
+    pub fn send_data(
+        &mut self,
+        stream: u32,
+        data: &[u8],
+        end: bool,
+    ) -> Result<(), StreamGoneError> {
         let connection = &mut self.connection;
         let found = connection.writable(stream, AnswerProgress::Begun)?;
         found.on_sent(data.len());
@@ -346,7 +356,7 @@ impl Server {
     }
 
     /// Sends the trailers, which end the answer.
-    pub fn send_trailers(&mut self, stream: u32, block: &[u8]) -> Result<(), StreamGone> {
+    pub fn send_trailers(&mut self, stream: u32, block: &[u8]) -> Result<(), StreamGoneError> {
         let found = self.connection.writable(stream, AnswerProgress::Begun)?;
         found.set_answer(AnswerProgress::Ended);
         self.connection.out.headers(stream, block, true);

@@ -4,18 +4,18 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 
-use super::{LARGEST, bad};
+use super::{MAX_TOKEN, bad};
 use crate::{Error, Result};
 
 /// In bytes: base64 of the largest token and two quotes, and two more quotes around it.
-const LARGEST_DRESSED: usize = (LARGEST + 2).div_ceil(3) * 4 + 2;
+const MAX_DRESSED: usize = (MAX_TOKEN + 2).div_ceil(3) * 4 + 2;
 
 /// The token in a cookie's value. A token that is not in base64 is refused; it would have dots.
 pub fn undress(value: &[u8]) -> Result<Vec<u8>> {
-    if value.len() > LARGEST_DRESSED {
+    if value.len() > MAX_DRESSED {
         return Err(Error::TooLarge {
             what: "the cookie",
-            limit: LARGEST_DRESSED,
+            limit: MAX_DRESSED,
         });
     }
     let mut token = STANDARD_PAD_INDIFFERENT

@@ -139,7 +139,7 @@ fn a_token_has_three_parts_in_one_spelling() {
     ] {
         assert!(Jws::parse(bad.as_bytes()).is_err(), "{bad}");
     }
-    let long = format!("{signed}.{}", "A".repeat(LARGEST));
+    let long = format!("{signed}.{}", "A".repeat(MAX_TOKEN));
     assert!(matches!(
         Jws::parse(long.as_bytes()),
         Err(Error::TooLarge { .. })
@@ -163,12 +163,12 @@ fn a_cookie_wears_base64_and_perhaps_quotes() {
     for bad in ["aa.bb.cc!", "\"YWE", "YWE\"", "YW E", "YWE=="] {
         assert!(undress(bad.as_bytes()).is_err(), "{bad}");
     }
-    let largest = STANDARD.encode(format!("\"{}\"", "a".repeat(LARGEST)));
+    let largest = STANDARD.encode(format!("\"{}\"", "a".repeat(MAX_TOKEN)));
     assert_eq!(
         undress(format!("\"{largest}\"").as_bytes()).unwrap().len(),
-        LARGEST
+        MAX_TOKEN
     );
-    assert!(undress("A".repeat(LARGEST * 2).as_bytes()).is_err());
+    assert!(undress("A".repeat(MAX_TOKEN * 2).as_bytes()).is_err());
 }
 
 #[test]

@@ -22,7 +22,7 @@ const MAX_HELLO: usize = 1 << 16;
 /// After this many consecutive records that do not open, no more are tried.
 const MAX_FAILURES: u32 = 32;
 /// In bytes: no sealed record is smaller. Type, version, length, tag and one byte.
-const SMALLEST_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
+const MIN_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
 
 /// A connection, seen from outside.
 #[derive(Default)]
@@ -160,7 +160,7 @@ impl TlsHalf {
     ) -> TlsRecord<'a> {
         let (kind, at, content) = match found {
             FramedRecord::Lost { at } => {
-                let least = (at.end - at.start) / SMALLEST_SEALED;
+                let least = (at.end - at.start) / MIN_SEALED;
                 self.unseen.lose(least + 1);
                 (ContentKind::ApplicationData, at, TlsContent::Lost)
             }

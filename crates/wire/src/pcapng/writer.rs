@@ -13,8 +13,8 @@ use super::{ByteOrder, Captured, Interface, Section, Statistics};
 use crate::{Error, Result};
 
 /// In bytes: the largest packet and block that Wireshark reads.
-const LARGEST_PACKET: usize = 262_144;
-const LARGEST_BLOCK: usize = 16 << 20;
+const MAX_PACKET: usize = 262_144;
+const MAX_BLOCK: usize = 16 << 20;
 /// Means that the length of a section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
@@ -72,10 +72,10 @@ impl PcapngWriter {
 
     /// Writes an enhanced packet block, which has a time; `link` is the interface's.
     pub fn packet(&mut self, packet: &Captured<'_>) -> Result<()> {
-        if packet.data.len() > LARGEST_PACKET {
+        if packet.data.len() > MAX_PACKET {
             return Err(Error::TooLarge {
                 what: "a captured packet",
-                limit: LARGEST_PACKET,
+                limit: MAX_PACKET,
             });
         }
         let mut body = self.head(packet.interface, packet.time)?;
@@ -138,10 +138,10 @@ impl PcapngWriter {
 
     fn block(&mut self, kind: u32, body: &[u8]) -> Result<()> {
         let length = body.len() + FRAME;
-        if length > LARGEST_BLOCK {
+        if length > MAX_BLOCK {
             return Err(Error::TooLarge {
                 what: "a block of a capture",
-                limit: LARGEST_BLOCK,
+                limit: MAX_BLOCK,
             });
         }
         let length = self.order.put_u32(length as u32);

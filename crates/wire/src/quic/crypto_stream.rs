@@ -5,7 +5,7 @@ use crate::{Error, Result};
 
 /// In bytes: many times the size of both hellos with the largest post-quantum shares; RFC 9000 §7.5
 /// asks for 4,096.
-const LARGEST_STREAM: usize = 64 * 1024;
+const MAX_STREAM: usize = 64 * 1024;
 
 /// The handshake bytes of one side at one encryption level.
 #[derive(Debug, Clone, Default)]
@@ -19,14 +19,14 @@ impl CryptoStream {
     pub fn push(&mut self, offset: u64, data: &[u8]) -> Result<()> {
         let too_large = Error::TooLarge {
             what: "a QUIC CRYPTO stream",
-            limit: LARGEST_STREAM,
+            limit: MAX_STREAM,
         };
         let start = usize::try_from(offset)
             .ok()
-            .filter(|start| *start <= LARGEST_STREAM)
+            .filter(|start| *start <= MAX_STREAM)
             .ok_or_else(|| too_large.clone())?;
         let end = start + data.len();
-        if end > LARGEST_STREAM {
+        if end > MAX_STREAM {
             return Err(too_large);
         }
         if self.slots.len() < end {
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn offsets_are_bounded() {
         let mut stream = CryptoStream::default();
-        for offset in [LARGEST_STREAM as u64, u64::MAX, 1 << 40] {
+        for offset in [MAX_STREAM as u64, u64::MAX, 1 << 40] {
             assert!(matches!(
                 stream.push(offset, b"x"),
                 Err(Error::TooLarge { .. })
             ));
         }
-        assert!(stream.push(LARGEST_STREAM as u64 - 1, b"x").is_ok());
+        assert!(stream.push(MAX_STREAM as u64 - 1, b"x").is_ok());
     }
 }

@@ -3,27 +3,27 @@
 use std::fmt;
 
 /// In bytes. RFC 9000 §17.2. Unknown versions may have ids of up to 255 bytes (RFC 8999 §5.1).
-const LONGEST: usize = 20;
+const MAX_LENGTH: usize = 20;
 
 /// At most 20 bytes, stored in place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ConnectionId {
     length: u8,
     /// Zeros follow the first `length` bytes, so that equal ids have equal arrays.
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_LENGTH],
 }
 
 impl ConnectionId {
     pub const EMPTY: Self = Self {
         length: 0,
-        bytes: [0; LONGEST],
+        bytes: [0; MAX_LENGTH],
     };
-    pub const LONGEST: usize = LONGEST;
+    pub const MAX_LENGTH: usize = MAX_LENGTH;
 
     /// Returns `None` for more than 20 bytes.
     #[inline]
     pub fn new(id: &[u8]) -> Option<Self> {
-        let mut bytes = [0; LONGEST];
+        let mut bytes = [0; MAX_LENGTH];
         bytes.get_mut(..id.len())?.copy_from_slice(id);
         Some(Self {
             length: id.len() as u8,
@@ -61,13 +61,13 @@ mod tests {
 
     #[test]
     fn ids_hold_twenty_bytes_and_no_more() {
-        for length in 0..=LONGEST {
+        for length in 0..=MAX_LENGTH {
             let bytes = vec![0xab; length];
             let id = ConnectionId::new(&bytes).unwrap();
             assert_eq!((id.as_slice(), id.len()), (&bytes[..], length));
             assert_eq!(id.is_empty(), length == 0);
         }
-        assert_eq!(ConnectionId::new(&[0; LONGEST + 1]), None);
+        assert_eq!(ConnectionId::new(&[0; MAX_LENGTH + 1]), None);
         // Zeros at the end are significant.
         assert_ne!(ConnectionId::new(&[1]), ConnectionId::new(&[1, 0]));
         assert_eq!(ConnectionId::new(&[]), Some(ConnectionId::EMPTY));

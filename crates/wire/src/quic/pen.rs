@@ -1,7 +1,7 @@
 //! Writes into a buffer from front to back: each item is written completely, or not at all.
 
 /// The largest variable-length integer. RFC 9000 §16.
-pub const LARGEST_VARINT: u64 = (1 << 62) - 1;
+pub const MAX_VARINT: u64 = (1 << 62) - 1;
 
 /// The number of bytes of a variable-length integer; 8 for a value that is too large to encode.
 #[inline]
@@ -106,7 +106,7 @@ impl<'a> Pen<'a> {
             self.u16(value as u16 | 0x4000)
         } else if value < 1 << 30 {
             self.u32(value as u32 | 0x8000_0000)
-        } else if value <= LARGEST_VARINT {
+        } else if value <= MAX_VARINT {
             self.bytes(&(value | 0xc000_0000_0000_0000).to_be_bytes())
         } else {
             false
@@ -156,7 +156,7 @@ mod tests {
             assert!(!pen.varint(value));
             assert_eq!(pen.position(), 0);
         }
-        assert!(!Pen::new(&mut [0; 9]).varint(LARGEST_VARINT + 1));
+        assert!(!Pen::new(&mut [0; 9]).varint(MAX_VARINT + 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// In bytes, for the unencrypted part of a handshake: generous for hellos, and for the certificate
 /// chain that TLS 1.2 sends unencrypted.
-const LARGEST_HANDSHAKE: usize = 256 * 1024;
+const MAX_HANDSHAKE: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HandshakeKind(pub u8);
@@ -106,10 +106,10 @@ pub fn clear_handshake(stream: &[u8]) -> Result<Vec<u8>> {
             ContentKind::ApplicationData => break,
             ContentKind::Alert | ContentKind::Heartbeat => {}
         }
-        if handshake.len() > LARGEST_HANDSHAKE {
+        if handshake.len() > MAX_HANDSHAKE {
             return Err(Error::TooLarge {
                 what: "a TLS handshake",
-                limit: LARGEST_HANDSHAKE,
+                limit: MAX_HANDSHAKE,
             });
         }
     }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_handshake_without_end_is_refused() {
-        let stream = record(22, &[0; 200]).repeat(LARGEST_HANDSHAKE / 200 + 1);
+        let stream = record(22, &[0; 200]).repeat(MAX_HANDSHAKE / 200 + 1);
         assert!(matches!(
             clear_handshake(&stream),
             Err(Error::TooLarge { .. })

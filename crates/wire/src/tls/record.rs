@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// In bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's 16,384; TLS 1.3 only
 /// 256.
-const LARGEST_RECORD: usize = (1 << 14) + 2048;
+const MAX_RECORD: usize = (1 << 14) + 2048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentKind {
@@ -74,10 +74,10 @@ impl<'a> Records<'a> {
         let Ok(length) = cursor.u16() else {
             return Ok(None);
         };
-        if usize::from(length) > LARGEST_RECORD {
+        if usize::from(length) > MAX_RECORD {
             return Err(Error::TooLarge {
                 what: "a TLS record",
-                limit: LARGEST_RECORD,
+                limit: MAX_RECORD,
             });
         }
         let Ok(body) = cursor.take(usize::from(length)) else {

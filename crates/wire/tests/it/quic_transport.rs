@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use roundtrip_wire::quic::{
-    Ack, ConnectionId, Frame, Frames, LARGEST_VARINT, LongKind, Packet, PacketKind, Packets,
+    Ack, ConnectionId, Frame, Frames, LongKind, MAX_VARINT, Packet, PacketKind, Packets,
     Parameters, Pen, Side, Version, VersionInformation, retry_is_authentic, set_length,
     stream_header_size, write_ack, write_long, write_retry, write_short, write_stream_header,
     write_version_negotiation,
@@ -14,7 +14,7 @@ use roundtrip_wire::quic::{
 
 /// Numbers of every size that a variable-length integer has.
 fn number() -> impl Strategy<Value = u64> {
-    (0..=LARGEST_VARINT, 0_u32..62).prop_map(|(n, shift)| n >> shift)
+    (0..=MAX_VARINT, 0_u32..62).prop_map(|(n, shift)| n >> shift)
 }
 
 fn id() -> impl Strategy<Value = ConnectionId> {
@@ -138,10 +138,7 @@ fn ranges() -> impl Strategy<Value = Vec<RangeInclusive<u64>>> {
         let mut next = above;
         let mut ranges = Vec::new();
         for (length, gap) in steps.into_iter().rev() {
-            if let Some(end) = next
-                .checked_add(length)
-                .filter(|end| *end <= LARGEST_VARINT)
-            {
+            if let Some(end) = next.checked_add(length).filter(|end| *end <= MAX_VARINT) {
                 ranges.push(next..=end);
                 next = end + gap;
             }

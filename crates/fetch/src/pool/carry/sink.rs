@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
 
-pub(super) struct Kept {
+pub(super) struct BoundedBody {
     body: Vec<u8>,
     limit: u64,
     over: bool,
     arrived: Arc<AtomicU64>,
 }
 
-impl Kept {
+impl BoundedBody {
     pub(super) fn new(limit: u64) -> Self {
         Self {
             body: Vec::new(),
@@ -37,7 +37,7 @@ impl Kept {
     }
 }
 
-impl Write for Kept {
+impl Write for BoundedBody {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.body.len() + bytes.len()) as u64 > self.limit {
             self.over = true;

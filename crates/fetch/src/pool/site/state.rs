@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::ticket::Seeking;
-use super::{Lane, PoolErrorKind, Seat, Solo};
+use super::{Lane, Lease, PoolErrorKind, Solo};
 
 #[derive(Default)]
 pub(super) struct State {
@@ -28,7 +28,7 @@ pub(super) struct State {
 pub(super) struct Waiter {
     /// The request may leave in early data.
     pub(super) early: bool,
-    pub(super) seat: oneshot::Sender<Result<Seat, Arc<PoolErrorKind>>>,
+    pub(super) lease: oneshot::Sender<Result<Lease, Arc<PoolErrorKind>>>,
 }
 
 impl State {
@@ -38,9 +38,9 @@ impl State {
     }
 
     /// Hands a place to a waiter. If the waiter is gone, the place becomes free again.
-    pub(super) fn hand(&mut self, waiter: Waiter, seat: Seat) {
-        if let Err(Ok(seat)) = waiter.seat.send(Ok(seat))
-            && let Some(solo) = seat.take()
+    pub(super) fn hand(&mut self, waiter: Waiter, lease: Lease) {
+        if let Err(Ok(lease)) = waiter.lease.send(Ok(lease))
+            && let Some(solo) = lease.take()
         {
             self.idle.push(solo);
         }
@@ -62,7 +62,7 @@ impl State {
         let fault = Arc::new(fault);
         for waiter in self.waiting.drain(..) {
             // A waiter that is gone needs no answer.
-            let _ = waiter.seat.send(Err(fault.clone()));
+            let _ = waiter.lease.send(Err(fault.clone()));
         }
     }
 

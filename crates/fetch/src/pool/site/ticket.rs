@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtrip_model::{Http, Memory};
 use tokio::time::sleep;
 
-use super::super::knowledge::Known;
+use super::super::knowledge::OriginFacts;
 use super::super::opening::open_quic;
 use super::{Lane, Site};
 
@@ -59,7 +59,7 @@ impl Site {
         }
         match open_quic(&self.context, &self).await {
             Ok((lane, _)) => self.await_ticket(Arc::new(lane)).await,
-            Err(_) => self.known(Known::quic_failed),
+            Err(_) => self.known(OriginFacts::quic_failed),
         }
         if let Some(seeking) = &mut self.state().seeking {
             *seeking = Seeking {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use roundtrip_model::WallClock;
-use roundtrip_store::{Memory, Place};
+use roundtrip_store::{Memory, SharedStore};
 use roundtrip_tls::{ServerStream, TlsError, certificate_compressor, key_exchanges};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
@@ -32,7 +32,7 @@ pub(crate) struct TlsSide {
     resumption: Resumption,
     tickets: Arc<Tickets>,
     early_data: bool,
-    place: Place,
+    place: SharedStore,
 }
 
 /// One thread's configurations.
@@ -50,7 +50,7 @@ impl TlsSide {
         settings: &Tls,
         listen: &Listen,
         seed: &Arc<Seed>,
-        place: Option<Place>,
+        place: Option<SharedStore>,
         clock: Arc<dyn WallClock + Send + Sync>,
     ) -> Result<Self, GateError> {
         if settings.early_data && settings.resumption != Resumption::SingleUse {
@@ -64,7 +64,7 @@ impl TlsSide {
             resumption: settings.resumption,
             tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
             early_data: settings.early_data,
-            place: place.unwrap_or_else(|| Place::Memory(Memory::default())),
+            place: place.unwrap_or_else(|| SharedStore::Memory(Memory::default())),
         })
     }
 

@@ -16,7 +16,7 @@ use super::{
     tunnel,
 };
 use crate::forward::deadlines::ExchangeDeadlines;
-use crate::forward::h1::{self, BadResponse, Chunked, ResponseBody};
+use crate::forward::h1::{self, Chunked, ResponseBody, ResponseError};
 use crate::forward::site::Site;
 use crate::forward::upstream::{HeldConnection, Upstream};
 use crate::judge::ForwardedRequest;
@@ -86,7 +86,7 @@ impl Interim {
         self.bytes += length;
         let since = self.since.get_or_insert_with(Instant::now);
         if self.bytes > MAX_INTERIM {
-            return Err(BadResponse::TooLarge.into());
+            return Err(ResponseError::TooLarge.into());
         }
         if most.is_some_and(|most| since.elapsed() >= most) {
             return Err(ExchangeError::Unanswered);
@@ -138,7 +138,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             rate: ReadRate::new(self.held, self.site.policy.limits.read_rate.0),
         };
         if rest.status == 101 {
-            let (source, way) = client.ok_or(BadResponse::NotHttp)?;
+            let (source, way) = client.ok_or(ResponseError::NotHttp)?;
             tokio::select! {
                 biased;
                 ended = tunnel::run(source, way, &mut body) => ended?,
@@ -209,7 +209,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                         response_head::head(asked, response, body, more, to)?;
                     }
                 }
-                Ok::<_, BadResponse>(AnswerFacts {
+                Ok::<_, ResponseError>(AnswerFacts {
                     status,
                     body,
                     link_stays: response.keeps(),
@@ -232,7 +232,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 return Ok(rest);
             }
             if rest.status == 101 {
-                return Err(BadResponse::NotHttp.into());
+                return Err(ResponseError::NotHttp.into());
             }
             self.interim.take(length, self.upstream.interim())?;
             // RFC 9110 §15.2: HTTP/1.0 has no interim answers.
@@ -349,7 +349,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 *bytes += data.len() as u64;
                 to.push(data);
             });
-            let used = used.map_err(|_| BadResponse::NotHttp)?;
+            let used = used.map_err(|_| ResponseError::NotHttp)?;
             self.buffer.drain(..used);
             if coding.is_done() {
                 if self.trailers {

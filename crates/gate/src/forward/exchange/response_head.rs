@@ -2,7 +2,7 @@
 //! replace.
 
 use super::{Sink, websocket};
-use crate::forward::h1::{BadResponse, Response, ResponseBody};
+use crate::forward::h1::{Response, ResponseBody, ResponseError};
 use crate::judge::ForwardedRequest;
 use crate::judge::request::Field;
 
@@ -13,7 +13,7 @@ pub(super) fn head(
     body: ResponseBody,
     more: &[Field<'_>],
     to: &mut impl Sink,
-) -> Result<(), BadResponse> {
+) -> Result<(), ResponseError> {
     let opens = match &asked.socket {
         Some(opening) => websocket::opens(opening, response)?,
         None => false,

@@ -1,6 +1,6 @@
 //! Checks the backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
 
-use crate::forward::h1::{BadResponse, Response};
+use crate::forward::h1::{Response, ResponseError};
 use crate::judge::WebSocketAccept;
 use crate::judge::websocket::PROTOCOL;
 
@@ -8,7 +8,7 @@ use crate::judge::websocket::PROTOCOL;
 pub(super) fn opens(
     opening: &WebSocketAccept,
     response: &Response<'_>,
-) -> Result<bool, BadResponse> {
+) -> Result<bool, ResponseError> {
     match response.status {
         101 => {
             let is = |name, wanted: &str, same: fn(&[u8], &[u8]) -> bool| {
@@ -21,10 +21,10 @@ pub(super) fn opens(
             if opens {
                 Ok(true)
             } else {
-                Err(BadResponse::Socket)
+                Err(ResponseError::Socket)
             }
         }
-        200..=299 => Err(BadResponse::Socket),
+        200..=299 => Err(ResponseError::Socket),
         _ => Ok(false),
     }
 }
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
     use crate::forward::h1;
 
-    fn opens(head: &str) -> Result<bool, BadResponse> {
+    fn opens(head: &str) -> Result<bool, ResponseError> {
         // RFC 6455 §1.3.
         let opening = WebSocketAccept::from_key("dGhlIHNhbXBsZSBub25jZQ==");
         let read = h1::response(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), |response| {
@@ -57,7 +57,7 @@ mod tests {
             format!("101 S\r\n{ACCEPT}"),
             format!("200 OK\r\nUpgrade: websocket\r\n{ACCEPT}"),
         ] {
-            assert_eq!(opens(&bad), Err(BadResponse::Socket), "{bad}");
+            assert_eq!(opens(&bad), Err(ResponseError::Socket), "{bad}");
         }
     }
 }

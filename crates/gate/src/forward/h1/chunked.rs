@@ -3,7 +3,7 @@
 
 use roundtrip_wire::http1::{self, ChunkError, ChunkedLimits, Strictness};
 
-use super::trailers::{LARGEST_SECTION, Trailers};
+use super::trailers::{MAX_SECTION, Trailers};
 
 const LIMITS: ChunkedLimits = ChunkedLimits {
     // Fifteen digits exceed any disk.
@@ -11,7 +11,7 @@ const LIMITS: ChunkedLimits = ChunkedLimits {
     line: 4 * 1024,
     // None are skipped.
     trailers: 0,
-    section: LARGEST_SECTION,
+    section: MAX_SECTION,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use crate::config::Limits;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 /// The parser has room for this many fields, whatever the limit is.
-pub(crate) const MOST_FIELDS: usize = 100;
+pub(crate) const MAX_FIELDS: usize = 100;
 /// The largest head of a backend, including its fields.
-const LARGEST_HEAD: usize = 64 * 1024;
+const MAX_HEAD: usize = 64 * 1024;
 
 /// Parses a request's head at the front of `bytes` and passes it to `take`; `None` if it is
 /// incomplete. Returns the result of `take` with the head's length.
@@ -19,7 +19,7 @@ pub(crate) fn request<T>(
     limits: &Limits,
     take: impl FnOnce(&Request<'_>) -> T,
 ) -> Result<Option<(T, usize)>, BadRequestError> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
     let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
     let head = match http1::request(bytes, room, Strictness::Strict) {
@@ -81,7 +81,7 @@ pub(crate) enum ResponseBody {
 
 /// The error in a backend's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadResponse {
+pub(crate) enum ResponseError {
     #[error("the backend's answer is not HTTP")]
     NotHttp,
     #[error("the backend's answer has a head that is too large")]
@@ -96,15 +96,15 @@ pub(crate) enum BadResponse {
 pub(crate) fn response<T>(
     bytes: &[u8],
     take: impl FnOnce(&Response<'_>) -> T,
-) -> Result<Option<(T, usize)>, BadResponse> {
-    let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+) -> Result<Option<(T, usize)>, ResponseError> {
+    let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let head = match http1::response(bytes, &mut room, Strictness::Tolerant) {
-        Ok(Some(head)) if head.status < 100 => return Err(BadResponse::NotHttp),
+        Ok(Some(head)) if head.status < 100 => return Err(ResponseError::NotHttp),
         Ok(Some(head)) => head,
-        Ok(None) if bytes.len() > LARGEST_HEAD => return Err(BadResponse::TooLarge),
+        Ok(None) if bytes.len() > MAX_HEAD => return Err(ResponseError::TooLarge),
         Ok(None) => return Ok(None),
-        Err(HeadError::TooManyFields) => return Err(BadResponse::TooLarge),
-        Err(_) => return Err(BadResponse::NotHttp),
+        Err(HeadError::TooManyFields) => return Err(ResponseError::TooLarge),
+        Err(_) => return Err(ResponseError::NotHttp),
     };
     let response = Response {
         status: head.status,
@@ -117,7 +117,7 @@ pub(crate) fn response<T>(
 
 impl Response<'_> {
     /// Where the body ends; two fields that contradict each other are an error.
-    pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, BadResponse> {
+    pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, ResponseError> {
         let mut lengths = self.values("content-length").map(number);
         let first = lengths.next();
         let same = lengths.all(|other| Some(other) == first) && first != Some(None);
@@ -126,7 +126,7 @@ impl Response<'_> {
         let chunked = coding.is_some_and(|c| c.trim_ascii().eq_ignore_ascii_case(b"chunked"));
         // RFC 9112 §6.1: a server of HTTP/1.0 does not know the coding.
         if !same || (coding.is_some() && (first.is_some() || more.is_some() || self.is_h10)) {
-            return Err(BadResponse::Length);
+            return Err(ResponseError::Length);
         }
         // RFC 9112 §6.3: answers to HEAD, 204 and 304 announce a body that does not follow.
         if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
@@ -134,7 +134,7 @@ impl Response<'_> {
         }
         match (coding, first.flatten()) {
             (Some(_), _) if chunked => Ok(ResponseBody::Chunked),
-            (Some(_), _) => Err(BadResponse::Length),
+            (Some(_), _) => Err(ResponseError::Length),
             (None, Some(0)) => Ok(ResponseBody::None),
             (None, Some(length)) => Ok(ResponseBody::Length(length)),
             (None, None) => Ok(ResponseBody::UntilClose),
@@ -271,14 +271,14 @@ mod tests {
         }
         let many = format!(
             "GET / HTTP/1.1\r\n{}\r\n",
-            "a: b\r\n".repeat(MOST_FIELDS + 1)
+            "a: b\r\n".repeat(MAX_FIELDS + 1)
         );
         assert_eq!(read(&many), Err(BadRequestError::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
         assert_eq!(read(&large), Err(BadRequestError::HeadTooLarge));
     }
 
-    fn ends(text: &str, of_head: bool) -> Result<ResponseBody, BadResponse> {
+    fn ends(text: &str, of_head: bool) -> Result<ResponseBody, ResponseError> {
         let text = format!("HTTP/1.1 {text}\r\n\r\n");
         let read = response(text.as_bytes(), |response| response.body(of_head));
         read.unwrap().unwrap().0
@@ -310,7 +310,7 @@ mod tests {
             "304 N\r\nContent-Length: 5\r\nContent-Length: 6",
             "204 N\r\nContent-Length: x",
         ] {
-            assert_eq!(ends(bad, false), Err(BadResponse::Length), "{bad}");
+            assert_eq!(ends(bad, false), Err(ResponseError::Length), "{bad}");
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
         }
         assert_eq!(
             response(b"HTTP/1.1 099 N\r\n\r\n", |_| ()),
-            Err(BadResponse::NotHttp)
+            Err(ResponseError::NotHttp)
         );
     }
 

@@ -12,9 +12,9 @@ use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
 
 /// The most fields in one section, including removed ones.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 /// The most bytes in one section.
-pub(crate) const LARGEST_SECTION: usize = 16 * 1024;
+pub(crate) const MAX_SECTION: usize = 16 * 1024;
 
 /// The trailer fields that may pass, as HTTP/1.1 writes them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Trailers(Vec<u8>);
 impl Trailers {
     /// Parses a section with the empty line that ends it.
     pub(crate) fn read(section: &[u8]) -> Result<Self, Malformed> {
-        let mut room = [EMPTY_FIELD; MOST_FIELDS];
+        let mut room = [EMPTY_FIELD; MAX_FIELDS];
         let Ok(Some(fields)) = http1::trailers(section, &mut room) else {
             return Err(Malformed);
         };
@@ -47,7 +47,7 @@ impl Trailers {
         for (name, value) in lines {
             count += 1;
             size += name.len() + value.len() + 4;
-            if count > MOST_FIELDS || size > LARGEST_SECTION {
+            if count > MAX_FIELDS || size > MAX_SECTION {
                 return Err(Malformed);
             }
             trailers.add(std::str::from_utf8(name).map_err(|_| Malformed)?, value);
@@ -242,15 +242,15 @@ mod tests {
         ] {
             assert_eq!(read(section), Err(Malformed), "{section:?}");
         }
-        let many = "a: b\r\n".repeat(MOST_FIELDS + 1) + "\r\n";
+        let many = "a: b\r\n".repeat(MAX_FIELDS + 1) + "\r\n";
         assert_eq!(read(&many), Err(Malformed));
         assert!(read(many.split_at(6).1).is_ok());
         let mut map = HeaderMap::new();
-        for _ in 0..=MOST_FIELDS {
+        for _ in 0..=MAX_FIELDS {
             map.append("a", HeaderValue::from_static("b"));
         }
         assert_eq!(Trailers::of(&map), Err(Malformed));
-        let large = HeaderValue::from_str(&"b".repeat(LARGEST_SECTION)).unwrap();
+        let large = HeaderValue::from_str(&"b".repeat(MAX_SECTION)).unwrap();
         let map = HeaderMap::from_iter([(HeaderName::from_static("a"), large)]);
         assert_eq!(Trailers::of(&map), Err(Malformed));
     }

@@ -53,33 +53,33 @@ fn what_is_put_is_sealed_shown_without_its_password_and_revoked() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path(), &seal_keys(folder.path(), &["k"]), "");
-        let keeper = SessionManager::open(&config).unwrap();
+        let manager = SessionManager::open(&config).unwrap();
         let end = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
-        let form = keeper.put("s", &login("user:canary"), Some(end)).await;
+        let form = manager.put("s", &login("user:canary"), Some(end)).await;
         assert_eq!(form.unwrap(), CredentialForm::Sealed("k".into()));
-        let shown = keeper.show("s").await.unwrap().unwrap();
+        let shown = manager.show("s").await.unwrap().unwrap();
         assert_eq!(shown.user, Ok("user".into()));
         assert_eq!(
             (&shown.form, shown.expires),
             (&CredentialForm::Sealed("k".into()), Some(end))
         );
         assert!(!format!("{shown:?}").contains("canary"));
-        let stored = keeper.store.get("s").await.unwrap().unwrap();
+        let stored = manager.store.get("s").await.unwrap().unwrap();
         assert!(stored.credentials.starts_with(b"v1.k."));
-        assert_eq!(keeper.list(None, 10).await.unwrap().sids, ["s"]);
-        assert!(keeper.revoke("s").await.unwrap());
-        assert!(!keeper.revoke("s").await.unwrap());
-        assert_eq!(keeper.show("s").await.unwrap(), None);
+        assert_eq!(manager.list(None, 10).await.unwrap().sids, ["s"]);
+        assert!(manager.revoke("s").await.unwrap());
+        assert!(!manager.revoke("s").await.unwrap());
+        assert_eq!(manager.show("s").await.unwrap(), None);
         for (sid, text, end) in [
             ("", "u:p", None),
             ("a\nb", "u:p", None),
             ("s", "nobody", None),
             ("s", "u:p", Some(SystemTime::UNIX_EPOCH)),
         ] {
-            let refused = keeper.put(sid, &login(text), end).await;
+            let refused = manager.put(sid, &login(text), end).await;
             assert!(refused.is_err(), "{sid:?} {text}");
         }
-        assert!(keeper.list(None, 10).await.unwrap().sids.is_empty());
+        assert!(manager.list(None, 10).await.unwrap().sids.is_empty());
     });
 }
 
@@ -87,14 +87,14 @@ fn what_is_put_is_sealed_shown_without_its_password_and_revoked() {
 fn without_a_key_plain_is_written_only_where_it_is_taken() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let keeper = SessionManager::open(&config(folder.path(), "", "")).unwrap();
+        let manager = SessionManager::open(&config(folder.path(), "", "")).unwrap();
         assert_eq!(
-            keeper.put("s", &login("u:p\n"), None).await.unwrap(),
+            manager.put("s", &login("u:p\n"), None).await.unwrap(),
             CredentialForm::Plain
         );
-        let stored = keeper.store.get("s").await.unwrap().unwrap();
+        let stored = manager.store.get("s").await.unwrap().unwrap();
         assert_eq!(stored.credentials, b"dTpw");
-        assert!(keeper.put("t", &login("nobody"), None).await.is_err());
+        assert!(manager.put("t", &login("nobody"), None).await.is_err());
         let other = tempfile::tempdir().unwrap();
         let strict = SessionManager::open(&config(other.path(), "plain = false", "")).unwrap();
         let refused = strict.put("s", &login("u:p"), None).await;
@@ -109,7 +109,7 @@ fn lines_come_in_and_bad_ones_cost_themselves() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path(), &seal_keys(folder.path(), &["k"]), "");
-        let keeper = SessionManager::open(&config).unwrap();
+        let manager = SessionManager::open(&config).unwrap();
         let good = STANDARD.encode("u:canary");
         let long = "x".repeat(200_000);
         let lines = [
@@ -125,7 +125,7 @@ fn lines_come_in_and_bad_ones_cost_themselves() {
             format!(r#"{{"sid":"f","credentials":"{good}"}}"#),
         ];
         let mut failed = Vec::new();
-        let imported = keeper
+        let imported = manager
             .import(lines.join("\n").as_bytes(), |line, error| {
                 assert!(!error.to_string().contains("canary"), "{error}");
                 failed.push(line);
@@ -139,8 +139,8 @@ fn lines_come_in_and_bad_ones_cost_themselves() {
             stopped: false,
         };
         assert_eq!(imported, expected);
-        assert_eq!(keeper.list(None, 10).await.unwrap().sids, ["a", "b", "f"]);
-        let shown = keeper.show("b").await.unwrap().unwrap();
+        assert_eq!(manager.list(None, 10).await.unwrap().sids, ["a", "b", "f"]);
+        let shown = manager.show("b").await.unwrap().unwrap();
         assert_eq!(shown.form, CredentialForm::Sealed("k".into()));
         assert!(shown.expires.is_some());
     });
@@ -168,26 +168,26 @@ fn plain_and_old_ones_are_sealed_anew_with_all_that_stands_beside() {
             old.put("old", &login("o:p"), None).await.unwrap();
         }
         let keys = seal_keys(folder.path(), &["n", "o"]);
-        let keeper = SessionManager::open(&config(folder.path(), &keys, "")).unwrap();
-        keeper.put("new", &login("n:p"), None).await.unwrap();
+        let manager = SessionManager::open(&config(folder.path(), &keys, "")).unwrap();
+        manager.put("new", &login("n:p"), None).await.unwrap();
         let mut failed = Vec::new();
-        let resealed = keeper
+        let resealed = manager
             .seal(|sid, _| failed.push(sid.to_owned()))
             .await
             .unwrap();
         assert_eq!((resealed.sealed, resealed.kept, resealed.failed), (2, 1, 1));
         assert_eq!(failed, ["spoilt"]);
         for (sid, user) in [("plain", "u"), ("old", "o"), ("new", "n")] {
-            let shown = keeper.show(sid).await.unwrap().unwrap();
+            let shown = manager.show(sid).await.unwrap().unwrap();
             assert_eq!(
                 (shown.user, shown.form),
                 (Ok(user.into()), CredentialForm::Sealed("n".into()))
             );
         }
-        let sealed = keeper.store.get("plain").await.unwrap().unwrap();
+        let sealed = manager.store.get("plain").await.unwrap().unwrap();
         assert_eq!(sealed.expires, Some(end));
         assert_eq!(sealed.others["app"]["x"], 1);
-        assert_eq!(keeper.seal(|_, _| {}).await.unwrap().kept, 3);
+        assert_eq!(manager.seal(|_, _| {}).await.unwrap().kept, 3);
         let unkeyed = SessionManager::open(&config(folder.path(), "", "")).unwrap();
         assert!(matches!(
             unkeyed.seal(|_, _| {}).await,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::machine::pour;
-use super::{Guest, Machine, MachineConnection, MachineEvent};
+use super::{Driver, Machine, MachineConnection, MachineEvent};
 use crate::account::CpuMeter;
 use crate::engine::{Job, Pulse, SideReport};
 use crate::error::PerfError;
@@ -96,7 +96,7 @@ impl<M: Machine> AnsweringServer<M> {
     }
 }
 
-impl<M: Machine> Guest<M> for AnsweringServer<M> {
+impl<M: Machine> Driver<M> for AnsweringServer<M> {
     fn hear(
         &mut self,
         of: M::Handle,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::machine::pour;
-use super::{Guest, Machine, MachineConnection, MachineEvent};
+use super::{Driver, Machine, MachineConnection, MachineEvent};
 use crate::engine::{Job, Pulse, SideReport};
 use crate::error::PerfError;
 use crate::plan::{Amount, WorkLane};
@@ -210,7 +210,7 @@ impl<M: Machine> Lanes<M> {
     }
 }
 
-impl<M: Machine> Guest<M> for Lanes<M> {
+impl<M: Machine> Driver<M> for Lanes<M> {
     fn hear(
         &mut self,
         of: M::Handle,

@@ -6,7 +6,7 @@ use roundtrip_explain::findings;
 use roundtrip_model::{Event, Exchange, Moment, PhaseName, Target};
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
-use roundtrip_probe::{Manner, Options};
+use roundtrip_probe::{ConnectionUse, Options};
 
 use super::{assert_named, trip};
 use crate::peer::hesitating;
@@ -140,7 +140,7 @@ fn a_stall_that_all_requests_wait_for() {
     let mut knobs = Knobs::default();
     knobs.tls.chain_bytes = 8_000;
     let places = ["/bytes/10", "/bytes/20", "/bytes/30"];
-    let sequence = Scene::new(knobs).sequence("h3", &places, Manner::AtOnce);
+    let sequence = Scene::new(knobs).sequence("h3", &places, ConnectionUse::AtOnce);
     let exchange = sequence.exchanges().next().unwrap();
     assert_named(exchange, "quic-amplification-stall", trip(), 1);
     let (_, server) = waited(exchange, PhaseName::Quic);

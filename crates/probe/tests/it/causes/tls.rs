@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_model::Target;
 use roundtrip_origin::{EarlyData, Knobs};
 use roundtrip_path::Path;
-use roundtrip_probe::{Manner, Options};
+use roundtrip_probe::{ConnectionUse, Options};
 
 use super::{assert_named, trip};
 use crate::peer::{hesitating, tunnelling};
@@ -40,7 +40,8 @@ fn a_library_that_computes_before_the_hello() {
 fn early_data_that_came_too_early() {
     let mut knobs = Knobs::default();
     knobs.tls.early_data = EarlyData::TooEarly;
-    let sequence = Scene::new(knobs).sequence("h1+tls1.3+0rtt", &["/bytes/10"], Manner::Each);
+    let sequence =
+        Scene::new(knobs).sequence("h1+tls1.3+0rtt", &["/bytes/10"], ConnectionUse::Each);
     assert_named(&sequence.hops[0][0], "too-early", trip(), 1);
 }
 

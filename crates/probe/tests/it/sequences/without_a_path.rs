@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use roundtrip_model::{FailureKind, Target};
-use roundtrip_probe::{Manner, Options, Prober, Sequence, SequenceRequest};
+use roundtrip_probe::{ConnectionUse, Options, Prober, Sequence, SequenceRequest};
 
-pub(crate) fn ask(options: Options, urls: &[String], manner: Manner) -> Sequence {
+pub(crate) fn ask(options: Options, urls: &[String], manner: ConnectionUse) -> Sequence {
     let targets: Vec<Target> = urls.iter().map(|u| Target::parse(u).unwrap()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -48,7 +48,7 @@ fn each_body_goes_to_its_own_place() {
         .unwrap();
     let sequence = runtime.block_on(async {
         let mut prober = Prober::new(Options::default());
-        prober.sequence_into(&mut asks, Manner::Kept).await
+        prober.sequence_into(&mut asks, ConnectionUse::Kept).await
     });
     assert!(sequence.ok(), "{sequence:?}");
     assert_eq!(asks[0].sink, b"one");
@@ -66,17 +66,22 @@ fn impossible_sequences_are_refused_before_anything_is_tried() {
         (
             "h1+clear",
             vec![here.clone(), here.clone()],
-            Manner::AtOnce,
+            ConnectionUse::AtOnce,
             "one request at a time",
         ),
         (
             "auto",
             vec![here.clone(), here.clone()],
-            Manner::AtOnce,
+            ConnectionUse::AtOnce,
             "one request at a time",
         ),
-        ("h2+clear", vec![here, there], Manner::AtOnce, "same origin"),
-        ("tcp", vec![echo.clone(), echo], Manner::Kept, "echo"),
+        (
+            "h2+clear",
+            vec![here, there],
+            ConnectionUse::AtOnce,
+            "same origin",
+        ),
+        ("tcp", vec![echo.clone(), echo], ConnectionUse::Kept, "echo"),
     ];
     for (word, urls, manner, why) in cases {
         let options = Options {
@@ -95,6 +100,6 @@ fn impossible_sequences_are_refused_before_anything_is_tried() {
             assert!(failure.message.contains(why), "{failure:?}");
         }
     }
-    let nothing = ask(Options::default(), &[], Manner::AtOnce);
+    let nothing = ask(Options::default(), &[], ConnectionUse::AtOnce);
     assert!(nothing.ok() && nothing.hops.is_empty() && nothing.took.is_zero());
 }

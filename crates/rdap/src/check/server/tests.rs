@@ -30,26 +30,38 @@ fn server() -> Vec<Heard> {
     let mut heard = Vec::new();
     for family in ["IPv4", "IPv6"] {
         for (subject, manner, path, status, body) in [
-            (Subject::Help, Manner::Get, "help", 200, HELP),
-            (Subject::Help, Manner::Head, "help", 200, ""),
-            (Subject::Help, Manner::WithoutOrigin, "help", 200, HELP),
-            (Subject::Help, Manner::WithParameter, "help?x=1", 200, HELP),
+            (Subject::Help, RequestForm::Get, "help", 200, HELP),
+            (Subject::Help, RequestForm::Head, "help", 200, ""),
+            (Subject::Help, RequestForm::WithoutOrigin, "help", 200, HELP),
+            (
+                Subject::Help,
+                RequestForm::WithParameter,
+                "help?x=1",
+                200,
+                HELP,
+            ),
             (
                 Subject::Missing,
-                Manner::Get,
+                RequestForm::Get,
                 "domain/a.invalid",
                 404,
                 ERROR,
             ),
-            (Subject::Malformed, Manner::Get, "autnum/x", 400, ""),
+            (Subject::Malformed, RequestForm::Get, "autnum/x", 400, ""),
             (
                 Subject::Object,
-                Manner::Get,
+                RequestForm::Get,
                 "domain/a.example",
                 200,
                 DOMAIN,
             ),
-            (Subject::Object, Manner::Head, "domain/a.example", 200, ""),
+            (
+                Subject::Object,
+                RequestForm::Head,
+                "domain/a.example",
+                200,
+                "",
+            ),
         ] {
             heard.push(Heard {
                 subject,
@@ -114,10 +126,10 @@ fn each_rule_can_be_broken() {
         let found = found.find(|(_, h)| h.subject == subject && h.manner == manner);
         found.unwrap().0
     };
-    let help = first(Subject::Help, Manner::Get);
-    let object = first(Subject::Object, Manner::Get);
-    let missing = first(Subject::Missing, Manner::Get);
-    let malformed = first(Subject::Malformed, Manner::Get);
+    let help = first(Subject::Help, RequestForm::Get);
+    let object = first(Subject::Object, RequestForm::Get);
+    let missing = first(Subject::Missing, RequestForm::Get);
+    let malformed = first(Subject::Malformed, RequestForm::Get);
     let cases: [(usize, Break, &[&str]); 22] = [
         (
             help,
@@ -289,7 +301,7 @@ fn the_server_as_a_whole_is_judged_too() {
 #[test]
 fn servers_of_gtlds_must_do_more() {
     let mut heard = server();
-    let of_help = |h: &&mut Heard| h.subject == Subject::Help && h.manner == Manner::Get;
+    let of_help = |h: &&mut Heard| h.subject == Subject::Help && h.manner == RequestForm::Get;
     for one in heard.iter_mut().filter(of_help) {
         one.reply.as_mut().unwrap().body = Bytes::from_static(OF_GTLD);
     }
@@ -315,7 +327,7 @@ fn a_registrar_is_judged_as_one() {
         "objectClassName": "domain", "ldhName": "a.example",
         "entities": [{"objectClassName": "entity", "roles": ["registrar"], "links": [
             {"rel": "about", "value": "https://rdap.example/", "href": "https://a.example/"}]}]}"#;
-    let is_object = |h: &&mut Heard| h.subject == Subject::Object && h.manner == Manner::Get;
+    let is_object = |h: &&mut Heard| h.subject == Subject::Object && h.manner == RequestForm::Get;
     for one in heard.iter_mut().filter(is_object) {
         one.reply.as_mut().unwrap().body = Bytes::from_static(body.as_bytes());
     }

@@ -23,7 +23,7 @@ const UNSAFE: [&str; 11] = [
     "crates/tap/src/sys.rs",
     "crates/tap/src/sys/",
     // Promises to `fork` and to the loader can only be kept where they are made.
-    "crates/path/src/keeper.rs",
+    "crates/path/src/reaper.rs",
     "crates/path/src/namespace.rs",
     "crates/path/src/sandbox.rs",
     // Vector instructions: loads and stores, and the step into functions that use them.

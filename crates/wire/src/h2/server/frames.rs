@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use super::{
     AnswerProgress, Arrival, Code, ConnectionError, Decoder, Departure, FrameWriter, HeadError,
-    LEAVING, RequestStream, ResetStreams, ServerConfig, StreamGone, Tally, wake,
+    LEAVING, RequestStream, ResetStreams, ServerConfig, StreamGoneError, Tally, wake,
 };
 use crate::h2::frame::{Frame, signed};
 use crate::message::{check_extended_request, check_request, check_trailers, content_length};
@@ -271,8 +271,8 @@ impl ServerState {
         &mut self,
         id: u32,
         answer: AnswerProgress,
-    ) -> std::result::Result<&mut RequestStream, StreamGone> {
-        let gone = StreamGone(Code::STREAM_CLOSED);
+    ) -> std::result::Result<&mut RequestStream, StreamGoneError> {
+        let gone = StreamGoneError(Code::STREAM_CLOSED);
         let stream = self.stream(id).ok_or(gone)?;
         stream.check_writable()?;
         if stream.answer() == answer {

@@ -99,13 +99,13 @@ fn with_waker<T>(poll: impl FnOnce(&mut Context<'_>) -> T) -> T {
     poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn read(server: &mut Server, stream: u32) -> Poll<Result<Option<Vec<u8>>, StreamGone>> {
+fn read(server: &mut Server, stream: u32) -> Poll<Result<Option<Vec<u8>>, StreamGoneError>> {
     let mut into = Vec::new();
     let read = with_waker(|cx| server.poll_read(stream, &mut into, MAX_READ, cx));
     read.map_ok(|length| length.map(|_| into))
 }
 
-fn room(server: &mut Server, stream: u32, wanted: usize) -> Poll<Result<usize, StreamGone>> {
+fn room(server: &mut Server, stream: u32, wanted: usize) -> Poll<Result<usize, StreamGoneError>> {
     with_waker(|cx| server.poll_room(stream, wanted, cx))
 }
 
@@ -195,7 +195,7 @@ fn a_length_that_is_wrong_is_an_error_of_the_stream() {
             .unwrap();
         assert!(server.next_request().is_some());
         server.receive(&frame(DATA, flags, 1, data)).unwrap();
-        let gone = Poll::Ready(Err(StreamGone(Code::PROTOCOL_ERROR)));
+        let gone = Poll::Ready(Err(StreamGoneError(Code::PROTOCOL_ERROR)));
         assert_eq!(read(&mut server, 1), gone);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::super::pen::{LARGEST_VARINT, Pen, varint_size};
+use super::super::pen::{MAX_VARINT, Pen, varint_size};
 use super::super::reader::VarintReader;
 use super::{Frame, Frames};
 use crate::{Error, Result};
@@ -147,15 +147,15 @@ pub fn write_ack(
     let Some(first) = ranges.next() else {
         return false;
     };
-    let delay = delay.min(LARGEST_VARINT);
-    let ecn = ecn.map(|counts| counts.map(|n| n.min(LARGEST_VARINT)));
+    let delay = delay.min(MAX_VARINT);
+    let ecn = ecn.map(|counts| counts.map(|n| n.min(MAX_VARINT)));
     let behind: usize = ecn.iter().flatten().map(|n| varint_size(*n)).sum();
     let (mut smallest, largest) = first.into_inner();
     let Some(length) = largest.checked_sub(smallest) else {
         return false;
     };
     let head = 1 + varint_size(largest) + varint_size(delay) + 1 + varint_size(length);
-    if largest > LARGEST_VARINT || pen.room() < head + behind {
+    if largest > MAX_VARINT || pen.room() < head + behind {
         return false;
     }
     pen.u8(0x02 + u8::from(ecn.is_some()));

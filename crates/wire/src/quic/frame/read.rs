@@ -1,7 +1,7 @@
 //! Parses frames from a decrypted payload. RFC 9000 §12.4 and §19.
 
 use super::super::ConnectionId;
-use super::super::pen::LARGEST_VARINT;
+use super::super::pen::MAX_VARINT;
 use super::super::reader::VarintReader;
 use super::{Ack, Frame};
 use crate::{Error, Result};
@@ -71,7 +71,7 @@ fn read_stream<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Option<Read<Frame
     } else {
         reader.take_varint()?
     };
-    if offset + data.len() as u64 > LARGEST_VARINT {
+    if offset + data.len() as u64 > MAX_VARINT {
         return Some(Err("stream data reaches beyond the largest offset"));
     }
     let fin = kind & 0x01 != 0;
@@ -120,7 +120,7 @@ fn read_other<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Read<Frame<'a>> {
 fn read_crypto<'a>(reader: &mut VarintReader<'a>) -> Read<Frame<'a>> {
     let offset = reader.varint().ok_or(SHORT)?;
     let data = reader.take_varint().ok_or(SHORT)?;
-    if offset + data.len() as u64 > LARGEST_VARINT {
+    if offset + data.len() as u64 > MAX_VARINT {
         return Err("CRYPTO data reaches beyond the largest offset");
     }
     Ok(Frame::Crypto { offset, data })

@@ -1,6 +1,6 @@
 //! Writes frames. RFC 9000 §19.
 
-use super::super::pen::{LARGEST_VARINT, Pen, varint_size};
+use super::super::pen::{MAX_VARINT, Pen, varint_size};
 use super::Frame;
 
 /// The number of bytes that [`write_stream_header`] writes.
@@ -160,5 +160,5 @@ impl Frame<'_> {
 }
 
 fn are_writable(numbers: impl IntoIterator<Item = u64>) -> bool {
-    numbers.into_iter().all(|n| n <= LARGEST_VARINT)
+    numbers.into_iter().all(|n| n <= MAX_VARINT)
 }

@@ -8,11 +8,11 @@ use crate::{Error, Result};
 /// RFC 9000 §4.6.
 const MAX_STREAMS: u64 = 1 << 60;
 /// In bytes. RFC 9000 §14: the path must carry datagrams of this size.
-const SMALLEST_DATAGRAM: u64 = 1200;
+const MIN_DATAGRAM: u64 = 1200;
 const MAX_ACK_DELAY_EXPONENT: u64 = 20;
 /// In milliseconds; exclusive.
 const ACK_DELAY_END: u64 = 1 << 14;
-const FEWEST_IDS: u64 = 2;
+const MIN_IDS: u64 = 2;
 /// In bytes: two addresses with ports, the length of an id, and a reset token. RFC 9000 §18.2.
 const PREFERRED_ADDRESS: usize = 4 + 2 + 16 + 2 + 1 + 16;
 
@@ -85,7 +85,7 @@ impl Parameters {
         let (field, least, most) = match number {
             number::MAX_IDLE_TIMEOUT => (&mut self.max_idle_timeout, 0, u64::MAX),
             number::MAX_UDP_PAYLOAD_SIZE => {
-                (&mut self.max_udp_payload_size, SMALLEST_DATAGRAM, u64::MAX)
+                (&mut self.max_udp_payload_size, MIN_DATAGRAM, u64::MAX)
             }
             number::INITIAL_MAX_DATA => (&mut self.initial_max_data, 0, u64::MAX),
             number::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL => {
@@ -104,7 +104,7 @@ impl Parameters {
             number::ACK_DELAY_EXPONENT => (&mut self.ack_delay_exponent, 0, MAX_ACK_DELAY_EXPONENT),
             number::MAX_ACK_DELAY => (&mut self.max_ack_delay, 0, ACK_DELAY_END - 1),
             number::ACTIVE_CONNECTION_ID_LIMIT => {
-                (&mut self.active_connection_id_limit, FEWEST_IDS, u64::MAX)
+                (&mut self.active_connection_id_limit, MIN_IDS, u64::MAX)
             }
             number::MAX_DATAGRAM_FRAME_SIZE => (&mut self.max_datagram_frame_size, 0, u64::MAX),
             number::MIN_ACK_DELAY => (self.min_ack_delay.insert(0), 0, u64::MAX),
@@ -155,7 +155,7 @@ fn version_information(value: &[u8], from: Side) -> Result<VersionInformation> {
 fn preferred_address(value: &[u8]) -> Result<Vec<u8>> {
     let length = value.get(4 + 2 + 16 + 2).copied().map(usize::from);
     match length {
-        Some(1..=ConnectionId::LONGEST)
+        Some(1..=ConnectionId::MAX_LENGTH)
             if length.map(|n| PREFERRED_ADDRESS + n) == Some(value.len()) =>
         {
             Ok(value.to_vec())

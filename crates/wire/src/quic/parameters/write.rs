@@ -1,7 +1,7 @@
 //! Writes transport parameters. RFC 9000 §18.
 
 use super::{Parameters, number};
-use crate::quic::pen::{LARGEST_VARINT, Pen, varint_size};
+use crate::quic::pen::{MAX_VARINT, Pen, varint_size};
 
 impl Parameters {
     /// Leaves out parameters that have their defaults.
@@ -101,7 +101,7 @@ impl Parameters {
 fn write_integer(out: &mut Vec<u8>, number: u64, value: u64) {
     let mut buffer = [0; 8];
     let mut pen = Pen::new(&mut buffer);
-    pen.varint(value.min(LARGEST_VARINT));
+    pen.varint(value.min(MAX_VARINT));
     write_one(out, number, pen.written());
 }
 

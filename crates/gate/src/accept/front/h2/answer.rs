@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 
-use roundtrip_wire::h2::{StreamGone, write_line};
+use roundtrip_wire::h2::{StreamGoneError, write_line};
 use roundtrip_wire::message::{Pair, is_sendable};
 
 use super::frames::Frames;
@@ -47,7 +47,7 @@ impl<'a> Answer<'a> {
 
     /// Sends what is buffered in as few frames as possible; if `last`, the last of them carries
     /// END_STREAM.
-    async fn send(&mut self, last: bool) -> Result<(), StreamGone> {
+    async fn send(&mut self, last: bool) -> Result<(), StreamGoneError> {
         let StreamHandle { id, server } = self.stream;
         let trailers = self.trailers.take_if(|_| last);
         let last = last && trailers.is_none();

@@ -3,7 +3,7 @@
 use roundtrip_wire::qpack::Section;
 
 use crate::config::Limits;
-use crate::forward::h1::MOST_FIELDS;
+use crate::forward::h1::MAX_FIELDS;
 use crate::judge::request::{BadRequestError, Field, Request, Version};
 
 const COOKIE: &str = "cookie";
@@ -45,8 +45,8 @@ impl Head {
         limits: &Limits,
         take: impl FnOnce(&Request<'_>) -> T,
     ) -> Result<T, BadRequestError> {
-        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; MOST_FIELDS];
-        let most = limits.fields.min(MOST_FIELDS);
+        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; MAX_FIELDS];
+        let most = limits.fields.min(MAX_FIELDS);
         let mut count = 0;
         for field in self.fields() {
             let place = room.get_mut(..most).and_then(|room| room.get_mut(count));

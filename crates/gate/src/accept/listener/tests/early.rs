@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_store::{Memory, Place, RedisSettings};
+use roundtrip_store::{Memory, RedisSettings, SharedStore};
 use roundtrip_tls::Offer;
 
 use super::scene::{Scene, Setting, offer, run, s_client};
 use crate::accept::listener::SingleUseCounts;
 use crate::config::{Resumption, Tls};
 
-fn single(place: Option<Place>) -> Setting {
+fn single(place: Option<SharedStore>) -> Setting {
     Setting {
         tls: Tls {
             resumption: Resumption::SingleUse,
@@ -81,7 +81,7 @@ fn without_early_data_the_handshake_comes_first() {
 #[test]
 fn the_same_early_data_is_taken_once_in_all() {
     run(async {
-        let place = Place::Memory(Memory::default());
+        let place = SharedStore::Memory(Memory::default());
         let one = Scene::start(&single(Some(place.clone())));
         let other = Scene::start(&single(Some(place)));
         let session = one.ca().with_extension("session");
@@ -120,7 +120,7 @@ fn a_store_that_does_not_answer_costs_a_full_handshake_and_no_more() {
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("redis://{}/0", silent.local_addr().unwrap());
         let settings = Arc::new(RedisSettings::from_url(&url).unwrap());
-        let scene = Scene::start(&single(Some(Place::Redis(settings))));
+        let scene = Scene::start(&single(Some(SharedStore::Redis(settings))));
         let client = scene.client();
         scene.ask(&client, &early()).await;
         assert!(client.tickets(false).received() > 0);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{Moment, Recorder};
-use roundtrip_store::Place;
+use roundtrip_store::SharedStore;
 use roundtrip_tls::{Client, Offer, Roots, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -51,7 +51,7 @@ pub(super) struct Setting {
     /// All of them run on this thread.
     pub(super) threads: usize,
     pub(super) within: Duration,
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<SharedStore>,
 }
 
 impl Default for Setting {

@@ -1,4 +1,4 @@
-//! The keeper: the only process that a path adds. It creates the namespaces, hands them over, and
+//! The reaper: the only process that a path adds. It creates the namespaces, hands them over, and
 //! cleans up.
 //!
 //! A process with several threads cannot enter a user namespace, but a newly forked child has only
@@ -7,7 +7,7 @@
 //! the owner of a user namespace holds every capability in it, and a socket acts where it was
 //! opened.
 //!
-//! The keeper then waits until the socket pair closes, which the kernel does no matter how the
+//! The reaper then waits until the socket pair closes, which the kernel does no matter how the
 //! caller ends, `SIGKILL` included. It kills the processes that still run inside the namespaces
 //! (also daemons, which no `PR_SET_PDEATHSIG` reaches) and exits. With the last descriptor and the
 //! last process, the kernel removes the namespaces and their interfaces.
@@ -27,18 +27,18 @@ use crate::syscall::child::{self, Child};
 use crate::syscall::namespace::{self, NamespaceKind};
 use crate::syscall::{descriptor, packet, processes, time, tun};
 
-/// How often the keeper looks again for processes that were started meanwhile, or are still dying.
+/// How often the reaper looks again for processes that were started meanwhile, or are still dying.
 const MAX_SWEEPS: u32 = 2000;
 
-/// Handle of the keeper process. Dropping it ends everything that runs inside the path.
+/// Handle of the reaper process. Dropping it ends everything that runs inside the path.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Reaper {
     _process: Child,
 }
 
-/// The descriptors that the keeper hands over.
+/// The descriptors that the reaper hands over.
 #[derive(Debug)]
-pub(crate) struct KeeperHandover {
+pub(crate) struct ReaperHandover {
     /// The user namespace, unless the caller can create network namespaces in its own.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) client: NetworkHandles,
@@ -55,8 +55,8 @@ pub(crate) struct NetworkHandles {
     pub(crate) rtnetlink: OwnedFd,
 }
 
-impl Keeper {
-    pub(crate) fn start(wires: WireKind) -> Result<(Self, KeeperHandover), PathError> {
+impl Reaper {
+    pub(crate) fn start(wires: WireKind) -> Result<(Self, ReaperHandover), PathError> {
         let identity = (!namespace::is_privileged()).then(CallerIdentity::of_caller);
         let body = |line: BorrowedFd<'_>| keep(line, wires, identity.as_ref());
         // SAFETY: `keep` and everything that it calls are async-signal-safe, as this file's head
@@ -67,7 +67,7 @@ impl Keeper {
             source,
         })?;
         let descriptors = outcome::await_outcome(&process)?;
-        let estate = KeeperHandover::sort(descriptors, identity.is_some()).ok_or_else(|| {
+        let estate = ReaperHandover::sort(descriptors, identity.is_some()).ok_or_else(|| {
             PathError::Setup {
                 step: SetupStep::HandOver,
                 source: io::ErrorKind::UnexpectedEof.into(),
@@ -77,7 +77,7 @@ impl Keeper {
     }
 }
 
-impl KeeperHandover {
+impl ReaperHandover {
     /// Sorts descriptors in the order in which [`hand_over`] sends them.
     fn sort(descriptors: Vec<OwnedFd>, with_user: bool) -> Option<Self> {
         let mut next = descriptors.into_iter();
@@ -98,9 +98,9 @@ impl KeeperHandover {
     }
 }
 
-/// The main function of the keeper.
+/// The main function of the reaper.
 fn keep(line: BorrowedFd<'_>, wires: WireKind, identity: Option<&CallerIdentity>) {
-    child::detach(line, c"path-keeper");
+    child::detach(line, c"path-reaper");
     let handed = make(wires, identity).and_then(|estate| hand_over(line, &estate));
     match handed {
         Ok(namespaces) => {
@@ -114,7 +114,7 @@ fn keep(line: BorrowedFd<'_>, wires: WireKind, identity: Option<&CallerIdentity>
 fn make(
     wires: WireKind,
     identity: Option<&CallerIdentity>,
-) -> Result<KeeperHandover, ChildFailure> {
+) -> Result<ReaperHandover, ChildFailure> {
     let user = match identity {
         Some(identity) => {
             identity.enter_user_namespace()?;
@@ -134,7 +134,7 @@ fn make(
     let server_device = (wires == WireKind::Tun).then(device).transpose()?;
     let relay = make_room()?;
     let tap = |device: Option<OwnedFd>| device.map_or_else(socket, Ok);
-    Ok(KeeperHandover {
+    Ok(ReaperHandover {
         user,
         client,
         server,
@@ -154,11 +154,11 @@ fn make_room() -> Result<NetworkHandles, ChildFailure> {
     })
 }
 
-/// Sends everything in the order of [`KeeperHandover::sort`], and returns the identity of the
+/// Sends everything in the order of [`ReaperHandover::sort`], and returns the identity of the
 /// namespaces in `/proc`.
 fn hand_over(
     line: BorrowedFd<'_>,
-    estate: &KeeperHandover,
+    estate: &ReaperHandover,
 ) -> Result<[(u64, u64); 3], ChildFailure> {
     let rooms = [&estate.client, &estate.server, &estate.relay];
     let mut sent = [-1; descriptor::MAX_DESCRIPTORS];

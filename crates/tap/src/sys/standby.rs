@@ -1,7 +1,7 @@
 //! A forked process that holds a second copy of the listener, so that a program never depends on
 //! its supervisor: the last holder of the listener lets every call continue.
 //!
-//! Without a listener, the kernel fails each noticed call with ENOSYS. The keeper takes over when
+//! Without a listener, the kernel fails each noticed call with ENOSYS. The standby takes over when
 //! the supervisor ends first, because it was killed or because the program left a process behind.
 //! It stays until the last process with the filter has ended. Everything in the child obeys
 //! signal-safety(7): no allocation, no lock, no panic.
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{check, next_call, resume};
 
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Standby {
     process: libc::pid_t,
     line: UnixStream,
     /// The call that the supervisor is looking at, or 0.
     current: SharedId,
 }
 
-impl Keeper {
+impl Standby {
     pub(crate) fn start(listener: BorrowedFd<'_>) -> io::Result<Self> {
         let current = SharedId::new()?;
         let (line, theirs) = UnixStream::pair()?;
@@ -57,7 +57,7 @@ impl Keeper {
         self.current.get().store(id, Ordering::SeqCst);
     }
 
-    /// Ends the keeper: no process has the filter any longer.
+    /// Ends the standby: no process has the filter any longer.
     pub(crate) fn dismiss(self) {
         use std::io::Write;
         // It reads a byte, or the end of the file.

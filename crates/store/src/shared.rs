@@ -16,13 +16,13 @@ const JOURNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Can be sent to any thread.
 #[derive(Clone)]
-pub enum Place {
+pub enum SharedStore {
     Memory(Memory),
     Redb(Redb),
     Redis(Arc<RedisSettings>),
 }
 
-impl Place {
+impl SharedStore {
     /// Makes a handle for this thread. Redis is not contacted until the first session is asked for.
     pub fn on_this_thread(&self) -> AnyStore {
         match self {

@@ -32,7 +32,7 @@ const UNFINISHED: &str = ".new-";
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Directory {
     directory: OwnedFd,
     /// The path, for messages.
     path: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Item {
     pub(super) size: u64,
 }
 
-impl Place {
+impl Directory {
     /// Opens `path`, creating it and its parents if necessary.
     pub(super) fn open(path: &Path) -> Result<Self, MemoryError> {
         let unusable = |source| MemoryError::Unusable {
@@ -70,14 +70,14 @@ impl Place {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty());
-        let place = Self {
+        let directory = Self {
             directory: directory.map_err(|errno| unusable(errno.into()))?,
             path: path.to_path_buf(),
         };
-        place
+        directory
             .check()
             .map_err(|error| error.unwrap_or_else(unusable))?;
-        Ok(place)
+        Ok(directory)
     }
 
     /// Opens or creates a subdirectory.

@@ -11,7 +11,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use roundtrip_wire::hex;
 
 use crate::memory::Stamp;
-use crate::memory::place::{Item, Place};
+use crate::memory::directory::{Directory, Item};
 
 const SHARDS: usize = 16;
 /// The number of bytes of the hash in a file's name.
@@ -22,38 +22,38 @@ const MAX_ITEMS: usize = 200_000;
 const FORGOTTEN: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
-pub(in crate::memory) struct Shelf {
+pub(in crate::memory) struct AnswerFiles {
     shards: Vec<Shard>,
-    place: Place,
+    directory: Directory,
     /// The largest size of each directory in bytes.
     share: u64,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
-    place: OnceLock<Option<Place>>,
+    directory: OnceLock<Option<Directory>>,
     /// The number of bytes that this process has written since its last check.
     written: AtomicU64,
 }
 
-impl Shelf {
-    pub(super) fn new(place: Place, size: u64) -> Self {
+impl AnswerFiles {
+    pub(super) fn new(directory: Directory, size: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Shard::default()).collect(),
-            place,
+            directory,
             share: size / SHARDS as u64,
         }
     }
 
     /// The directory and file name of the answer with this key, if its directory exists.
-    pub(super) fn place(&self, key: &[u8]) -> Option<(&Place, String)> {
+    pub(super) fn directory(&self, key: &[u8]) -> Option<(&Directory, String)> {
         let hash = digest(&SHA256, key);
         let name = hex(hash.as_ref().get(..HASH)?);
         let shard = self.shard(&name)?;
-        let place = shard
-            .place
-            .get_or_init(|| self.place.below(name.get(..1)?).ok());
-        Some((place.as_ref()?, name))
+        let directory = shard
+            .directory
+            .get_or_init(|| self.directory.below(name.get(..1)?).ok());
+        Some((directory.as_ref()?, name))
     }
 
     /// Records that bytes were written, and checks the directory if it is time: after each 256th
@@ -66,8 +66,8 @@ impl Shelf {
         let before = shard.written.fetch_add(bytes as u64, Ordering::Relaxed);
         if name.ends_with("00") || before + bytes as u64 > self.share / 16 {
             shard.written.store(0, Ordering::Relaxed);
-            if let Some(Some(place)) = shard.place.get() {
-                clear(place, name, self.share, now);
+            if let Some(Some(directory)) = shard.directory.get() {
+                clear(directory, name, self.share, now);
             }
         }
     }
@@ -79,14 +79,14 @@ impl Shelf {
 }
 
 /// Removes the oldest files, but not `newest`, until a tenth of the size is free.
-fn clear(place: &Place, newest: &str, share: u64, now: Stamp) {
-    let Ok(mut items) = place.items(MAX_ITEMS) else {
+fn clear(directory: &Directory, newest: &str, share: u64, now: Stamp) {
+    let Ok(mut items) = directory.items(MAX_ITEMS) else {
         return;
     };
     let long_ago = i128::from(now.minus(FORGOTTEN).0) * 1_000_000;
     let is_forgotten = |item: &Item| item.is_unfinished() && item.written < long_ago;
     for item in items.iter().filter(|item| is_forgotten(item)) {
-        let _ = place.remove(&item.name);
+        let _ = directory.remove(&item.name);
     }
     items.retain(|item| !item.is_unfinished());
     let mut total: u64 = items.iter().map(|item| item.size).sum();
@@ -98,7 +98,7 @@ fn clear(place: &Place, newest: &str, share: u64, now: Stamp) {
         if total <= share / 10 * 9 {
             break;
         }
-        let _ = place.remove(&item.name);
+        let _ = directory.remove(&item.name);
         total -= item.size;
     }
 }

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::{Lane, Site, Solo};
 
-pub(in crate::pool) struct Seat {
+pub(in crate::pool) struct Lease {
     pub(in crate::pool) lane: Arc<Lane>,
     site: Arc<Site>,
     /// The HTTP/1.1 connection, while the place is held.
@@ -18,7 +18,7 @@ pub(in crate::pool) struct Seat {
     clean: bool,
 }
 
-impl Seat {
+impl Lease {
     fn new(site: &Arc<Site>, lane: Arc<Lane>, connection: Option<Connection>) -> Self {
         Self {
             lane,
@@ -42,9 +42,9 @@ impl Seat {
         lane: Arc<Lane>,
         connection: Option<Connection>,
     ) -> Self {
-        let mut seat = Self::new(site, lane, connection);
-        seat.exclusive = true;
-        seat
+        let mut lease = Self::new(site, lane, connection);
+        lease.exclusive = true;
+        lease
     }
 
     pub(in crate::pool) async fn exchange(&mut self, run: RequestRun<'_>) -> Result<(), HttpError> {
@@ -98,7 +98,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Lease {
     fn drop(&mut self) {
         if self.exclusive {
             return;
