@@ -21,9 +21,17 @@ const QUEUED: f64 = 1.25;
 const MIN_SEGMENTS: u64 = 2;
 /// In milliseconds: writes that are closer together count as one.
 const TOGETHER: f64 = 0.5;
+/// In milliseconds: a departure is stamped a little after the write.
+const CLOCKS: f64 = 0.05;
 /// As a share of the time that the largest flight took, and of the time that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
 const CONFIRMS: f64 = 0.25;
+/// In bytes: headers of a segment (IPv4 and TCP with timestamps).
+const HEADERS: u64 = 52;
+/// Only acknowledgements: so many flights of other sizes must confirm the line.
+const MIN_CONFIRMATIONS: usize = 2;
+/// In milliseconds: an acknowledgement confirms a line within this.
+const CONFIRMS_MS: f64 = 0.5;
 
 /// Moves the time that the line needed for sent data from the server and from losses to the
 /// network.
@@ -101,6 +109,9 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     if !tcp.delivery_app_limited {
         return (ms(tcp.rtt?) >= QUEUED * r).then_some(rate);
     }
+    if let Some(line) = acknowledged_bytes_per_ms(exchange, tcp) {
+        return Some(line);
+    }
     // The fastest flight that was limited only by the amount of data: the time it took beyond a
     // round trip.
     let bytes = largest_flight(exchange, tcp)?;
@@ -108,6 +119,56 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     let took = (bytes.div_ceil(mss) * mss) as f64 / rate - r;
     let line = bytes as f64 / took;
     (took >= MIN_MS.max(MIN_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
+}
+
+/// The rate that the acknowledgements of several flights agree on. The kernel counts segments: small
+/// ones make its figure too high, and a later flight of them replaces that of a larger one.
+fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64> {
+    let r = rtt_ms(exchange);
+    if exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0 {
+        return None;
+    }
+    let events = exchange.timeline.iter();
+    let acks: Vec<(u64, f64)> = events
+        .filter_map(|(at, event)| match event {
+            Event::Acknowledged { after, again: None } => {
+                Some((sent_until(exchange, *at - *after), ms(*after) - r))
+            }
+            _ => None,
+        })
+        .filter(|(bytes, _)| *bytes > 0)
+        .collect();
+    let (most, took) = acks.iter().copied().max_by_key(|(bytes, _)| *bytes)?;
+    let segments = most.div_ceil(u64::from(tcp.mss).max(500));
+    let told = (LEAST_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
+    if !told || took < LEAST_MS.max(LEAST_SHARE * r) {
+        return None;
+    }
+    let syn = tcp.handshake_rtt.filter(|_| tcp.syn_retransmits == 0);
+    if syn.is_some_and(|syn| ms(syn) - r > CONFIRMS * took) {
+        return None;
+    }
+    let on_wire = |bytes: u64| (bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))) as f64;
+    let needed = |bytes| took * on_wire(bytes) / on_wire(most);
+    let mut others = acks.iter().filter(|(bytes, _)| 2 * bytes <= most);
+    let agree = others.clone().all(|(bytes, late)| {
+        let needed = needed(*bytes);
+        (late - needed).abs() <= CONFIRMS_MS.max(CONFIRMS * needed)
+    });
+    let confirmed = others.clone().count() >= MIN_CONFIRMATIONS
+        && others.any(|(bytes, _)| needed(*bytes) >= LEAST_MS);
+    (agree && confirmed).then_some(most as f64 / took)
+}
+
+/// The bytes that left together, up to and with those of a moment.
+fn sent_until(exchange: &Exchange, left: Moment) -> u64 {
+    let events = exchange.timeline.iter();
+    let with = |at: Moment| ms(at.since(left)) <= CLOCKS && ms(left.since(at)) <= 2.0 * TOGETHER;
+    let sent = events.filter_map(|(at, event)| match event {
+        Event::Sent { bytes } if with(*at) => Some(*bytes),
+        _ => None,
+    });
+    sent.sum()
 }
 
 /// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
@@ -290,6 +351,27 @@ mod tests {
         let quick = limited_by_what_there_was(R + 0.5);
         let e = exchange(R + 20.0, 100, R + 5.0, quick);
         assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
+    }
+
+    /// The kernel counted the request's two short segments as full ones, and its figure is that of
+    /// a line four times as fast.
+    #[test]
+    fn acknowledgements_show_a_line_that_the_kernel_s_figure_hides() {
+        let carried = |late: [f64; 2]| {
+            let hides = limited_by_what_there_was(R + 8.0);
+            let mut e = exchange(R + 40.0, 150, R + 20.0, hides);
+            acknowledge(&mut e, 0.0, 40.0);
+            // A second short write left with the request.
+            let at = Moment::from_millis(R + 40.2);
+            e.timeline.push(at, Event::Sent { bytes: 100 });
+            acknowledge(&mut e, R + 40.0, late[0]);
+            acknowledge(&mut e, R + 40.2, late[1]);
+            waits(&e)[0].2
+        };
+        assert_eq!(carried([4.5, 8.0]), 40);
+        // Both are late by chance, or one of them is not late.
+        assert_eq!(carried([9.0, 17.0]), 0);
+        assert_eq!(carried([4.5, 0.1]), 0);
     }
 
     #[test]
