@@ -180,6 +180,10 @@ impl Socket {
             |stamp: Option<Duration>| stamp.map_or(reading.after, |s| reading.moment_of(s));
         let zero = self.recorder.zero();
         let first = moment(stamps.first.or(stamps.last));
+        let info = self
+            .waiting
+            .then(|| TcpInfo::of(self.fd.get_ref()))
+            .flatten();
         let mut state = lock(&self.state);
         if state.opening {
             drop(state);
@@ -187,7 +191,10 @@ impl Socket {
         } else if self.waiting {
             state.read_stamps(self.fd.get_ref(), &self.recorder, &reading);
             drop(state);
-            self.was_absent(first);
+            self.was_absent(info.map_or(first, |info| {
+                self.watch
+                    .readable_since(awaited(&reading, stamps), info.counters())
+            }));
         } else {
             drop(state);
             // The bytes may have been there for long, in a buffer that was full.
@@ -197,8 +204,8 @@ impl Socket {
         }
         let at = if !std::mem::take(&mut self.waiting) {
             moment(stamps.last)
-        } else if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
-            self.judge_wait(&reading, &info, stamps)
+        } else if let Some(info) = info {
+            self.judge_wait(awaited(&reading, stamps), &info)
         } else {
             first
         };
@@ -223,14 +230,7 @@ impl Socket {
     /// The time when the wait ended; records the kernel's counters about it. Uses the clock's own
     /// time, because the connection can be older than the exchange, at whose start the timeline
     /// begins.
-    fn judge_wait(&mut self, reading: &ClockReading, info: &TcpInfo, stamps: Stamps) -> Moment {
-        let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
-        let arrival = AwaitedArrival {
-            now: reading.after,
-            first: moment(stamps.first),
-            second: moment(stamps.second),
-            last: moment(stamps.last),
-        };
+    fn judge_wait(&mut self, arrival: AwaitedArrival, info: &TcpInfo) -> Moment {
         let zero = self.recorder.zero();
         let (ended, events) = self.watch.ended(arrival, info.counters());
         for (at, event) in events {
@@ -293,6 +293,17 @@ impl Stamps {
             stamps.second = sys::receive(socket, &mut two, true)?.1;
         }
         Ok(stamps)
+    }
+}
+
+/// The times of a read that ended a wait.
+fn awaited(reading: &ClockReading, stamps: Stamps) -> AwaitedArrival {
+    let moment = |stamp: Option<Duration>| stamp.map(|stamp| reading.moment_of(stamp));
+    AwaitedArrival {
+        now: reading.after,
+        first: moment(stamps.first),
+        second: moment(stamps.second),
+        last: moment(stamps.last),
     }
 }
 

@@ -67,6 +67,11 @@ impl WaitTracker {
         counters.out_of_order > self.judged.out_of_order
     }
 
+    /// Since when the bytes could be read: those behind a gap not before it was filled.
+    pub(crate) fn readable_since(&self, arrival: AwaitedArrival, counters: WaitCounters) -> Moment {
+        time_of(arrival, self.has_a_gap(counters))
+    }
+
     /// Notes that there is nothing to read.
     pub(crate) fn ran_dry(&mut self, now: Moment, counters: WaitCounters) {
         self.dry = Some((now, counters));
@@ -278,6 +283,20 @@ mod tests {
             late: Duration::from_millis(49),
         };
         assert_eq!(events.last(), Some(&(at(90), event)));
+    }
+
+    /// The kernel merged a segment with the retransmission that filled the gap before it, and kept
+    /// the time of the first: nobody could read it in between.
+    #[test]
+    fn a_reader_does_not_miss_what_lies_behind_a_gap() {
+        let watch = WaitTracker::default();
+        let merged = arrival(16_000, 120, 120);
+        let gap = WaitCounters {
+            out_of_order: 1,
+            ..counters(3)
+        };
+        assert_eq!(watch.readable_since(merged, gap), at(16_000));
+        assert_eq!(watch.readable_since(merged, counters(3)), at(120));
     }
 
     /// A busy reader takes the segments before the gap late: that fills no gap.
