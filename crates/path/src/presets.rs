@@ -94,6 +94,12 @@ pub const PRESETS: &[Preset] = &[
         "Chrome's DevTools, preset `Fast 4G`: the figures it aims at (NetworkManager.ts)",
     ),
     preset(
+        "lte",
+        "rtt=70ms jitter=up:10ms rate=12mbit",
+        "WebPageTest's profile `LTE` (connectivity.ini.sample). A device waits for its turn to ask for room to send, \
+         which comes every 5 to 80 ms (3GPP TS 36.213 §10.1.5); that it comes every 10 ms is ours",
+    ),
+    preset(
         "dsl",
         "rtt=50ms rate=down:1500kbit rate=up:384kbit",
         "WebPageTest's profile `DSL` (connectivity.ini.sample)",
