@@ -14,7 +14,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "mtu-black-hole",
             decidable: Decidable::Packets,
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, and the data before them was missing for several time-outs; or its answer came equally late, in segments of less than three quarters of the size that fits",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none was ever full, and at least a full segment before them was missing for several time-outs; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP «fragmentation needed» (and ICMPv6 «packet too big») pass, clamp the MSS at the narrow link, or let the ends probe",
@@ -106,6 +106,9 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
         Event::GapOpened { segments, short } => Some((*segments, *short)),
         _ => None,
     })?;
+    if got_full_segments(case) || was_less_missing(case) {
+        return None;
+    }
     let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
     let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
     // If the sizes are not known, more retransmissions must have been lost.
@@ -116,6 +119,29 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
         );
         Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
     })
+}
+
+/// Whether a segment as large as they may be has come through on this new connection.
+fn got_full_segments(case: &Case<'_>) -> bool {
+    let largest = case.tcp().map_or(0, |tcp| u64::from(tcp.peer_mss));
+    largest >= case.exchange.segment()
+}
+
+/// Whether a gap was filled by less data than a full segment holds: none was missing.
+fn was_less_missing(case: &Case<'_>) -> bool {
+    let (mut is_open, mut filled, mut sum) = (false, false, 0);
+    for (_, event) in case.exchange.timeline.iter() {
+        match event {
+            Event::GapOpened { .. } => is_open = true,
+            Event::Overtaken { .. } => filled |= is_open,
+            Event::Received { bytes } if is_open => {
+                sum += bytes;
+                is_open = !filled;
+            }
+            _ => {}
+        }
+    }
+    filled && sum < case.exchange.segment()
 }
 
 fn shrunk(case: &Case<'_>) -> Option<Cost> {

@@ -278,7 +278,7 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     let whole: f64 = pauses.iter().map(|p| p.ms).sum();
     let whole = whole.min(case.waited(PhaseName::Body, WaitPart::Server));
     let stalled = whole >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
-    (stalled && !may_be_the_line(transfer))
+    (stalled && !may_be_the_line(case, transfer))
         .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
 }
 
@@ -302,7 +302,7 @@ fn late_body(case: &Case<'_>) -> Option<Cost> {
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
     let least = MIN_LATE.max(0.1 * case.rtt?);
-    let is_named = paused >= least && !may_be_the_line(transfer);
+    let is_named = paused >= least && !may_be_the_line(case, transfer);
     let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
     let evidence =
         format!("{evidence}; a lost packet, or a path that stopped, would look the same");
@@ -327,7 +327,7 @@ fn told(transfer: &BodyTransfer, pauses: &[Pause]) -> Option<String> {
 
 /// Whether each pause took as long as the others and was followed by one full packet: a line that
 /// carries so little looks the same.
-fn may_be_the_line(transfer: &BodyTransfer) -> bool {
+fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     let pauses = &transfer.pauses;
     let next = pauses.iter().skip(1).map(|pause| pause.after);
     let pieces = pauses.iter().zip(next.chain([transfer.bytes]));
@@ -337,7 +337,18 @@ fn may_be_the_line(transfer: &BodyTransfer) -> bool {
     let equal = longest
         .zip(shortest)
         .is_some_and(|(longest, shortest)| longest < EQUAL * shortest);
-    pauses.len() > 1 && equal && pieces.all(|bytes| FULL_PACKET.contains(&bytes))
+    pauses.len() > 1 && equal && pieces.all(|bytes| is_full(case, bytes))
+}
+
+/// Whether the content fills one packet. A line separates the packets of a sender that has more, and
+/// over TCP the size of the server's full segments is known.
+fn is_full(case: &Case<'_>, bytes: u64) -> bool {
+    let tcp = case.exchange.tcp.as_ref();
+    let theirs = tcp.map(|tcp| u64::from(tcp.peer_mss));
+    match theirs.filter(|theirs| case.exchange.quic.is_none() && *theirs > 0) {
+        Some(theirs) => bytes == theirs || bytes == case.exchange.segment(),
+        None => FULL_PACKET.contains(&bytes),
+    }
 }
 
 fn rate(transfer: &BodyTransfer, over: f64) -> String {

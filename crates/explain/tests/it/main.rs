@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod black_hole;
 mod client;
 mod connect;
 mod detour;

@@ -313,12 +313,26 @@ pub(super) fn ended_with_smaller_segments(
     }
     let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
     // A full segment that still came shows that there is no hole.
-    let stays_small = later.clone().all(|(_, event)| match event {
+    let are_small = |segments: u64, bytes: u64| 4 * bytes < 3 * segments * exchange.segment();
+    // Segments count where they came, and bytes where they could be read, which behind a gap is
+    // later.
+    let filled = later.clone().rev();
+    let filled = filled.filter(|(_, e)| matches!(e, Event::Overtaken { .. }));
+    let filled = filled.map(|(t, _)| *t).next();
+    let (mut segments_until, mut bytes_until) = (0, 0);
+    let stays_small = later.clone().all(|(t, event)| match event {
         Event::Paused {
             segments, bytes, ..
-        } => 4 * bytes < 3 * segments * exchange.segment(),
+        } if filled.is_some_and(|filled| *t <= filled) => {
+            segments_until += segments;
+            bytes_until += bytes;
+            true
+        }
+        Event::Paused {
+            segments, bytes, ..
+        } => are_small(*segments, *bytes),
         _ => true,
-    });
+    }) && (segments_until == 0 || are_small(segments_until, bytes_until));
     let several = later.find_map(|(_, event)| match event {
         Event::Paused { segments, .. } => Some(*segments > 1),
         _ => None,
