@@ -149,6 +149,10 @@ fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> S
         ("this machine took", mine.client - todays.client),
         ("losses cost", mine.loss - todays.loss),
         ("names took", mine.resolver - todays.resolver),
+        (
+            "late answers of the server or the path took",
+            mine.unknown - todays.unknown,
+        ),
     ];
     let explains = parts
         .into_iter()

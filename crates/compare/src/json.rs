@@ -78,6 +78,7 @@ fn line(line: &MeasuredWay) -> Value {
             "client_ms": rounded(w.client),
             "resolver_ms": rounded(w.resolver),
             "loss_ms": rounded(w.loss),
+            "unknown_ms": rounded(w.unknown),
         })),
         "predicted": line.predicted.map(prediction),
         "deviation": line.deviation().map(rounded),

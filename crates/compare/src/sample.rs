@@ -72,6 +72,7 @@ fn outcome(sequence: &Sequence, k: u32) -> Result<Sample, String> {
         waited.client += phase.waited.client / share;
         waited.resolver += phase.waited.resolver / share;
         waited.loss += phase.waited.loss / share;
+        waited.unknown += phase.waited.unknown / share;
     }
     // Concurrent exchanges wait at the same time: their waits overlap and do not add up to the
     // total.

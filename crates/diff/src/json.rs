@@ -98,6 +98,7 @@ fn stage(stage: &StageDiff) -> Value {
                     "client_ms": rounded(waited.client),
                     "resolver_ms": rounded(waited.resolver),
                     "loss_ms": rounded(waited.loss),
+                    "unknown_ms": rounded(waited.unknown),
                 },
             })
         })

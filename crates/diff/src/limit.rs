@@ -32,7 +32,7 @@ enum Quantity {
 }
 
 /// The same names as in the limits of `probe`.
-const QUANTITIES: [(&str, Quantity); 17] = [
+const QUANTITIES: [(&str, Quantity); 18] = [
     ("worse", Quantity::Worse),
     ("ttfb", Quantity::FirstByte),
     ("rtt", Quantity::Rtt),
@@ -42,6 +42,7 @@ const QUANTITIES: [(&str, Quantity); 17] = [
     ("client", Quantity::Party(ContributionKind::Client)),
     ("resolver", Quantity::Party(ContributionKind::Resolver)),
     ("loss", Quantity::Party(ContributionKind::Loss)),
+    ("unknown", Quantity::Party(ContributionKind::Unknown)),
     ("unexplained", Quantity::Unexplained),
     ("setup", Quantity::Phase("setup")),
     ("name", Quantity::Phase("name")),
@@ -132,6 +133,7 @@ impl Quantity {
             Self::Party(ContributionKind::Server) => Some(waits(|w| w.server)),
             Self::Party(ContributionKind::Client) => Some(waits(|w| w.client)),
             Self::Party(ContributionKind::Resolver) => Some(waits(|w| w.resolver)),
+            Self::Party(ContributionKind::Unknown) => Some(waits(|w| w.unknown)),
             Self::Party(_) => Some(waits(|w| w.loss)),
             Self::Phase(name) => {
                 let stage = diff.stages.iter().find(|stage| stage.name == name)?;

@@ -14,6 +14,11 @@ use crate::{Case, WaitPart, causes};
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 
+/// The causes that leave open whether the server or the path was the reason.
+pub(crate) const UNDECIDED: [&str; 2] = ["late-answer", "late-body"];
+/// The phases in which an answer may be late without a cause that claims it.
+const OF_ANSWERS: [PhaseName; 3] = [PhaseName::Tls, PhaseName::Quic, PhaseName::FirstByte];
+
 /// The parts of an exchange's time, in milliseconds. The parts sum to `whole`, and none is
 /// negative.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,6 +40,8 @@ pub struct Account {
     pub unexplained: f64,
     /// The phases in which that time lies, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
+    /// The parts of the waits for the server that nothing shows to be the server's, by phase.
+    pub undecided: Vec<(PhaseName, f64)>,
 }
 
 /// The causes that an exchange proves, the most costly first.
@@ -50,6 +57,7 @@ pub fn account(exchange: &Exchange) -> Account {
     let server = String::from_utf8_lossy(server.unwrap_or_default());
     let mut ledger = Ledger::new(&case);
     let (mut findings, mut withdrawn, mut unnamed) = (Vec::new(), Vec::new(), 0.0);
+    let mut undecided = Vec::new();
     for cause in causes::all() {
         let Some(mut cost) = (cause.signature)(&case) else {
             continue;
@@ -63,7 +71,19 @@ pub fn account(exchange: &Exchange) -> Account {
             }
             continue;
         }
+        let server_s = |ledger: &Ledger, name| ledger.left(name, WaitPart::Server);
+        let before = case
+            .phase_names()
+            .into_iter()
+            .map(|n| (n, server_s(&ledger, n)));
+        let before: Vec<(PhaseName, f64)> = before.collect();
         let granted = ledger.grant(&cost);
+        if UNDECIDED.contains(&cause.id) {
+            let claimed = before
+                .into_iter()
+                .map(|(n, ms)| (n, ms - server_s(&ledger, n)));
+            undecided.extend(claimed.filter(|(_, ms)| *ms > 0.0));
+        }
         if weighs(&case, granted) {
             findings.push(Finding {
                 id: cause.id,
@@ -79,6 +99,7 @@ pub fn account(exchange: &Exchange) -> Account {
     }
     findings.sort_by(|a, b| b.ms.total_cmp(&a.ms));
     let rest = Remainder::new(&case, &ledger);
+    undecided.extend(rest.undecided);
     let mut left = case.total - findings.iter().map(|f| f.ms).sum::<f64>();
     let mut take = |wanted: f64| {
         let taken = wanted.min(left).max(0.0);
@@ -93,6 +114,7 @@ pub fn account(exchange: &Exchange) -> Account {
         minor: take(rest.minor + unnamed),
         unexplained: left.max(0.0),
         unexplained_at: rest.without,
+        undecided,
         findings,
         withdrawn,
     }
@@ -116,6 +138,7 @@ struct Remainder {
     carried: f64,
     minor: f64,
     without: Vec<Unexplained>,
+    undecided: Vec<(PhaseName, f64)>,
 }
 
 impl Remainder {
@@ -166,12 +189,19 @@ impl Remainder {
             _ => self.irreducible += network + server + resolver,
         }
         self.minor += client;
+        let late = left(WaitPart::Server) - server;
+        let is_undecided = OF_ANSWERS.contains(&name) && late >= least_lateness(case);
+        let unknown = if is_undecided { late } else { 0.0 };
+        if is_undecided {
+            self.undecided.push((name, late));
+        }
         let waited = Waited {
             network: left(WaitPart::Network) - network,
-            server: left(WaitPart::Server) - server,
+            server: late - unknown,
             client: left(WaitPart::Client) - client,
             resolver: left(WaitPart::Resolver) - resolver,
             loss: left(WaitPart::Loss),
+            unknown,
         };
         if waited.sum() >= MIN_MS {
             self.without.push(Unexplained {

@@ -60,9 +60,14 @@ pub(crate) struct Witness {
 
 impl<'a> Case<'a> {
     pub fn new(exchange: &'a Exchange) -> Self {
+        let mut phases = exchange.phases();
+        // What an earlier account left undecided is decided anew.
+        for phase in &mut phases {
+            phase.waited.server += std::mem::take(&mut phase.waited.unknown);
+        }
         Self {
             exchange,
-            phases: exchange.phases(),
+            phases,
             rtt: exchange.rtt.filter(|r| !r.is_zero()).map(ms),
             total: ms(exchange.total()),
             spread: exchange.spread(),

@@ -7,6 +7,7 @@ use roundtrip_model::{
     Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,
 };
 
+use crate::account::UNDECIDED;
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
 
 /// The causes whose only evidence is a late arrival, and the phase in which it was late.
@@ -34,6 +35,8 @@ const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
     ("nagle-delayed-ack", PhaseName::Body),
     ("body-stalls", PhaseName::Body),
 ];
+/// The causes that attribute nothing to the server.
+const NOT_OF_A_PEER: [&str; 2] = [SENT_AGAIN, "slow-first-packet"];
 /// What a server does by its settings, it does each time.
 const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
@@ -72,6 +75,7 @@ pub fn review(exchanges: &mut [Exchange]) {
             for finding in findings_of(exchanges, id) {
                 finding.evidence = finding.evidence.replace(A_LOSS_LOOKS_THE_SAME, "");
             }
+            decide(exchanges, id);
         } else if with > 0 {
             let others = round_trips(exchanges.iter().filter(|e| !has(e)));
             let share = with as f64 / of as f64;
@@ -83,6 +87,22 @@ pub fn review(exchanges: &mut [Exchange]) {
         }
     }
     withdraw_rare(exchanges);
+}
+
+/// Attributes to the server what it delays in each exchange, in the same phase: repetition is a
+/// witness.
+fn decide(exchanges: &mut [Exchange], id: &str) {
+    if !UNDECIDED.contains(&id) {
+        return;
+    }
+    for name in PhaseName::ALL {
+        let is_late = |e: &Exchange| e.undecided.iter().any(|(phase, _)| *phase == name);
+        if exchanges.iter().filter(|e| e.ok()).all(is_late) {
+            for exchange in exchanges.iter_mut() {
+                exchange.undecided.retain(|(phase, _)| *phase != name);
+            }
+        }
+    }
 }
 
 fn has(exchange: &Exchange, id: &str) -> bool {
@@ -185,12 +205,23 @@ fn take(exchange: &mut Exchange, phase: PhaseName, which: impl Fn(&Finding) -> b
         let why = why.into();
         exchange.withdrawn.push(Withdrawn { id, ms, why });
         exchange.unexplained += ms;
-        exchange.unexplained_at.push(Unexplained {
-            phase,
-            waited: Waited {
+        let waited = if NOT_OF_A_PEER.contains(&id) {
+            Waited {
                 network: ms,
                 ..Waited::default()
-            },
+            }
+        } else {
+            if !UNDECIDED.contains(&id) {
+                exchange.undecided.push((phase, ms));
+            }
+            Waited {
+                unknown: ms,
+                ..Waited::default()
+            }
+        };
+        exchange.unexplained_at.push(Unexplained {
+            phase,
+            waited,
             after_bytes: None,
         });
     }

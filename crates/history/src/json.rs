@@ -80,6 +80,7 @@ fn waited(waited: &Waited) -> Value {
         "client_ms": rounded(waited.client),
         "resolver_ms": rounded(waited.resolver),
         "loss_ms": rounded(waited.loss),
+        "unknown_ms": rounded(waited.unknown),
     })
 }
 

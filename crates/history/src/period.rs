@@ -24,6 +24,8 @@ pub struct Period {
     pub failures: BTreeMap<String, u64>,
     /// Milliseconds, summed over all readings: network, server, client, resolver, loss.
     waited: [f64; 5],
+    /// The same for the waits for the server or the path, where nothing shows which.
+    unknown_ms: f64,
     total_ms: f64,
     /// The smallest round trip of the path, in milliseconds.
     pub rtt_ms: Option<f64>,
@@ -53,8 +55,9 @@ impl Period {
         let of = &reading.waited;
         let waited = [of.network, of.server, of.client, of.resolver, of.loss];
         for (sum, ms) in self.waited.iter_mut().zip(waited) {
-            *sum += if ms.is_finite() { ms.max(0.0) } else { 0.0 };
+            *sum += positive(ms);
         }
+        self.unknown_ms += positive(of.unknown);
         self.total_ms += reading.total_ms;
         self.rtt_ms = smaller(self.rtt_ms, reading.rtt_ms);
         self.round_trips += u64::from(reading.round_trips);
@@ -77,6 +80,7 @@ impl Period {
         for (sum, more) in self.waited.iter_mut().zip(other.waited) {
             *sum += more;
         }
+        self.unknown_ms += other.unknown_ms;
         self.total_ms += other.total_ms;
         self.rtt_ms = smaller(self.rtt_ms, other.rtt_ms);
         self.round_trips += other.round_trips;
@@ -104,6 +108,7 @@ impl Period {
             client,
             resolver,
             loss,
+            unknown: self.unknown_ms / n,
         }
     }
 
@@ -124,6 +129,10 @@ impl Period {
         }
         (totals.total() > 0).then(|| ms(totals.quantile(share)))
     }
+}
+
+fn positive(ms: f64) -> f64 {
+    if ms.is_finite() { ms.max(0.0) } else { 0.0 }
 }
 
 fn ms(span: Duration) -> f64 {

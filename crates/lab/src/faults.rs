@@ -123,6 +123,7 @@ pub struct PartyTimes {
     pub client: f64,
     pub resolver: f64,
     pub loss: f64,
+    pub unknown: f64,
 }
 
 impl PartyTimes {
@@ -134,6 +135,7 @@ impl PartyTimes {
             all.client += phase.waited.client;
             all.resolver += phase.waited.resolver;
             all.loss += phase.waited.loss;
+            all.unknown += phase.waited.unknown;
         }
         all
     }

@@ -168,6 +168,8 @@ pub struct WaitedFor {
     pub resolver_ms: f64,
     #[serde(serialize_with = "rounded")]
     pub loss_ms: f64,
+    #[serde(serialize_with = "rounded")]
+    pub unknown_ms: f64,
 }
 
 /// A phase of one request of a run.
@@ -297,6 +299,7 @@ impl WaitedFor {
             client_ms: self.client_ms + waited.client,
             resolver_ms: self.resolver_ms + waited.resolver,
             loss_ms: self.loss_ms + waited.loss,
+            unknown_ms: self.unknown_ms + waited.unknown,
         }
     }
 
@@ -309,6 +312,7 @@ impl WaitedFor {
             client_ms: self.client_ms / n,
             resolver_ms: self.resolver_ms / n,
             loss_ms: self.loss_ms / n,
+            unknown_ms: self.unknown_ms / n,
         }
     }
 }

@@ -55,6 +55,9 @@ pub struct Exchange {
     pub unexplained: f64,
     /// The phases in which they lie, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
+    /// The milliseconds of a phase that look like waits for the server, although nothing shows that
+    /// the server, and not the path, was the reason. Its [`Phase`](crate::Phase) tells them apart.
+    pub undecided: Vec<(PhaseName, f64)>,
     /// Milliseconds during which bytes were in transit, at the rate of the line.
     pub carried: f64,
     pub failure: Option<Failure>,

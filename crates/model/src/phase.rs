@@ -75,6 +75,15 @@ fn phases(exchange: &Exchange) -> Vec<Phase> {
         })
         .collect();
     uplink::book(exchange, &mut phases);
+    for (name, ms) in &exchange.undecided {
+        let mut left = *ms;
+        for phase in phases.iter_mut().filter(|phase| phase.name == *name) {
+            let moved = left.min(phase.waited.server).max(0.0);
+            phase.waited.server -= moved;
+            phase.waited.unknown += moved;
+            left -= moved;
+        }
+    }
     phases
 }
 

@@ -11,11 +11,13 @@ pub struct Waited {
     pub resolver: f64,
     /// Time-outs: data had to be sent again, or to another address.
     pub loss: f64,
+    /// The server or the path: nothing shows which.
+    pub unknown: f64,
 }
 
 impl Waited {
     pub fn sum(&self) -> f64 {
-        self.network + self.server + self.client + self.resolver + self.loss
+        self.network + self.server + self.client + self.resolver + self.loss + self.unknown
     }
 
     #[must_use]
@@ -26,6 +28,7 @@ impl Waited {
             client: self.client + other.client,
             resolver: self.resolver + other.resolver,
             loss: self.loss + other.loss,
+            unknown: self.unknown + other.unknown,
         }
     }
 }

@@ -66,6 +66,7 @@ impl Observed {
         let account = roundtrip_explain::account(exchange);
         exchange.unexplained = account.unexplained;
         exchange.unexplained_at = account.unexplained_at;
+        exchange.undecided = account.undecided;
         exchange.carried = account.carried;
         exchange.findings = account.findings;
         exchange.withdrawn = account.withdrawn;

@@ -9,26 +9,30 @@ pub enum Party {
     Resolver,
     Network,
     Server,
+    /// The server or the path: nothing shows which.
+    Unknown,
     Client,
 }
 
 impl Party {
     /// The order inside a bar.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Loss,
         Self::Resolver,
         Self::Network,
         Self::Server,
+        Self::Unknown,
         Self::Client,
     ];
 
     /// The order in a sentence: the path first, then the others.
-    pub const BY_WEIGHT: [Self; 5] = [
+    pub const BY_WEIGHT: [Self; 6] = [
         Self::Network,
         Self::Server,
         Self::Client,
         Self::Resolver,
         Self::Loss,
+        Self::Unknown,
     ];
 
     pub fn name(self) -> &'static str {
@@ -38,7 +42,13 @@ impl Party {
             Self::Network => "network",
             Self::Server => "server",
             Self::Client => "client",
+            Self::Unknown => "unknown",
         }
+    }
+
+    /// Whether a legend leaves the party out where it took no time.
+    pub(crate) fn is_rare(self) -> bool {
+        matches!(self, Self::Resolver | Self::Loss | Self::Unknown)
     }
 
     /// The party's milliseconds, never negative and always a number.
@@ -49,13 +59,14 @@ impl Party {
             Self::Network => waited.network,
             Self::Server => waited.server,
             Self::Client => waited.client,
+            Self::Unknown => waited.unknown,
         };
         if ms.is_finite() { ms.max(0.0) } else { 0.0 }
     }
 }
 
 /// The parts of a wait that took any time, each with its start within the wait.
-pub(crate) fn segments(order: [Party; 5], waited: &Waited) -> Vec<(Party, f64, f64)> {
+pub(crate) fn segments(order: [Party; 6], waited: &Waited) -> Vec<(Party, f64, f64)> {
     let mut at = 0.0;
     let mut parts = Vec::new();
     for party in order {
@@ -70,13 +81,7 @@ pub(crate) fn segments(order: [Party; 5], waited: &Waited) -> Vec<(Party, f64, f
 
 /// The sum of several waits, party by party.
 pub(crate) fn sum<'a>(waits: impl IntoIterator<Item = &'a Waited>) -> Waited {
-    waits.into_iter().fold(Waited::default(), |a, b| Waited {
-        network: a.network + b.network,
-        server: a.server + b.server,
-        client: a.client + b.client,
-        resolver: a.resolver + b.resolver,
-        loss: a.loss + b.loss,
-    })
+    waits.into_iter().fold(Waited::default(), |a, b| a.plus(*b))
 }
 
 /// The median of several waits, party by party.
@@ -91,5 +96,6 @@ pub(crate) fn median(waits: &[Waited]) -> Waited {
         client: of(|w| w.client),
         resolver: of(|w| w.resolver),
         loss: of(|w| w.loss),
+        unknown: of(|w| w.unknown),
     }
 }

@@ -74,6 +74,7 @@ fn whom(party: Party) -> String {
     match party {
         Party::Loss => "until a time-out".to_owned(),
         Party::Client => "in this program or its machine".to_owned(),
+        Party::Unknown => "waiting for the server or the path".to_owned(),
         party => format!("waiting for the {}", party.name()),
     }
 }
@@ -98,7 +99,7 @@ pub(crate) fn advice_for(at: &Unexplained) -> &'static str {
         (Party::Server, PhaseName::Body) => {
             "examine how the server writes the body (pauses between writes, slow queries); compare with a static file of the same size"
         }
-        (Party::Server, _) => {
+        (Party::Server | Party::Unknown, _) => {
             "measure again (-c 10): delays in the server recur each time; let it report its time in Server-Timing"
         }
         (Party::Network | Party::Loss, _) => {

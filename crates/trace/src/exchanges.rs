@@ -125,6 +125,7 @@ pub fn explain(exchange: &mut Exchange) {
     exchange.withdrawn = account.withdrawn;
     exchange.unexplained = account.unexplained;
     exchange.unexplained_at = account.unexplained_at;
+    exchange.undecided = account.undecided;
     exchange.carried = account.carried;
 }
 

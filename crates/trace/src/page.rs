@@ -68,13 +68,14 @@ fn longest(conversation: &Conversation) -> f64 {
 }
 
 fn summary(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> Markup {
-    let [network, server, client, resolver, loss] = ranking.waited;
+    let [network, server, client, resolver, loss, unknown] = ranking.waited;
     let waited = Waited {
         network,
         server,
         client,
         resolver,
         loss,
+        unknown,
     };
     html! {
         article {

@@ -21,7 +21,7 @@ pub struct Ranking {
     /// In milliseconds, over all exchanges.
     pub total: f64,
     /// By party, in milliseconds, in the order of [`Party::BY_WEIGHT`].
-    pub waited: [f64; 5],
+    pub waited: [f64; 6],
     pub unexplained: f64,
     causes: BTreeMap<&'static str, CauseTotal>,
     servers: BTreeMap<String, Spread>,

@@ -19,6 +19,8 @@ pub enum ContributionKind {
     Client,
     Resolver,
     Loss,
+    /// The server or the path: nothing shows which.
+    Unknown,
     Unexplained,
 }
 
@@ -32,6 +34,7 @@ impl ContributionKind {
             Self::Client => "client",
             Self::Resolver => "resolver",
             Self::Loss => "loss",
+            Self::Unknown => "unknown",
             Self::Unexplained => "unexplained",
         }
     }
@@ -225,7 +228,13 @@ fn waits(parts: &mut Vec<Contribution>, stage: &StageDiff, reasons: &Reasons<'_>
             format!("waiting for what got lost or did not answer, {at}"),
         )
     };
-    parts.extend([server, resolver, loss]);
+    let unknown = of(
+        ContributionKind::Unknown,
+        Some(stage),
+        (a.unknown, b.unknown),
+        format!("the server or the path {at} (nothing shows which)"),
+    );
+    parts.extend([server, resolver, loss, unknown]);
 }
 
 fn of(

@@ -125,6 +125,7 @@ fn figures(runs: &[&Run], name: &str) -> StageFigures {
             client: of(|s| s.waited.client),
             resolver: of(|s| s.waited.resolver),
             loss: of(|s| s.waited.loss),
+            unknown: of(|s| s.waited.unknown),
         },
         before: told.then(|| of(silent)),
         seen: mine().next().is_some(),

@@ -154,6 +154,7 @@ fn stage(node: &Node<'_>) -> Result<ReportedPhase, ReadError> {
             client: party("client_ms")?,
             resolver: party("resolver_ms")?,
             loss: party("loss_ms")?,
+            unknown: party("unknown_ms")?,
         },
     })
 }

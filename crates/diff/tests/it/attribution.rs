@@ -42,6 +42,24 @@ fn the_two_images_of_the_article_are_told_apart() {
 }
 
 #[test]
+fn a_late_answer_without_a_witness_is_not_the_server_s() {
+    let phases = [("first_byte", 1, [50.0, 5.0, 0.0, 0.0, 0.0])];
+    let a = result(50.0, &phases);
+    let mut b = result(50.0, &phases);
+    b["phases"][0]["ms"] = json!(95.0);
+    b["phases"][0]["waited_for"]["unknown_ms"] = json!(40.0);
+    b["total_ms"] = json!(95.0);
+    let diff = diff([a], [b]);
+    let kinds: Vec<_> = diff.parts.iter().map(|part| (part.kind, part.ms)).collect();
+    assert_eq!(kinds, [(ContributionKind::Unknown, 40.0)]);
+    assert!(
+        diff.answer.contains("server or the path"),
+        "{}",
+        diff.answer
+    );
+}
+
+#[test]
 fn a_longer_path_is_not_taken_for_more_round_trips() {
     let phases = |rtt: f64| {
         [

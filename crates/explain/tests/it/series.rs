@@ -12,6 +12,7 @@ fn explained(syn: f64, think: f64) -> Exchange {
     let mut e = story.asked().told(think).end();
     let account = account(&e);
     (e.findings, e.unexplained) = (account.findings, account.unexplained);
+    e.undecided = account.undecided;
     e
 }
 
@@ -20,6 +21,12 @@ fn ids_of(exchanges: &[Exchange]) -> Vec<&'static str> {
         .iter()
         .flat_map(|e| e.findings.iter().map(|f| f.id))
         .collect()
+}
+
+/// The milliseconds that the server is charged, rounded.
+fn of_server(e: &Exchange) -> i64 {
+    let server: f64 = e.phases().iter().map(|phase| phase.waited.server).sum();
+    server.round() as i64
 }
 
 /// Ten exchanges; those at the indices in `late` have an answer that is late by `think`.
@@ -43,6 +50,7 @@ fn delays_that_other_round_trips_have_too_are_withdrawn() {
     let withdrawn = ids_of(&series[5..6]);
     assert_eq!(withdrawn, Vec::<&str>::new());
     assert!((series[5].unexplained - before - cost).abs() < 0.01);
+    assert_eq!(of_server(&series[5]), 0);
 }
 
 #[test]
@@ -176,11 +184,15 @@ fn a_caveat_of_one_exchange_ends_with_the_third() {
                 .received(800)
                 .event(roundtrip_model::Event::FirstByte)
                 .end();
-            e.findings = account(&e).findings;
+            let account = account(&e);
+            (e.findings, e.undecided) = (account.findings, account.undecided);
             e
         };
         let mut series: Vec<Exchange> = (0..n).map(|_| late()).collect();
         review(&mut series);
+        // Repetition is a witness.
+        let charged = if n >= 3 { 270 } else { 0 };
+        assert_eq!(of_server(&series[0]), charged);
         assert_eq!(ids_of(&series), vec!["late-answer"; n]);
         series[0].findings[0].evidence.contains("ask again")
     };

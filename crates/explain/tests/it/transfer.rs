@@ -87,6 +87,30 @@ fn a_late_answer_without_a_witness_is_not_attributed() {
     assert_only(&longer, "path-varies", 150.0, 0);
 }
 
+/// Its milliseconds are neither the server's nor the path's, and the sum stays the whole.
+#[test]
+fn a_late_answer_without_a_witness_has_no_culprit() {
+    let mut story = secured().asked().pass(R + 30.0).acknowledged(R + 30.0);
+    story.r = 0.0;
+    let mut e = story.told(0.0).end();
+    for _ in 0..2 {
+        let account = roundtrip_explain::account(&e);
+        assert_eq!(account.findings[0].id, "late-answer");
+        e.undecided = account.undecided;
+    }
+    let phases = e.phases();
+    let of = |share: fn(&roundtrip_model::Waited) -> f64| -> f64 {
+        phases.iter().map(|phase| share(&phase.waited)).sum()
+    };
+    assert!(of(|w| w.server) < 1.0, "{phases:?}");
+    assert!((of(|w| w.unknown) - 30.0).abs() < 1.0, "{phases:?}");
+    let whole = e.total().as_secs_f64() * 1e3;
+    assert!((of(roundtrip_model::Waited::sum) - whole).abs() < 1e-6);
+    // A witness names the party.
+    let thought = secured().asked().told(30.0).end();
+    assert_eq!(roundtrip_explain::account(&thought).undecided, []);
+}
+
 /// A path whose second round trip took 9 ms more than its first may take 60 ms more for the third:
 /// then the wait is neither the server's nor irreducible.
 #[test]
@@ -103,6 +127,9 @@ fn a_late_answer_within_the_path_s_spread_is_unexplained() {
     let at: Vec<_> = account.unexplained_at.iter().map(|at| at.phase).collect();
     assert!(at.contains(&PhaseName::FirstByte), "{account:?}");
     assert!(account.irreducible < R + 3.0, "{account:?}");
+    let of_server = account.unexplained_at.iter().map(|at| at.waited.server);
+    assert!(of_server.sum::<f64>() < 1.0, "{account:?}");
+    assert!((account.undecided[0].1 - 60.0).abs() < 3.0, "{account:?}");
     // A server's usual work needs no reason.
     let usual = late(4.0);
     let at: Vec<_> = usual.unexplained_at.iter().map(|at| at.phase).collect();
@@ -324,6 +351,18 @@ fn equal_pauses_before_full_packets_accuse_nobody() {
     ] {
         assert_eq!(paused(sizes, gaps), ["body-stalls"]);
     }
+    // A server whose full segments hold more had nothing more to send.
+    let paused_over = |theirs: u32, bytes: u64| {
+        let mut story = secured().asked().told(0.3).received(9_000);
+        for _ in 0..5 {
+            story = story.pass(245.0).received(bytes);
+        }
+        story.e.tcp.as_mut().unwrap().peer_mss = theirs;
+        ids(&story.end())
+    };
+    assert_eq!(paused_over(MSS as u32, 1_000), ["body-stalls"]);
+    assert!(paused_over(1_000, 1_000).is_empty());
+    assert!(paused_over(MSS as u32, MSS).is_empty());
     // A single packet that was lost at the end of a flight is sent again after two round trips.
     assert_eq!(paused(&[1_200], &[245.0]), ["late-body"]);
     assert_eq!(paused(&[1_200], &[160.0]), ["body-stalls"]);
@@ -383,31 +422,6 @@ fn findings_within_the_path_s_spread_are_withdrawn_and_reported() {
     assert!(withdrawn.why.contains("may differ"), "{withdrawn:?}");
 }
 
-/// No part of the answer came through until the server tried smaller segments.
-#[test]
-fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
-    let answered = |late: f64, peer_mss: u32, says: u64| {
-        let mut story = Story::over(0.5)
-            .looked_up(Answer::Hosts, 0.1)
-            .connected(0.1);
-        story.e.tcp.as_mut().unwrap().peer_mss = peer_mss;
-        let mut story = story.asked().pass(0.5).acknowledged(0.5).pass(late);
-        story.r = 0.0;
-        let timing = (
-            "app".into(),
-            Some(Duration::from_millis(says)),
-            String::new(),
-        );
-        let mut story = story.told(0.0).received(9_000);
-        story.e.http.as_mut().unwrap().server_timing.push(timing);
-        ids(&story.end())
-    };
-    assert_eq!(answered(3_000.0, 1024, 0), ["mtu-black-hole"]);
-    assert!(!answered(3_000.0, MSS as u32, 0).contains(&"mtu-black-hole"));
-    assert!(!answered(300.0, 1024, 0).contains(&"mtu-black-hole"));
-    assert_eq!(answered(3_000.0, 1024, 3_000), ["server-think-time"]);
-}
-
 /// A server that limits its rate stops behind full packets now and then, too.
 #[test]
 fn pauses_that_recur_are_all_the_server_s() {
@@ -423,19 +437,6 @@ fn pauses_that_recur_are_all_the_server_s() {
     assert_eq!(paused(&[160.0, 180.0, 245.0]), [("body-stalls", 585.0)]);
     let apart = [("late-body", 245.0), ("body-stalls", 160.0)];
     assert_eq!(paused(&[160.0, 245.0]), apart);
-}
-
-/// A server that writes little at a time sends small segments, too, and had the request meanwhile.
-#[test]
-fn a_server_that_thinks_and_writes_little_is_no_black_hole() {
-    for (size, id) in [(600, "server-think-time"), (1_012, "mtu-black-hole")] {
-        let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.1);
-        story.e.tcp.as_mut().unwrap().peer_mss = size;
-        let mut story = story.asked().pass(R).acknowledged(R).pass(1_500.0);
-        story.r = 0.0;
-        let e = story.told(0.0).received(4 * u64::from(size)).end();
-        assert_eq!(ids(&e), [id]);
-    }
 }
 
 /// The path stopped in the middle of a record, and then all of it came at once.

@@ -53,6 +53,7 @@ pub(super) fn waited(waited: WaitedFor) -> Waited {
         client: waited.client_ms,
         resolver: waited.resolver_ms,
         loss: waited.loss_ms,
+        unknown: waited.unknown_ms,
     }
 }
 

@@ -16,6 +16,7 @@ pub(super) fn patterns() -> Markup {
 <pattern id="client" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" class="client"/><circle cx="3" cy="3" r="1.2" class="hatch"/></pattern>
 <pattern id="resolver" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6" class="resolver"/><rect width="6" height="2" class="hatch"/></pattern>
 <pattern id="loss" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><rect width="6" height="6" class="loss"/><rect width="1.5" height="6" class="hatch"/><rect width="6" height="1.5" class="hatch"/></pattern>
+<pattern id="unknown" width="8" height="8" patternUnits="userSpaceOnUse"><rect width="8" height="8" class="unknown"/><circle cx="4" cy="4" r="2" class="hatch"/></pattern>
 </defs></svg>"#))
     }
 }

@@ -17,7 +17,7 @@ use crate::unexplained;
 pub fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Markup {
     let sum = waited.sum();
     let places = decimals(sum);
-    let seen = |p: &&Party| p.share(waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
+    let seen = |p: &&Party| p.share(waited) > 0.0 || !p.is_rare();
     html! {
         div.split {
             svg.bar width="100%" height="14" aria-hidden="true" { (stacked(waited, sum, 14)) }

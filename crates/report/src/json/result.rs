@@ -84,6 +84,7 @@ fn waited(waited: &roundtrip_model::Waited) -> Value {
         "client_ms": rounded(waited.client),
         "resolver_ms": rounded(waited.resolver),
         "loss_ms": rounded(waited.loss),
+        "unknown_ms": rounded(waited.unknown),
     })
 }
 

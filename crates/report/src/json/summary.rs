@@ -80,6 +80,7 @@ fn waited(statistics: &Statistics) -> Value {
         "client_ms": statistics(&|r| Some(r.waited().client)),
         "resolver_ms": statistics(&|r| Some(r.waited().resolver)),
         "loss_ms": statistics(&|r| Some(r.waited().loss)),
+        "unknown_ms": statistics(&|r| Some(r.waited().unknown)),
     })
 }
 

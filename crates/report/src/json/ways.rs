@@ -42,6 +42,7 @@ fn row(ways: &Ways, place: usize, way: &WayRuns) -> Value {
             "client_ms": rounded(a.waited.client),
             "resolver_ms": rounded(a.waited.resolver),
             "loss_ms": rounded(a.waited.loss),
+            "unknown_ms": rounded(a.waited.unknown),
         })),
         "answers": way.answers.iter().map(|a| json!({
             "ms": rounded(a.ms),

@@ -56,7 +56,7 @@ impl Tone {
             Self::Bad => "1;31",
             Self::Warn | Self::Of(Party::Server) => "33",
             Self::Problem | Self::Of(Party::Loss) => "31",
-            Self::Unknown => "36",
+            Self::Unknown | Self::Of(Party::Unknown) => "36",
             Self::Of(Party::Network) => "34",
             Self::Of(Party::Client) => "35",
         }

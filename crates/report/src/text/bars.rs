@@ -87,6 +87,7 @@ pub(super) fn fill(style: &Style, party: Party) -> char {
         (Party::Client, true) => '▒',
         (Party::Resolver, true) => '░',
         (Party::Loss, true) => '╳',
+        (Party::Unknown, _) => '?',
         (Party::Network, false) => '#',
         (Party::Server, false) => '=',
         (Party::Client, false) => '-',
@@ -103,7 +104,7 @@ pub(super) fn legend(
     product: Option<(u32, f64)>,
     places: usize,
 ) -> Vec<String> {
-    let seen = |p: &Party| p.share(waited) > 0.0 || !matches!(p, Party::Resolver | Party::Loss);
+    let seen = |p: &Party| p.share(waited) > 0.0 || !p.is_rare();
     let parts = Party::BY_WEIGHT.into_iter().filter(seen).map(|party| {
         let product = match (party, product) {
             (Party::Network, Some((trips, rtt))) if trips > 0 => {

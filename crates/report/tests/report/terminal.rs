@@ -192,6 +192,33 @@ fn the_place_of_unexplained_time_is_reported_with_advice() {
 }
 
 #[test]
+fn a_late_answer_without_a_witness_is_charged_to_nobody() {
+    let mut e = samples::explained();
+    let server = |e: &Exchange| -> f64 { e.phases().iter().map(|p| p.waited.server).sum() };
+    let (before, first_byte) = (server(&e), PhaseName::FirstByte);
+    let late = e.phases();
+    let late = late.iter().find(|p| p.name == first_byte).unwrap();
+    let ms = late.waited.server;
+    assert!(ms > 1.0);
+    e.undecided = vec![(first_byte, ms)];
+    assert!((before - server(&e) - ms).abs() < 1e-9);
+    let json = roundtrip_report::json::document(std::slice::from_ref(&e));
+    let waited = &json["results"][0]["waited_for"];
+    assert!(
+        (waited["unknown_ms"].as_f64().unwrap() - ms).abs() < 0.01,
+        "{waited}"
+    );
+    let of_all = json["summary"]["waited_for"]["unknown_ms"]["median"].as_f64();
+    assert!((of_all.unwrap() - ms).abs() < 0.01, "{json}");
+    let html = roundtrip_report::html::page(std::slice::from_ref(&e), &PageHead::default());
+    let told = format!("unknown {ms:.1} ms");
+    for form in [exchange(&e, &plain(100)), html] {
+        assert!(form.contains("unknown"), "{told}: {form}");
+    }
+    assert!(exchange(&e, &plain(100)).contains('?'));
+}
+
+#[test]
 fn nothing_is_drawn_without_a_wait() {
     let mut local = samples::refused();
     local.timeline = roundtrip_model::Timeline::default();
