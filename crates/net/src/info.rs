@@ -10,6 +10,8 @@ use crate::gaps::GapSigns;
 use crate::sys;
 use crate::wait::WaitCounters;
 
+/// In bytes: on a host's own loopback, segments are larger than some windows.
+const USUAL_SEGMENT: u32 = 1460;
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
 const OPTION_SYN_DATA: u8 = 32;
@@ -192,6 +194,13 @@ impl TcpInfo {
     /// The time since the last segment arrived, to the kernel's tick.
     pub(crate) fn last_arrival(&self) -> Duration {
         Duration::from_millis(self.0.last_ack_recv.into())
+    }
+
+    /// How long the receive window has had no room for a segment: since the last data came, to the
+    /// kernel's tick.
+    pub(crate) fn closed_for(&self) -> Option<Duration> {
+        let full = self.full_segment().min(USUAL_SEGMENT);
+        (self.0.rcv_wnd < full).then(|| self.idle().1)
     }
 
     /// The window that the peer allows us, in bytes.

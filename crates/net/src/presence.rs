@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Event, Moment, Recorder};
 
+use crate::TcpInfo;
 use crate::quota;
 use crate::sys::thread;
 
@@ -61,6 +62,22 @@ impl Presence {
         let absent = now.at.since(from).saturating_sub(since.max(cpu));
         (absent >= MIN_ABSENCE).then_some(absent)
     }
+}
+
+/// How long the receive window has been closed when bytes are read that were there already, by a
+/// thread that has read nothing since `last`.
+pub(crate) fn window_closed(
+    socket: &socket2::Socket,
+    is_wait: bool,
+    last: Moment,
+    recorder: &Recorder,
+) -> Option<Duration> {
+    let unread = recorder.clock().since(last);
+    if is_wait || unread < MIN_ABSENCE {
+        return None;
+    }
+    let took = TcpInfo::of(socket)?.closed_for()?.min(unread);
+    (took >= MIN_ABSENCE).then_some(took)
 }
 
 /// Notices that a thread did not take in what had arrived, for callers that know the arrival times

@@ -18,7 +18,7 @@ use tokio::task::coop;
 
 use crate::gaps::Looks;
 use crate::gauge::{Gauge, SocketState, lock};
-use crate::presence::{MIN_ABSENCE, Presence, Throttling};
+use crate::presence::{self, MIN_ABSENCE, Presence, Throttling};
 use crate::room::Room;
 use crate::wait::{AwaitedArrival, WaitTracker};
 use crate::{TcpInfo, clock, sys};
@@ -339,9 +339,18 @@ impl AsyncRead for Socket {
                 return Poll::Pending;
             };
             let mut guard = guard?;
+            let closed = presence::window_closed(
+                guard.get_inner(),
+                this.waiting,
+                this.presence.at,
+                &this.recorder,
+            );
             let watch = this.waiting.then_some(&this.watch);
             match guard.try_io(|fd| read_stamped(fd.get_ref(), buffer, watch)) {
                 Ok(Ok((n, stamps))) => {
+                    if let Some(took) = closed {
+                        this.recorder.record(Event::WindowClosed { took });
+                    }
                     if n > 0 {
                         this.arrived(n, stamps);
                     }
@@ -415,19 +424,48 @@ mod tests {
     use super::*;
     use crate::SystemClock;
 
-    /// Between two reads, both of which find data, the process stops.
-    #[tokio::test]
-    async fn a_client_that_stops_in_the_middle_of_a_body_is_noticed() {
+    fn pair() -> (Socket, TcpStream, Recorder) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut theirs, _) = listener.accept().unwrap();
+        let (theirs, _) = listener.accept().unwrap();
         ours.set_nonblocking(true).unwrap();
         sys::set_receive_stamps(&ours).unwrap();
         let recorder = Recorder::new(Arc::new(SystemClock::start()));
         let facts = FastOpenFacts::default();
         let throttling = Throttling::watch();
         let socket = Socket::new(ours.into(), recorder.clone(), false, facts, throttling);
-        let mut socket = socket.unwrap();
+        (socket.unwrap(), theirs, recorder)
+    }
+
+    /// The peer has more to send than the receive window takes while nothing is read.
+    #[tokio::test]
+    async fn a_window_that_closed_because_nobody_read_is_noticed() {
+        let (mut socket, mut theirs, recorder) = pair();
+        let sender = std::thread::spawn(move || theirs.write_all(&vec![7; 32 << 20]));
+        let mut piece = [0; 5_000];
+        let longest = || {
+            let timeline = recorder.snapshot();
+            let closed = timeline.iter().filter_map(|(_, event)| match event {
+                Event::WindowClosed { took } => Some(*took),
+                _ => None,
+            });
+            closed.max().unwrap_or_default()
+        };
+        socket.read_exact(&mut piece).await.unwrap();
+        assert!(longest().is_zero());
+        let unread = Duration::from_millis(300);
+        std::thread::sleep(unread);
+        socket.read_exact(&mut piece).await.unwrap();
+        let took = longest();
+        assert!(took > unread / 10 && took <= 10 * unread, "{took:?}");
+        drop(socket);
+        assert!(sender.join().unwrap().is_err());
+    }
+
+    /// Between two reads, both of which find data, the process stops.
+    #[tokio::test]
+    async fn a_client_that_stops_in_the_middle_of_a_body_is_noticed() {
+        let (mut socket, mut theirs, recorder) = pair();
         theirs.write_all(&[7; 16_000]).unwrap();
         let mut piece = [0; 5_000];
         socket.read_exact(&mut piece).await.unwrap();
