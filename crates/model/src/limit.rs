@@ -24,6 +24,7 @@ enum Quantity {
     Client,
     Server,
     Network,
+    Unknown,
     RoundTrips,
     TlsVersion,
     HttpVersion,
@@ -33,7 +34,7 @@ enum Quantity {
     Size,
 }
 
-const QUANTITIES: [(&str, Quantity); 20] = [
+const QUANTITIES: [(&str, Quantity); 21] = [
     ("total", Quantity::Total),
     ("ttfb", Quantity::FirstByte),
     ("name", Quantity::Phase(PhaseName::Name)),
@@ -48,6 +49,7 @@ const QUANTITIES: [(&str, Quantity); 20] = [
     ("client", Quantity::Client),
     ("server", Quantity::Server),
     ("network", Quantity::Network),
+    ("unknown", Quantity::Unknown),
     ("round_trips", Quantity::RoundTrips),
     ("tls", Quantity::TlsVersion),
     ("http", Quantity::HttpVersion),
@@ -139,6 +141,7 @@ impl Quantity {
                 | Self::Client
                 | Self::Server
                 | Self::Network
+                | Self::Unknown
         )
     }
 
@@ -168,6 +171,7 @@ impl Quantity {
             Self::Client => Some(exchange.phases().iter().map(|p| p.waited.client).sum()),
             Self::Server => Some(exchange.phases().iter().map(|p| p.waited.server).sum()),
             Self::Network => Some(exchange.phases().iter().map(|p| p.waited.network).sum()),
+            Self::Unknown => Some(exchange.phases().iter().map(|p| p.waited.unknown).sum()),
             Self::RoundTrips => Some(f64::from(exchange.round_trips())),
             // Clear text counts as older than every TLS version.
             Self::TlsVersion => match &exchange.tls {
@@ -249,6 +253,16 @@ mod tests {
                 "{kept}"
             );
         }
+    }
+
+    #[test]
+    fn a_wait_without_a_witness_is_not_the_server_s() {
+        let mut e = exchange();
+        e.rtt = Some(std::time::Duration::from_millis(50));
+        e.undecided = vec![(PhaseName::FirstByte, 200.0)];
+        let broken = |text: &str| text.parse::<Limit>().unwrap().broken_by(&e).is_some();
+        assert!(broken("unknown >= 200ms") && !broken("unknown > 200ms"));
+        assert!(broken("server > 90ms") && !broken("server > 110ms"));
     }
 
     #[test]

@@ -90,7 +90,8 @@ fn smaller(case: &Case<'_>) -> Option<Cost> {
     let lost = case.waited(PhaseName::FirstByte, WaitPart::Loss);
     let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt?);
     let is_smaller = tcp.peer_mss > 0 && 4 * tcp.peer_mss < 3 * tcp.mss;
-    (is_smaller && tcp.retransmits <= tcp.syn_retransmits && lost >= least).then(|| {
+    let may_be = is_smaller && !was_less_missing(case);
+    (may_be && tcp.retransmits <= tcp.syn_retransmits && lost >= least).then(|| {
         let evidence = format!(
             "the answer came {lost:.0} ms late, as after several time-outs, in segments of {} bytes although {} fit",
             tcp.peer_mss, tcp.mss

@@ -108,7 +108,7 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
     shortest
 }
 
-fn with_headers(exchange: &Exchange, bytes: u64) -> u64 {
+pub(super) fn with_headers(exchange: &Exchange, bytes: u64) -> u64 {
     bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))
 }
 

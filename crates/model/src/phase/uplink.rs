@@ -6,6 +6,7 @@
 //! to the line.
 
 use super::delayed_ack::MIN_DELAYED_ACK;
+use super::line::with_headers;
 use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
@@ -26,8 +27,6 @@ const CLOCKS: f64 = 0.05;
 /// As a share of the time that the largest flight took, and of the time that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
 const CONFIRMS: f64 = 0.25;
-/// In bytes: headers of a segment (IPv4 and TCP with timestamps).
-const HEADERS: u64 = 52;
 /// Only acknowledgements: so many flights of other sizes must confirm the line.
 const MIN_CONFIRMATIONS: usize = 2;
 /// In milliseconds: an acknowledgement confirms a line within this.
@@ -140,15 +139,15 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
         .collect();
     let (most, took) = acks.iter().copied().max_by_key(|(bytes, _)| *bytes)?;
     let segments = most.div_ceil(u64::from(tcp.mss).max(500));
-    let told = (LEAST_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
-    if !told || took < LEAST_MS.max(LEAST_SHARE * r) {
+    let told = (MIN_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
+    if !told || took < MIN_MS.max(MIN_SHARE * r) {
         return None;
     }
     let syn = tcp.handshake_rtt.filter(|_| tcp.syn_retransmits == 0);
     if syn.is_some_and(|syn| ms(syn) - r > CONFIRMS * took) {
         return None;
     }
-    let on_wire = |bytes: u64| (bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))) as f64;
+    let on_wire = |bytes: u64| with_headers(exchange, bytes) as f64;
     let needed = |bytes| took * on_wire(bytes) / on_wire(most);
     let mut others = acks.iter().filter(|(bytes, _)| 2 * bytes <= most);
     let agree = others.clone().all(|(bytes, late)| {
@@ -156,7 +155,7 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
         (late - needed).abs() <= CONFIRMS_MS.max(CONFIRMS * needed)
     });
     let confirmed = others.clone().count() >= MIN_CONFIRMATIONS
-        && others.any(|(bytes, _)| needed(*bytes) >= LEAST_MS);
+        && others.any(|(bytes, _)| needed(*bytes) >= MIN_MS);
     (agree && confirmed).then_some(most as f64 / took)
 }
 
