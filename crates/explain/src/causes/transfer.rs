@@ -340,8 +340,8 @@ fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     pauses.len() > 1 && equal && pieces.all(|bytes| is_full(case, bytes))
 }
 
-/// Whether the content fills one packet. A line separates the packets of a sender that has more, and
-/// over TCP the size of the server's full segments is known.
+/// Whether the content fills one packet. A line separates the packets of a sender that has more,
+/// and over TCP the size of the server's full segments is known.
 fn is_full(case: &Case<'_>, bytes: u64) -> bool {
     let tcp = case.exchange.tcp.as_ref();
     let theirs = tcp.map(|tcp| u64::from(tcp.peer_mss));

@@ -120,8 +120,8 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
     (took >= MIN_MS.max(MIN_SHARE * r) && agree(exchange, line, bytes)).then_some(line)
 }
 
-/// The rate that the acknowledgements of several flights agree on. The kernel counts segments: small
-/// ones make its figure too high, and a later flight of them replaces that of a larger one.
+/// The rate that the acknowledgements of several flights agree on. The kernel counts segments:
+/// small ones make its figure too high, and a later flight of them replaces that of a larger one.
 fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64> {
     let r = rtt_ms(exchange);
     if exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0 {
