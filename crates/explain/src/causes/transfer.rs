@@ -341,13 +341,11 @@ fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
 }
 
 /// Whether the content fills one packet. A line separates the packets of a sender that has more,
-/// and over TCP the size of the server's full segments is known.
+/// and over TCP the size of full segments is known.
 fn is_full(case: &Case<'_>, bytes: u64) -> bool {
-    let tcp = case.exchange.tcp.as_ref();
-    let theirs = tcp.map(|tcp| u64::from(tcp.peer_mss));
-    match theirs.filter(|theirs| case.exchange.quic.is_none() && *theirs > 0) {
-        Some(theirs) => bytes == theirs || bytes == case.exchange.segment(),
-        None => FULL_PACKET.contains(&bytes),
+    match &case.exchange.tcp {
+        Some(_) if case.exchange.quic.is_none() => bytes == case.exchange.segment(),
+        _ => FULL_PACKET.contains(&bytes),
     }
 }
 
