@@ -1,14 +1,14 @@
 //! The history file: the periods of each series and tier, in redb. A crash does not damage it, and
 //! other processes can read it while readings are added.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
 use redb::backends::FileBackend;
 use redb::{
-    ConcurrencyMode, Database, ReadableDatabase, ReadableTable, Table, TableDefinition,
-    WriteTransaction,
+    Builder, ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase,
+    ReadableTable, Table, TableDefinition, WriteTransaction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,27 +69,15 @@ impl HistoryFile {
         )
     }
 
-    /// Opens a file that must exist.
-    pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        Self::open_with(path, OpenOptions::new().read(true).write(true))
-    }
-
     fn open_with(path: &Path, options: &OpenOptions) -> Result<Self, HistoryError> {
         let name = path.display().to_string();
         let file = options.open(path).map_err(|source| HistoryError::File {
             file: name.clone(),
             source,
         })?;
-        let opened = FileBackend::new(file).and_then(|backend| {
-            Database::builder()
-                .set_cache_size(CACHE)
-                .set_concurrency_mode(ConcurrencyMode::MultiWriter)
-                .create_with_backend(backend)
-        });
-        let database = opened.map_err(|error| HistoryError::Redb {
-            file: name.clone(),
-            source: error.into(),
-        })?;
+        let opened = FileBackend::new(file)
+            .and_then(|backend| shared_database().create_with_backend(backend));
+        let database = opened.map_err(|error| unusable(&name, error))?;
         Ok(Self { name, database })
     }
 
@@ -109,48 +97,101 @@ impl HistoryFile {
 
     /// Reads all series.
     pub fn series(&self) -> Result<Vec<RecordedSeries>, HistoryError> {
-        self.told(self.read())
-    }
-
-    fn read(&self) -> Result<Vec<RecordedSeries>, redb::Error> {
-        let transaction = self.database.begin_read()?;
-        let known = match transaction.open_table(SERIES) {
-            Ok(known) => known,
-            // Nothing was ever added.
-            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-            Err(error) => return Err(error.into()),
-        };
-        let periods = transaction.open_table(PERIODS)?;
-        let mut all = Vec::new();
-        for entry in known.iter()? {
-            let (number, about) = entry?;
-            let Ok(about) = serde_json::from_slice::<About>(about.value()) else {
-                continue;
-            };
-            let mut series = RecordedSeries {
-                url: about.url,
-                strategy: about.strategy,
-                every: about.every,
-                ..RecordedSeries::default()
-            };
-            for (tier, kept) in (0..).zip(&mut series.tiers) {
-                let range = (number.value(), tier, 0)..=(number.value(), tier, u64::MAX);
-                for entry in periods.range(range)? {
-                    // What cannot be read, by a newer version say, is a gap.
-                    kept.extend(serde_json::from_slice::<Period>(entry?.1.value()).ok());
-                }
-            }
-            all.push(series);
-        }
-        Ok(all)
+        self.told(read(&self.database))
     }
 
     fn told<T>(&self, outcome: Result<T, redb::Error>) -> Result<T, HistoryError> {
-        outcome.map_err(|source| HistoryError::Redb {
-            file: self.name.clone(),
-            source,
-        })
+        outcome.map_err(|source| unusable(&self.name, source))
     }
+}
+
+/// A history file that is only read. This needs no permission to write.
+pub struct HistoryReader {
+    name: String,
+    database: ReadOnlyDatabase,
+}
+
+impl HistoryReader {
+    /// Opens a file that must exist. A file whose writer crashed may need a repair, which is the
+    /// only thing that needs write permission.
+    pub fn open(path: &Path) -> Result<Self, HistoryError> {
+        let name = path.display().to_string();
+        let database = match open_read_only(path, &name)? {
+            Err(DatabaseError::RepairAborted) => {
+                HistoryFile::open_with(path, OpenOptions::new().read(true).write(true))?;
+                open_read_only(path, &name)?
+            }
+            opened => opened,
+        };
+        let database = database.map_err(|error| unusable(&name, error))?;
+        Ok(Self { name, database })
+    }
+
+    /// Reads all series.
+    pub fn series(&self) -> Result<Vec<RecordedSeries>, HistoryError> {
+        read(&self.database).map_err(|error| unusable(&self.name, error))
+    }
+}
+
+/// Several processes may use a file at once.
+fn shared_database() -> Builder {
+    let mut builder = Database::builder();
+    builder
+        .set_cache_size(CACHE)
+        .set_concurrency_mode(ConcurrencyMode::MultiWriter);
+    builder
+}
+
+fn open_read_only(
+    path: &Path,
+    name: &str,
+) -> Result<Result<ReadOnlyDatabase, DatabaseError>, HistoryError> {
+    let file = File::open(path).map_err(|source| HistoryError::File {
+        file: name.to_owned(),
+        source,
+    })?;
+    Ok(FileBackend::new(file)
+        .and_then(|backend| shared_database().open_read_only_with_backend(backend)))
+}
+
+fn unusable(file: &str, error: impl Into<redb::Error>) -> HistoryError {
+    HistoryError::Redb {
+        file: file.to_owned(),
+        source: error.into(),
+    }
+}
+
+fn read(database: &impl ReadableDatabase) -> Result<Vec<RecordedSeries>, redb::Error> {
+    let transaction = database.begin_read()?;
+    let known = match transaction.open_table(SERIES) {
+        Ok(known) => known,
+        // Nothing was ever added.
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let periods = transaction.open_table(PERIODS)?;
+    let mut all = Vec::new();
+    for entry in known.iter()? {
+        let (number, about) = entry?;
+        let Ok(about) = serde_json::from_slice::<About>(about.value()) else {
+            continue;
+        };
+        let mut series = RecordedSeries {
+            url: about.url,
+            strategy: about.strategy,
+            every: about.every,
+            ..RecordedSeries::default()
+        };
+        for (tier, kept) in (0..).zip(&mut series.tiers) {
+            let range = (number.value(), tier, 0)..=(number.value(), tier, u64::MAX);
+            for entry in periods.range(range)? {
+                // What cannot be read, by a newer version say, is a gap.
+                kept.extend(serde_json::from_slice::<Period>(entry?.1.value()).ok());
+            }
+        }
+        all.push(series);
+    }
+    Ok(all)
 }
 
 /// Returns the number of the reading's series, and adds the series if it is new. Returns `None` if

@@ -19,7 +19,7 @@ mod time;
 mod view;
 
 pub use change::{LastingChange, lasting_change};
-pub use file::{HistoryError, HistoryFile, MAX_SERIES, RecordedSeries};
+pub use file::{HistoryError, HistoryFile, HistoryReader, MAX_SERIES, RecordedSeries};
 pub use json::{SCHEMA, document};
 pub use page::page;
 pub use period::Period;

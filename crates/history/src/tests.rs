@@ -1,8 +1,12 @@
 //! The file and what is shown of it: bounded, readable while it is written, honest about gaps.
 
-use std::fs;
+mod phone;
 
-use crate::{HistoryFile, MAX_SERIES, Reading, TIERS, document, page, summary};
+use std::fs;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::{HistoryFile, HistoryReader, MAX_SERIES, Reading, TIERS, document, page, summary};
 use proptest::prelude::*;
 use roundtrip_model::Waited;
 use roundtrip_report::html::PageHead;
@@ -87,19 +91,43 @@ fn the_file_keeps_so_many_periods_and_no_more() {
 #[test]
 fn another_reads_while_one_adds() {
     let (directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
-    let other = HistoryFile::open(&directory.path().join("history.redb")).unwrap();
+    let other = HistoryReader::open(&directory.path().join("history.redb")).unwrap();
     assert_eq!(other.series().unwrap()[0].tiers[0].len(), 1);
     file.add(&[reading(MIDNIGHT + 60, 5.0)]).unwrap();
     assert_eq!(other.series().unwrap()[0].tiers[0].len(), 2);
-    assert!(HistoryFile::open(&directory.path().join("absent")).is_err());
+    assert!(HistoryReader::open(&directory.path().join("absent")).is_err());
     let garbage = directory.path().join("garbage");
     fs::write(&garbage, "not a history".repeat(1000)).unwrap();
-    assert!(HistoryFile::open(&garbage).is_err());
+    assert!(HistoryReader::open(&garbage).is_err());
     assert!(
         fs::read_to_string(&garbage)
             .unwrap()
             .starts_with("not a history")
     );
+}
+
+/// The file has no write permission, which only root does not need; and no byte of it changes.
+#[test]
+fn reading_writes_nothing() {
+    let (directory, file) = stored(&six_hours());
+    drop(file);
+    let path = directory.path().join("history.redb");
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+    let before = fs::read(&path).unwrap();
+    let read = HistoryReader::open(&path).unwrap().series().unwrap();
+    assert_eq!(read[0].tiers[0].len(), 330);
+    assert!(fs::read(&path).unwrap() == before);
+}
+
+/// A copy made while the file is open is what a crash leaves.
+#[test]
+fn what_a_crash_leaves_can_be_read() {
+    let (directory, file) = stored(&six_hours());
+    let left = directory.path().join("left.redb");
+    fs::copy(directory.path().join("history.redb"), &left).unwrap();
+    drop(file);
+    let read = HistoryReader::open(&left).unwrap().series().unwrap();
+    assert_eq!(read[0].tiers[0].len(), 330);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// From here on there is another thread: whatever needs a single thread has to come first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -29,13 +29,54 @@ pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<(
         .map(drop)
 }
 
+/// Ctrl-C and SIGTERM. None is missed that comes after [`Stop::listen`], even while nobody waits.
+pub(crate) struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    pub(crate) async fn told(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Ends at the first Ctrl-C or SIGTERM.
 pub(crate) async fn told_to_stop() {
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+    if let Ok(mut stop) = Stop::listen() {
+        stop.told().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, id};
+
+    use super::*;
+
+    /// A signal that arrives between two waits must not be lost.
+    #[tokio::test]
+    async fn a_signal_is_heard_although_nobody_waits() {
+        let mut stop = Stop::listen().unwrap();
+        for name in ["-INT", "-TERM"] {
+            let waits = std::time::Duration::from_millis(1);
+            let waited = tokio::time::timeout(waits, stop.told()).await;
+            assert!(waited.is_err(), "{name} came before it was sent");
+            let sent = Command::new("kill")
+                .args([name, &id().to_string()])
+                .status();
+            assert!(sent.unwrap().success());
+            stop.told().await;
+        }
     }
 }

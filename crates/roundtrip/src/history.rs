@@ -1,6 +1,6 @@
 //! `roundtrip history`: reads and shows a file. `roundtrip_history` knows what is in it.
 
-use roundtrip_history::{HistoryFile, document, page as history_page, summary};
+use roundtrip_history::{HistoryReader, document, page as history_page, summary};
 use roundtrip_report::clean;
 
 use crate::cli::HistoryArgs;
@@ -9,7 +9,7 @@ use crate::page;
 use crate::provenance::{self, stamped};
 
 pub(crate) fn run(args: &HistoryArgs) -> Outcome {
-    let read = HistoryFile::open(&args.file).and_then(|file| file.series());
+    let read = HistoryReader::open(&args.file).and_then(|file| file.series());
     let all = match read {
         Ok(all) => all,
         Err(error) => return failed(&error),

@@ -15,7 +15,7 @@ use roundtrip_report::{Assertion, runs};
 
 use super::every;
 use crate::cli::OutputArgs;
-use crate::output::say;
+use crate::output::{interrupted, say};
 
 /// Repetitions before a rise is believed.
 const MAX_AGAIN: usize = 4;
@@ -69,7 +69,7 @@ impl Counted {
             return;
         };
         while !self.is_settled(&counts, counted) {
-            let again = every::once(options, target).await;
+            let again = every::once(options, target, interrupted()).await;
             let Some(again) = baseline::counts(runs(&again)).next() else {
                 break;
             };

@@ -13,7 +13,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::meaning::Meaning;
 use crate::cli::ProbeArgs;
-use crate::output::{Outcome, OutputStream, failed, interrupted};
+use crate::ctrl_c::Stop;
+use crate::output::{Outcome, OutputStream, failed};
 
 pub(super) async fn record(
     args: &ProbeArgs,
@@ -25,6 +26,10 @@ pub(super) async fn record(
         Ok(file) => file,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
+    let mut stop = match Stop::listen() {
+        Ok(stop) => stop,
+        Err(error) => return failed(&error),
+    };
     let mut rounds = interval(every);
     // A round that was missed is a gap, and not made up for.
     rounds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -32,11 +37,11 @@ pub(super) async fn record(
     for round in 0.. {
         tokio::select! {
             _ = rounds.tick() => {}
-            () = interrupted() => return Outcome::Done,
+            () = stop.told() => return Outcome::Done,
         }
         let mut readings = Vec::new();
         for (_, target) in &meaning.targets {
-            let mut hops = once(&meaning.options, target).await;
+            let mut hops = once(&meaning.options, target, stop.told()).await;
             let is_over = hops.iter().any(is_interrupted);
             if is_over || hops.is_empty() {
                 return Outcome::Done;
@@ -57,14 +62,18 @@ pub(super) async fn record(
 }
 
 /// One run, as new as the first: nothing is remembered from the one before.
-pub(super) async fn once(options: &Options, target: &Target) -> Vec<Exchange> {
+pub(super) async fn once(
+    options: &Options,
+    target: &Target,
+    stop: impl Future<Output = ()>,
+) -> Vec<Exchange> {
     let mut prober = Prober::new(options.clone());
     let pace = Pace {
         count: 1,
         interval: Duration::ZERO,
     };
     let sink = |_| Ok(io::sink());
-    let hops = repeat(&mut prober, target, pace, sink, interrupted(), |_| ()).await;
+    let hops = repeat(&mut prober, target, pace, sink, stop, |_| ()).await;
     prober.retire().await;
     hops
 }
