@@ -5,6 +5,7 @@
 
 mod applications;
 mod authz;
+mod dashboard;
 mod exchanges;
 mod external_program;
 mod guide;

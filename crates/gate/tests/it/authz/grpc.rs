@@ -44,6 +44,28 @@ fn envoy_s_definitions_read_what_gate_answers() {
     assert_eq!(asked.questions(), 1);
 }
 
+/// The guide's configuration: an unknown field, a wrong type or a wrong nesting is an error.
+#[test]
+fn envoy_s_definitions_read_the_configuration_of_the_guide() {
+    let test = "envoy_s_definitions_read_the_configuration_of_the_guide";
+    if !has_python(test, "yaml") || !has_python(test, "google.protobuf") {
+        return;
+    }
+    let Some(definitions) = definitions() else {
+        return skip::lacking(test, "Envoy's definitions: scripts/install-envoy-protos");
+    };
+    let here = env!("CARGO_MANIFEST_DIR");
+    let mut command = Command::new("/usr/bin/python3");
+    command.arg(format!("{here}/tests/it/authz/envoy_config.py"));
+    command.arg(definitions);
+    let said = run(command.arg(format!("{here}/../../packaging/authz/envoy.yaml")));
+    let expected = json!({
+        "filters": ["envoy.filters.http.ext_authz", "envoy.filters.http.router"],
+        "fails open": false, "version": 2, "http/2": true, "slashes": 2, "port": 9191,
+    });
+    assert_eq!(said, expected, "{said:#}");
+}
+
 /// Where they are installed. No test downloads anything.
 fn definitions() -> Option<String> {
     let script = concat!(
