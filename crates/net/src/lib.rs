@@ -43,7 +43,7 @@ pub use listening::{Listening, defer_accept, listen, listen_udp};
 pub use netlink::ask_kernel;
 pub use plain::Plain;
 pub use presence::Attendance;
-pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer};
+pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, random_dns_id};
 pub use socket::Socket;
 pub use sys::{terminal_height, terminal_width};
 pub use watch::Watch;

@@ -15,6 +15,7 @@ use roundtrip_wire::hosts::Hosts;
 use roundtrip_wire::resolv_conf::ResolvConf;
 use tokio::time::{Instant, timeout};
 
+pub use ask::random_dns_id;
 use ask::{TimedAnswer, ask};
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";

@@ -34,7 +34,7 @@ pub(super) async fn ask(
     let mut failure = None;
     for _ in 0..conf.attempts.max(1) {
         for server in servers {
-            let mut query = Query::new(random_id(), name.clone(), kind);
+            let mut query = Query::new(random_dns_id(), name.clone(), kind);
             match once(conf, *server, &mut query).await {
                 Ok((message, over_tcp)) => match message.rcode {
                     Rcode::NO_ERROR | Rcode::NO_SUCH_NAME => {
@@ -140,8 +140,8 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// IDs need not be secret on the path, only hard to guess off-path; the port is random too (RFC
-/// 5452 §4).
-fn random_id() -> u16 {
+/// The id of a query. It need not be secret on the path, only hard to guess off-path; the port is
+/// random too (RFC 5452 §4).
+pub fn random_dns_id() -> u16 {
     RandomState::new().build_hasher().finish() as u16
 }

@@ -60,9 +60,19 @@ impl Name {
         Ok(())
     }
 
-    /// Parses a name in a message, following compression pointers. RFC 1035 §4.1.4.
+    /// Parses a name in a message.
     pub(super) fn read<'a>(cursor: &mut Cursor<'a>, message: &'a [u8]) -> Result<Self> {
         let mut name = Self::root();
+        Self::read_labels(cursor, message, |label| name.push(label))?;
+        Ok(name)
+    }
+
+    /// Parses the labels of a name, following compression pointers. RFC 1035 §4.1.4.
+    pub(super) fn read_labels<'a>(
+        cursor: &mut Cursor<'a>,
+        message: &'a [u8],
+        mut seen: impl FnMut(&'a [u8]) -> std::result::Result<(), &'static str>,
+    ) -> Result<()> {
         // A pointer must point before the labels that it continues, so the loop ends.
         let mut floor = cursor.position();
         let mut jumped: Option<Cursor<'a>> = None;
@@ -71,10 +81,10 @@ impl Name {
             let reader = jumped.as_mut().unwrap_or(&mut *cursor);
             let length = reader.u8()?;
             match length >> 6 {
-                0 if length == 0 => return Ok(name),
+                0 if length == 0 => return Ok(()),
                 0 => {
                     let label = reader.take(usize::from(length))?;
-                    name.push(label).map_err(|why| reader.malformed(why))?;
+                    seen(label).map_err(|why| reader.malformed(why))?;
                 }
                 0b11 => {
                     let target = usize::from(length & 0x3f) << 8 | usize::from(reader.u8()?);

@@ -1,41 +1,10 @@
 //! Resource records: the types that matter to a client that connects. Other types keep their bytes.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::{Name, Service};
+use super::{Kind, Name, Service};
 use crate::Result;
 use crate::cursor::Cursor;
-
-/// A record type, with the numbers assigned by IANA.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kind(pub u16);
-
-impl Kind {
-    pub const A: Self = Self(1);
-    pub const CNAME: Self = Self(5);
-    pub const SOA: Self = Self(6);
-    pub const AAAA: Self = Self(28);
-    pub const OPT: Self = Self(41);
-    pub const SVCB: Self = Self(64);
-    pub const HTTPS: Self = Self(65);
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::A => f.write_str("A"),
-            Self::CNAME => f.write_str("CNAME"),
-            Self::SOA => f.write_str("SOA"),
-            Self::AAAA => f.write_str("AAAA"),
-            Self::OPT => f.write_str("OPT"),
-            Self::SVCB => f.write_str("SVCB"),
-            Self::HTTPS => f.write_str("HTTPS"),
-            // RFC 3597 §5.
-            Self(number) => write!(f, "TYPE{number}"),
-        }
-    }
-}
 
 /// One record of class IN.
 #[derive(Debug, Clone, PartialEq, Eq)]
