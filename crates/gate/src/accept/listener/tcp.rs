@@ -1,6 +1,7 @@
 //! One listening socket of a thread: accepts clients, reads a PROXY header and performs the TLS
 //! handshake.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -13,6 +14,7 @@ use std::time::Duration;
 use roundtrip_net::{Watch, defer_accept};
 use roundtrip_tls::TlsError;
 use roundtrip_wire::proxy_header::{MAX_LENGTH, ProxyHeader};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{SockFilter, SockRef};
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
@@ -71,6 +73,10 @@ pub(crate) struct Listener {
     local: SocketAddr,
     secure: bool,
     failures: Arc<AtomicU64>,
+    /// A client was accepted, and another may be waiting behind it.
+    accepted: Cell<bool>,
+    /// No other was waiting behind the last one.
+    come_alone: Cell<bool>,
 }
 
 /// A connection of which nothing has been read yet.
@@ -116,6 +122,8 @@ impl Listener {
             socket,
             secure,
             failures,
+            accepted: Cell::new(false),
+            come_alone: Cell::new(false),
         })
     }
 
@@ -145,8 +153,18 @@ impl Listener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(ClientSocket, SocketAddr)>> {
         loop {
             let mut somebody = ready!(self.watch.poll_readable(cx))?;
-            // No client is waiting, so wait for the next one.
-            if let Ok(accepted) = somebody.try_io(|_| ClientSocket::accept(&self.socket)) {
+            let behind_another = self.accepted.replace(false);
+            if behind_another && self.come_alone.get() && !is_waiting(&self.socket) {
+                somebody.clear_ready();
+                continue;
+            }
+            let accepted = somebody.try_io(|_| ClientSocket::accept(&self.socket));
+            if behind_another {
+                self.come_alone.set(accepted.is_err());
+            }
+            // If no client is waiting, wait for the next one.
+            if let Ok(accepted) = accepted {
+                self.accepted.set(true);
                 return Poll::Ready(accepted);
             }
         }
@@ -165,6 +183,14 @@ impl Listener {
             secure: self.secure,
         }
     }
+}
+
+/// Whether a client is waiting. accept(2) would say so too, but it makes a socket before it looks,
+/// and so costs ten times as much in vain.
+fn is_waiting(listener: &TcpListener) -> bool {
+    let mut state = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec::default();
+    !matches!(poll(&mut state, Some(&now)), Ok(0))
 }
 
 /// accept(2) also returns errors of the new connection.
@@ -266,6 +292,8 @@ async fn read_header(stream: &mut ClientSocket) -> Result<ProxyHeader, AcceptErr
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -278,6 +306,30 @@ mod tests {
             ("", true),
         ] {
             assert_eq!(takes_syn_data(bits), takes, "{bits:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn clients_that_come_alone_or_together_are_all_accepted() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let listener = Listener::open(socket, false, Arc::default()).unwrap();
+        for together in [1, 1, 1, 5, 1, 2, 1, 1, 3] {
+            let clients: Vec<_> = (0..together)
+                .map(|_| {
+                    let mut client = std::net::TcpStream::connect(listener.local).unwrap();
+                    // Clients are accepted when they have sent something.
+                    client.write_all(b"x").unwrap();
+                    client.local_addr().unwrap()
+                })
+                .collect();
+            for client in clients {
+                let next = timeout(Duration::from_mins(1), listener.next());
+                assert_eq!(next.await.unwrap().peer, client);
+            }
+            // Nobody else is there, and waiting for the next one begins anew.
+            let nobody = timeout(Duration::from_millis(1), listener.next()).await;
+            assert!(nobody.is_err());
         }
     }
 
