@@ -3,12 +3,12 @@
 //! A front makes an [`Exchange`](exchange::Exchange) and calls its `forward`, which takes these
 //! steps:
 //!
-//! 1. `exchange::lease` reads the first part of a body ahead and leases a connection from the
-//!    [`Upstream`](upstream::Upstream) of the request's route: a kept one, a new one, or the next
-//!    one that another exchange returns.
-//! 2. `exchange` writes the head with the part of the body that was read, and carries both bodies
-//!    at once: `upload` from the front's `Source`, `download` to its `Sink`. After 101, `tunnel`
-//!    does both.
+//! 1. `exchange::lease` reads the first part of a body ahead, or `exchange::buffered` all of it,
+//!    and leases a connection from the [`Upstream`](upstream::Upstream) of the request's route: a
+//!    kept one, a new one, or the next one that another exchange returns.
+//! 2. `exchange` writes the head with the part of the body that was read (`writer`), and carries
+//!    both bodies at once: `upload` from the front's `Source`, `download` to its `Sink`. After 101,
+//!    `tunnel` does both.
 //! 3. It returns the connection. `exchange::lease` says whether the request is sent once more, over
 //!    another connection.
 //!

@@ -68,6 +68,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         believed: if way.trusted { &believed } else { &[] },
         anonymous: false,
         socket_key: None,
+        buffered: false,
         rewrite: &Rewrite::default(),
         id: b"",
     };

@@ -63,6 +63,10 @@ pub(crate) struct ForwardedRequest {
     pub(crate) upgrade: bool,
     /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
+    /// Its body is read whole before the backend gets anything.
+    pub(crate) buffered: bool,
+    /// Gate itself answers `Expect: 100-continue`.
+    pub(crate) says_continue: bool,
     /// The WebSocket that the client opens over a stream. RFC 8441.
     pub(crate) socket: Option<WebSocketAccept>,
     /// The CORS fields of the answer.
@@ -202,6 +206,11 @@ fn judge<S: Sessions>(
     let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute, None));
     };
+    let buffered =
+        route.buffer_request > 0 && inspected.body != Body::None && arrival.body.is_none();
+    if buffered && matches!(inspected.body, Body::Length(length) if length > route.buffer_request) {
+        return Err(BadRequestError::BodyTooLarge);
+    }
     if let Some(body) = arrival.body
         && inspected.body != Body::Length(body.len() as u64)
     {
@@ -247,6 +256,7 @@ fn judge<S: Sessions>(
         believed,
         anonymous,
         socket_key: key.as_deref(),
+        buffered,
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
     };
@@ -265,9 +275,12 @@ fn judge<S: Sessions>(
         upgrade,
         socket,
         grant,
-        eager: is_eager(route, request, &inspected),
+        eager: !buffered && is_eager(route, request, &inspected),
+        buffered,
+        says_continue: buffered && inspected.expects_continue,
         takes_trailers: inspected.takes_trailers,
-        sends_trailers: inspected.names_no_field(),
+        // A body with a length has none. RFC 9112 §7.1.2.
+        sends_trailers: !buffered && inspected.names_no_field(),
         early,
         secure: arrival.secure,
         client: original_client::original_client(policy, request, arrival.client),

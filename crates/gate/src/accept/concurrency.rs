@@ -1,12 +1,14 @@
-//! Limits the exchanges that one client, and one session, may have at once, over all threads.
+//! Limits the exchanges that one client, and one session, may have at once, and the memory that
+//! their buffered bodies use, over all threads.
 //!
-//! They are counted in a table of fixed size (a count–min sketch) that threads share without a
-//! lock. Each client has one place in each half, chosen by a keyed hash. The smaller of the two
-//! counts is taken; it is too high only if others share both places.
+//! They are counted in tables of fixed size (count–min sketches) that threads share without a lock.
+//! Each client has one place in each half, chosen by a keyed hash. The smaller of the two counts is
+//! taken; it is too high only if others share both places.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::config::Limits;
 use crate::judge::original_client::network;
@@ -14,30 +16,41 @@ use crate::record::Limit;
 
 /// The number of places in each half.
 const PLACES: usize = 1 << 15;
+/// The same for buffered bodies, which fewer clients have.
+const BUFFER_PLACES: usize = 1 << 12;
+/// The unit in which they are counted, in bytes.
+const UNIT: u64 = 1024;
 
 #[derive(Debug)]
 pub(crate) struct Concurrency {
     hashed: RandomState,
-    halves: [Box<[AtomicU32]>; 2],
+    exchanges: Sketch,
+    buffered: Sketch,
+    /// The units of all clients.
+    buffered_in_all: AtomicU64,
 }
 
-/// The places of a client or a session: one in each half.
-#[derive(Debug, Clone, Copy)]
-struct Places([usize; 2]);
+#[derive(Debug)]
+struct Sketch([Box<[AtomicU32]>; 2]);
 
 /// Counts one exchange for its client and its session until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     of: &'a Concurrency,
-    held: [Option<Places>; 2],
+    /// The hashes of both, where they are counted.
+    held: [Option<u64>; 2],
+    client: Option<u64>,
+    /// The units that its body uses.
+    buffered: Cell<u32>,
 }
 
 impl Default for Concurrency {
     fn default() -> Self {
-        let half = || (0..PLACES).map(|_| AtomicU32::new(0)).collect();
         Self {
             hashed: RandomState::new(),
-            halves: [half(), half()],
+            exchanges: Sketch::new(PLACES),
+            buffered: Sketch::new(BUFFER_PLACES),
+            buffered_in_all: AtomicU64::new(0),
         }
     }
 }
@@ -51,12 +64,14 @@ impl Concurrency {
         session: Option<&str>,
         limits: &Limits,
     ) -> Result<Share<'_>, Limit> {
+        let client = client.map(|client| self.hashed.hash_one(network(client)));
+        let session = session.map(|session| self.hashed.hash_one((0_u8, session)));
         let mut share = Share {
             of: self,
             held: [None; 2],
+            client,
+            buffered: Cell::new(0),
         };
-        let client = client.map(|client| self.hashed.hash_one(network(client)));
-        let session = session.map(|session| self.hashed.hash_one((0_u8, session)));
         let bounds = [
             (
                 client,
@@ -71,41 +86,87 @@ impl Concurrency {
         ];
         for (held, (hash, most, limit)) in share.held.iter_mut().zip(bounds) {
             if let Some(hash) = hash.filter(|_| most > 0) {
-                let places = Places([hash as usize % PLACES, (hash >> 32) as usize % PLACES]);
-                self.add(places, most).ok_or(limit)?;
-                *held = Some(places);
+                let added = self.exchanges.add(hash, 1, most as u64);
+                *held = Some(added.then_some(hash).ok_or(limit)?);
             }
         }
         Ok(share)
     }
+}
 
-    fn add(&self, places: Places, most: usize) -> Option<()> {
-        let before = self
-            .counters(places)
-            .map(|count| count.fetch_add(1, Relaxed));
-        if before.min().is_some_and(|count| count as usize >= most) {
-            self.remove(places);
-            return None;
+impl Share<'_> {
+    /// Counts the memory of a body that has grown to this many bytes, or returns the limit that it
+    /// would exceed.
+    pub(crate) fn buffer(&self, bytes: usize, limits: &Limits) -> Result<(), Limit> {
+        let units = u32::try_from((bytes as u64).div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let more = units.saturating_sub(self.buffered.get());
+        if more == 0 {
+            return Ok(());
         }
-        Some(())
+        let all = &self.of.buffered_in_all;
+        let before = all.fetch_add(more.into(), Relaxed);
+        let added = if before + u64::from(more) > limits.buffered.0 / UNIT {
+            Err(Limit::Buffered)
+        } else {
+            let most = limits.buffered_per_client.0 / UNIT;
+            let sketch = &self.of.buffered;
+            let fits = self
+                .client
+                .is_none_or(|client| sketch.add(client, more, most));
+            fits.then_some(()).ok_or(Limit::BufferedPerClient)
+        };
+        match added {
+            Ok(()) => self.buffered.set(units),
+            Err(_) => drop(all.fetch_sub(more.into(), Relaxed)),
+        }
+        added
+    }
+}
+
+impl Sketch {
+    fn new(places: usize) -> Self {
+        let half = || (0..places).map(|_| AtomicU32::new(0)).collect();
+        Self([half(), half()])
     }
 
-    fn remove(&self, places: Places) {
-        self.counters(places).for_each(|count| {
-            count.fetch_sub(1, Relaxed);
+    /// Adds to the count, unless it would exceed `most`.
+    fn add(&self, hash: u64, count: u32, most: u64) -> bool {
+        let before = self
+            .counters(hash)
+            .map(|counter| counter.fetch_add(count, Relaxed));
+        let fits = before
+            .min()
+            .is_none_or(|before| u64::from(before) + u64::from(count) <= most);
+        if !fits {
+            self.remove(hash, count);
+        }
+        fits
+    }
+
+    fn remove(&self, hash: u64, count: u32) {
+        self.counters(hash).for_each(|counter| {
+            counter.fetch_sub(count, Relaxed);
         });
     }
 
-    fn counters(&self, places: Places) -> impl Iterator<Item = &AtomicU32> {
-        let halves = self.halves.iter().zip(places.0);
-        halves.filter_map(|(half, place)| half.get(place))
+    fn counters(&self, hash: u64) -> impl Iterator<Item = &AtomicU32> {
+        let halves = self.0.iter().zip([hash as usize, (hash >> 32) as usize]);
+        halves.filter_map(|(half, place)| half.get(place % half.len()))
     }
 }
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        for places in self.held.into_iter().flatten() {
-            self.of.remove(places);
+        for hash in self.held.into_iter().flatten() {
+            self.of.exchanges.remove(hash, 1);
+        }
+        let units = self.buffered.get();
+        if units > 0 {
+            let all = &self.of.buffered_in_all;
+            all.fetch_sub(units.into(), Relaxed);
+            if let Some(client) = self.client {
+                self.of.buffered.remove(client, units);
+            }
         }
     }
 }
@@ -113,6 +174,7 @@ impl Drop for Share<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Bytes;
 
     #[test]
     fn each_client_and_each_session_has_its_bound() {
@@ -136,8 +198,10 @@ mod tests {
     }
 
     fn is_empty(all: &Concurrency) -> bool {
-        let mut counts = all.halves.iter().flat_map(|half| half.iter());
-        counts.all(|count| count.load(Relaxed) == 0)
+        let sketches = [&all.exchanges, &all.buffered];
+        let halves = sketches.into_iter().flat_map(|sketch| &sketch.0);
+        let mut counts = halves.flat_map(|half| half.iter());
+        counts.all(|count| count.load(Relaxed) == 0) && all.buffered_in_all.load(Relaxed) == 0
     }
 
     #[test]
@@ -160,6 +224,33 @@ mod tests {
             ..limits
         };
         let _share = all.begin(client, Some("a"), &unbounded).unwrap();
+        assert!(is_empty(&all));
+    }
+
+    #[test]
+    fn bodies_are_bounded_for_each_client_and_in_all() {
+        let all = Concurrency::default();
+        let limits = Limits {
+            buffered: Bytes(10 << 10),
+            buffered_per_client: Bytes(6 << 10),
+            ..Limits::default()
+        };
+        let begin = |client: &str| all.begin(client.parse().ok(), None, &limits).unwrap();
+        let (first, second, other) = (begin("::1"), begin("::1"), begin("192.0.2.1"));
+        assert_eq!(first.buffer(4096, &limits), Ok(()));
+        assert_eq!(first.buffer(100, &limits), Ok(()), "it has grown before");
+        assert_eq!(second.buffer(2048, &limits), Ok(()));
+        let refused = second.buffer(2049, &limits);
+        assert_eq!(refused, Err(Limit::BufferedPerClient));
+        assert_eq!(other.buffer(4096, &limits), Ok(()));
+        assert_eq!(other.buffer(4097, &limits), Err(Limit::Buffered));
+        drop(first);
+        assert_eq!(other.buffer(6144, &limits), Ok(()));
+        // Whom nobody names counts for the whole alone.
+        let unnamed = all.begin(None, None, &limits).unwrap();
+        assert_eq!(unnamed.buffer(2048, &limits), Ok(()));
+        assert_eq!(unnamed.buffer(2049, &limits), Err(Limit::Buffered));
+        drop((second, other, unnamed));
         assert!(is_empty(&all));
     }
 }

@@ -13,6 +13,7 @@ use tracing::debug;
 use crate::accept::buffer_pool::BufferPool;
 use crate::accept::concurrency::{Concurrency, Share};
 use crate::accept::stream::Peer;
+use crate::config::Limits;
 use crate::forward::deadlines::Deadlines;
 use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
@@ -45,7 +46,14 @@ pub(crate) struct Thread<S> {
 /// An exchange in progress.
 pub(crate) struct Running<'a> {
     _counted: GaugeGuard<'a>,
-    _share: Share<'a>,
+    share: Share<'a>,
+}
+
+impl Running<'_> {
+    /// Counts the memory of the request's body, which has grown to this many bytes.
+    pub(crate) fn buffer(&self, bytes: usize, limits: &Limits) -> Result<(), Limit> {
+        self.share.buffer(bytes, limits)
+    }
 }
 
 /// Counts an open connection of the thread until it is dropped.
@@ -131,7 +139,7 @@ impl<S> Thread<S> {
         let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
         Ok(Running {
             _counted: self.ledger.hold(Gauge::Exchanges),
-            _share: share,
+            share,
         })
     }
 

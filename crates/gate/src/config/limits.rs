@@ -19,6 +19,9 @@ pub struct Limits {
     /// or when this time is over.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
+    /// Bytes of bodies that routes with `buffer_request` hold: in total, and for one address.
+    pub buffered: Bytes,
+    pub buffered_per_client: Bytes,
     /// The minimum rate at which a client must send a body, in bytes a second over ten seconds.
     pub body_rate: Bytes,
     /// Every ten seconds the minimum rate for a body doubles, up to this rate.
@@ -52,6 +55,8 @@ impl Default for Limits {
             body: Bytes(1 << 30),
             body_ahead: Bytes(64 * 1024),
             body_ahead_time: Span::seconds(1),
+            buffered: Bytes(256 << 20),
+            buffered_per_client: Bytes(32 << 20),
             body_rate: Bytes(512),
             body_rate_most: Bytes(4096),
             read_rate: Bytes(16 * 1024),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::{Cors, Span};
+use super::{Bytes, Cors, Span};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,7 +35,8 @@ pub struct Upstream {
     pub connect: Span,
     /// From the request's last byte to the answer's first.
     pub first_byte: Span,
-    /// For the next piece of an answer to arrive, and for the client to take one; event streams may
+    /// For the server to read more of a request, for the next piece of an answer to arrive, and for
+    /// the client to take one; event streams may
     /// be silent for longer if the route allows it.
     pub silence: Span,
     /// The time for interim answers (102, 103) before the final one; 0 means no limit.
@@ -120,6 +121,9 @@ pub struct Route {
     pub streams: bool,
     /// Whether a client may close its sending side and still wait for its answer.
     pub half_close: bool,
+    /// Bodies of up to this size are read whole before a connection is requested; larger ones are
+    /// refused. 0: no body is.
+    pub buffer_request: Bytes,
     /// Whether a `POST` of a JMAP batch that only reads may be answered from early data, like GET
     /// and HEAD.
     pub safe_jmap: bool,
@@ -151,6 +155,7 @@ impl Default for Route {
             upgrades: false,
             streams: false,
             half_close: false,
+            buffer_request: Bytes(0),
             safe_jmap: false,
             server_timing: false,
             set: BTreeMap::new(),

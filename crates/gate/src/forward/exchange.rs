@@ -1,6 +1,7 @@
 //! The life of a request after judging, for every protocol: forward → record. [`Source`] and
 //! [`Sink`] hide the client's protocol; the fronts read heads and answer what is refused.
 
+mod buffered;
 mod download;
 mod lease;
 mod rate;
@@ -10,6 +11,7 @@ mod response_head;
 mod tunnel;
 mod upload;
 mod websocket;
+mod writer;
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -32,13 +34,17 @@ use crate::judge::request::{BadRequestError, Field};
 use crate::record::{Entry, Limit, Outcome, Reason};
 use download::{Download, DownloadOutcome, Interim};
 use lease::Next;
-use read_ahead::ReadAhead;
-use upload::Upload;
+use upload::{Rest, Upload};
+use writer::RequestWriter;
 
 /// The most that is read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
 /// For this long, a session that was checked needs no second check.
 const TRUST_TIME: Duration = Duration::from_millis(100);
+
+/// Most answers arrive sooner, and most backends take a request sooner; only after this is it worth
+/// watching the client and its session. Deadlines round it up by up to half a second.
+const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// A request's body, and whatever else a client may send.
 pub(crate) trait Source {
@@ -87,6 +93,8 @@ pub(crate) enum ExchangeError {
     Gone,
     #[error("the client is too slow")]
     Slow(Limit),
+    #[error("there is no room for the body")]
+    NoRoom(Limit),
     #[error("the request has {0}")]
     Refused(#[from] BadRequestError),
     #[error("no connection: {0}")]
@@ -110,6 +118,8 @@ impl ExchangeError {
         match self {
             Self::Client(_) | Self::Gone => None,
             Self::Slow(_) => Some(408),
+            Self::NoRoom(Limit::BufferedPerClient) => Some(429),
+            Self::NoRoom(_) => Some(503),
             Self::Refused(refusal) => Some(refusal.status()),
             Self::Upstream(trouble) => Some(trouble.status()),
             Self::Backend { .. } | Self::Answer(_) => Some(502),
@@ -125,7 +135,7 @@ impl ExchangeError {
             Self::Backend { .. } | Self::Answer(_) | Self::Upstream(_) => Outcome::BackendGone,
             Self::Slow(_) | Self::Unanswered | Self::Silent => Outcome::TimedOut,
             Self::Over => Outcome::SessionOver,
-            Self::Refused(_) => Outcome::Whole,
+            Self::Refused(_) | Self::NoRoom(_) => Outcome::Whole,
         }
     }
 
@@ -134,6 +144,8 @@ impl ExchangeError {
             Self::Client(_) | Self::Gone => return None,
             Self::Over => Reason::UnknownSession,
             Self::Slow(_) => Reason::Slow,
+            Self::NoRoom(Limit::BufferedPerClient) => Reason::TooMany,
+            Self::NoRoom(_) => Reason::BufferFull,
             Self::Refused(refusal) => (*refusal).into(),
             Self::Upstream(trouble) => trouble.reason(),
             Self::Backend { .. } => Reason::BackendClosed,
@@ -153,7 +165,7 @@ impl ExchangeError {
     /// Which limit the client has reached.
     pub(crate) fn limit(&self) -> Option<Limit> {
         match self {
-            Self::Slow(limit) => Some(*limit),
+            Self::Slow(limit) | Self::NoRoom(limit) => Some(*limit),
             Self::Refused(refusal) => refusal.limit(),
             _ => None,
         }
@@ -195,6 +207,8 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) answer: &'a mut A,
     pub(crate) deadlines: &'a ExchangeDeadlines,
     pub(crate) entry: &'a mut Entry,
+    /// Counts the memory of a buffered body, which has grown to this many bytes.
+    pub(crate) buffer: &'a dyn Fn(usize) -> Result<(), Limit>,
     /// Whether part of the answer went to the client. Interim answers do not count, because a final
     /// answer of ours may follow them.
     pub(crate) begun: bool,
@@ -222,10 +236,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let (mut link, mut rest) = self.first_link(upstream).await?;
         loop {
             let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;
-            match self
-                .next_link(upstream, link, outcome, rest.is_some())
-                .await?
-            {
+            let uploads = matches!(rest, Some(Rest::Arriving(_)));
+            match self.next_link(upstream, link, outcome, uploads).await? {
                 Next::Ended(ended) => {
                     self.end(upstream).await?;
                     return Ok(ended);
@@ -270,12 +282,20 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         &mut self,
         upstream: &Upstream,
         link: &mut Link,
-        rest: Option<&mut ReadAhead>,
+        rest: Option<&mut Rest>,
     ) -> Result<DownloadOutcome, ExchangeError> {
         let (stream, buffer, held) = link.parts();
         let halves = Halves::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
-        upload::head(self.head, &mut to).await?;
+        let mut writer = RequestWriter::new(
+            self.site,
+            upstream,
+            self.asked,
+            self.deadlines,
+            &mut *self.body,
+            &mut to,
+        );
+        writer.write(self.head).await?;
         self.entry.sent = Some(Instant::now());
         let uploading = Cell::new(rest.is_some());
         let bytes_up = Cell::new(0);
@@ -295,17 +315,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             held,
         };
         let Some(rest) = rest else {
-            return download.run(Some((&mut *self.body, &mut to))).await;
+            return download.run(Some((writer.body, writer.to))).await;
         };
-        let mut upload = Upload::new(
-            self.site,
-            upstream,
-            self.asked,
-            self.deadlines,
-            &mut *self.body,
-            &mut to,
-            &bytes_up,
-        );
+        let mut upload = Upload::new(writer, &bytes_up);
         let got = {
             let down = pin!(download.run::<B, tokio::io::Sink>(None));
             both(down, &mut upload, rest, &uploading, held).await
@@ -316,10 +328,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 }
 
 /// Sends the body while the answer may already arrive.
-async fn both<S, B: Source, W: AsyncWrite + Unpin>(
+async fn both<S: Sessions, B: Source, W: AsyncWrite + Unpin>(
     mut download: Pin<&mut impl Future<Output = Result<DownloadOutcome, ExchangeError>>>,
     upload: &mut Upload<'_, S, B, W>,
-    rest: &mut ReadAhead,
+    rest: &mut Rest,
     uploading: &Cell<bool>,
     held: HeldConnection<'_>,
 ) -> Result<DownloadOutcome, ExchangeError> {
@@ -338,7 +350,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     uploading.set(false);
     held.uploaded();
     // From now on gate waits for the backend.
-    upload.deadlines.down.restart();
+    upload.writer.deadlines.down.restart();
     if let Some(lost) = lost {
         // The backend accepts no more, and may have sent the reason. RFC 9112 §9.5.
         let got = download.await.map_err(|_| lost);
@@ -347,7 +359,7 @@ async fn both<S, B: Source, W: AsyncWrite + Unpin>(
     tokio::select! {
         biased;
         got = download => got,
-        () = upload.body.gone(), if !upload.asked.route.half_close => Err(ExchangeError::Gone),
+        () = upload.writer.body.gone(), if !upload.writer.asked.route.half_close => Err(ExchangeError::Gone),
     }
 }
 

@@ -135,6 +135,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::Protocol => "This protocol is not supported over a stream",
         Reason::NoRoute => "Nothing is served at this host and path",
         Reason::Upgrade => "This upgrade is not passed on",
+        Reason::BufferFull => "Too much is being uploaded at the moment",
         Reason::TooMany => "Too many requests of this client or session are in progress",
         Reason::Slow => "The request did not arrive in time",
         Reason::NoToken => "A token is required, but the request has none",

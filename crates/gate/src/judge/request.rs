@@ -15,7 +15,7 @@ mod readings;
 mod rewrite;
 
 pub(crate) use authority::Authority;
-pub(crate) use compose::{Forwarding, compose};
+pub(crate) use compose::{Forwarding, add_length, compose};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;
 pub(crate) use identity::{is_identity, overrides_method};

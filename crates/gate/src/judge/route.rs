@@ -21,6 +21,8 @@ pub(crate) struct Route {
     pub(crate) upgrades: bool,
     pub(crate) streams: bool,
     pub(crate) half_close: bool,
+    /// The largest body that is read whole before a connection is requested; 0: none is.
+    pub(crate) buffer_request: u64,
     pub(crate) safe_jmap: bool,
     pub(crate) server_timing: bool,
     pub(crate) rewrite: Rewrite,
@@ -125,6 +127,7 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
         upgrades: route.upgrades,
         streams: route.streams,
         half_close: route.half_close,
+        buffer_request: route.buffer_request.0,
         safe_jmap: route.safe_jmap,
         server_timing: route.server_timing,
         rewrite,

@@ -29,6 +29,7 @@ words! {
         Protocol = "protocol",
         NoRoute = "no_route",
         TooMany = "too_many",
+        BufferFull = "buffer_full",
         Upgrade = "upgrade",
         Slow = "slow",
         // The client is not authorized.
@@ -105,6 +106,8 @@ words! {
         Head = "head",
         Fields = "fields",
         Body = "body",
+        Buffered = "buffered",
+        BufferedPerClient = "buffered_per_client",
         BodyRate = "body_rate",
         ReadRate = "read_rate",
         IdleTime = "idle_time",

@@ -11,6 +11,7 @@
 
 mod backend;
 mod backend_failures;
+mod buffered;
 mod half_close;
 mod interim;
 pub(crate) mod raw_client;
@@ -18,6 +19,7 @@ mod retries;
 mod single_bytes;
 mod slow_clients;
 mod streams;
+mod stuck;
 mod token_expiry;
 mod truncation;
 mod uploads;

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
 use crate::accept::buffer_pool::BufferPool;
 use crate::accept::stream::{Peer, Stream};
-use crate::accept::thread::Thread;
+use crate::accept::thread::{Running, Thread};
 use crate::forward::deadlines::{Elapsed, ExchangeDeadlines};
 use crate::forward::exchange::{Exchange, ExchangeError, PIECE, Sink};
 use crate::forward::h1;
@@ -147,7 +147,7 @@ impl<IO: Stream> Client<IO> {
                 }
                 asked.keep_alive &= !thread.is_draining();
                 match thread.begin(&site, &asked) {
-                    Ok(_running) => self.forward(&asked, &site).await,
+                    Ok(running) => self.forward(&asked, &site, &running).await,
                     Err(_) => self.answer(OwnAnswer::too_many(&asked)).await,
                 }
             }
@@ -297,6 +297,7 @@ impl<IO: Stream> Client<IO> {
         &mut self,
         asked: &ForwardedRequest,
         site: &Site<S>,
+        running: &Running<'_>,
     ) -> Result<Next, ExchangeError> {
         let halves = Halves::new(&mut self.stream);
         let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
@@ -309,6 +310,7 @@ impl<IO: Stream> Client<IO> {
             answer: &mut answer,
             deadlines: &self.deadlines,
             entry: &mut self.entry,
+            buffer: &|bytes| running.buffer(bytes, &site.policy.limits),
             begun: false,
             interim: false,
         };

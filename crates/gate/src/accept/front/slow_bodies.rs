@@ -1,14 +1,15 @@
 //! Bodies that come fast at first and then slowly, in virtual time. HTTP/3 has the same exchange.
-#![allow(clippy::unwrap_used, clippy::panic)] // a test may panic
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // a test may panic
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::{Instant, sleep};
 
 use super::h2::tests::{post, speak};
 use super::scene::{Scene, run_in_virtual_time};
+use crate::config::{self, Config};
 use crate::record::Limit;
 
 const BURST: usize = 200_000;
@@ -87,4 +88,70 @@ fn a_burst_over_http_2_buys_no_time() {
             },
         );
     }
+}
+
+/// Also while it holds no connection.
+#[test]
+fn a_buffered_body_has_the_same_minimum() {
+    let buffers = |config: &mut Config| config.route[0].buffer_request = config::Bytes(1 << 20);
+    run_in_virtual_time(buffers, async |scene: Scene| {
+        let mut client = scene.connect_h1();
+        let head = "POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n90000\r\n";
+        client.write_all(head.as_bytes()).await.unwrap();
+        let began = Instant::now();
+        while scene.met(Limit::BodyRate) == 0 {
+            let _ = client.write_all(&[b'x'; PIECE]).await;
+            sleep(PAUSE).await;
+            assert!(began.elapsed() < 2 * BOUND);
+        }
+        let mut said = String::new();
+        let _ = client.read_to_string(&mut said).await;
+        assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+        assert!(scene.backend.heads.borrow().is_empty());
+    });
+}
+
+/// A client is written to as far as gate reads, but for the 64 KiB on the way.
+#[test]
+fn the_memory_of_buffered_bodies_is_bounded() {
+    const HEAD: &str = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    for (all, one, limit, status) in [
+        (1_200_000, 4 << 20, Limit::Buffered, 503),
+        (4 << 20, 1_200_000, Limit::BufferedPerClient, 429),
+    ] {
+        let bounds = |config: &mut Config| {
+            config.route[0].buffer_request = config::Bytes(1 << 20);
+            config.limits.buffered = config::Bytes(all);
+            config.limits.buffered_per_client = config::Bytes(one);
+        };
+        run_in_virtual_time(bounds, async |scene: Scene| {
+            let mut first = scene.connect_h1();
+            first.write_all(HEAD.as_bytes()).await.unwrap();
+            first.write_all(&vec![b'x'; 900_000]).await.unwrap();
+            let mut second = scene.connect_h1();
+            second.write_all(HEAD.as_bytes()).await.unwrap();
+            let _ = second.write_all(&vec![b'x'; 500_000]).await;
+            assert!(
+                read_head(&mut second)
+                    .await
+                    .starts_with(&format!("HTTP/1.1 {status} "))
+            );
+            assert_eq!(scene.met(limit), 1);
+            first.write_all(&vec![b'x'; 100_000]).await.unwrap();
+            assert!(read_head(&mut first).await.starts_with("HTTP/1.1 200 "));
+            drop(first);
+            // What has ended no longer counts.
+            let mut third = scene.connect_h1();
+            third.write_all(HEAD.as_bytes()).await.unwrap();
+            third.write_all(&vec![b'x'; 1_000_000]).await.unwrap();
+            assert!(read_head(&mut third).await.starts_with("HTTP/1.1 200 "));
+        });
+    }
+}
+
+/// Reads the beginning of an answer.
+async fn read_head(client: &mut DuplexStream) -> String {
+    let mut head = vec![0; "HTTP/1.1 200 ".len()];
+    client.read_exact(&mut head).await.unwrap();
+    String::from_utf8(head).unwrap()
 }

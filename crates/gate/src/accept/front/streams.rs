@@ -175,7 +175,7 @@ impl<S: Sessions> ConnectionState<S> {
         buffers: &mut Buffers,
         entry: &mut Entry,
     ) -> Result<(), ExchangeError> {
-        let Ok(_running) = self.thread.begin(site, asked) else {
+        let Ok(running) = self.thread.begin(site, asked) else {
             return say(OwnAnswer::too_many(asked), answer, buffers, entry).await;
         };
         let mut body = Measured::new(body, asked.body);
@@ -187,6 +187,7 @@ impl<S: Sessions> ConnectionState<S> {
             answer: &mut *answer,
             deadlines: &buffers.deadlines,
             entry: &mut *entry,
+            buffer: &|bytes| running.buffer(bytes, &site.policy.limits),
             begun: false,
             interim: false,
         };

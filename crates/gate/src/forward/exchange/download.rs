@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use super::rate::{SLOT, TooSlow};
 use super::read_rate::ReadRate;
 use super::{
-    ExchangeEnd, ExchangeError, PIECE, Sink, Source, TRUST_TIME, admitted, over, response_head,
-    tunnel,
+    ExchangeEnd, ExchangeError, PIECE, Sink, Source, TRUST_TIME, WATCHED_AFTER, admitted, over,
+    response_head, tunnel,
 };
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, Chunked, ResponseBody, ResponseError};
@@ -27,9 +27,6 @@ use crate::record::{Entry, server_timing};
 /// The most bytes of interim answers that a backend may send. The time limit for them is
 /// configured.
 const MAX_INTERIM: usize = 256 * 1024;
-/// Most answers arrive sooner; only after this is it worth watching the client and its session.
-/// Deadlines round it up by up to half a second.
-const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// How a download ended.
 #[derive(Debug)]

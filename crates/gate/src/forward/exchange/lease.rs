@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::download::DownloadOutcome;
 use super::read_ahead::{ReadAhead, ReadAheadOutcome};
+use super::upload::Rest;
 use super::{Exchange, ExchangeEnd, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
@@ -21,20 +22,23 @@ pub(super) enum Next {
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Leases a connection, and returns the beginning of the body unless all of it has arrived and
-    /// follows the head. A request whose body is slow gets a connection only if one is free for
+    /// Leases a connection, and returns what does not follow the head of the body.  A request whose body is slow gets a connection only if one is free for
     /// such requests; until then its body is read ahead.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,
-    ) -> Result<(Link, Option<ReadAhead>), ExchangeError> {
+    ) -> Result<(Link, Option<Rest>), ExchangeError> {
         if self.asked.body == Body::None {
             return Ok((self.lease(upstream, false).await?, None));
+        }
+        if self.asked.buffered {
+            return self.buffered_link(upstream).await;
         }
         let mut ahead = ReadAhead::new(upstream);
         let limits = &self.site.policy.limits;
         if self.asked.eager || limits.body_ahead_time.0.is_zero() {
-            return Ok((self.lease(upstream, true).await?, Some(ahead)));
+            let link = self.lease(upstream, true).await?;
+            return Ok((link, Some(Rest::Arriving(ahead))));
         }
         loop {
             let came = tokio::select! {
@@ -57,14 +61,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 },
             };
             self.entry.bytes_up += ahead.bytes.len() as u64;
-            return Ok((link, Some(ahead)));
+            return Ok((link, Some(Rest::Arriving(ahead))));
         }
     }
 
     /// Returns `link`, and says what comes next: the end of the exchange, or another connection for
     /// the same request. A request is sent again after 425, when the handshake is complete, and
-    /// once if a kept connection was closed and sending twice does no harm. `uploads`: its body is
-    /// sent separately from the head.
+    /// once if a kept connection was closed and sending twice does no harm. `uploads`: its body
+    /// is not kept.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
@@ -104,7 +108,11 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    async fn lease(&mut self, upstream: &Upstream, upload: bool) -> Result<Link, ExchangeError> {
+    pub(super) async fn lease(
+        &mut self,
+        upstream: &Upstream,
+        upload: bool,
+    ) -> Result<Link, ExchangeError> {
         let need = self.need(upload);
         let link = self.unless_gone(upstream.lease(need)).await?;
         self.note_lease(upstream, &link);

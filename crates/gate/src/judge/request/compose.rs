@@ -25,6 +25,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) anonymous: bool,
     /// The key of a WebSocket that the client opens over a stream. RFC 8441 §5.
     pub(crate) socket_key: Option<&'a str>,
+    /// The body is read first; its length is then added to the head.
+    pub(crate) buffered: bool,
     /// The route's changes.
     pub(crate) rewrite: &'a Rewrite,
 }
@@ -63,6 +65,7 @@ pub(crate) fn compose(
         }
     }
     match inspected.body {
+        Body::Chunked | Body::Framed if forwarding.buffered => {}
         Body::Chunked | Body::Framed => line(out, b"Transfer-Encoding", b"chunked"),
         Body::Length(length) => counted(out, length),
         Body::None => {}
@@ -75,7 +78,7 @@ pub(crate) fn compose(
         line(out, b"Early-Data", b"1");
         from..out.len()
     });
-    if inspected.expects_continue {
+    if inspected.expects_continue && !forwarding.buffered {
         line(out, b"Expect", b"100-continue");
     }
     forwarded(request, forwarding, out);
@@ -104,6 +107,13 @@ pub(crate) fn compose(
     early
 }
 
+/// Adds the length of a body to a head that was composed without it.
+pub(crate) fn add_length(head: &mut Vec<u8>, length: u64) {
+    head.truncate(head.len().saturating_sub(b"\r\n".len()));
+    counted(head, length);
+    head.extend_from_slice(b"\r\n");
+}
+
 /// Gate writes the length as it understood it: `Connection` might name the client's own field, or
 /// the field might be read differently.
 fn counted(out: &mut Vec<u8>, length: u64) {
@@ -127,7 +137,10 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         2 => is("te"),
         4 => is("host"),
         6 => is("expect"),
-        7 => is("upgrade") || (is("trailer") && !inspected.body.is_chunked()),
+        7 => {
+            is("upgrade")
+                || (is("trailer") && (forwarding.buffered || !inspected.body.is_chunked()))
+        }
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
@@ -248,6 +261,7 @@ mod tests {
             believed: if trusted { &believed } else { &[] },
             anonymous: false,
             socket_key: None,
+            buffered: false,
             rewrite,
             id: b"",
         };

@@ -34,6 +34,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         if let Err(error) = Rewrite::new(route) {
             report.error(format!("{place}.{}", error.key), error.why);
         }
+        buffering(&place, route, config, report);
         host(&place, route, report);
         let earlier = config.route.get(..n).unwrap_or_default();
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
@@ -44,6 +45,27 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         if route.safe_jmap && !early {
             let what = "it has no effect while 'tls.early_data' is off";
             report.warn(format!("{place}.safe_jmap"), what);
+        }
+    }
+}
+
+fn buffering(place: &str, route: &Route, config: &Config, report: &mut CheckReport) {
+    let place = format!("{place}.buffer_request");
+    let size = route.buffer_request.0;
+    if size > 0 && route.streams {
+        let what = "it waits for the end of a body, and 'streams' passes bodies on as they arrive; \
+                    remove one of them";
+        report.error(&place, what);
+    }
+    let limits = &config.limits;
+    for (name, limit) in [
+        ("body", limits.body),
+        ("buffered", limits.buffered),
+        ("buffered_per_client", limits.buffered_per_client),
+    ] {
+        if size > limit.0 {
+            let what = format!("no body can be so large: 'limits.{name}' is smaller");
+            report.error(&place, what);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Exchanges over HTTP/3 on loopback, with the client of the `h3` crate over its own transport.
 
+mod buffered;
 mod heads;
 mod limits;
 mod rules;

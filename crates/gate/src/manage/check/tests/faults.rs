@@ -36,6 +36,14 @@ pub(super) const CASES: &[Case] = &[
         &["warning listen.trusted_fields[2]: 'Cookie' is not among the fields"],
     ),
     (
+        "[[route]]",
+        "[[route]]\nbuffer_request = \"64MiB\"\nstreams = true",
+        &[
+            "error route[0].buffer_request: it waits for the end of a body",
+            "error route[0].buffer_request: no body can be so large: 'limits.buffered_per_client'",
+        ],
+    ),
+    (
         "[session]",
         "[authz]\nhttp = [\"127.0.0.1:9190\"]\ntrusted = [\"0.0.0.0/0\"]\n[session]",
         &["error authz.trusted: this includes every client"],
