@@ -18,6 +18,7 @@ use roundtrip_model::{EarlyData, Event, QuicFacts, Recorder, Task, TlsFacts};
 use roundtrip_quic::{ClientConfig, CloseReason, ConnectError, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, random_seed};
 use roundtrip_tls::{Client, Offer, RecordingVerifier, peer_facts};
+use roundtrip_wire::h3::Code;
 
 use crate::run::all;
 use crate::{HttpError, OnEnded, QuicError, RequestRun};
@@ -152,6 +153,7 @@ fn client_config(client: &Client, offer: &Offer) -> Result<ClientConfig, HttpErr
         idle_timeout: IDLE_TIMEOUT,
         stream_window: 10 << 20,
         window: 32 << 20,
+        given_up_code: Code::H3_REQUEST_CANCELLED.value(),
         ..Transport::default()
     };
     let mut config = ClientConfig::new(Arc::new(tls), Arc::new(transport));

@@ -204,6 +204,11 @@ impl BudgetShare {
         of_all.min(of_client).max(least).min(wanted)
     }
 
+    /// Whether less than half is left.
+    pub(crate) fn is_short(&self) -> bool {
+        self.0.as_ref().is_some_and(Reported::is_short)
+    }
+
     /// The client, and how much of what it uses counts for this connection.
     pub(crate) fn counted(&self) -> Option<(IpAddr, u64)> {
         let reported = self.0.as_ref()?;

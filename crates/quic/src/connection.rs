@@ -374,6 +374,7 @@ impl Connection {
             stream_bytes_resent: streams.bytes_resent,
             stream_bytes_acked: streams.bytes_acked,
             stream_bytes_received: streams.bytes_received,
+            streams_given_up: streams.given_up,
             missing: self.received.iter().map(Received::missing).sum(),
             acked_after: self.recovery.acked_after(),
             ..self.stats

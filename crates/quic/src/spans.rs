@@ -21,10 +21,6 @@ impl Spans {
         self.spans.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.spans.len()
-    }
-
     pub(crate) fn first(&self) -> Option<Span> {
         self.spans.front().copied()
     }

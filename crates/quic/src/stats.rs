@@ -51,6 +51,8 @@ pub struct Stats {
     pub stream_bytes_resent: u64,
     pub stream_bytes_acked: u64,
     pub stream_bytes_received: u64,
+    /// Streams on which data lay behind a hole for too long.
+    pub streams_given_up: u64,
     /// How often the path to the peer changed.
     pub migrations: u64,
 }

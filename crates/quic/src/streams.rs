@@ -13,12 +13,14 @@ mod control;
 mod ending;
 mod feedback;
 mod fit;
+mod holes;
 mod id;
 mod incoming;
 mod limits;
 mod memory;
 mod outcome;
 mod outgoing;
+mod pieces;
 mod ring;
 mod slab;
 mod stream;
@@ -32,8 +34,9 @@ use std::collections::VecDeque;
 
 use roundtrip_wire::quic::{Parameters, Side};
 
-use crate::Transport;
+use crate::{Time, Transport};
 pub use id::{Dir, StreamId};
+pub(crate) use memory::granted;
 pub(crate) use outcome::StreamCounters;
 pub use outcome::{Peek, Read, ReadError, StreamEvent, WriteError};
 
@@ -79,8 +82,9 @@ pub(crate) struct Streams {
     theirs: PerStreamKind<Theirs>,
     receiving: Receiving,
     sending: Sending,
-    /// What the peer may send on each stream before it is read.
+    /// What the peer may send on each stream before it is read, now and as it was told at first.
     stream_window: u64,
+    first_limit: u64,
     /// What this side may send on each stream before the peer raises the limit.
     initial: InitialStreamLimits,
     /// Streams with new data that their own limit permits.
@@ -100,9 +104,12 @@ pub(crate) struct Streams {
     /// How much of the send buffer is used.
     held: u64,
     spares: Spares,
-    /// The number of pieces of data that came out of order.
-    fragments: usize,
+    /// The most pieces of data that may lie behind holes.
     max_fragments: usize,
+    /// No piece that lies behind a hole came earlier.
+    oldest_piece: Time,
+    /// The time of what happens now.
+    clock: Time,
     /// The stream that the last frame was about, and its key.
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
@@ -114,6 +121,8 @@ pub(crate) struct Streams {
 struct Configured {
     send_buffer: u64,
     window: u64,
+    stream_window: u64,
+    bidi_streams: u64,
 }
 
 /// One value for each direction.
@@ -146,6 +155,7 @@ impl Streams {
             receiving: Receiving::new(config.window),
             sending: Sending::default(),
             stream_window: config.stream_window,
+            first_limit: config.stream_window,
             initial: InitialStreamLimits::default(),
             ready: StreamQueue::default(),
             urgent: StreamQueue::default(),
@@ -157,11 +167,14 @@ impl Streams {
             configured: Configured {
                 send_buffer: max_send_buffer,
                 window: config.window,
+                stream_window: config.stream_window,
+                bidi_streams: config.bidi_streams,
             },
             held: 0,
             spares: Spares::default(),
-            fragments: 0,
             max_fragments: usize::try_from(max_fragments).unwrap_or(usize::MAX),
+            oldest_piece: Time::ZERO,
+            clock: Time::ZERO,
             recent: (StreamId(u64::MAX), u32::MAX),
             events: VecDeque::new(),
             counters: StreamCounters::default(),
@@ -201,7 +214,7 @@ impl Streams {
                 StreamEvent::Readable(id) => {
                     let stream = self.find(id).and_then(|key| self.slab.get_mut(key));
                     match stream.and_then(|stream| stream.incoming.as_mut()) {
-                        Some(incoming) if incoming.stop_code().is_none() => incoming.told = false,
+                        Some(incoming) if !incoming.is_stopped() => incoming.told = false,
                         _ => continue,
                     }
                 }
@@ -220,7 +233,7 @@ impl Streams {
 
     /// Whether data came while earlier data is missing.
     pub(crate) fn has_gap(&self) -> bool {
-        self.fragments > 0
+        self.spares.pieces.count > 0
     }
 
     /// The number of streams, of both sides, on which something is still to be sent, received or
@@ -232,6 +245,7 @@ impl Streams {
     /// The connection is over: what was not sent or read is lost.
     pub(crate) fn end(&mut self, config: &Transport) {
         let ended = std::mem::replace(self, Self::new(self.side, config));
+        self.clock = ended.clock;
         self.counters = ended.counters;
         self.receiving = ended.receiving;
     }

@@ -32,7 +32,7 @@ use crate::received::Received;
 use crate::recovery::{Feedback, HandshakeProgress, Recovery};
 use crate::space::Space;
 use crate::stats::Stats;
-use crate::streams::Streams;
+use crate::streams::{Streams, granted};
 use crate::{Event, HandshakeObserver, Time};
 
 impl Connection {
@@ -53,7 +53,9 @@ impl Connection {
         let crypto = Crypto::client(tls, name, encoded, &destination, version)?;
         let handshake = Handshake::client(version, destination, token.unwrap_or_default());
         let path = Path::new(opening.remote, opening.local, true);
+        let account = BudgetShare::new(opening.transport.budget.clone(), opening.remote.ip());
         let mut connection = Self::new(now, opening, crypto, handshake, destination, path, random);
+        connection.account = account;
         connection.log.on_parameters(now, true, &parameters);
         connection.remember();
         Ok(connection)
@@ -69,15 +71,19 @@ impl Connection {
         let version = opening.version;
         let mut random = Random::new(&opening.seed);
         let (source, reset_token) = opening.issuer.id(0);
-        let mut parameters = opening::parameters(&opening.transport, version, source);
+        let account = BudgetShare::new(opening.transport.budget.clone(), opening.remote.ip());
+        let granted = granted(&opening.transport, &account);
+        let mut parameters = opening::parameters(&granted, version, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let encoded = opening::encode(&parameters, random.number());
-        let tls = bind_sessions(tls, version, opening::early_limits(&opening.transport));
+        let tls = bind_sessions(tls, version, opening::early_limits(&granted));
         let crypto = Crypto::server(tls, encoded, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);
         let peer = arrival.source;
         let mut connection = Self::new(now, opening, crypto, handshake, peer, path, random);
+        connection.account = account;
+        connection.streams.begin(&granted);
         connection.log.on_parameters(now, true, &parameters);
         connection.recovery.on_first_datagram(arrival.datagram);
         Ok(connection)
@@ -108,7 +114,7 @@ impl Connection {
             spin: Spin::new(random.number()),
             paths: Paths::new(path, config.initial_rtt, random),
             undecryptable: Undecryptable::default(),
-            account: BudgetShare::new(config.budget.clone(), opening.remote.ip()),
+            account: BudgetShare::default(),
             events: Events::default(),
             stats: Stats::default(),
             items: Vec::new(),

@@ -58,6 +58,7 @@ impl Connection {
             self.recovery.set_blocked(false);
         }
         let opened = self.stats.packets_received;
+        self.streams.set_clock(now);
         self.read_packets(&Datagram { now, way }, datagram);
         // Anybody may have sent what cannot be opened.
         if !is_active && self.stats.packets_received > opened {

@@ -22,6 +22,7 @@ impl Connection {
                 .filter(|_| sends),
             self.idle.deadline(pto),
             self.keep_alive_deadline(),
+            self.streams.hole_deadline(),
             self.recovery.paced().filter(|_| sends),
             self.crypto.deadline(3 * pto),
             self.paths.deadline(),
@@ -50,6 +51,9 @@ impl Connection {
         }
         if is_due(self.paths.deadline(), now) {
             self.on_path_timeout(now);
+        }
+        if is_due(self.streams.hole_deadline(), now) {
+            self.streams.give_up_holes(now, self.config.given_up_code);
         }
         if is_due(self.keep_alive_deadline(), now) {
             self.control.ping();

@@ -23,7 +23,9 @@ impl Streams {
         let key = self.slab.insert(Stream {
             id,
             outgoing: Some(Outgoing::new(self.initial.limit(id, self.side))),
-            incoming: dir.is_bidi().then(|| Incoming::new(self.stream_window)),
+            incoming: dir
+                .is_bidi()
+                .then(|| Incoming::new(self.first_limit, self.stream_window)),
             pending: Pending::default(),
             control: QueueState::default(),
         })?;
@@ -100,7 +102,6 @@ impl Streams {
         if incoming.stop_code().is_some() {
             return Ok(());
         }
-        self.fragments = self.fragments.saturating_sub(incoming.fragments());
         let arrived = incoming.stop(code.min(MAX_VARINT), &mut self.spares);
         self.receiving.consume(arrived.dropped);
         if arrived.is_over {
@@ -205,8 +206,8 @@ impl Streams {
 
     /// Returns what the reader can have; the receiving half ends if that is the end.
     fn offer(&mut self, key: u32) -> Result<Read, ReadError> {
-        let stream = self.slab.get(key).ok_or(ReadError::Unknown)?;
-        let incoming = stream.incoming.as_ref().ok_or(ReadError::Unknown)?;
+        let stream = self.slab.get_mut(key).ok_or(ReadError::Unknown)?;
+        let incoming = stream.incoming.as_mut().ok_or(ReadError::Unknown)?;
         match incoming.offer() {
             Offer::Bytes(count) => Ok(Read::Bytes(count)),
             Offer::Blocked => Ok(Read::Blocked),
@@ -217,6 +218,11 @@ impl Streams {
             }
             Offer::Reset(code) => {
                 self.drop_incoming(key);
+                Err(ReadError::Reset(code))
+            }
+            // The peer's data is still counted until its end is known.
+            Offer::GivenUp(code) => {
+                incoming.on_told_given_up();
                 Err(ReadError::Reset(code))
             }
         }
@@ -231,6 +237,7 @@ impl Streams {
         };
         let consumed = incoming.consume(count, &mut self.spares);
         self.receiving.consume(consumed);
+        incoming.set_window(self.stream_window);
         if incoming.is_limit_due() && !stream.pending.max_data {
             stream.pending.max_data = true;
             self.schedule(key);

@@ -62,10 +62,12 @@ impl Streams {
         };
         let fresh = incoming.check(end, fin)?;
         self.receiving.receive(fresh)?;
-        let before = incoming.fragments();
-        let arrived = incoming.take(offset, data, fin, &mut self.spares);
-        self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
-        if self.fragments > self.max_fragments {
+        let had_hole = self.spares.pieces.count > 0;
+        let arrived = incoming.take(offset, data, fin, self.clock, &mut self.spares);
+        if !had_hole {
+            self.oldest_piece = self.clock;
+        }
+        if self.spares.pieces.count > self.max_fragments {
             let why = "stream data came out of order in more pieces than are kept";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
@@ -85,9 +87,7 @@ impl Streams {
         };
         let fresh = incoming.check(size, true)?;
         self.receiving.receive(fresh)?;
-        let before = incoming.fragments();
         let arrived = incoming.reset(code, size, &mut self.spares);
-        self.fragments = (self.fragments + incoming.fragments()).saturating_sub(before);
         self.on_arrived(key, arrived);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Streams {
         }
     }
 
-    fn on_arrived(&mut self, key: u32, arrived: Arrived) {
+    pub(super) fn on_arrived(&mut self, key: u32, arrived: Arrived) {
         self.receiving.consume(arrived.dropped);
         if arrived.is_over && !arrived.is_news {
             self.drop_incoming(key);
@@ -228,7 +228,7 @@ impl Streams {
             let key = self.slab.insert(Stream {
                 id,
                 outgoing: dir.is_bidi().then(|| Outgoing::new(limit)),
-                incoming: Some(Incoming::new(self.stream_window)),
+                incoming: Some(Incoming::new(self.first_limit, self.stream_window)),
                 pending: Pending::default(),
                 control: QueueState::default(),
             });

@@ -23,7 +23,6 @@ impl Streams {
             return;
         };
         if let Some(mut incoming) = stream.incoming.take() {
-            self.fragments = self.fragments.saturating_sub(incoming.fragments());
             incoming.release(&mut self.spares);
         }
         stream.pending.max_data = false;

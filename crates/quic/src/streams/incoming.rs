@@ -3,10 +3,10 @@
 
 use roundtrip_wire::quic::MAX_VARINT;
 
+use super::pieces::Pieces;
 use super::ring::{ByteRing, Spares};
-use crate::Code;
 use crate::error::TransportError;
-use crate::spans::Spans;
+use crate::{Code, Time};
 
 /// How far a stream may be ahead of its reader at most, whatever its window.
 const MAX_AHEAD: u64 = 1 << 30;
@@ -24,7 +24,7 @@ pub(super) struct Incoming {
     limit: u64,
     window: u64,
     /// What came beyond `whole`.
-    later: Spans,
+    later: Pieces,
     /// The final size. RFC 9000 §4.5.
     size: Option<u64>,
     state: RecvState,
@@ -38,8 +38,11 @@ enum RecvState {
     Open,
     /// The application wants no more, with this code: what comes is dropped.
     Stopped(u64),
-    /// The peer reset it with this code.
+    /// The peer reset it with this code, or it was given up when nothing more was to come.
     Reset(u64),
+    /// It was given up with this code, which the application does not know yet: what comes is
+    /// dropped.
+    GivenUp(u64),
 }
 
 /// What a reader gets.
@@ -49,6 +52,7 @@ pub(super) enum Offer {
     Blocked,
     End,
     Reset(u64),
+    GivenUp(u64),
     /// The application wanted no more.
     Stopped,
 }
@@ -65,13 +69,18 @@ pub(super) struct Arrived {
 }
 
 impl Incoming {
-    pub(super) fn new(window: u64) -> Self {
-        let window = window.min(MAX_VARINT);
+    /// `limit` is what the peer was told at first.
+    pub(super) fn new(limit: u64, window: u64) -> Self {
         Self {
-            window,
-            limit: window,
+            window: window.min(MAX_VARINT),
+            limit: limit.min(MAX_VARINT),
             ..Self::default()
         }
+    }
+
+    /// Sets how much may come before it is read, from now on; the limit already sent stays valid.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window.min(MAX_VARINT);
     }
 
     /// Checks that data may reach up to `end`, and end there if `fin`. Returns how many of the
@@ -107,6 +116,7 @@ impl Incoming {
         offset: u64,
         data: &[u8],
         fin: bool,
+        now: Time,
         spares: &mut Spares,
     ) -> Arrived {
         let end = offset + data.len() as u64;
@@ -115,7 +125,9 @@ impl Incoming {
         }
         match self.state {
             RecvState::Open => {}
-            RecvState::Stopped(_) => return self.drop_up_to(end.max(self.highest)),
+            RecvState::Stopped(_) | RecvState::GivenUp(_) => {
+                return self.drop_up_to(end.max(self.highest), spares);
+            }
             RecvState::Reset(_) => return Arrived::default(),
         }
         let before = self.whole;
@@ -123,7 +135,7 @@ impl Incoming {
         if let Some(data) = data.get(known as usize..)
             && !data.is_empty()
         {
-            self.keep(offset.max(self.whole), data, spares);
+            self.keep(offset.max(self.whole), data, now, spares);
         }
         self.highest = self.highest.max(end);
         Arrived {
@@ -133,19 +145,33 @@ impl Incoming {
     }
 
     #[inline]
-    fn keep(&mut self, offset: u64, data: &[u8], spares: &mut Spares) {
-        let end = offset + data.len() as u64;
-        let at = (offset - self.read) as usize;
-        let kept = (self.highest - self.read) as usize;
-        self.ring.reach(at + data.len(), kept, spares);
-        self.ring.put(at, data);
+    fn keep(&mut self, offset: u64, data: &[u8], now: Time, spares: &mut Spares) {
         if offset > self.whole {
-            self.later.insert(offset, end);
+            self.later.insert(offset, data, now, spares);
             return;
         }
-        self.whole = end;
-        while let Some(end) = self.later.join(self.whole) {
-            self.whole = self.whole.max(end);
+        self.append(data, spares);
+        if !self.later.is_empty() {
+            self.join(spares);
+        }
+    }
+
+    #[inline]
+    fn append(&mut self, data: &[u8], spares: &mut Spares) {
+        let kept = (self.whole - self.read) as usize;
+        self.ring.reach(kept + data.len(), kept, spares);
+        self.ring.put(kept, data);
+        self.whole += data.len() as u64;
+    }
+
+    /// Appends what lies behind a hole that was filled.
+    #[cold]
+    fn join(&mut self, spares: &mut Spares) {
+        while let Some((start, bytes)) = self.later.take(self.whole, spares) {
+            let known = usize::try_from(self.whole - start).unwrap_or(usize::MAX);
+            if let Some(fresh) = bytes.get(known..) {
+                self.append(fresh, spares);
+            }
         }
     }
 
@@ -154,7 +180,7 @@ impl Incoming {
         let was_whole = self.is_whole();
         self.size = Some(size);
         match self.state {
-            RecvState::Stopped(_) => return self.drop_up_to(size),
+            RecvState::Stopped(_) | RecvState::GivenUp(_) => return self.drop_up_to(size, spares),
             RecvState::Reset(_) => return Arrived::default(),
             // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
             RecvState::Open if was_whole => return Arrived::default(),
@@ -165,7 +191,7 @@ impl Incoming {
         Arrived {
             is_news: true,
             is_over: false,
-            ..self.drop_up_to(size)
+            ..self.drop_up_to(size, spares)
         }
     }
 
@@ -175,12 +201,35 @@ impl Incoming {
             self.state = RecvState::Stopped(code);
         }
         self.ring.rest(spares);
-        self.drop_up_to(self.highest)
+        self.drop_up_to(self.highest, spares)
     }
 
-    fn drop_up_to(&mut self, end: u64) -> Arrived {
+    /// Gives up what does not come: the reader gets this code.
+    pub(super) fn give_up(&mut self, code: u64, spares: &mut Spares) -> Arrived {
+        self.ring.rest(spares);
+        let arrived = self.drop_up_to(self.highest, spares);
+        self.state = if arrived.is_over {
+            RecvState::Reset(code)
+        } else {
+            RecvState::GivenUp(code)
+        };
+        Arrived {
+            is_news: true,
+            is_over: false,
+            ..arrived
+        }
+    }
+
+    /// The application has learned of it.
+    pub(super) fn on_told_given_up(&mut self) {
+        if let RecvState::GivenUp(code) = self.state {
+            self.state = RecvState::Stopped(code);
+        }
+    }
+
+    fn drop_up_to(&mut self, end: u64, spares: &mut Spares) -> Arrived {
         let dropped = end.saturating_sub(self.read);
-        self.later.clear();
+        self.later.clear(spares);
         self.highest = end;
         self.whole = end;
         self.read = end;
@@ -195,6 +244,7 @@ impl Incoming {
         match self.state {
             RecvState::Reset(code) => Offer::Reset(code),
             RecvState::Stopped(_) => Offer::Stopped,
+            RecvState::GivenUp(code) => Offer::GivenUp(code),
             RecvState::Open if self.whole > self.read => {
                 Offer::Bytes((self.whole - self.read) as usize)
             }
@@ -206,7 +256,7 @@ impl Incoming {
     /// Whether fewer than `least` bytes can be read, and the peer can still send the others.
     pub(super) fn awaits(&self, least: usize) -> bool {
         let least = least as u64;
-        let has_room = least <= self.window && !self.is_whole();
+        let has_room = least <= self.limit - self.read && !self.is_whole();
         self.state == RecvState::Open && has_room && self.whole - self.read < least
     }
 
@@ -219,14 +269,11 @@ impl Incoming {
     pub(super) fn consume(&mut self, count: usize, spares: &mut Spares) -> u64 {
         let count = (self.whole - self.read).min(count as u64);
         self.read += count;
-        if self.read == self.highest {
+        if self.read == self.whole {
             self.ring.rest(spares);
         } else {
             self.ring.advance(count as usize);
-            if self.read == self.whole {
-                self.ring
-                    .shrink((self.highest - self.read) as usize, spares);
-            }
+            self.ring.shrink((self.whole - self.read) as usize, spares);
         }
         count
     }
@@ -259,20 +306,24 @@ impl Incoming {
 
     pub(super) fn release(&mut self, spares: &mut Spares) {
         self.ring.rest(spares);
+        self.later.clear(spares);
     }
 
-    /// The number of pieces of data that came out of order.
-    #[inline]
-    pub(super) fn fragments(&self) -> usize {
-        self.later.len()
+    /// Since when data has waited behind a hole.
+    pub(super) fn has_hole_since(&self) -> Option<Time> {
+        self.later.since()
     }
 
-    /// The code with which the application wants no more.
+    /// The code with which no more is wanted.
     pub(super) fn stop_code(&self) -> Option<u64> {
         match self.state {
-            RecvState::Stopped(code) => Some(code),
+            RecvState::Stopped(code) | RecvState::GivenUp(code) => Some(code),
             _ => None,
         }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.state, RecvState::Stopped(_))
     }
 
     fn is_whole(&self) -> bool {
@@ -282,5 +333,10 @@ impl Incoming {
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.ring.capacity()
+    }
+
+    #[cfg(test)]
+    pub(super) fn pieces(&self) -> usize {
+        self.later.len()
     }
 }

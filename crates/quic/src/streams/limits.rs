@@ -77,7 +77,11 @@ impl Receiving {
 
     /// Sets how much may come before it is read, from now on; the limit already sent stays valid.
     pub(super) fn set_window(&mut self, window: u64) {
+        let has_grown = window > self.window;
         self.window = window.min(MAX_VARINT);
+        if has_grown {
+            self.consume(0);
+        }
     }
 
     /// Counts that many new bytes.
@@ -181,9 +185,22 @@ impl Theirs {
         Ok(())
     }
 
+    /// Sets how many may be open at once, from now on; the limit already sent stays valid.
+    pub(super) fn set_window(&mut self, window: u64) {
+        let has_grown = window > self.window;
+        self.window = window.min(MAX_STREAM_COUNT);
+        if has_grown {
+            self.note_due();
+        }
+    }
+
     /// One of them is over.
     pub(super) fn close(&mut self) {
         self.closed += 1;
+        self.note_due();
+    }
+
+    fn note_due(&mut self) {
         if self.next_limit() - self.limit >= self.window.div_ceil(2).max(1) {
             self.pending = true;
         }

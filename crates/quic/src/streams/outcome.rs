@@ -50,7 +50,7 @@ pub enum Peek<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// Returned once: from then on the stream is unknown.
-    #[error("the peer reset the stream with code {0:#x}")]
+    #[error("the peer reset the stream with code {0:#x}, or it was given up with this code")]
     Reset(u64),
     #[error("the stream was never opened, cannot be read, was stopped, or is over")]
     Unknown,
@@ -81,6 +81,8 @@ pub(crate) struct StreamCounters {
     pub(crate) opened: u64,
     /// Streams that the peer opened.
     pub(crate) accepted: u64,
+    /// Streams that were given up because of a hole.
+    pub(crate) given_up: u64,
     /// How often the peer reported that it had more to send than its limit allowed.
     pub(crate) peer_blocked: u64,
 }

@@ -1,12 +1,14 @@
-//! The received bytes of one stream that were not yet read: a ring that grows as the stream needs,
-//! and spare rings from other streams for reuse.
+//! The received bytes of one stream that can be read: a ring that grows as the stream needs, and
+//! spare rings from other streams for reuse.
+
+use super::pieces::PiecesUsage;
 
 /// The smallest ring.
 const MIN_CAPACITY: usize = 2048;
 /// The most that spare rings hold together.
 const MAX_SPARE: usize = 256 << 10;
 /// A ring of at least this size that holds little is exchanged for a smaller one.
-const MIN_SHRINKABLE: usize = 64 << 10;
+const MIN_SHRINKABLE: usize = 32 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct ByteRing {
@@ -16,13 +18,15 @@ pub(super) struct ByteRing {
     head: usize,
 }
 
-/// Spare rings, which no stream uses.
+/// Spare rings, which no stream uses, and what all streams keep.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
     rings: Vec<Vec<u8>>,
     held: usize,
     /// The size of the rings that streams use.
     lent: usize,
+    /// What lies behind holes.
+    pub(super) pieces: PiecesUsage,
 }
 
 impl ByteRing {
@@ -40,11 +44,11 @@ impl ByteRing {
         self.move_to(bytes, kept, spares);
     }
 
-    /// All but the first `kept` bytes were read. A peer that leaves gaps must not keep a large ring
-    /// for little data on each of many streams.
+    /// All but the first `kept` bytes were read. A peer must not keep a large ring for little data on
+    /// each of many streams.
     #[inline]
     pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
-        if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 16 {
+        if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 8 {
             let bytes = spares.make(kept);
             self.move_to(bytes, kept, spares);
         }
@@ -119,9 +123,9 @@ impl Spares {
         ring
     }
 
-    /// The size of all rings.
+    /// The size of all rings and pieces.
     pub(super) fn memory(&self) -> usize {
-        self.held + self.lent
+        self.held + self.lent + self.pieces.memory()
     }
 
     fn give(&mut self, ring: Vec<u8>) {

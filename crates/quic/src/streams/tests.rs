@@ -3,6 +3,7 @@
 
 mod early;
 mod fairness;
+mod holes;
 mod invariants;
 mod limits;
 mod many;

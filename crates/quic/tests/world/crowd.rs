@@ -9,7 +9,7 @@ use roundtrip_quic::{
     CloseReason, Connection, Endpoint, Event, Handle, RecvMeta, Retry, ServerConfig, Time,
     Transport,
 };
-use roundtrip_wire::quic::{Frame, Parameters, Pen};
+use roundtrip_wire::quic::{Frame, Frames, Parameters, Pen};
 
 use super::key_holder::{HANDSHAKE, INITIAL, KeyHolder, ONE_RTT};
 use super::replayable_tls::configs;
@@ -22,6 +22,8 @@ pub(crate) struct Crowd {
     pub(crate) clients: HashMap<SocketAddr, KeyHolder>,
     pub(crate) handles: HashMap<SocketAddr, Handle>,
     pub(crate) closed: HashMap<Handle, CloseReason>,
+    /// The largest MAX_DATA that each client got.
+    pub(crate) raised: HashMap<SocketAddr, u64>,
     stirred: BTreeSet<Handle>,
     tls: Arc<rustls::ClientConfig>,
     buffer: Vec<u8>,
@@ -39,6 +41,7 @@ impl Crowd {
             clients: HashMap::new(),
             handles: HashMap::new(),
             closed: HashMap::new(),
+            raised: HashMap::new(),
             stirred: BTreeSet::new(),
             tls,
             buffer: vec![0; 1 << 16],
@@ -140,7 +143,13 @@ impl Crowd {
             self.engine.remove(handle);
         }
         for (to, datagram) in left {
-            self.clients.get_mut(&to).unwrap().open(&datagram);
+            for opened in self.clients.get_mut(&to).unwrap().open(&datagram) {
+                for frame in Frames::new(&opened.payload).map_while(Result::ok) {
+                    if let Frame::MaxData(limit) = frame {
+                        self.raised.insert(to, limit);
+                    }
+                }
+            }
         }
     }
 

@@ -181,6 +181,13 @@ impl KeyHolder {
         }
     }
 
+    /// What the server permits at first.
+    pub(crate) fn limits(&self) -> Parameters {
+        let tls = self.tls.as_ref().unwrap();
+        let parameters = tls.quic_transport_parameters().unwrap();
+        Parameters::read(parameters, Side::Server).unwrap()
+    }
+
     pub(crate) fn side(&self) -> Side {
         self.side
     }

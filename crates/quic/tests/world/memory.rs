@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use roundtrip_quic::{Budget, CloseReason, Code, Transport};
-use roundtrip_wire::quic::Frame;
+use roundtrip_quic::{Budget, CloseReason, Code, StreamId, Transport};
+use roundtrip_wire::quic::{Frame, Parameters};
 
 use super::crowd::Crowd;
 use super::simulation::{RTT, SERVER, Simulation, fast};
@@ -51,7 +51,8 @@ fn clients_that_fall_silent_stay_within_the_budget_and_others_are_served_afterwa
 }
 
 /// The window of a stream and of a connection.
-const WINDOW: u64 = 1 << 20;
+const WINDOW: u64 = 256 << 10;
+const PIECE: &[u8] = &[7; 1100];
 /// What a connection costs at rest, and a stream.
 const COSTS: (u64, u64) = (20 << 10, 5 << 10);
 
@@ -69,24 +70,42 @@ fn at(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([203, 0, 113, host], port))
 }
 
-fn data(id: u64, offset: u64) -> Frame<'static> {
+fn data(id: u64, offset: u64, data: &'static [u8]) -> Frame<'static> {
     Frame::Stream {
         id,
         offset,
-        data: b"x",
+        data,
         fin: false,
     }
 }
 
-/// The ways of a client that holds the keys to fill memory with few packets. RFC 9000 §21.6.
-fn fill(way: usize) -> Vec<Frame<'static>> {
+/// The ways of a client that holds the keys to fill memory, as far as its limits permit: the packets
+/// that it sends. RFC 9000 §21.6.
+fn fill(way: usize, limits: &Parameters) -> Vec<Vec<Frame<'static>>> {
+    let window = limits.initial_max_data;
+    let piece = PIECE.len() as u64;
     match way {
-        // One byte, as far ahead as is permitted.
-        0 => vec![data(2, WINDOW - 1)],
-        // Some on many streams.
-        1 => (0..16).map(|n| data(4 * n, WINDOW / 16 - 1)).collect(),
+        // All but the first byte of a stream.
+        0 => (0..(window - 1) / piece)
+            .map(|n| vec![data(2, 1 + n * piece, PIECE)])
+            .collect(),
+        // The same on many streams, so that each has a little.
+        1 => (0..(window / 16 - 1) / piece)
+            .flat_map(|n| (0..8).map(move |stream| vec![data(4 * stream, 1 + n * piece, PIECE)]))
+            .collect(),
         // Many streams with next to nothing.
-        _ => vec![data(4 * 99, 0), data(4 * 99 + 2, 0)],
+        _ => {
+            let last = |count: u64| 4 * count.saturating_sub(1);
+            let bidi = data(last(limits.initial_max_streams_bidi), 0, b"x");
+            let uni = data(last(limits.initial_max_streams_uni) + 2, 0, b"x");
+            vec![vec![bidi, uni]]
+        }
+    }
+}
+
+fn hoard(crowd: &mut Crowd, address: SocketAddr, way: usize, limits: &Parameters) {
+    for frames in fill(way, limits) {
+        crowd.say(address, &frames);
     }
 }
 
@@ -103,11 +122,12 @@ fn what_clients_send_ahead_stays_within_the_budget_however_many_there_are() {
         }
         assert_eq!(crowd.engine.evicted(), 0);
         for host in 0..60 {
-            crowd.say(at(host, 443), &fill(way));
+            let limits = crowd.clients[&at(host, 443)].limits();
+            hoard(&mut crowd, at(host, 443), way, &limits);
             let (kept, used) = (crowd.kept(), budget.used());
             assert!(kept <= used && used <= BUDGET, "{way}: {kept} {used}");
         }
-        assert!(crowd.engine.evicted() > 20, "{way}");
+        assert!(crowd.engine.evicted() > 3, "{way}");
         let evicted = CloseReason::Local {
             code: Code::INTERNAL_ERROR.0,
         };
@@ -130,17 +150,59 @@ fn one_client_cannot_use_up_what_is_for_all() {
         for port in 0..100 {
             crowd.connect(at(1, 1000 + port));
             if crowd.serves(at(1, 1000 + port)) {
-                crowd.say(at(1, 1000 + port), &fill(way));
+                let limits = crowd.clients[&at(1, 1000 + port)].limits();
+                hoard(&mut crowd, at(1, 1000 + port), way, &limits);
             }
             assert!(budget.used() <= share, "{way}: {}", budget.used());
         }
-        assert!(crowd.engine.evicted() > 3, "{way}");
         // The other client has its whole window.
-        crowd.say(honest, &[data(2, WINDOW - 1)]);
+        crowd.say(honest, &[data(2, WINDOW - 1, b"x")]);
         assert!(crowd.serves(honest), "{way}");
         crowd.connect(at(2, 443));
         assert!(crowd.serves(at(2, 443)), "{way}");
     }
+}
+
+/// Each client fills what it was granted before the next one comes.
+#[test]
+fn who_comes_when_little_is_left_is_granted_little_and_more_later() {
+    let budget = Arc::new(Budget::new(BUDGET).with_costs(COSTS.0, COSTS.1));
+    let mut crowd = crowd(&budget);
+    let mut granted = Vec::new();
+    for host in 0..16 {
+        crowd.connect(at(host, 443));
+        let limits = crowd.clients[&at(host, 443)].limits();
+        let stream_limit = limits.initial_max_stream_data_uni;
+        assert_eq!(stream_limit, limits.initial_max_data);
+        granted.push((limits.initial_max_data, limits.initial_max_streams_bidi));
+        hoard(&mut crowd, at(host, 443), 0, &limits);
+        assert!(budget.used() <= BUDGET, "{host}: {}", budget.used());
+    }
+    assert_eq!(granted[0], (WINDOW, 100));
+    assert!(
+        granted.is_sorted_by(|before, then| before >= then),
+        "{granted:?}"
+    );
+    let (window, streams) = granted[15];
+    assert!(window < WINDOW / 2 && streams < 50, "{granted:?}");
+    // Nobody had to go.
+    assert_eq!((crowd.engine.evicted(), crowd.closed.len()), (0, 0));
+    // Once the others have filled their holes and were read, there is room again.
+    let last = at(15, 443);
+    for host in 0..15 {
+        let close = Frame::Close {
+            code: 0,
+            frame: None,
+            reason: b"",
+        };
+        crowd.say(at(host, 443), &[close]);
+    }
+    crowd.say(last, &[data(2, 0, b"x")]);
+    let connection = crowd.connection(last).unwrap();
+    connection.consume(StreamId(2), 1 << 20);
+    crowd.say(last, &[Frame::Ping]);
+    let raised = crowd.raised.get(&last).copied();
+    assert!(raised.is_some_and(|limit| limit >= WINDOW), "{raised:?}");
 }
 
 /// A client takes a place until its connection is over, and few connections that are over are kept.

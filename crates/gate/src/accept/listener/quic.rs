@@ -14,6 +14,7 @@ use std::sync::Arc;
 use aws_lc_rs::rand;
 use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
+use roundtrip_wire::h3::Code;
 use rustls::{HandshakeKind, ProtocolVersion};
 use tokio::time::timeout;
 
@@ -242,6 +243,7 @@ fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> Serv
         bidi_streams: limits.streams.into(),
         uni_streams: ONE_WAY_STREAMS,
         application_limit: limits.head.0,
+        given_up_code: Code::H3_REQUEST_INCOMPLETE.value(),
         budget: Some(budget.clone()),
         ..Transport::default()
     };

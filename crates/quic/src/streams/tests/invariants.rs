@@ -17,9 +17,9 @@ impl Streams {
         let held: u64 = outgoing().map(Outgoing::held).sum();
         assert_eq!(self.held, held);
         assert!(held <= self.send_buffer + RESERVE * streams.len() as u64);
-        let fragments: usize = incoming().map(Incoming::fragments).sum();
-        assert_eq!(self.fragments, fragments);
-        assert!(self.fragments <= self.max_fragments);
+        let pieces: usize = incoming().map(Incoming::pieces).sum();
+        assert_eq!(self.spares.pieces.count, pieces);
+        assert!(pieces <= self.max_fragments);
         assert_eq!(
             self.ready.len(),
             outgoing().filter(|o| o.ready.wants()).count()
@@ -53,7 +53,7 @@ impl Streams {
         }
     }
 
-    /// The total size of all streams' rings, in bytes.
+    /// The total size of all streams' rings, in bytes. What lies behind holes is not in them.
     pub(super) fn ring_bytes(&self) -> usize {
         let streams = self.slab.keys().filter_map(|key| self.slab.get(key));
         let incoming = streams.filter_map(|stream| stream.incoming.as_ref());

@@ -276,7 +276,7 @@ proptest! {
             prop_assert!(half.stopped || half.reset_seen || half.ended, "{}", said);
         }
         for end in &world.ends {
-            prop_assert!(!end.wants_to_send() && end.held == 0 && end.fragments == 0);
+            prop_assert!(!end.wants_to_send() && end.held == 0 && !end.has_gap());
             prop_assert_eq!(end.ring_bytes(), 0);
         }
     }

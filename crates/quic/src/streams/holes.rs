@@ -1,0 +1,54 @@
+//! Data that lies behind a hole is not kept for ever: a peer that fills it within no round trip, and
+//! still keeps the connection alive, has no need of the stream.
+
+use std::time::Duration;
+
+use super::Streams;
+use crate::Time;
+
+/// How long data may lie behind a hole. Who loses packets sends them again much earlier.
+const MAX_HOLE_TIME: Duration = Duration::from_secs(30);
+
+impl Streams {
+    /// Everything that happens from now on happens at this time.
+    #[inline]
+    pub(crate) fn set_clock(&mut self, now: Time) {
+        self.clock = now;
+    }
+
+    /// When to call [`Self::give_up_holes`].
+    #[inline]
+    pub(crate) fn hole_deadline(&self) -> Option<Time> {
+        self.has_gap()
+            .then(|| self.oldest_piece.after(MAX_HOLE_TIME))
+    }
+
+    /// Gives up the streams on which data has lain behind a hole for too long: their readers get
+    /// `code`, and the peer is asked with the same code to send no more.
+    pub(crate) fn give_up_holes(&mut self, now: Time, code: u64) {
+        let mut oldest = now;
+        let keys: Vec<u32> = self.slab.keys().collect();
+        for key in keys {
+            let Some(stream) = self.slab.get_mut(key) else {
+                continue;
+            };
+            let Some(incoming) = &mut stream.incoming else {
+                continue;
+            };
+            let Some(since) = incoming.has_hole_since() else {
+                continue;
+            };
+            if since.after(MAX_HOLE_TIME) > now {
+                oldest = oldest.min(since);
+                continue;
+            }
+            let arrived = incoming.give_up(code, &mut self.spares);
+            stream.pending.stop = incoming.stop_code().is_some();
+            stream.pending.max_data = false;
+            self.counters.given_up += 1;
+            self.on_arrived(key, arrived);
+            self.schedule(key);
+        }
+        self.oldest_piece = oldest;
+    }
+}
