@@ -74,7 +74,7 @@ impl CountChange {
         self.is > self.was
     }
 
-    /// Whether to report it. A body's round trips vary, so a count that fell is no news.
+    /// A body that shows fewer round trips than the most that it ever showed is nothing new.
     fn is_told(&self) -> bool {
         self.is_beyond_chance() && (self.rose() || self.name != counts::BODY)
     }

@@ -62,14 +62,14 @@ fn a_flood() {
 }
 
 /// A client that opens one connection after another, each with a token from an earlier one.
-struct Regular {
+pub(crate) struct Regular {
     endpoint: quinn::Endpoint,
     runtime: tokio::runtime::Runtime,
     to: SocketAddr,
 }
 
 impl Regular {
-    fn new(to: SocketAddr, pem: &str) -> Self {
+    pub(crate) fn new(to: SocketAddr, pem: &str) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         roots
             .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
@@ -99,7 +99,7 @@ impl Regular {
     }
 
     /// One request.
-    fn ask(&self) {
+    pub(crate) fn ask(&self) {
         self.runtime.block_on(async {
             let connection = self
                 .endpoint
@@ -119,15 +119,16 @@ impl Regular {
     }
 }
 
-/// The number of Retries, from `/metrics`.
-fn retries_of(gate: &Gate) -> u64 {
+/// The value of the line of `/metrics` that begins so.
+pub(crate) fn metric(gate: &Gate, start: &str) -> f64 {
     let mut stream = TcpStream::connect(gate.addresses().admin.unwrap()).unwrap();
     let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     stream.write_all(request).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    let (_, rest) = answer.split_once(RETRIES).unwrap();
-    rest.split_whitespace().next().unwrap().parse().unwrap()
+    let mut lines = answer.lines();
+    let value = lines.find_map(|line| line.strip_prefix(start)).unwrap();
+    value.trim().parse().unwrap()
 }
 
 #[test]
@@ -151,11 +152,11 @@ fn strangers_cost_what_is_promised_and_a_client_with_a_token_is_served_meanwhile
         let grown = resident().saturating_sub(before);
         // The others had to prove their addresses first, except those that the socket had no room
         // for.
-        let least = u64::from(COUNT).saturating_sub(admitted) / 2;
-        let mut retries = retries_of(&gate);
+        let least = u64::from(COUNT).saturating_sub(admitted) as f64 / 2.0;
+        let mut retries = metric(&gate, RETRIES);
         while retries < least && began.elapsed() < PATIENCE {
             sleep(Duration::from_millis(50));
-            retries = retries_of(&gate);
+            retries = metric(&gate, RETRIES);
         }
         println!(
             "measured: {kind:?}: {retries} Retries of {least}, {served} served, {grown} bytes"
