@@ -40,5 +40,5 @@ pub(crate) use thread_log::ThreadLog;
 pub(crate) use timer::{DurationHistogram, Timer};
 pub(crate) use vocabulary::{
     Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, Outcome, Pool, Protocol,
-    Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
+    QuicStray, Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
 };

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use roundtrip_net::datagrams::Datagrams;
-use roundtrip_quic::{ClientConfig, ConnectError, ServerConfig};
+use roundtrip_quic::{ClientConfig, ConnectError, ServerConfig, StrayCounts};
 use rustls::crypto::SecureRandom;
 
 use crate::driver::Driver;
@@ -161,6 +161,11 @@ impl Endpoint {
     /// §8.1.2.
     pub fn retries_sent(&self) -> u64 {
         self.0.shared.lock().engine.retries_sent()
+    }
+
+    /// What became of datagrams that belonged to no connection.
+    pub fn strays(&self) -> StrayCounts {
+        self.0.shared.lock().engine.strays()
     }
 
     /// The number of clients whose token validated their address. RFC 9000 §8.1.3.

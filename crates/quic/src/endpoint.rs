@@ -13,6 +13,7 @@ mod incoming;
 mod issuer;
 mod misdirected;
 mod peers;
+mod strays;
 mod table;
 mod timers;
 mod tokens;
@@ -42,6 +43,7 @@ use unproved::{First, Unproved};
 
 pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
 pub use misdirected::Misdirected;
+pub use strays::StrayCounts;
 pub use table::Handle;
 
 const FORM_LONG: u8 = 0x80;
@@ -89,6 +91,7 @@ pub struct Endpoint {
     tokens: Tokens,
     tokens_taken: u64,
     over_budget: u64,
+    strays: StrayCounts,
     answers: Answers,
     timers: Timers,
     random: Random,
@@ -138,6 +141,7 @@ impl Endpoint {
             tokens: Tokens::default(),
             tokens_taken: 0,
             over_budget: 0,
+            strays: StrayCounts::default(),
             answers: Answers::new(random.seed()),
             timers: Timers::default(),
             clock: Time::ZERO,
@@ -205,7 +209,11 @@ impl Endpoint {
     pub fn receive(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
         self.clock = now;
         let Some(handle) = self.route(way.remote, datagram) else {
-            return self.receive_stray(now, way, datagram);
+            let before = self.strays.total();
+            let begun = self.receive_stray(now, way, datagram);
+            let is_dropped = begun.is_none() && self.strays.total() == before;
+            self.strays.dropped += u64::from(is_dropped);
+            return begun;
         };
         self.deliver(now, way, datagram, handle);
         self.relieve();
@@ -280,6 +288,7 @@ impl Endpoint {
             } else if self.has_served && self.table.has_held(owner.handle) {
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
+                self.strays.reset += 1;
             }
             return None;
         }
@@ -303,6 +312,7 @@ impl Endpoint {
         let is_siblings = names != self.number && names < self.siblings;
         if is_siblings {
             self.misdirected.push(names, way, datagram);
+            self.strays.handed_over += 1;
         }
         is_siblings
     }
@@ -354,6 +364,11 @@ impl Endpoint {
     /// How many clients had to validate their address first.
     pub fn retries_sent(&self) -> u64 {
         self.answers.retries()
+    }
+
+    /// What became of datagrams that belonged to no connection.
+    pub fn strays(&self) -> StrayCounts {
+        self.strays
     }
 
     /// How many clients had a token from an earlier connection that validated their address.

@@ -60,7 +60,9 @@ pub use budget::Budget;
 pub use burst::{RecvMeta, Transmit};
 pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
-pub use endpoint::{ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling};
+pub use endpoint::{
+    ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling, StrayCounts,
+};
 pub use error::{CloseReason, Code, ConnectError};
 pub use event::Event;
 pub use log::{

@@ -5,7 +5,7 @@ use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
-    Protocol, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
+    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
 };
 
 /// Counters with one name and different labels.
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 18] = [
+pub(crate) const FAMILIES: [Family; 19] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -55,6 +55,11 @@ pub(crate) const FAMILIES: [Family; 18] = [
         name: "single_use_sessions",
         about: "Single-use TLS sessions that clients asked for.",
         rows: |s| each::<SingleUse>(s, "fate"),
+    },
+    Family {
+        name: "quic_strays",
+        about: "Datagrams that belonged to no QUIC connection of their thread and began none, by what became of them.",
+        rows: |s| each::<QuicStray>(s, "fate"),
     },
     Family {
         name: "fast_open_connections",

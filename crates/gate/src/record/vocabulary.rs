@@ -107,6 +107,25 @@ words! {
 }
 
 words! {
+    /// Datagrams that belonged to no QUIC connection of their thread and began none.
+    QuicStray {
+        /// Its client had to validate its address first.
+        Retried = "retried",
+        OtherVersion = "other_version",
+        BadToken = "bad_token",
+        /// There was no room.
+        Refused = "refused",
+        /// Its connection was gone.
+        Reset = "reset",
+        /// Its connection belongs to another thread.
+        HandedOver = "handed_over",
+        /// Early data before its hello.
+        Overtook = "overtook",
+        Dropped = "dropped",
+    }
+}
+
+words! {
     /// Streams that ended with their session.
     Streams { Revoked = "revoked", }
 }

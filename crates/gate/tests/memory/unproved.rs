@@ -19,7 +19,7 @@ use crate::strangers::KINDS;
 use crate::{Kind, alone};
 
 /// The number of each kind.
-const COUNT: u32 = 4000;
+const COUNT: u32 = 17_000;
 /// The number of clients without a proved address, and the memory that each may use.
 const UNPROVED: u64 = 256;
 const EACH: u64 = (64 + 16 + 14) << 10;
@@ -27,6 +27,7 @@ const EACH: u64 = (64 + 16 + 14) << 10;
 const RATE: f64 = 1024.0;
 /// The memory of the allocator, the sockets and a first client.
 const BESIDE: u64 = 16 << 20;
+const STRAYS: &str = "roundtrip_gate_quic_strays_total{fate=\"retried\"} ";
 const RETRIES: &str = "roundtrip_gate_limits_met_total{limit=\"quic_unproved\"} ";
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -164,5 +165,7 @@ fn strangers_cost_what_is_promised_and_a_client_with_a_token_is_served_meanwhile
         assert!(served > 0, "{kind:?}");
         assert!(grown < UNPROVED * EACH + BESIDE, "{kind:?}: {grown} bytes");
         assert!(retries >= least, "{kind:?}: {retries} Retries of {least}");
+        let strays = metric(&gate, STRAYS);
+        assert!(strays >= retries, "{kind:?}: {strays} of {retries}");
     }
 }

@@ -33,6 +33,7 @@ impl Endpoint {
                 ..
             } if size >= MIN_FIRST_DATAGRAM => {
                 self.answers.negotiate_version(way, destination, source);
+                self.strays.other_version += 1;
                 return None;
             }
             Packet::Long(packet)
@@ -44,6 +45,7 @@ impl Endpoint {
             Packet::Long(packet) if packet.kind == LongKind::ZeroRtt => {
                 let destination = packet.destination;
                 self.early_0rtt.keep(now, way, destination, datagram);
+                self.strays.overtook += 1;
                 return None;
             }
             _ => return None,
@@ -125,6 +127,7 @@ impl Endpoint {
         };
         if proof == Proof::Spoilt {
             self.answers.refuse(now, way, packet, Code::INVALID_TOKEN);
+            self.strays.bad_token += 1;
             return None;
         }
         let budget = server.transport.budget.as_ref();
@@ -134,6 +137,7 @@ impl Endpoint {
             self.over_budget += u64::from(is_over_budget);
             let code = Code::CONNECTION_REFUSED;
             self.answers.refuse(now, way, packet, code);
+            self.strays.refused += 1;
             return None;
         }
         let must_prove = proof == Proof::None
@@ -147,6 +151,7 @@ impl Endpoint {
             let random = &mut self.random;
             let token = tokens::seal_retry(vault, random, &occasion, &destination, &source)?;
             self.answers.retry(way, packet, &source, &token);
+            self.strays.retried += 1;
             return None;
         }
         self.tokens_taken += u64::from(proof == Proof::Known);

@@ -1,5 +1,5 @@
-//! Data that lies behind a hole is not kept for ever: a peer that fills it within no round trip, and
-//! still keeps the connection alive, has no need of the stream.
+//! Data that lies behind a hole is not kept for ever. A peer that lost a packet sends it again within
+//! a few round trips; one that does not, and keeps the connection alive, only occupies memory.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use roundtrip_quic::{Event, Retry};
+use roundtrip_quic::{Event, Retry, StrayCounts};
 use roundtrip_wire::quic::ConnectionId;
 
 use super::simulation::{RTT, SERVER, Simulation, fast};
@@ -76,6 +76,8 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
         assert!(accepted <= admitted, "{kind:?}: {accepted} were accepted");
         let least = u64::from(FLOOD) - admitted as u64;
         assert!(retries >= least, "{kind:?}: {retries} retries");
+        let counts = simulation.nodes[SERVER].endpoint.strays();
+        assert_eq!((counts.retried, counts.dropped), (retries, 0), "{kind:?}");
         simulation.client_config.token = token;
         let start = simulation.now;
         let client = simulation.connect();
@@ -136,4 +138,37 @@ fn one_that_fails_at_once_leaves_its_farewell_alone() {
     assert!(told.iter().all(|farewell| *farewell == told[0]));
     assert!(told[0].len() < 3 * SIZE);
     assert_eq!(simulation.nodes[SERVER].accepted.len(), 1);
+}
+
+#[test]
+fn what_became_of_each_datagram_that_belongs_to_nobody_is_counted() {
+    let mut simulation = Simulation::with(4, &fast(), |server| {
+        server.retry = Retry::Always;
+        server.most_connections = 1;
+    });
+    let hello = hello(&simulation.client_config.tls);
+    let stranger = SocketAddr::from(([203, 0, 113, 5], 1000));
+    let id = ConnectionId::new(b"12345678").unwrap();
+    let good = first(&id, &Kind::Whole.frames(&hello));
+    let mut other_version = good.clone();
+    other_version[1..5].copy_from_slice(&[0x1a, 0x2a, 0x3a, 0x4a]);
+    for datagram in [&good, &other_version, &good[..600].to_vec(), &vec![0; 40]] {
+        simulation.inject(SERVER, stranger, datagram);
+    }
+    let expected = StrayCounts {
+        retried: 1,
+        other_version: 1,
+        dropped: 2,
+        ..StrayCounts::default()
+    };
+    assert_eq!(simulation.nodes[SERVER].endpoint.strays(), expected);
+    // A connection that begins is counted nowhere, only its Retry; the next finds no room.
+    simulation.establish();
+    simulation.inject(SERVER, stranger, &good);
+    let expected = StrayCounts {
+        retried: 2,
+        refused: 1,
+        ..expected
+    };
+    assert_eq!(simulation.nodes[SERVER].endpoint.strays(), expected);
 }

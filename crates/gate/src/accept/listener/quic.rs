@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use aws_lc_rs::rand;
-use roundtrip_quic::{Budget, Retry, ServerConfig, Transport};
+use roundtrip_quic::{Budget, Retry, ServerConfig, StrayCounts, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use roundtrip_wire::h3::Code;
 use rustls::{HandshakeKind, ProtocolVersion};
@@ -137,6 +137,11 @@ impl QuicListener {
     /// The number of connections that were refused or closed because of their [`memory`].
     pub(crate) fn over_budget(&self) -> u64 {
         self.endpoint.refused_over_budget() + self.endpoint.evicted()
+    }
+
+    /// What became of datagrams that belonged to no connection.
+    pub(crate) fn strays(&self) -> StrayCounts {
+        self.endpoint.strays()
     }
 
     /// The number of bytes that the connections keep.

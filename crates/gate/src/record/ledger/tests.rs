@@ -30,6 +30,7 @@ fn no_two_counters_share_a_place() {
     all::<Pool>(&mut slots);
     all::<Store>(&mut slots);
     all::<SingleUse>(&mut slots);
+    all::<QuicStray>(&mut slots);
     all::<Streams>(&mut slots);
     all::<Bytes>(&mut slots);
     all::<Remedy>(&mut slots);

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use roundtrip_quic::StrayCounts;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{Instant, sleep_until};
@@ -15,7 +16,7 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
 use crate::forward::upstream;
-use crate::record::{Gauge, Ledger, Limit, SingleUse, ThreadLog};
+use crate::record::{Gauge, LabelValue, Ledger, Limit, QuicStray, SingleUse, ThreadLog};
 use crate::run::plan::Plan;
 
 pub(super) struct Listeners {
@@ -26,6 +27,7 @@ pub(super) struct Listeners {
     single_use: SingleUseCounts,
     retries: u64,
     over_budget: u64,
+    strays: [u64; QuicStray::COUNT],
     doors: JoinSet<()>,
     close: watch::Sender<bool>,
 }
@@ -90,6 +92,7 @@ impl Listeners {
             single_use: SingleUseCounts::default(),
             retries: 0,
             over_budget: 0,
+            strays: [0; QuicStray::COUNT],
             doors,
             close,
         })
@@ -148,7 +151,28 @@ impl Listeners {
         let refused = refused.sum();
         let before = std::mem::replace(&mut self.over_budget, refused);
         ledger.add(Limit::QuicMemory, refused.saturating_sub(before));
+        for (fate, count) in strays(&self.quic) {
+            if let Some(before) = self.strays.get_mut(fate.index()) {
+                ledger.add(fate, count.saturating_sub(*before));
+                *before = count;
+            }
+        }
         let memory = self.quic.iter().map(|listener| listener.memory()).sum();
         ledger.set(Gauge::QuicMemory, memory);
     }
+}
+
+fn strays(listeners: &[Rc<QuicListener>]) -> [(QuicStray, u64); QuicStray::COUNT] {
+    let all: Vec<StrayCounts> = listeners.iter().map(|listener| listener.strays()).collect();
+    let sum = |count: fn(&StrayCounts) -> u64| all.iter().map(count).sum();
+    [
+        (QuicStray::Retried, sum(|c| c.retried)),
+        (QuicStray::OtherVersion, sum(|c| c.other_version)),
+        (QuicStray::BadToken, sum(|c| c.bad_token)),
+        (QuicStray::Refused, sum(|c| c.refused)),
+        (QuicStray::Reset, sum(|c| c.reset)),
+        (QuicStray::HandedOver, sum(|c| c.handed_over)),
+        (QuicStray::Overtook, sum(|c| c.overtook)),
+        (QuicStray::Dropped, sum(|c| c.dropped)),
+    ]
 }

@@ -14,6 +14,7 @@ use crate::error::Code;
 const UNEXPECTED_MESSAGE: u8 = 10;
 const DECODE_ERROR: u8 = 50;
 const UNKNOWN_CA: u8 = 48;
+const MISSING_EXTENSION: u8 = 109;
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 #[test]
@@ -44,6 +45,20 @@ fn no_protocol_in_common_ends_the_handshake() {
     let error = ends.shake().unwrap_err();
     assert_eq!(error.code, Code::alert(NO_APPLICATION_PROTOCOL));
     assert!(ends.server.failure().is_some());
+}
+
+/// RFC 9001 §8.2.
+#[test]
+fn a_client_without_transport_parameters_is_refused() {
+    let configs = Configs::new();
+    let name = NAME.try_into().unwrap();
+    let mut tls = rustls::ClientConnection::new(configs.client.clone().into(), name).unwrap();
+    let mut record = Vec::new();
+    tls.write_tls(&mut record).unwrap();
+    let mut ends = configs.meet();
+    let hello = record.split_off(5);
+    let error = ends.server.receive(Level::Initial, 0, &hello).unwrap_err();
+    assert_eq!(error.code, Code::alert(MISSING_EXTENSION));
 }
 
 #[test]

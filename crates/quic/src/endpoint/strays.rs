@@ -1,0 +1,38 @@
+//! Datagrams that belonged to no connection, by what became of them.
+
+/// Each datagram that belonged to no connection of the endpoint and began none counts once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StrayCounts {
+    /// A client had to validate its address first. RFC 9000 §8.1.2.
+    pub retried: u64,
+    /// A client had no version that the server has. RFC 9000 §6.1.
+    pub other_version: u64,
+    /// A client's Retry token was not valid. RFC 9000 §8.1.2.
+    pub bad_token: u64,
+    /// There was no room for a client. RFC 9000 §5.2.2.
+    pub refused: u64,
+    /// A connection that is gone could be reset. RFC 9000 §10.3.
+    pub reset: u64,
+    /// It was for a connection of another endpoint of this process.
+    pub handed_over: u64,
+    /// Early data that came before its hello, most of which is kept for a while.
+    pub overtook: u64,
+    /// It meant nothing to anybody.
+    pub dropped: u64,
+}
+
+impl StrayCounts {
+    pub(super) fn total(&self) -> u64 {
+        let Self {
+            retried,
+            other_version,
+            bad_token,
+            refused,
+            reset,
+            handed_over,
+            overtook,
+            dropped,
+        } = self;
+        retried + other_version + bad_token + refused + reset + handed_over + overtook + dropped
+    }
+}
