@@ -1,10 +1,12 @@
 //! Finds the IP packet in a captured frame: link layers by the numbers of tcpdump.org, tags, and
 //! common tunnels.
 
+mod tunnel;
+
 use std::borrow::Cow;
 
-use crate::packet::{Packet, UDP};
 use crate::pcapng::LinkType;
+use tunnel::inside;
 
 /// The most nested layers; real captures have two or three.
 const MAX_LAYERS: usize = 8;
@@ -15,15 +17,14 @@ const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 const PPPOE: u16 = 0x8864;
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
+const PPP: u16 = 0x880b;
 const LOOPBACK_PROTOCOL: u16 = 0x9000;
-
-const IPV4_IN_IP: u8 = 4;
-const IPV6_IN_IP: u8 = 41;
-const GRE: u8 = 47;
-/// The assigned port, and the one that Linux used before.
-const VXLAN_PORTS: [u16; 2] = [4789, 8472];
-const VXLAN_GPE_PORT: u16 = 4790;
-const GENEVE_PORT: u16 = 6081;
+/// Cisco's port extenders.
+const VNTAG: u16 = 0x8926;
+/// Provider backbone bridges. IEEE 802.1Q §9.7.
+const BACKBONE: u16 = 0x88e7;
+/// Below it, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
+const MIN_ETHERTYPE: u16 = 0x0600;
 
 /// Which way a frame went, according to the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,11 +46,13 @@ pub fn ip_packet<'a>(link: LinkType, frame: &'a Cow<'a, [u8]>) -> Option<LinkPay
     let frame: &'a [u8] = frame;
     let (protocol, payload, way) = match link.0 {
         0 | 108 => (family(frame)?, frame.get(4..)?, None),
-        1 => (ethertype(frame, 12)?, frame.get(14..)?, None),
+        1 => ethernet(frame).map(|(p, r)| (p, r, None))?,
         // PPP with or without its first two bytes, with and without HDLC.
         9 | 50 => {
             ppp(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame)).map(|(p, r)| (p, r, None))?
         }
+        // Cisco's HDLC: two bytes, and an Ethernet type.
+        104 => (ethertype(frame, 2)?, frame.get(4..)?, None),
         // Raw IP, under the numbers that several systems gave it.
         12 | 14 | 101 | 228 | 229 => (version(frame)?, frame, None),
         113 => (
@@ -87,13 +90,14 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
                 let last = bytes.get(2)? & 1 == 1;
                 bytes = bytes.get(4..)?;
                 if last {
-                    protocol = version(bytes)?;
+                    (protocol, bytes) = below_labels(bytes)?;
                 }
             }
             PPPOE => (protocol, bytes) = ppp(bytes.get(6..)?)?,
-            TRANSPARENT_ETHERNET => {
-                (protocol, bytes) = (ethertype(bytes, 12)?, bytes.get(14..)?);
-            }
+            TRANSPARENT_ETHERNET => (protocol, bytes) = ethernet(bytes)?,
+            PPP => (protocol, bytes) = ppp(bytes.strip_prefix(&[0xff, 0x03]).unwrap_or(bytes))?,
+            VNTAG => (protocol, bytes) = (ethertype(bytes, 4)?, bytes.get(6..)?),
+            BACKBONE => (protocol, bytes) = (TRANSPARENT_ETHERNET, bytes.get(4..)?),
             // Loopback of some systems: the protocol follows.
             LOOPBACK_PROTOCOL => (protocol, bytes) = (version(bytes)?, bytes),
             _ => return None,
@@ -102,62 +106,38 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The content of a packet if it is a tunnel: its protocol and its bytes.
-fn inside(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let packet = Packet::parse(bytes).ok()?;
-    if !packet.fragment().is_whole() {
-        return None;
+/// The protocol of an Ethernet frame, and what follows its header. With a length in the place of
+/// the type, LLC says the protocol, itself or by SNAP. RFC 1042.
+fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
+    let kind = ethertype(frame, 12)?;
+    let rest = frame.get(14..)?;
+    if kind >= MIN_ETHERTYPE {
+        return Some((kind, rest));
     }
-    let payload = packet.payload();
-    match packet.protocol() {
-        IPV4_IN_IP => Some((IPV4, payload)),
-        IPV6_IN_IP => Some((IPV6, payload)),
-        GRE => gre(payload),
-        UDP => {
-            let udp = packet.udp()?;
-            match udp.destination_port() {
-                // RFC 7348 §5: the flag for a valid identifier.
-                port if VXLAN_PORTS.contains(&port) && udp.payload().first()? & 0x08 != 0 => {
-                    Some((TRANSPARENT_ETHERNET, udp.payload().get(8..)?))
-                }
-                VXLAN_GPE_PORT => vxlan_gpe(udp.payload()),
-                GENEVE_PORT => geneve(udp.payload()),
-                _ => None,
-            }
-        }
+    match *rest.first_chunk::<3>()? {
+        [0xaa, 0xaa, 0x03] => Some((ethertype(rest, 6)?, rest.get(8..)?)),
+        [0x06, 0x06, 0x03] => Some((IPV4, rest.get(3..)?)),
         _ => None,
     }
 }
 
-/// RFC 2784 §2 and RFC 2890 §2: checksum, key and sequence number are optional. Version 1 is PPTP's
-/// and not supported.
-fn gre(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let flags = u16_at(bytes, 0)?;
-    let optional = [0x8000, 0x2000, 0x1000];
-    let words = optional.iter().filter(|bit| flags & **bit != 0).count();
-    (flags.trailing_zeros() >= 3).then_some(())?;
-    Some((u16_at(bytes, 2)?, bytes.get(4 + 4 * words..)?))
-}
-
-/// draft-ietf-nvo3-vxlan-gpe §3: the identifier is valid, and the next protocol is told.
-fn vxlan_gpe(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let flags = *bytes.first()?;
-    (flags & 0x0c == 0x0c).then_some(())?;
-    let protocol = match *bytes.get(3)? {
-        1 => IPV4,
-        2 => IPV6,
-        3 => TRANSPARENT_ETHERNET,
-        _ => return None,
+/// What the last label of MPLS carries: IP, or Ethernet, often after a control word, whose first
+/// bits are zero. RFC 4385 §3, RFC 4448 §4.6.
+fn below_labels(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    let is_known = |frame: &[u8]| {
+        let kind = ethernet(frame).map(|(kind, _)| kind);
+        kind.is_some_and(|kind| matches!(kind, IPV4 | IPV6 | BACKBONE) || VLAN.contains(&kind))
     };
-    Some((protocol, bytes.get(8..)?))
-}
-
-/// RFC 8926 §3.4.
-fn geneve(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let first = *bytes.first()?;
-    let options = usize::from(first & 0x3f) * 4;
-    (first >> 6 == 0).then_some(())?;
-    Some((u16_at(bytes, 2)?, bytes.get(8 + options..)?))
+    if let Some(kind) = version(bytes) {
+        return Some((kind, bytes));
+    }
+    let has_word = bytes.first().is_some_and(|first| first >> 4 == 0);
+    let after = bytes.get(4..).filter(|_| has_word);
+    let frame = after
+        .into_iter()
+        .chain([bytes])
+        .find(|frame| is_known(frame))?;
+    Some((TRANSPARENT_ETHERNET, frame))
 }
 
 /// For Linux's netfilter: attributes, whose numbers have the capturing host's byte order. One of
@@ -233,7 +213,7 @@ mod tests {
     use super::*;
 
     /// An IPv4 packet of this protocol.
-    fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    pub(super) fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![
             0x45, 0, 0, 0, 0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
         ];
@@ -243,7 +223,7 @@ mod tests {
         bytes
     }
 
-    fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    pub(super) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x30, 0x39];
         bytes.extend(port.to_be_bytes());
         bytes.extend((payload.len() as u16 + 8).to_be_bytes());
@@ -252,7 +232,7 @@ mod tests {
         bytes
     }
 
-    fn found(link: u16, frame: Vec<u8>) -> Option<(Vec<u8>, Option<LinkDirection>)> {
+    pub(super) fn found(link: u16, frame: Vec<u8>) -> Option<(Vec<u8>, Option<LinkDirection>)> {
         let frame = Cow::Owned(frame);
         ip_packet(LinkType(link), &frame).map(|inner| (inner.packet.to_vec(), inner.way))
     }
@@ -280,6 +260,37 @@ mod tests {
                 after(&ethernet(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 42, 0, 0x21])),
                 None,
             ),
+            (
+                1,
+                after(&ethernet(&[0, 28, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0])),
+                None,
+            ),
+            (1, after(&ethernet(&[0, 23, 6, 6, 3])), None),
+            (1, after(&ethernet(&[0x89, 0x26, 1, 2, 3, 4, 8, 0])), None),
+            (
+                1,
+                after(&[&ethernet(&[0x88, 0xe7, 0, 0, 0, 9]), &[3; 12][..], &[8, 0]].concat()),
+                None,
+            ),
+            // A pseudowire, with its control word and without.
+            (
+                1,
+                after(
+                    &[
+                        &ethernet(&[0x88, 0x47, 0, 1, 1, 9, 0, 0, 0, 0]),
+                        &[3; 12][..],
+                        &[8, 0],
+                    ]
+                    .concat(),
+                ),
+                None,
+            ),
+            (
+                1,
+                after(&[&ethernet(&[0x88, 0x47, 0, 1, 1, 9]), &[3; 12][..], &[8, 0]].concat()),
+                None,
+            ),
+            (104, after(&[0x0f, 0, 8, 0]), None),
             (0, after(&[2, 0, 0, 0]), None),
             (108, after(&[0, 0, 0, 2]), None),
             (9, after(&[0xff, 3, 0, 0x21]), None),
@@ -325,49 +336,5 @@ mod tests {
         assert_eq!(found(239, vec![2, 0, 0, 5, 0, 0]), None);
         assert_eq!(found(1, ethernet(&[8, 6, 0, 1])), None, "ARP");
         assert_eq!(found(147, ip), None, "nobody knows");
-    }
-
-    #[test]
-    fn tunnels_are_opened() {
-        let ip = ipv4(6, &[0; 20]);
-        let ethernet = [&[2; 12][..], &[8, 0], &ip].concat();
-        for outer in [
-            ipv4(IPV4_IN_IP, &ip),
-            ipv4(GRE, &[&[0, 0, 8, 0][..], &ip].concat()),
-            ipv4(GRE, &[&[0x20, 0, 8, 0, 1, 2, 3, 4][..], &ip].concat()),
-            ipv4(
-                UDP,
-                &udp(
-                    VXLAN_PORTS[0],
-                    &[&[8, 0, 0, 0, 0, 0, 9, 0][..], &ethernet].concat(),
-                ),
-            ),
-            ipv4(
-                UDP,
-                &udp(
-                    VXLAN_PORTS[1],
-                    &[&[8, 0, 0, 0, 0, 0, 9, 0][..], &ethernet].concat(),
-                ),
-            ),
-            ipv4(
-                UDP,
-                &udp(
-                    VXLAN_GPE_PORT,
-                    &[&[0x0c, 0, 0, 1, 0, 0, 9, 0][..], &ip].concat(),
-                ),
-            ),
-            ipv4(
-                UDP,
-                &udp(
-                    GENEVE_PORT,
-                    &[&[0, 0, 0x65, 0x58, 0, 0, 9, 0][..], &ethernet].concat(),
-                ),
-            ),
-        ] {
-            assert_eq!(found(101, outer), Some((ip.clone(), None)));
-        }
-        // A packet that only looks like a tunnel is not unpacked.
-        let plain = ipv4(UDP, &udp(VXLAN_PORTS[0], &[0; 4]));
-        assert_eq!(found(101, plain.clone()), Some((plain, None)));
     }
 }
