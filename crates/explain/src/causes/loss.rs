@@ -210,7 +210,10 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> KernelLosses {
     } else {
         late
     };
-    seen.theirs = lost - seen.ours;
+    // An answer that never came shows no loss of its own.
+    let shows = phase.name != PhaseName::FirstByte || case.is_answered();
+    let is_theirs = shows || seen.overtaken > 0 || seen.cut;
+    seen.theirs = if is_theirs { lost - seen.ours } else { 0.0 };
     seen
 }
 

@@ -61,6 +61,8 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
             _ => beyond,
         }
     };
+    // An answer that never came was not late.
+    let is_wait = |name: &PhaseName| *name != PhaseName::FirstByte || case.is_answered();
     // A single late packet does not make a path that varies.
     let least = case.least_spread();
     if case.phases.iter().any(|phase| phase.carried > 0.0) {
@@ -78,8 +80,11 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         .count();
     let differ = late >= 1 && late + late_waits(case, least) >= 2;
     let spread = if differ { case.spread.ms() } else { 0.0 };
-    let waits = WAITS.into_iter().filter(|name| *name != PhaseName::Tcp);
-    let most = waits.map(beyond).fold(spread, f64::max);
+    let waits = WAITS.into_iter().filter(is_wait);
+    let most = waits
+        .filter(|name| *name != PhaseName::Tcp)
+        .map(beyond)
+        .fold(spread, f64::max);
     if most.max(stalled) < least {
         return None;
     }
@@ -98,7 +103,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     }
     let mut cost = Cost::new(told.join("; "));
     cost = cost.waited(PhaseName::Body, WaitPart::Network, stalled);
-    for name in WAITS {
+    for name in WAITS.into_iter().filter(is_wait) {
         let server = case.waited(name, WaitPart::Server);
         cost = cost.waited(name, WaitPart::Network, beyond(name));
         if server <= case.tolerance().max(most) {
