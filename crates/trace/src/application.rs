@@ -11,6 +11,7 @@ mod sealed;
 use roundtrip_wire::tls::{ClientHello, ServerHello, Version};
 
 use crate::http1::Http1Message;
+use crate::http2::ClearHttp2;
 use crate::opened::Inside;
 use crate::records::RecordFollower;
 use crate::requests::OpenedRequest;
@@ -155,6 +156,16 @@ pub(crate) fn of_opened(
         asked.is_whole |= view.fin.is_some();
     }
     (seen, all)
+}
+
+/// The requests of HTTP/2 in clear text.
+pub(crate) fn of_http2(http: &ClearHttp2, view: &ClientView) -> Vec<TracedRequest> {
+    let (left, readable) = (|end| view.left(end), |end| view.readable(end));
+    let mut all = of_requests(http.requests(), "2", &left, &readable);
+    for asked in &mut all {
+        asked.is_whole |= view.fin.is_some();
+    }
+    all
 }
 
 /// The requests inside an opened connection, in the order in which they left. `left` returns when

@@ -7,9 +7,13 @@ pub struct CaptureCounts {
     /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
     pub not_ip: u64,
     pub other: u64,
+    /// Fragments of packets that did not become whole.
+    pub fragments: u64,
     /// Packets that the capture kept only in part.
     pub cut: u64,
     pub connections: u64,
+    /// Connections of which only one direction was captured, so that no wait can be explained.
+    pub one_way: u64,
     /// Connections that secrets opened, and those whose secrets do not fit.
     pub opened: u64,
     pub misfits: u64,

@@ -19,6 +19,9 @@ use crate::view::ClientView;
 
 /// In nanoseconds: a connection was not opened for a request that comes this much later.
 const IN_ADVANCE: u64 = 1_000_000_000;
+/// Causes that take everything up to the next request for one answer. In a protocol that is not
+/// read, a server may also speak of its own accord.
+const OF_ONE_ANSWER: [&str; 2] = ["body-stalls", "late-body"];
 
 /// What is known besides the connection itself.
 #[derive(Default)]
@@ -42,6 +45,8 @@ pub(crate) struct ConnectionOutcome {
     pub(crate) is_inferred: bool,
     /// The connection was open long before its first request.
     pub(crate) is_opened_early: bool,
+    /// The server paused, in a protocol that is not read.
+    pub(crate) has_unread_pauses: bool,
     /// Set if the server closed it.
     pub(crate) end: Option<ConnectionEnd>,
 }
@@ -62,8 +67,13 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
         Content::Http1(http) if !http.requests().is_empty() => {
             (None, application::of_http1(http, &view))
         }
+        Content::Http2(http) if !http.requests().is_empty() => {
+            (None, application::of_http2(http, &view))
+        }
         // No head of a request was complete, or it is another protocol.
-        Content::Http1(_) | Content::Opaque => (None, application::of_bytes(&view, nanoseconds)),
+        Content::Http1(_) | Content::Http2(_) | Content::Opaque => {
+            (None, application::of_bytes(&view, nanoseconds))
+        }
         Content::Unknown => (None, Vec::new()),
     };
     let asked = if asked.is_empty() {
@@ -88,13 +98,20 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
         exchanges.push(builder.exchange(n, asked, before));
         before = asked.finished.or(Some(asked.sent));
     }
+    let is_unread = is_inferred && tls.is_none();
+    let mut pauses = false;
     for exchange in &mut exchanges {
         explain(exchange);
+        let before = exchange.findings.len();
+        let is_known = |id| !(is_unread && OF_ONE_ANSWER.contains(&id));
+        exchange.findings.retain(|finding| is_known(finding.id));
+        pauses |= exchange.findings.len() < before;
     }
     let first = asked.first();
     ConnectionOutcome {
         exchanges,
         is_inferred,
+        has_unread_pauses: pauses,
         is_opened_early: first.is_some_and(|first| builder.was_opened_early(first)),
         end: end_of(&view, &asked),
     }

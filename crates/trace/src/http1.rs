@@ -144,6 +144,18 @@ impl Http1 {
         opened.then_some((request, response))
     }
 
+    /// The only request and its answer, if it has upgraded the connection to HTTP/2, and how many
+    /// bytes of the server's followed. RFC 7540 §3.2.
+    pub(crate) fn upgraded(&self) -> Option<(&Http1Message, &Http1Message, u64)> {
+        let [request] = self.requests() else {
+            return None;
+        };
+        let response = self.responses().last()?;
+        let upgrades = response.status == 101 && response.has_token("upgrade", "h2c");
+        let [_, server] = &self.halves;
+        upgrades.then_some((request, response, server.at - response.head_end))
+    }
+
     pub(crate) fn take(&mut self, side: Side, piece: Piece<'_>) {
         let methods: Vec<String> = match side {
             Side::Client => Vec::new(),

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Flags, Packet, Tcp};
+use roundtrip_wire::passive::Http2Reader;
 
 use crate::http1::{Http1, Http1Message};
+use crate::http2::ClearHttp2;
 use crate::opened::OpenedTls;
 use crate::records::{RecordFollower, RecordPlace};
 use crate::relations::Tried;
@@ -22,6 +24,8 @@ const TOGETHER: u64 = 1_000_000;
 const MAX_COPIES_BACK: usize = 64;
 /// In bytes: enough to recognise the protocol.
 const FRONT: usize = 64;
+/// In bytes: what waits of a server's for the first bytes of its client.
+const MAX_FRONT: usize = 4096;
 /// In bytes, for the bound on memory: roughly what is kept of TLS in one direction, and of a
 /// request in clear text with its answer.
 const CLEAR: usize = 64 << 10;
@@ -35,6 +39,7 @@ pub(crate) enum Content {
     Unknown,
     Tls([RecordFollower; 2]),
     Http1(Http1),
+    Http2(Box<ClearHttp2>),
     Opaque,
 }
 
@@ -200,6 +205,20 @@ impl TcpFlow {
         {
             self.tunnel = Some((request.clone(), response.clone()));
             self.content = Content::Unknown;
+            return;
+        }
+        if let Content::Http1(http) = &self.content
+            && let Some((request, response, followed)) = http.upgraded()
+        {
+            let mut http = ClearHttp2::upgraded(request, response);
+            if let Piece::Bytes(bytes) = piece {
+                let read = bytes.len().saturating_sub(followed as usize);
+                http.take(
+                    Side::Server,
+                    Piece::Bytes(bytes.get(read..).unwrap_or_default()),
+                );
+            }
+            self.content = Content::Http2(Box::new(http));
         }
     }
 
@@ -216,6 +235,7 @@ impl TcpFlow {
                 }
             }
             Content::Http1(http) => http.take(from, piece),
+            Content::Http2(http) => http.take(from, piece),
             Content::Unknown | Content::Opaque => {}
         }
     }
@@ -229,18 +249,25 @@ impl TcpFlow {
         let before = std::mem::take(&mut self.front[from.index()]);
         let front: Vec<u8> = [&before, bytes].concat();
         let looked = front.get(..front.len().min(4096)).unwrap_or(&front);
+        // Data that waits to be recognised is already counted.
+        let waiting = [0, 1].map(|side| self.front[side].len() as u64);
+        let mut start = [0, 1].map(|side| self.taken[side] - waiting[side]);
+        start[from.index()] -= before.len() as u64;
+        let may_be_http2 = match from {
+            Side::Client => ClearHttp2::may_begin(looked),
+            Side::Server => front.len() < MAX_FRONT && ClearHttp2::server_may_begin(looked),
+        };
         let content = if RecordFollower::recognises(looked) {
-            // Data that waits to be recognised is already counted.
-            let waiting = [0, 1].map(|side| self.front[side].len() as u64);
-            let mut start = [0, 1].map(|side| self.taken[side] - waiting[side]);
-            start[from.index()] -= before.len() as u64;
             self.opened = self
                 .has_keys
                 .then(|| Box::new(OpenedTls::starting_at(start)));
             Content::Tls(start.map(RecordFollower::starting_at))
         } else if Http1::recognises(looked) || looked.starts_with(b"HTTP/1.") {
             Content::Http1(Http1::default())
+        } else if from == Side::Client && Http2Reader::recognises(looked) {
+            Content::Http2(Box::new(ClearHttp2::starting_at(start)))
         } else if looked.len() < 3
+            || may_be_http2
             || (looked.len() < FRONT && looked.iter().all(u8::is_ascii_graphic))
         {
             self.front[from.index()] = front;
@@ -304,6 +331,22 @@ impl TcpFlow {
         self.reset || self.fins == [true, true]
     }
 
+    /// Whether the capture has only what one side sent, although the other side spoke: a SYN was
+    /// followed by more, or acknowledgements advanced.
+    pub(crate) fn is_one_way(&self) -> bool {
+        let Some(first) = self.sights.first() else {
+            return false;
+        };
+        let acknowledges = |sight: &&SeenSegment| sight.acknowledges() && !sight.is_reset();
+        let mut acks = self.sights.iter().filter(acknowledges);
+        let Some(known) = acks.next().map(|sight| sight.acknowledgment) else {
+            return false;
+        };
+        let went_on = first.is_syn() && !first.acknowledges();
+        (went_on || acks.any(|sight| is_before(known, sight.acknowledgment)))
+            && self.sights.iter().all(|sight| sight.from == first.from)
+    }
+
     /// A SYN was seen and not yet answered.
     pub(crate) fn is_opening(&self) -> bool {
         self.syn.is_some() && self.syn_ack.is_none()
@@ -319,6 +362,7 @@ impl TcpFlow {
                 records.sum::<usize>() * size_of::<RecordPlace>() + clear.sum::<usize>()
             }
             Content::Http1(http) => http.requests().len() * PER_REQUEST,
+            Content::Http2(http) => http.held(),
             Content::Unknown | Content::Opaque => 0,
         };
         let opened = self.opened.as_ref().map_or(0, |opened| opened.held());

@@ -2,7 +2,7 @@
 //! carried, and what cannot be decided from there.
 
 use crate::conversation::{Carrier, Conversation, Undecidable};
-use crate::exchanges::{self, Context};
+use crate::exchanges::{self, ConnectionOutcome, Context};
 use crate::names::NameLookups;
 use crate::relations::{ConnectionEnd, ConnectionEnds, Tried};
 use crate::steps;
@@ -40,7 +40,7 @@ pub(crate) fn of_tcp(
         reopened: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
     };
     let mut told = exchanges::of(flow, &vantage, &context);
-    if flow.belongs_to_another {
+    if flow.belongs_to_another || flow.is_one_way() {
         told.exchanges.clear();
     }
     if let Some(end) = told.end {
@@ -60,22 +60,34 @@ pub(crate) fn of_tcp(
         server: flow.server,
         carrier: Carrier::Tcp,
         interface: flow.interface,
-        undecidable: undecidable(flow, &vantage, told.is_opened_early),
+        undecidable: undecidable(flow, &vantage, &told),
         vantage,
-        exchanges: told.exchanges,
         frames,
         packets: flow.sights.len() as u64 + flow.merged,
         began,
         is_inferred: told.is_inferred,
+        exchanges: told.exchanges,
         session: flow.opened.as_ref().and_then(|opened| opened.session()),
         located: None,
         steps: steps::of(flow),
     }
 }
 
-fn undecidable(flow: &TcpFlow, vantage: &Vantage, opened_early: bool) -> Vec<Undecidable> {
+fn undecidable(flow: &TcpFlow, vantage: &Vantage, told: &ConnectionOutcome) -> Vec<Undecidable> {
     let mut all = Vec::new();
-    if opened_early {
+    if flow.is_one_way() {
+        all.push(Undecidable {
+            what: "what the exchanges waited for: the capture has one direction only",
+            needs: "a capture of both directions",
+        });
+    }
+    if told.has_unread_pauses {
+        all.push(Undecidable {
+            what: "whether the server paused within an answer or spoke of its own accord",
+            needs: "a protocol that is read here: HTTP or TLS",
+        });
+    }
+    if told.is_opened_early {
         all.push(Undecidable {
             what: "whether the client opened the connection in advance or was late with its request",
             needs: "the client's own log, or trace -- COMMAND",

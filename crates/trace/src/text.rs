@@ -49,6 +49,14 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
         "frames hold no IP packet, or one that is damaged",
     );
     say(
+        counts.fragments,
+        "fragments of packets whose other fragments the capture does not have whole",
+    );
+    say(
+        counts.one_way,
+        "connections were captured in one direction only: what they waited for is not decidable",
+    );
+    say(
         counts.given_up,
         "connections were reported before their end, to keep within --memory",
     );

@@ -1,6 +1,7 @@
 //! Takes frames and returns conversations: connections are followed concurrently, and leave when
 //! they are over.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
@@ -10,12 +11,13 @@ use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::link::{LinkDirection, ip_packet};
 use roundtrip_wire::packet::{Packet, Tcp, Udp};
 use roundtrip_wire::passive::SealedReason;
-use roundtrip_wire::pcapng::{Captured, PacketDirection};
+use roundtrip_wire::pcapng::{Captured, LinkType, PacketDirection};
 
 use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
 use crate::counts::CaptureCounts;
 use crate::flow::{Carried, Flow};
+use crate::fragments::Fragments;
 use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
@@ -73,6 +75,7 @@ pub struct Trace {
     /// Connections whose SYN was not answered yet.
     opening: HashSet<FlowKey>,
     counts: CaptureCounts,
+    fragments: Fragments,
     /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
@@ -94,6 +97,7 @@ impl Trace {
             openers: Openers::default(),
             opening: HashSet::new(),
             counts: CaptureCounts::default(),
+            fragments: Fragments::default(),
             frame: 0,
             done: Siblings::default(),
             held: 0,
@@ -171,12 +175,10 @@ impl Trace {
         if (captured.data.len() as u64) < u64::from(captured.original_length) {
             self.counts.cut += 1;
         }
-        if let Some(tcp) = packet.tcp() {
-            self.tcp(captured.interface, at, way, &packet, &tcp);
-        } else if let Some(udp) = packet.udp() {
-            self.udp(captured.interface, at, way, &packet, &udp);
+        if packet.fragment().is_whole() {
+            self.packet(captured.interface, at, way, &packet);
         } else {
-            self.counts.other += 1;
+            self.fragment(captured.interface, at, way, &packet);
         }
         let since = self.counts.frames - self.looked;
         let flows = self.flows.len() as u64;
@@ -187,6 +189,44 @@ impl Trace {
             self.looked = self.counts.frames;
             self.looked_at = at;
             self.look(at);
+        }
+    }
+
+    fn packet(&mut self, interface: u32, at: u64, way: Option<LinkDirection>, packet: &Packet<'_>) {
+        if let Some(tcp) = packet.tcp() {
+            self.tcp(interface, at, way, packet, &tcp);
+        } else if let Some(udp) = packet.udp() {
+            self.udp(interface, at, way, packet, &udp);
+        } else {
+            self.counts.other += 1;
+        }
+    }
+
+    /// A whole packet may turn out to be a tunnel's.
+    fn fragment(
+        &mut self,
+        interface: u32,
+        at: u64,
+        way: Option<LinkDirection>,
+        packet: &Packet<'_>,
+    ) {
+        self.counts.fragments += 1;
+        // What the capture has cut cannot be joined; the first one still has the headers.
+        if !packet.is_complete() && packet.fragment().offset == 0 {
+            self.packet(interface, at, way, packet);
+            return;
+        }
+        let Some((whole, pieces)) = self.fragments.push(interface, at, packet) else {
+            return;
+        };
+        self.counts.fragments = self.counts.fragments.saturating_sub(pieces);
+        let whole = Cow::Owned(whole);
+        let inner = ip_packet(LinkType::RAW, &whole);
+        match inner.and_then(|inner| Packet::parse(inner.packet).ok()) {
+            Some(packet) if packet.fragment().is_whole() => {
+                self.packet(interface, at, way, &packet);
+            }
+            _ => self.counts.other += 1,
         }
     }
 
@@ -213,6 +253,7 @@ impl Trace {
         let found = self.flows.get_mut(&key);
         let is_known = found.is_some();
         if let Some(flow) = found
+            && at.saturating_sub(flow.last) <= MAX_IDLE
             && let Carried::Tcp(followed) = &mut flow.carried
             && !followed.is_another(tcp)
         {
@@ -342,6 +383,8 @@ impl Trace {
             return;
         };
         self.held = self.held.saturating_sub(flow.weight);
+        let is_one_way = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_one_way());
+        self.counts.one_way += u64::from(is_one_way);
         let number = flow.number;
         let tried = match &flow.carried {
             Carried::Tcp(flow) if flow.is_opening() => {

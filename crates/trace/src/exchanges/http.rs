@@ -17,7 +17,7 @@ impl ExchangeBuilder<'_> {
         let name = of_hello.or_else(|| self.context.name.map(str::to_owned));
         let (scheme, usual) = match &self.flow.content {
             Content::Tls(_) => ("https", 443),
-            Content::Http1(_) => ("http", 80),
+            Content::Http1(_) | Content::Http2(_) => ("http", 80),
             Content::Unknown if server.port() == 443 => ("https", 443),
             Content::Unknown if server.port() == 80 => ("http", 80),
             _ => ("tcp", 0),

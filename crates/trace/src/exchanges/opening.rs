@@ -231,6 +231,7 @@ impl ExchangeBuilder<'_> {
     pub(super) fn strategy(&self, reused: bool) -> Strategy {
         let (http, security, memory) = match (&self.flow.content, self.tls) {
             (Content::Http1(_), _) => (Http::H1, Security::Clear, Memory::Cold),
+            (Content::Http2(_), _) => (Http::H2, Security::Clear, Memory::Cold),
             (Content::Tls(_), Some(seen)) => {
                 let http = match alpn(seen).as_deref() {
                     Some("h2") => Http::H2,

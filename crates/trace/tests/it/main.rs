@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod blind;
+mod clear;
 mod drawn;
 mod hostile;
 mod packets;
