@@ -1,8 +1,10 @@
 //! Reads blackbox_exporter's configuration file. Unsupported settings are listed with line and
 //! column; unknown settings are an error.
 
+mod dns;
 mod http;
 mod scalar;
+mod shown;
 mod tcp;
 mod tls;
 
@@ -17,9 +19,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
 
+pub(crate) use dns::{DnsModule, RecordRules, Transport};
 pub(crate) use http::{HttpModule, IpProtocol};
 pub(crate) use scalar::{Pattern, Span};
 pub(crate) use tcp::{TcpModule, TcpStep};
+pub(crate) use tls::TlsSettings;
 
 /// The largest size of a file, in bytes; larger ones are not read.
 const MAX_FILE: usize = 4 * 1024 * 1024;
@@ -42,6 +46,7 @@ pub(crate) struct Module {
 pub(crate) enum ModuleKind {
     Http(Box<HttpModule>),
     Tcp(Box<TcpModule>),
+    Dns(Box<DnsModule>),
 }
 
 /// A setting, or a whole module, that blackbox_exporter supports and this exporter does not.
@@ -90,8 +95,8 @@ struct ModuleTable {
     tcp: TcpModule,
     #[serde(default, rename = "icmp")]
     _icmp: Option<IgnoredAny>,
-    #[serde(default, rename = "dns")]
-    _dns: Option<IgnoredAny>,
+    #[serde(default)]
+    dns: DnsModule,
     #[serde(default, rename = "grpc")]
     _grpc: Option<IgnoredAny>,
 }
@@ -136,9 +141,7 @@ impl ProbeModules {
     fn parse(text: &str) -> Result<Self, String> {
         let file: File = serde_saphyr::from_str(text).map_err(|error| told(&error))?;
         let (mut modules, mut unsupported) = (BTreeMap::new(), Vec::new());
-        let mut secrets = Vec::new();
         for (name, table) in file.modules {
-            table.http.secrets(&mut secrets);
             let mut reasons = Vec::new();
             let prober = &table.prober;
             let kind = match prober.value.as_str() {
@@ -150,13 +153,21 @@ impl ProbeModules {
                     table.tcp.unsupported(&mut reasons);
                     Some(ModuleKind::Tcp(Box::new(table.tcp)))
                 }
-                "dns" | "icmp" | "grpc" => {
+                "dns" => {
+                    if let Some(mistake) = table.dns.mistake() {
+                        let line = prober.referenced.line();
+                        return Err(format!("line {line}: module '{name}': {mistake}"));
+                    }
+                    table.dns.unsupported(&mut reasons);
+                    Some(ModuleKind::Dns(Box::new(table.dns)))
+                }
+                "icmp" | "grpc" => {
                     reasons.push((format!("prober: {}", prober.value), prober.referenced));
                     None
                 }
                 other => {
                     return Err(format!(
-                        "line {}: '{other}' is not a prober; there are http and tcp (and dns, icmp, grpc, which are not supported)",
+                        "line {}: '{other}' is not a prober; there are dns, http and tcp (and icmp and grpc, which are not supported)",
                         prober.referenced.line()
                     ));
                 }
@@ -177,7 +188,7 @@ impl ProbeModules {
         Ok(Self {
             modules,
             unsupported,
-            shown: without(text, &secrets),
+            shown: shown::shown(text),
         })
     }
 
@@ -194,7 +205,7 @@ impl ProbeModules {
         &self.unsupported
     }
 
-    /// The file's text without its secrets.
+    /// The file's values without its secrets.
     pub(crate) fn shown(&self) -> &str {
         &self.shown
     }
@@ -213,19 +224,6 @@ fn told(error: &serde_saphyr::Error) -> String {
         }
         _ => what,
     }
-}
-
-/// Replaces each secret in the text. If one is not found, it may be there in another form, so
-/// nothing is shown.
-fn without(text: &str, secrets: &[String]) -> String {
-    let mut shown = text.to_owned();
-    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-        if !text.contains(secret.as_str()) {
-            return "# not shown: a secret is written in a form that cannot be masked\n".into();
-        }
-        shown = shown.replace(secret.as_str(), "<secret>");
-    }
-    shown
 }
 
 fn lines(unsupported: &[Unsupported]) -> String {

@@ -58,7 +58,8 @@ pub(crate) async fn probe(
     limit: Duration,
     log: &mut ProbeLog,
 ) -> KindRun {
-    let (target, options) = match request(module, asked, limit) {
+    let deadline = Instant::now() + limit;
+    let (target, options) = match request(module, asked, deadline) {
         Ok(request) => request,
         Err(why) => {
             log.say("error", &why);
@@ -66,10 +67,12 @@ pub(crate) async fn probe(
         }
     };
     let mut body = Body::new(module);
-    let (mut prober, hops) = ask(module, &target, options, limit, &mut body, log).await;
+    let (mut prober, hops) = ask(module, &target, options, &mut body, log).await;
     let mut run = http_metrics::metrics(&hops, module);
     let last = hops.last();
     log_hops(&hops, log);
+    let failure = last.and_then(|last| last.failure.as_ref());
+    run.failed_phase = failure.map(|failure| failure.phase.as_str());
     run.success = last.is_some_and(|last| {
         last.ok() && judge(module, last, &body, log, &mut run.failed_by_pattern)
     });
@@ -78,6 +81,7 @@ pub(crate) async fn probe(
         http_metrics::warm(&warm, &mut run.metrics);
     }
     prober.retire().await;
+    run.exchanges = hops;
     run
 }
 
@@ -86,11 +90,9 @@ async fn ask(
     module: &HttpModule,
     target: &Target,
     options: Options,
-    limit: Duration,
     body: &mut Body,
     log: &mut ProbeLog,
 ) -> (Prober, Vec<Exchange>) {
-    let began = Instant::now();
     let other = match options.family {
         Family::V4 => Family::V6,
         _ => Family::V4,
@@ -99,8 +101,8 @@ async fn ask(
     let hops = prober.run(target, 0, body).await;
     let unnamed = hops.last().and_then(|last| last.failure.as_ref());
     let unnamed = unnamed.is_some_and(|failure| failure.phase == PhaseName::Name);
-    let left = limit.saturating_sub(began.elapsed());
-    if !unnamed || !module.ip_protocol_fallback || options.family == Family::Any || left.is_zero() {
+    let is_late = options.deadline.is_some_and(|end| end <= Instant::now());
+    if !unnamed || !module.ip_protocol_fallback || options.family == Family::Any || is_late {
         return (prober, hops);
     }
     log.say(
@@ -109,7 +111,6 @@ async fn ask(
     );
     let mut prober = Prober::new(Options {
         family: other,
-        max_time: left,
         ..options
     });
     let hops = prober.run(target, 0, body).await;
@@ -119,7 +120,7 @@ async fn ask(
 fn request(
     module: &HttpModule,
     asked: &ProbeTarget,
-    limit: Duration,
+    deadline: Instant,
 ) -> Result<(Target, Options), String> {
     let given = if asked.target.starts_with("http://") || asked.target.starts_with("https://") {
         asked.target.clone()
@@ -127,7 +128,8 @@ fn request(
         format!("http://{}", asked.target)
     };
     let named = Target::parse(&given).map_err(|error| error.to_string())?;
-    let mut options = options(module, limit).map_err(|error| error.to_string())?;
+    let mut options = options(module, deadline).map_err(|error| error.to_string())?;
+    options.trace = asked.trace;
     let is_host = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("host");
     let host = options
         .headers
@@ -143,11 +145,12 @@ fn request(
     let target = match server_name.or_else(|| host.clone()) {
         None => named,
         Some(name) => {
-            // The request goes to the target's address, under another name.
+            // The request goes to the target's address, under another name. A redirect to another
+            // origin goes there.
             let renamed = renamed(&named, &name)?;
             options.connect_to.push(ConnectTo {
-                from_host: None,
-                from_port: None,
+                from_host: Some(renamed.host_name()),
+                from_port: Some(renamed.port),
                 to_host: Some(named.host_name()),
                 to_port: Some(named.port),
             });
@@ -189,7 +192,8 @@ fn renamed(target: &Target, name: &str) -> Result<Target, String> {
     Target::parse(url.as_str()).map_err(|error| error.to_string())
 }
 
-fn options(module: &HttpModule, limit: Duration) -> io::Result<Options> {
+fn options(module: &HttpModule, deadline: Instant) -> io::Result<Options> {
+    let limit = deadline.saturating_duration_since(Instant::now());
     let mut headers: Vec<(String, String)> = module
         .headers
         .iter()
@@ -237,6 +241,7 @@ fn options(module: &HttpModule, limit: Duration) -> io::Result<Options> {
         identity: module.tls_config.identity(),
         connect_timeout: limit,
         max_time: limit,
+        deadline: Some(deadline),
         ..Options::default()
     })
 }

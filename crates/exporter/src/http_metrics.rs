@@ -53,7 +53,9 @@ pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule) -> KindRun {
             .or_else(|| last.attempts.first().map(|attempt| attempt.peer))
             .map(|peer| peer.ip()),
         failed_by_pattern: false,
+        failed_phase: None,
         metrics: text,
+        exchanges: Vec::new(),
     }
 }
 

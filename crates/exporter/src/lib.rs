@@ -7,16 +7,21 @@
 //! - `exporter`, `server`, `routes`: accept connections and answer paths;
 //! - `state`: what requests share, with `own_metrics` and `history`; `message`: requests and
 //!   answers;
-//! - `run`: a probe by its module, with its deadline; `http` and `tcp` are the two kinds;
+//! - `run`: a probe by its module, with its deadline; `http`, `tcp` and `dns` are the three kinds;
+//!   `lookup` and `line` are the address and the connection of the latter two;
 //! - `http_metrics`, `certificates`: metrics from exchanges; `probe`: the values of a probe;
+//! - `tracing`: spans from probes;
 //! - `config`: blackbox_exporter's file; `text`: metrics as text.
 
 mod certificates;
 mod config;
+mod dns;
 mod exporter;
 mod history;
 mod http;
 mod http_metrics;
+mod line;
+mod lookup;
 mod message;
 mod own_metrics;
 mod probe;
@@ -26,6 +31,7 @@ mod server;
 mod state;
 mod tcp;
 mod text;
+mod tracing;
 
 pub use config::{ConfigError, ProbeModules, Unsupported};
 pub use exporter::{Exporter, ExporterError};

@@ -1,5 +1,6 @@
 //! A parsed request to the exporter, and an answer to it.
 
+use roundtrip_model::TraceContext;
 use roundtrip_report::terminal::clean_lines;
 
 /// A request without its body.
@@ -9,6 +10,8 @@ pub(crate) struct Asked {
     pub(crate) path: String,
     /// `X-Prometheus-Scrape-Timeout-Seconds`.
     pub(crate) scrape_timeout: Option<f64>,
+    /// The trace that the scrape belongs to.
+    pub(crate) trace: Option<TraceContext>,
     /// Whether another request may follow on the connection.
     pub(crate) stays: bool,
 }

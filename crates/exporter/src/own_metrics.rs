@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use roundtrip_otlp::TelemetryCounts;
+
 use crate::text::MetricText;
 
 /// The upper limits of the buckets for the duration of probes, in seconds.
@@ -27,6 +29,23 @@ struct ModuleCounts {
     failed: u64,
     seconds: f64,
     buckets: [u64; BUCKETS.len()],
+}
+
+/// The fate of the spans for a collector.
+pub(crate) fn spans(counts: &TelemetryCounts, text: &mut MetricText) {
+    let name = "roundtrip_exporter_spans_total";
+    text.head(
+        name,
+        "Spans for the collector of OpenTelemetry, by what became of them",
+        "counter",
+    );
+    for (fate, count) in [
+        ("sent", counts.sent),
+        ("failed", counts.failed),
+        ("dropped", counts.dropped),
+    ] {
+        text.sample(name, &[("fate", fate)], count as f64);
+    }
 }
 
 impl OwnMetrics {

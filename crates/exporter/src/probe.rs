@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
+use roundtrip_model::{Exchange, TraceContext};
 use roundtrip_report::clean;
 
 use crate::text::MetricText;
@@ -18,6 +19,8 @@ pub(crate) struct ProbeTarget {
     pub(crate) target: String,
     /// The name for `Host` and SNI, if it is not the target's.
     pub(crate) hostname: Option<String>,
+    /// The trace that the probe belongs to.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// The result of one kind of probe.
@@ -27,7 +30,10 @@ pub(crate) struct KindRun {
     pub(crate) lookup: Duration,
     pub(crate) address: Option<IpAddr>,
     pub(crate) failed_by_pattern: bool,
+    /// The phase that failed, or in which the time ended.
+    pub(crate) failed_phase: Option<&'static str>,
     pub(crate) metrics: MetricText,
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
 /// The log of a probe, as `debug=true` shows it.

@@ -7,10 +7,12 @@ use roundtrip_report::clean;
 use url::form_urlencoded;
 
 use crate::message::{Answered, Asked};
+use crate::own_metrics;
 use crate::probe::ProbeTarget;
 use crate::run::{self, ProbeRun};
 use crate::state::ExporterState;
 use crate::text::CONTENT_TYPE;
+use crate::tracing;
 
 /// The largest length of a target, in bytes.
 const MAX_TARGET: usize = 8 * 1024;
@@ -35,7 +37,7 @@ pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
         "/-/reload" if matches!(asked.method.as_str(), "POST" | "PUT") => reload(state),
         "/-/reload" => Answered::text(405, "This endpoint requires a POST request.\n"),
         _ if !reads => Answered::text(405, "Only GET and HEAD are possible here.\n"),
-        "/probe" => probe(&Query::parse(query), asked.scrape_timeout, state).await,
+        "/probe" => probe(&Query::parse(query), asked, state).await,
         "/metrics" => metrics(state),
         "/config" => Answered::text(200, &state.modules().shown().replace("\r\n", "\n")),
         "/-/healthy" => Answered::text(200, "Healthy\n"),
@@ -85,11 +87,19 @@ fn metrics(state: &ExporterState) -> Answered {
     Answered {
         status: 200,
         content_type: CONTENT_TYPE,
-        body: state.own.borrow().text().as_str().to_owned(),
+        body: own_text(state),
     }
 }
 
-async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Answered {
+fn own_text(state: &ExporterState) -> String {
+    let mut text = state.own.borrow().text();
+    if let Some(telemetry) = &state.options.telemetry {
+        own_metrics::spans(&telemetry.counts(), &mut text);
+    }
+    text.as_str().to_owned()
+}
+
+async fn probe(query: &Query, scrape: &Asked, state: &ExporterState) -> Answered {
     if let Some(name) = &query.repeated {
         return Answered::text(
             400,
@@ -115,19 +125,22 @@ async fn probe(query: &Query, scrape: Option<f64>, state: &ExporterState) -> Ans
         state.own.borrow_mut().unknown_modules += 1;
         return Answered::text(400, &format!("Unknown module {name:?}\n"));
     };
-    let limit = run::time_limit(module, scrape, state.options.timeout_offset);
+    let limit = run::time_limit(module, scrape.scrape_timeout, state.options.timeout_offset);
     let Some((_place, limit)) = place(state, limit).await else {
         state.own.borrow_mut().refused += 1;
         let why = "Too many probes are running; see --max-probes.\n";
         return Answered::text(503, why);
     };
     state.own.borrow_mut().running += 1;
+    let telemetry = state.options.telemetry.as_ref();
     let asked = ProbeTarget {
         module: name,
         target,
         hostname: query.hostname.clone(),
+        trace: tracing::begin(telemetry, scrape.trace),
     };
     let ran = run::run(module, &asked, limit).await;
+    tracing::end(telemetry, scrape.trace, &asked, &ran);
     tell(state, &asked, &ran);
     if query.debug {
         return Answered::text(200, &debug(&ran, &asked.module));

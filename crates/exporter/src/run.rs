@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use roundtrip_model::Exchange;
+
 use crate::config::{Module, ModuleKind};
 use crate::probe::{ProbeLog, ProbeTarget};
 use crate::text::MetricText;
-use crate::{http, tcp};
+use crate::{dns, http, tcp};
 
 /// The time limit if the scrape does not announce its time-out, as in blackbox_exporter.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
@@ -18,6 +20,7 @@ pub(crate) struct ProbeRun {
     pub(crate) took: Duration,
     pub(crate) metrics: MetricText,
     pub(crate) log: ProbeLog,
+    pub(crate) exchanges: Vec<Exchange>,
 }
 
 /// The time limit of a probe: its module's, but less than the scrape allows.
@@ -40,6 +43,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
     );
     let kind = match &module.kind {
         ModuleKind::Http(http) => http::probe(http, asked, limit, &mut log).await,
+        ModuleKind::Dns(dns) => dns::probe(dns, asked, limit, &mut log).await,
         ModuleKind::Tcp(tcp) => tcp::probe(tcp, asked, limit, &mut log).await,
     };
     let took = began.elapsed();
@@ -68,6 +72,14 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         "Indicates if probe failed due to regex",
         f64::from(u8::from(kind.failed_by_pattern)),
     );
+    if let Some(phase) = kind.failed_phase {
+        metrics.gauges(
+            "probe_failed_phase",
+            "The phase that failed, or in which the time ended",
+            "phase",
+            [(phase, 1.0)],
+        );
+    }
     metrics.append(&kind.metrics);
     metrics.gauge(
         "probe_ip_addr_hash",
@@ -90,6 +102,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         took,
         metrics,
         log,
+        exchanges: kind.exchanges,
     }
 }
 

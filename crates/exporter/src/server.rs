@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::rc::Rc;
 use std::time::Duration;
 
+use roundtrip_model::TraceContext;
 use roundtrip_wire::http1::{self, Strictness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -91,6 +92,7 @@ fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
         method: head.method.to_owned(),
         path: head.target.to_owned(),
         scrape_timeout: field("x-prometheus-scrape-timeout-seconds").and_then(|s| s.parse().ok()),
+        trace: field("traceparent").and_then(TraceContext::parse),
         stays: bodiless && !closes && !head.is_http10,
     };
     Ok(Some((asked, head.length)))

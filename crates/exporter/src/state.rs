@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use roundtrip_otlp::Telemetry;
 use tokio::sync::Semaphore;
 
 use crate::config::{ConfigError, ProbeModules};
 use crate::history::History;
 use crate::own_metrics::OwnMetrics;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ExporterOptions {
     /// blackbox_exporter's file; without one there is the module `http_2xx`.
     pub config: Option<String>,
@@ -24,6 +25,8 @@ pub struct ExporterOptions {
     pub history: usize,
     /// The number of probes that may run at once; more have to wait.
     pub probes: usize,
+    /// Where spans of probes go.
+    pub telemetry: Option<Telemetry>,
 }
 
 /// The state that all requests share. One thread serves them.

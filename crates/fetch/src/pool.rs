@@ -25,7 +25,6 @@ mod timing;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
 use roundtrip_http::Request;
 use roundtrip_model::{Memory, Moment, Origin, Target};
 use roundtrip_tls::TlsError;
@@ -257,7 +256,7 @@ fn request(ask: &PoolRequest) -> Request {
         method: ask.method.into(),
         target: ask.target.clone(),
         headers,
-        body: Bytes::new(),
+        body: ask.body.clone(),
         absolute_form: false,
     }
 }

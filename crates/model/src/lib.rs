@@ -21,6 +21,7 @@ mod strategy;
 mod summary;
 mod target;
 mod timeline;
+mod trace_context;
 mod waited;
 
 pub use clock::{Clock, ClockReading, Moment, WallClock};
@@ -47,4 +48,5 @@ pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Target, TargetError};
 pub use timeline::{Recorder, Timeline};
+pub use trace_context::TraceContext;
 pub use waited::Waited;

@@ -112,7 +112,7 @@ impl Exchanger {
 
     /// Returns the time limit of one exchange.
     pub(crate) fn time_limit(&self) -> TimeLimit {
-        self.interruption.time_limit(self.options.max_time)
+        self.interruption.time_limit(self.options.time_left())
     }
 
     pub(crate) fn is_primed(&self) -> bool {

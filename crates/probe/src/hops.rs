@@ -4,7 +4,7 @@ mod redirect;
 mod spool;
 
 use roundtrip_http::{HttpError, Request, Sink};
-use roundtrip_model::{EarlyData, Exchange, Memory, Scheme, Strategy, Target};
+use roundtrip_model::{EarlyData, Exchange, Memory, Scheme, Strategy, Target, TraceContext};
 
 use crate::exchange::{echo, exchange};
 use crate::exchanger::Exchanger;
@@ -36,7 +36,10 @@ pub(crate) async fn follow(
     sink: &mut dyn Sink,
 ) -> Vec<Exchange> {
     let mut next = Some(first);
-    while let Some((request, strategy)) = next.take() {
+    while let Some((mut request, strategy)) = next.take() {
+        if let Some(trace) = exchanger.options().trace {
+            pass_on(trace.child(run, hops.len() as u32), &mut request);
+        }
         // Only the last hop's body is wanted, and only its head shows which hop is the last: bodies
         // are buffered until then.
         let mut spool = Spool::new(exchanger.options().follow, sink);
@@ -52,6 +55,16 @@ pub(crate) async fn follow(
         hops.push(exchange);
     }
     hops
+}
+
+/// Sets the field that tells the server where in the trace its work belongs.
+fn pass_on(span: TraceContext, request: &mut Request) {
+    request
+        .headers
+        .retain(|(name, _)| !name.eq_ignore_ascii_case("traceparent"));
+    request
+        .headers
+        .push(("traceparent".into(), span.to_field()));
 }
 
 /// Returns the next request if an answer leads to one; otherwise passes the body on to its sink.

@@ -7,10 +7,10 @@ mod proxy;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use roundtrip_model::{Scheme, Strategy, Target};
+use roundtrip_model::{Scheme, Strategy, Target, TraceContext};
 use roundtrip_net::Bind;
 use roundtrip_tls::{Identity, Roots};
 
@@ -52,7 +52,13 @@ pub struct Options {
     pub roots: Roots,
     pub identity: Option<Identity>,
     pub connect_timeout: Duration,
+    /// The time limit of one exchange; each redirect is an exchange.
     pub max_time: Duration,
+    /// When everything that the prober does must be over, with all redirects and the unmeasured
+    /// request.
+    pub deadline: Option<Instant>,
+    /// The trace that requests belong to: each exchange passes its own span on in `traceparent`.
+    pub trace: Option<TraceContext>,
     /// For experiments: the time that a slow TLS library computes before its ClientHello (over
     /// TCP). It counts as the client's.
     pub hello_delay: Duration,
@@ -86,6 +92,8 @@ impl Default for Options {
             identity: None,
             connect_timeout: Duration::from_secs(15),
             max_time: Duration::from_mins(1),
+            deadline: None,
+            trace: None,
             hello_delay: Duration::ZERO,
         }
     }
@@ -126,6 +134,12 @@ impl Options {
             return None;
         }
         self.environment.proxy_for(target)
+    }
+
+    /// Returns the time limit of an exchange that begins now.
+    pub(crate) fn time_left(&self) -> Duration {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        self.max_time.min(self.deadline.map_or(Duration::MAX, left))
     }
 
     /// Returns the host and port to connect to. `--connect-to` and the proxy change these, and

@@ -43,7 +43,8 @@ pub(crate) async fn prime(exchanger: &mut Exchanger, target: &Target) -> Vec<Exc
 /// Keeps reading for a moment: servers may send tickets long after the handshake. RFC 8446 §4.6.1.
 async fn await_ticket(exchanger: &mut Exchanger, quic: bool) {
     let mut waited = Duration::ZERO;
-    while waited < MAX_TICKET_WAIT && exchanger.lacks_ticket(quic) {
+    let limit = MAX_TICKET_WAIT.min(exchanger.options().time_left());
+    while waited < limit && exchanger.lacks_ticket(quic) {
         if let Some(stream) = exchanger.kept().stream() {
             let mut byte = [0; 1];
             let _ = tokio::time::timeout(TICKET_STEP, stream.read(&mut byte)).await;

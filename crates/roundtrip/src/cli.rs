@@ -8,6 +8,7 @@ mod exporter;
 mod gate;
 mod history;
 mod lab;
+mod otlp;
 mod path;
 mod perf;
 mod probe;
@@ -29,6 +30,7 @@ pub(crate) use gate::{
 };
 pub(crate) use history::HistoryArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
+pub(crate) use otlp::OtlpArgs;
 pub(crate) use path::{PathArgs, Wait};
 pub(crate) use perf::{PerfArgs, PerfCommand, Switch, TaskArgs};
 pub(crate) use probe::{ConnectionArgs, OutputArgs, ProbeArgs, RequestArgs};

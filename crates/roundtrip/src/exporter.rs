@@ -1,12 +1,13 @@
 //! `roundtrip exporter`: answers probes until it is stopped.
 
-use roundtrip_exporter::{Exporter, ExporterError, ExporterOptions, ProbeModules};
+use roundtrip_exporter::{Exporter, ExporterOptions, ProbeModules};
 use roundtrip_report::clean;
 use tokio::runtime::Builder;
 
 use crate::cli::{ExporterArgs, ExporterCommand};
 use crate::ctrl_c::told_to_stop;
 use crate::output::{Outcome, OutputStream, failed, say};
+use crate::telemetry::Tracing;
 
 pub(crate) fn run(args: &ExporterArgs) -> Outcome {
     if let Some(ExporterCommand::Check { file }) = &args.command {
@@ -38,7 +39,8 @@ fn check(file: &str) -> Outcome {
     }
 }
 
-async fn serve(args: &ExporterArgs) -> Result<(), ExporterError> {
+async fn serve(args: &ExporterArgs) -> Result<(), Box<dyn std::error::Error>> {
+    let tracing = Tracing::start(&args.otlp, "roundtrip-exporter")?;
     let exporter = Exporter::open(ExporterOptions {
         config: args.config.config.clone(),
         skip_unsupported: args.config.skip_unsupported,
@@ -46,6 +48,7 @@ async fn serve(args: &ExporterArgs) -> Result<(), ExporterError> {
         timeout_offset: args.timeout_offset,
         history: args.history,
         probes: args.max_probes,
+        telemetry: tracing.telemetry(),
     })
     .await?;
     for line in exporter.left_out() {
@@ -56,5 +59,7 @@ async fn serve(args: &ExporterArgs) -> Result<(), ExporterError> {
         Ok(()) => say(&"the configuration was read again"),
         Err(error) => say(&format!("the configuration stays as it was: {error}")),
     };
-    exporter.serve(told_to_stop(), reloaded).await
+    exporter.serve(told_to_stop(), reloaded).await?;
+    tracing.finish().await;
+    Ok(())
 }

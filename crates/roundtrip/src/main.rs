@@ -25,6 +25,7 @@ mod provenance;
 mod qlog;
 mod rdap;
 mod status;
+mod telemetry;
 mod trace;
 
 use std::process::ExitCode;

@@ -8,12 +8,13 @@ mod progress;
 mod show;
 
 use roundtrip_model::Exchange;
-use roundtrip_probe::{Prober, repeat};
+use roundtrip_probe::{Options, Prober, repeat};
 use tokio::runtime::Builder;
 
 use crate::cli::ProbeArgs;
 use crate::output::{Outcome, interrupted};
 use crate::qlog;
+use crate::telemetry::Tracing;
 use counted::Counted;
 use meaning::Meaning;
 pub(crate) use meaning::{UsageError, asked, check_writable, roots, target};
@@ -43,11 +44,19 @@ pub(crate) fn run(args: &ProbeArgs) -> Outcome {
 }
 
 async fn ask(args: &ProbeArgs, meaning: Meaning, mut counted: Option<Counted>) -> Outcome {
+    let tracing = match Tracing::start(&args.otlp, "roundtrip") {
+        Ok(tracing) => tracing,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
     let mut show = Show::new(args, meaning.template);
     let mut all: Vec<Exchange> = Vec::new();
     for (place, (given, target)) in meaning.targets.iter().enumerate() {
         show.proxied = meaning.options.proxy_for(target).is_some();
-        let mut prober = Prober::new(meaning.options.clone());
+        let begun = tracing.begin();
+        let mut prober = Prober::new(Options {
+            trace: begun.context,
+            ..meaning.options.clone()
+        });
         let progress = Progress::start(args.output.quiet || args.repeat.count > 1);
         let exchanges = repeat(
             &mut prober,
@@ -63,11 +72,13 @@ async fn ask(args: &ProbeArgs, meaning: Meaning, mut counted: Option<Counted>) -
         .await;
         progress.stop();
         prober.retire().await;
+        tracing.end(&begun, &exchanges);
         show.target_done(&exchanges);
         if let Some(counted) = &mut counted {
             counted.judge(&exchanges, &meaning.options, target).await;
         }
         all.extend(exchanges);
     }
+    tracing.finish().await;
     show.finish(&all, counted.as_ref())
 }

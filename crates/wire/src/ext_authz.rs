@@ -7,7 +7,7 @@
 //! decides what the request may do.
 
 use crate::cursor::Cursor;
-use crate::{Error, Result};
+use crate::{Error, Result, protobuf};
 
 const WHAT: &str = "a CheckRequest";
 /// The flag and the length before a gRPC message.
@@ -82,15 +82,15 @@ pub fn write_allowed<'f>(
 ) -> Vec<u8> {
     let mut allowed = Vec::new();
     for (name, value) in set {
-        write_bytes(&mut allowed, 2, &header_option(name, value));
+        protobuf::bytes(&mut allowed, 2, &header_option(name, value));
     }
     for name in remove {
-        write_bytes(&mut allowed, 5, name.as_bytes());
+        protobuf::bytes(&mut allowed, 5, name.as_bytes());
     }
     // A status of 0 (OK) is an empty message.
     framed(|message| {
-        write_bytes(message, 1, b"");
-        write_bytes(message, 3, &allowed);
+        protobuf::bytes(message, 1, b"");
+        protobuf::bytes(message, 3, &allowed);
     })
 }
 
@@ -102,32 +102,32 @@ pub fn write_denied<'f>(
 ) -> Vec<u8> {
     let mut denied = Vec::new();
     let mut code = Vec::new();
-    write_number(&mut code, 1, status.into());
-    write_bytes(&mut denied, 1, &code);
+    protobuf::number(&mut code, 1, status.into());
+    protobuf::bytes(&mut denied, 1, &code);
     for (name, value) in fields {
-        write_bytes(&mut denied, 2, &header_option(name, value));
+        protobuf::bytes(&mut denied, 2, &header_option(name, value));
     }
-    write_bytes(&mut denied, 3, body);
+    protobuf::bytes(&mut denied, 3, body);
     code.clear();
-    write_number(&mut code, 1, PERMISSION_DENIED);
+    protobuf::number(&mut code, 1, PERMISSION_DENIED);
     framed(|message| {
-        write_bytes(message, 1, &code);
-        write_bytes(message, 2, &denied);
+        protobuf::bytes(message, 1, &code);
+        protobuf::bytes(message, 2, &denied);
     })
 }
 
 fn header_option(name: &str, value: &[u8]) -> Vec<u8> {
     let (mut header, mut option) = (Vec::new(), Vec::new());
-    write_bytes(&mut header, 1, name.as_bytes());
+    protobuf::bytes(&mut header, 1, name.as_bytes());
     // A string must be UTF-8; bytes have their own field.
     let number = if std::str::from_utf8(value).is_ok() {
         2
     } else {
         3
     };
-    write_bytes(&mut header, number, value);
-    write_bytes(&mut option, 1, &header);
-    write_number(&mut option, 3, OVERWRITE);
+    protobuf::bytes(&mut header, number, value);
+    protobuf::bytes(&mut option, 1, &header);
+    protobuf::number(&mut option, 3, OVERWRITE);
     option
 }
 
@@ -219,25 +219,6 @@ fn only_bytes(message: &[u8], number: u64) -> Result<&[u8]> {
 fn only_text(message: &[u8], number: u64) -> Result<&str> {
     let bytes = only_bytes(message, number)?;
     std::str::from_utf8(bytes).map_err(|_| Error::malformed(WHAT, "a text is not UTF-8"))
-}
-
-fn write_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn write_number(out: &mut Vec<u8>, number: u64, value: u64) {
-    write_varint(out, number << 3);
-    write_varint(out, value);
-}
-
-fn write_bytes(out: &mut Vec<u8>, number: u64, bytes: &[u8]) {
-    write_varint(out, number << 3 | 2);
-    write_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
 }
 
 #[cfg(test)]

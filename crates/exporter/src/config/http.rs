@@ -187,18 +187,6 @@ impl HttpModule {
         Ok(Some(format!("Bearer {token}")))
     }
 
-    pub(super) fn secrets(&self, secrets: &mut Vec<String>) {
-        secrets.extend(self.headers.values().cloned());
-        secrets.extend(self.basic_auth.iter().map(|basic| basic.password.clone()));
-        secrets.extend(
-            self.authorization
-                .iter()
-                .map(|asked| asked.credentials.clone()),
-        );
-        secrets.extend(self.bearer_token.clone());
-        secrets.extend(self.proxy_url.clone().filter(|url| url.contains('@')));
-    }
-
     pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
         let tables = [
             ("oauth2", &self.oauth2),

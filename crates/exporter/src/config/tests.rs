@@ -74,23 +74,6 @@ fn usual_files_are_read_and_what_is_missing_is_told_with_its_place() {
 }
 
 #[test]
-fn secrets_are_not_shown() {
-    let text = USUAL.replace("^+OK", "OK");
-    let shown = ProbeModules::parse(&text).unwrap().shown().to_owned();
-    assert!(
-        shown.contains("basic_auth: {username: me, password: <secret>}"),
-        "{shown}"
-    );
-    assert!(
-        !shown.contains("pa55") && !shown.contains("s3cret-value"),
-        "{shown}"
-    );
-    let odd = "modules: {a: {prober: http, http: {bearer_token: \"a\\x62c\"}}}\n";
-    let shown = ProbeModules::parse(odd).unwrap().shown().to_owned();
-    assert!(shown.starts_with("# not shown"), "{shown}");
-}
-
-#[test]
 fn what_is_wrong_is_told_with_its_line() {
     for (text, line) in [
         ("modules:\n  a:\n    prober: http\n    htpp: {}\n", 4),

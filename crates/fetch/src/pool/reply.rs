@@ -5,12 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-/// A request that changes nothing and has no body.
+/// A request. One that changes something or has a body must have neither `early` nor `shares`.
 #[derive(Debug, Clone)]
 pub struct PoolRequest {
-    /// GET, or HEAD.
     pub method: &'static str,
     pub target: Target,
+    pub body: Bytes,
     /// The fields in the order in which they are sent. The pool adds `Accept-Encoding` unless it is
     /// among them.
     pub headers: Vec<(String, String)>,
@@ -52,6 +52,7 @@ impl PoolRequest {
         Self {
             method: "GET",
             target,
+            body: Bytes::new(),
             headers: Vec::new(),
             early: true,
             limit: BODY_LIMIT,

@@ -30,7 +30,7 @@ pub(crate) async fn echo(
         ..Exchange::default()
     };
     let mut gauge = None;
-    let limit = exchanger.options().max_time;
+    let limit = exchanger.options().time_left();
     let greeting = greet(exchanger, target, &recorder, &mut exchange, &mut gauge);
     let outcome = timeout(limit, greeting).await;
     let outcome = outcome.unwrap_or(Err(ProbeError::Timeout(limit)));

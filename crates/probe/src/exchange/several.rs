@@ -70,7 +70,7 @@ pub(crate) async fn exchange_all<'a, K: Sink>(
     let zero = exchanger.now();
     let mut running: Vec<_> = parts.into_iter().map(|p| start(p, &recorder)).collect();
     let mut ends: Vec<End> = running.iter().map(|_| None).collect();
-    let (limit, max_time) = (exchanger.time_limit(), exchanger.options().max_time);
+    let (limit, max_time) = (exchanger.time_limit(), exchanger.options().time_left());
     let carried = carry(
         exchanger,
         &mut transaction,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 
+use super::OtlpArgs;
+
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -38,6 +40,8 @@ pub(crate) struct ExporterArgs {
     /// How many probes may run at once; others wait for a place
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub max_probes: usize,
+    #[command(flatten)]
+    pub otlp: OtlpArgs,
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use roundtrip_model::{Limit, Strategy};
 use roundtrip_net::Bind;
 use roundtrip_probe::{ConnectTo, Override, Proxy};
 
-use super::{Color, QlogArgs};
+use super::{Color, OtlpArgs, QlogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -36,6 +36,8 @@ pub(crate) struct ProbeArgs {
     pub repeat: RepeatArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub otlp: OtlpArgs,
     #[command(flatten)]
     pub ignored: IgnoredArgs,
 }

@@ -2,6 +2,8 @@
 //! file, scraped by a real Prometheus, and over paths with faults.
 
 mod beside;
+mod dns;
 mod faults;
-mod scene;
+mod redirects;
+pub(crate) mod scene;
 mod served;

@@ -22,6 +22,7 @@ mod gate_upgrade;
 mod harmless;
 mod lab;
 mod lab_page;
+mod otlp;
 mod path;
 mod peers;
 mod perf;

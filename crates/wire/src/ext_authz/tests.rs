@@ -4,7 +4,7 @@ use super::*;
 
 fn nested(number: u64, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    write_bytes(&mut out, number, bytes);
+    protobuf::bytes(&mut out, number, bytes);
     out
 }
 
@@ -16,7 +16,7 @@ fn pair(name: &str, value: &[u8], value_number: u64) -> Vec<u8> {
 fn call(http: &[Vec<u8>]) -> Vec<u8> {
     let request = nested(4, &nested(2, &http.concat()));
     let source = nested(1, &nested(1, &nested(1, &nested(2, b"192.0.2.7"))));
-    framed(|out| write_bytes(out, 1, &[source, request].concat()))
+    framed(|out| protobuf::bytes(out, 1, &[source, request].concat()))
 }
 
 fn usual() -> Vec<Vec<u8>> {
@@ -58,7 +58,7 @@ fn raw_fields_are_read_and_never_mixed_with_others() {
 #[test]
 fn unknown_fields_are_skipped() {
     let mut more = Vec::new();
-    write_number(&mut more, 9, u64::MAX);
+    protobuf::number(&mut more, 9, u64::MAX);
     let fixed = [vec![15 << 3 | 1], vec![0; 8], vec![15 << 3 | 5], vec![0; 4]].concat();
     let message = call(&[usual(), vec![more, fixed, nested(99, b"?")]].concat());
     assert_eq!(CheckRequest::parse(&message).unwrap().path, "/a?b");

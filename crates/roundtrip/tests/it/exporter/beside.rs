@@ -50,7 +50,7 @@ fn program(test: &str, name: &str, arguments: &[String], at: SocketAddr) -> Opti
     Some(running)
 }
 
-fn blackbox(test: &str, config: &Path) -> Option<(Running, SocketAddr)> {
+pub(super) fn blackbox(test: &str, config: &Path) -> Option<(Running, SocketAddr)> {
     let at = free();
     let config = format!("--config.file={}", config.display());
     let listen = format!("--web.listen-address={at}");
@@ -146,7 +146,7 @@ fn blackbox_exporter_tells_nothing_else() {
     }
 }
 
-fn compare(
+pub(super) fn compare(
     module: &str,
     target: &str,
     theirs: &std::collections::BTreeMap<String, f64>,

@@ -8,7 +8,7 @@ use std::thread;
 use super::scene::{BINARY, ask, eventually, exporter, get, origin, probe, samples, write};
 
 const PLAIN: &str =
-    "modules:\n  http_2xx:\n    prober: http\n    http: {preferred_ip_protocol: ip4}\n";
+    "modules:\n  http_2xx:\n    prober: http\n    http:\n      preferred_ip_protocol: ip4\n";
 
 #[test]
 fn questions_get_the_answers_of_blackbox_exporter() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::skip;
 
 /// The layers of the picture, the lowest first. A new crate is added here and in ARCHITECTURE.md.
-const LAYERS: [(f32, &str); 26] = [
+const LAYERS: [(f32, &str); 27] = [
     (0.0, "model"),
     (1.0, "wire"),
     (2.0, "net"),
@@ -26,6 +26,8 @@ const LAYERS: [(f32, &str); 26] = [
     (3.0, "store"),
     // A client that keeps connections; not a verb, but what verbs use.
     (3.5, "fetch"),
+    // What verbs say about themselves, sent by that client.
+    (3.7, "otlp"),
     (4.0, "probe"),
     (4.0, "rdap"),
     (4.0, "gate"),

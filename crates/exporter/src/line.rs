@@ -1,0 +1,71 @@
+//! A connection that may change to TLS.
+
+use std::sync::Arc;
+
+use roundtrip_model::Recorder;
+use roundtrip_net::SystemClock;
+use roundtrip_tls::{Client, Offer, Stream, handshake_facts};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::certificates;
+use crate::config::TlsSettings;
+use crate::text::MetricText;
+
+pub(crate) fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// The connection, before and after its TLS handshake.
+pub(crate) enum Line {
+    Clear(TcpStream),
+    Secure(Box<Stream<TcpStream>>),
+}
+
+impl Line {
+    /// Begins TLS, and adds its metrics.
+    pub(crate) async fn secured(
+        self,
+        settings: &TlsSettings,
+        host: &str,
+        metrics: &mut MetricText,
+    ) -> Result<Self, String> {
+        let Self::Clear(tcp) = self else {
+            return Err("TLS has begun already".into());
+        };
+        let identity = settings.identity();
+        let client = Client::new(settings.roots(), identity.as_ref()).map_err(told)?;
+        let offer = Offer {
+            tls12: settings.only_version() != Some("tls1.3"),
+            tls13: settings.only_version() != Some("tls1.2"),
+            post_quantum: true,
+            early_data: false,
+            resume: false,
+            alpn: Vec::new(),
+            quic: false,
+        };
+        let recorder = Recorder::new(Arc::new(SystemClock::start()));
+        let mut stream = client.connect(tcp, &offer, host, &recorder).map_err(told)?;
+        stream.handshake().await.map_err(told)?;
+        let facts = handshake_facts(stream.connection(), Some(client.verifier()));
+        certificates::metrics(&facts, settings.is_verified(), metrics);
+        Ok(Self::Secure(Box::new(stream)))
+    }
+
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self {
+            Self::Clear(stream) => stream.write_all(bytes).await.map_err(told),
+            Self::Secure(stream) => {
+                stream.write_all(bytes).await.map_err(told)?;
+                stream.flush().await.map_err(told)
+            }
+        }
+    }
+
+    pub(crate) async fn read(&mut self, into: &mut Vec<u8>) -> Result<usize, String> {
+        match self {
+            Self::Clear(stream) => stream.read_buf(into).await.map_err(told),
+            Self::Secure(stream) => stream.read_buf(into).await.map_err(told),
+        }
+    }
+}

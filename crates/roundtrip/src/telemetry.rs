@@ -1,0 +1,84 @@
+//! Spans and metrics for a collector of OpenTelemetry, as the flag and the environment say.
+
+use std::time::{Duration, Instant};
+
+use roundtrip_model::{Exchange, TraceContext};
+use roundtrip_otlp::{OtlpError, OtlpSettings, Telemetry, TracedRun, exchange_spans};
+
+use crate::cli::OtlpArgs;
+use crate::output::say;
+
+/// The longest wait for the collector at the end.
+const MAX_FLUSH: Duration = Duration::from_secs(5);
+
+/// The collector, if there is one, and the trace that this process belongs to.
+pub(crate) struct Tracing {
+    telemetry: Option<Telemetry>,
+    /// From `TRACEPARENT`, where build tools and shells pass a trace on.
+    parent: Option<TraceContext>,
+}
+
+/// A run in progress.
+pub(crate) struct Begun {
+    pub(crate) context: Option<TraceContext>,
+    began: Instant,
+}
+
+impl Tracing {
+    /// Begins to send, if the flag or the environment names a collector.
+    pub(crate) fn start(args: &OtlpArgs, service: &str) -> Result<Self, OtlpError> {
+        let read = |name: &str| std::env::var(name).ok();
+        let settings = OtlpSettings::from_environment(args.otlp.as_deref(), service, read)?;
+        Ok(Self {
+            telemetry: settings.map(Telemetry::start).transpose()?,
+            parent: read("TRACEPARENT").as_deref().and_then(TraceContext::parse),
+        })
+    }
+
+    pub(crate) fn telemetry(&self) -> Option<Telemetry> {
+        self.telemetry.clone()
+    }
+
+    pub(crate) fn begin(&self) -> Begun {
+        let telemetry = self.telemetry.as_ref();
+        Begun {
+            context: telemetry.map(|telemetry| telemetry.context(self.parent)),
+            began: Instant::now(),
+        }
+    }
+
+    /// Queues the spans of a run.
+    pub(crate) fn end(&self, begun: &Begun, exchanges: &[Exchange]) {
+        let (Some(telemetry), Some(context)) = (&self.telemetry, begun.context) else {
+            return;
+        };
+        telemetry.count(exchanges);
+        if context.sampled {
+            let run = TracedRun {
+                context,
+                parent: self.parent.map(|parent| parent.span_id),
+                name: "probe".into(),
+                attributes: Vec::new(),
+                took: begun.began.elapsed(),
+                error: None,
+            };
+            telemetry.send(exchange_spans(run, exchanges));
+        }
+    }
+
+    /// Sends what waits, and says what could not be sent.
+    pub(crate) async fn finish(self) {
+        let Some(telemetry) = self.telemetry else {
+            return;
+        };
+        telemetry.flush(MAX_FLUSH).await;
+        let counts = telemetry.counts();
+        let lost = counts.failed + counts.dropped;
+        if lost > 0 {
+            let why = counts
+                .why
+                .map_or_else(String::new, |why| format!(": {why}"));
+            say(&format!("{lost} spans did not reach the collector{why}"));
+        }
+    }
+}

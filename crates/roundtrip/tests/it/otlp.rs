@@ -1,0 +1,281 @@
+//! Spans and metrics reach a real collector's receiver, over HTTP and gRPC, and a collector that is
+//! down is only counted.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use serde_json::Value;
+
+use crate::exporter::scene::{
+    BINARY, TIMEOUT, ask, eventually, free, origin, samples, start, write,
+};
+use crate::skip;
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00f067aa0ba902b7";
+
+/// The collector's receiver; each of its lines is a request that it took.
+struct Collector {
+    child: Child,
+    /// It ends with its input.
+    _input: ChildStdin,
+    lines: Receiver<Value>,
+    http: String,
+    grpc: String,
+}
+
+impl Collector {
+    fn start(test: &str) -> Option<Self> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-otelcol");
+        let found = Command::new(script)
+            .env("NO_INSTALL", "1")
+            .output()
+            .unwrap();
+        if !found.status.success() {
+            skip::lacking(test, "OpenTelemetry's receiver: scripts/install-otelcol");
+            return None;
+        }
+        let program = String::from_utf8(found.stdout).unwrap();
+        let (http, grpc) = (free().to_string(), free().to_string());
+        let mut command = Command::new(program.trim());
+        command.args([&http, &grpc]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(output.next().unwrap().unwrap(), "ready");
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in output.map_while(Result::ok) {
+                let _ = sender.send(serde_json::from_str(&line).unwrap());
+            }
+        });
+        Some(Self {
+            _input: child.stdin.take().unwrap(),
+            child,
+            lines,
+            http: format!("http://{http}"),
+            grpc: format!("http://{grpc}"),
+        })
+    }
+
+    /// The next request that has this key: spans or metrics.
+    fn next(&self, key: &str) -> Value {
+        loop {
+            let request = self.lines.recv_timeout(TIMEOUT).unwrap();
+            if let Some(found) = request[key].as_array() {
+                return found[0].clone();
+            }
+        }
+    }
+
+    fn spans(&self) -> (Value, Vec<Value>) {
+        let found = self.next("resourceSpans");
+        let spans = found["scopeSpans"][0]["spans"].as_array().unwrap();
+        (found["resource"].clone(), spans.clone())
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The value of an attribute, without its type.
+fn attribute(of: &Value, key: &str) -> Option<String> {
+    let all = of["attributes"].as_array()?;
+    let found = all.iter().find(|attribute| attribute["key"] == key)?;
+    let (_, value) = found["value"].as_object()?.iter().next()?;
+    Some(
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned),
+    )
+}
+
+fn named<'a>(spans: &'a [Value], name: &str) -> Vec<&'a Value> {
+    spans.iter().filter(|span| span["name"] == name).collect()
+}
+
+/// A server that tells the `traceparent` of each request, after a redirect.
+fn server() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/first", listener.local_addr().unwrap());
+    let (sender, fields) = channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            let mut buffer = [0; 1024];
+            while !head.ends_with(b"\r\n\r\n") {
+                match stream.read(&mut buffer) {
+                    Ok(length) if length > 0 => head.extend(&buffer[..length]),
+                    _ => break,
+                }
+            }
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let field = head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("traceparent")
+                    .then(|| value.to_owned())
+            });
+            let _ = sender.send(field.unwrap_or_default());
+            let answer = if head.starts_with("GET /first") {
+                "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            } else {
+                "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (url, fields)
+}
+
+#[test]
+fn spans_of_a_probe_arrive_over_http() {
+    arrives("spans_of_a_probe_arrive_over_http", "http/protobuf");
+}
+
+#[test]
+fn spans_of_a_probe_arrive_over_grpc() {
+    arrives("spans_of_a_probe_arrive_over_grpc", "grpc");
+}
+
+fn arrives(test: &str, protocol: &str) {
+    let Some(collector) = Collector::start(test) else {
+        return;
+    };
+    let (url, heard) = server();
+    let endpoint = match protocol {
+        "grpc" => &collector.grpc,
+        _ => &collector.http,
+    };
+    let probed = Command::new(BINARY)
+        .args(["probe", "-q", "--location", "--noproxy", "*", &url])
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+        .env("OTEL_SERVICE_NAME", "the-service")
+        .env("TRACEPARENT", format!("00-{TRACE}-{PARENT}-01"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&probed.stderr), "");
+    let (resource, spans) = collector.spans();
+    assert_eq!(attribute(&resource, "service.name").unwrap(), "the-service");
+    assert!(spans.iter().all(|span| span["traceId"] == TRACE));
+    let [whole] = named(&spans, "probe")[..] else {
+        panic!("{spans:#?}");
+    };
+    assert_eq!(whole["parentSpanId"], PARENT);
+    // Each request has a span below the whole, and the server learns that one's id.
+    let requests = named(&spans, "GET");
+    assert_eq!(requests.len(), 2);
+    for (request, status) in requests.iter().zip(["302", "404"]) {
+        assert_eq!(request["parentSpanId"], whole["spanId"]);
+        assert_eq!(request["kind"], 3);
+        let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
+        let id = request["spanId"].as_str().unwrap();
+        assert_eq!(passed_on, format!("00-{TRACE}-{id}-01"));
+        let value = |key| attribute(request, key);
+        assert_eq!(value("http.response.status_code").unwrap(), status);
+        assert_eq!(value("server.address").unwrap(), "127.0.0.1");
+        assert_eq!(value("network.protocol.version").unwrap(), "1.1");
+        assert_eq!(value("roundtrip.round_trips").unwrap(), "2");
+        // Its phases cover it, one after the other.
+        let phases = spans
+            .iter()
+            .filter(|span| span["parentSpanId"] == request["spanId"]);
+        let mut end = request["startTimeUnixNano"].clone();
+        for phase in phases {
+            assert_eq!(phase["startTimeUnixNano"], end, "{phase:#}");
+            end = phase["endTimeUnixNano"].clone();
+        }
+        assert_eq!(end, request["endTimeUnixNano"]);
+    }
+    assert_eq!(attribute(requests[1], "error.type").unwrap(), "404");
+    assert_eq!(
+        attribute(requests[1], "http.request.resend_count").unwrap(),
+        "1"
+    );
+    let metrics = collector.next("resourceMetrics");
+    let metrics = metrics["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    assert_eq!(metrics[0]["name"], "http.client.request.duration");
+    let points = metrics[0]["histogram"]["dataPoints"].as_array().unwrap();
+    assert_eq!((points.len(), points[0]["count"].as_str()), (2, Some("1")));
+}
+
+/// The scrape's trace goes on in the probe, findings are events, and what is not sampled is not
+/// sent.
+#[test]
+fn the_exporter_continues_the_trace_of_its_scrape() {
+    let test = "the_exporter_continues_the_trace_of_its_scrape";
+    let Some(collector) = Collector::start(test) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (_origin, http, _) = origin(&folder.path().join("ca.pem"), &["--think", "60ms"]);
+    let modules = "modules: {m: {prober: http, http: {preferred_ip_protocol: ip4}}}\n";
+    let config = write(folder.path(), "b.yml", modules);
+    let running = start(
+        &[
+            "exporter",
+            "--listen",
+            "127.0.0.1:0",
+            "--config",
+            config.to_str().unwrap(),
+            "--otlp",
+            &collector.http,
+        ],
+        "exporter",
+    );
+    let at = running.said[0].trim_start_matches("exporter http://");
+    let at = at.trim_end_matches('/').parse().unwrap();
+    let path = format!("/probe?module=m&target={http}/bytes/10");
+    for (id, flags) in [(PARENT, "00"), (PARENT, "01")] {
+        let field = format!("traceparent: 00-{TRACE}-{id}-{flags}\r\n");
+        assert_eq!(ask(at, "GET", &path, &field).0, 200);
+    }
+    let (_, spans) = collector.spans();
+    let [whole] = named(&spans, "probe m")[..] else {
+        panic!("{spans:#?}");
+    };
+    assert!(whole["traceId"] == TRACE && whole["parentSpanId"] == PARENT);
+    assert_eq!(attribute(whole, "roundtrip.probe.success").unwrap(), "true");
+    let request = named(&spans, "GET")[0];
+    let events = request["events"].as_array().unwrap();
+    let ids: Vec<_> = events
+        .iter()
+        .map(|e| attribute(e, "roundtrip.finding.id"))
+        .collect();
+    assert!(ids.contains(&Some("server-think-time".into())), "{ids:?}");
+    let sent = eventually(|| {
+        let own = samples(&ask(at, "GET", "/metrics", "").1);
+        let sent = own["roundtrip_exporter_spans_total{fate=\"sent\"}"] as usize;
+        (sent == spans.len()).then_some(())
+    });
+    assert!(sent.is_some());
+}
+
+#[test]
+fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
+    let (url, _heard) = server();
+    let probed = Command::new(BINARY)
+        .args(["probe", "-q", "--noproxy", "*", &url])
+        .args(["--otlp", &format!("http://{}", free())])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&probed.stderr);
+    assert!(probed.status.success(), "{said}");
+    assert!(said.contains("spans did not reach the collector"), "{said}");
+    let wrong = Command::new(BINARY)
+        .args(["probe", "-q", &url])
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier-pigeon")
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(said.contains("carrier-pigeon"), "{said}");
+}

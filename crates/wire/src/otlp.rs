@@ -1,0 +1,228 @@
+//! Writes OTLP: spans and metrics as OpenTelemetry's collectors read them, in protobuf.
+//!
+//! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change theirs.
+
+use crate::protobuf::{bytes, fixed64, message, number, varint};
+
+/// The path of the gRPC method that takes spans, and the one that takes metrics.
+pub const GRPC_TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+pub const GRPC_METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
+
+const STATUS_ERROR: u64 = 2;
+const CUMULATIVE: u64 = 2;
+
+/// A fact about a span, an event, a point or the sender.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attribute {
+    pub key: String,
+    pub value: AttributeValue,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum AttributeValue {
+    Text(String),
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanKind {
+    Internal = 1,
+    Server = 2,
+    Client = 3,
+}
+
+/// A piece of work with its time, in nanoseconds since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub trace_id: [u8; 16],
+    pub span_id: [u8; 8],
+    pub parent: Option<[u8; 8]>,
+    pub name: String,
+    pub kind: SpanKind,
+    pub start: u64,
+    pub end: u64,
+    pub attributes: Vec<Attribute>,
+    pub events: Vec<SpanEvent>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpanEvent {
+    pub time: u64,
+    pub name: String,
+    pub attributes: Vec<Attribute>,
+}
+
+/// A histogram since the start of the process, with a point for each set of attributes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistogramMetric {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub unit: &'static str,
+    /// The upper limits of the buckets; a last bucket has none.
+    pub bounds: &'static [f64],
+    pub start: u64,
+    pub time: u64,
+    pub points: Vec<HistogramPoint>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistogramPoint {
+    pub attributes: Vec<Attribute>,
+    pub sum: f64,
+    /// One more than there are bounds.
+    pub counts: Vec<u64>,
+}
+
+impl Attribute {
+    pub fn new(key: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
+        Self {
+            key: key.into(),
+            value: value.into(),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        bytes(out, 1, self.key.as_bytes());
+        message(out, 2, |value| match &self.value {
+            AttributeValue::Text(text) => bytes(value, 1, text.as_bytes()),
+            AttributeValue::Bool(is) => number(value, 2, (*is).into()),
+            AttributeValue::Int(int) => number(value, 3, int.cast_unsigned()),
+            AttributeValue::Float(float) => fixed64(value, 4, float.to_bits()),
+        });
+    }
+}
+
+impl From<&str> for AttributeValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for AttributeValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for AttributeValue {
+    fn from(is: bool) -> Self {
+        Self::Bool(is)
+    }
+}
+
+impl From<i64> for AttributeValue {
+    fn from(int: i64) -> Self {
+        Self::Int(int)
+    }
+}
+
+impl From<f64> for AttributeValue {
+    fn from(float: f64) -> Self {
+        Self::Float(float)
+    }
+}
+
+/// An `ExportTraceServiceRequest`.
+pub fn traces(resource: &[Attribute], version: &str, spans: &[Span]) -> Vec<u8> {
+    export(resource, version, |scope| {
+        for span in spans {
+            message(scope, 2, |out| span.write(out));
+        }
+    })
+}
+
+/// An `ExportMetricsServiceRequest`.
+pub fn metrics(resource: &[Attribute], version: &str, metrics: &[HistogramMetric]) -> Vec<u8> {
+    export(resource, version, |scope| {
+        for metric in metrics {
+            message(scope, 2, |out| metric.write(out));
+        }
+    })
+}
+
+/// Both requests have the same frame: the sender, the scope, and what `write` adds to the scope.
+fn export(resource: &[Attribute], version: &str, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    message(&mut out, 1, |of_resource| {
+        message(of_resource, 1, |out| attributes(out, 1, resource));
+        message(of_resource, 2, |scope| {
+            message(scope, 1, |out| {
+                bytes(out, 1, b"roundtrip");
+                bytes(out, 2, version.as_bytes());
+            });
+            write(scope);
+        });
+    });
+    out
+}
+
+fn attributes(out: &mut Vec<u8>, field: u64, all: &[Attribute]) {
+    for attribute in all {
+        message(out, field, |out| attribute.write(out));
+    }
+}
+
+impl Span {
+    fn write(&self, out: &mut Vec<u8>) {
+        bytes(out, 1, &self.trace_id);
+        bytes(out, 2, &self.span_id);
+        if let Some(parent) = &self.parent {
+            bytes(out, 4, parent);
+        }
+        bytes(out, 5, self.name.as_bytes());
+        number(out, 6, self.kind as u64);
+        fixed64(out, 7, self.start);
+        fixed64(out, 8, self.end);
+        attributes(out, 9, &self.attributes);
+        for event in &self.events {
+            message(out, 11, |out| {
+                fixed64(out, 1, event.time);
+                bytes(out, 2, event.name.as_bytes());
+                attributes(out, 3, &event.attributes);
+            });
+        }
+        if let Some(error) = &self.error {
+            message(out, 15, |out| {
+                bytes(out, 2, error.as_bytes());
+                number(out, 3, STATUS_ERROR);
+            });
+        }
+    }
+}
+
+impl HistogramMetric {
+    fn write(&self, out: &mut Vec<u8>) {
+        bytes(out, 1, self.name.as_bytes());
+        bytes(out, 2, self.description.as_bytes());
+        bytes(out, 3, self.unit.as_bytes());
+        message(out, 9, |out| {
+            for point in &self.points {
+                message(out, 1, |out| self.write_point(point, out));
+            }
+            number(out, 2, CUMULATIVE);
+        });
+    }
+
+    fn write_point(&self, point: &HistogramPoint, out: &mut Vec<u8>) {
+        fixed64(out, 2, self.start);
+        fixed64(out, 3, self.time);
+        fixed64(out, 4, point.counts.iter().sum());
+        fixed64(out, 5, point.sum.to_bits());
+        packed(out, 6, point.counts.iter().copied());
+        packed(out, 7, self.bounds.iter().map(|bound| bound.to_bits()));
+        attributes(out, 9, &point.attributes);
+    }
+}
+
+/// A repeated field of eight bytes each.
+fn packed(out: &mut Vec<u8>, field: u64, values: impl ExactSizeIterator<Item = u64>) {
+    varint(out, field << 3 | 2);
+    varint(out, values.len() as u64 * 8);
+    for value in values {
+        out.extend(value.to_le_bytes());
+    }
+}
