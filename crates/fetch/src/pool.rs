@@ -23,6 +23,7 @@ mod tests;
 mod timing;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundtrip_http::Request;
@@ -88,6 +89,19 @@ impl Pool {
     /// Opens a connection to the target's origin if there is none, before a request needs it.
     pub async fn warm(&self, target: &Target) {
         self.0.site(target).warm().await;
+    }
+
+    /// The target's addresses, of the family in the settings.
+    pub async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, PoolError> {
+        let context = &self.0.context;
+        let origin = target.origin();
+        let found = context.names.look_up(&origin, &context.settings).await;
+        let found = found.map_err(|kind| PoolError {
+            url: target.redacted(),
+            resent: 0,
+            kind: Arc::new(kind),
+        })?;
+        Ok(found.addresses)
     }
 
     /// Takes knowledge about an origin from an earlier run, unless the origin has already been

@@ -1,5 +1,8 @@
-//! Makes the requests that `check::server` judges: a few, one after another, over each address
-//! family, and each only once.
+//! Makes the requests that `check::server` judges: a few, one after another, at each address of the
+//! server, and each only once.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use roundtrip_model::Target;
 use roundtrip_tls::TlsError;
@@ -7,7 +10,9 @@ use url::Url;
 
 use crate::answer::MEDIA_TYPE;
 use crate::check::server::{Heard, ORIGIN, RequestForm, ServerReply, Subject, Unheard};
-use roundtrip_fetch::pool::{Family, Pool, PoolError, PoolErrorKind, PoolRequest, Settings};
+use roundtrip_fetch::pool::{
+    Family, Override, Pool, PoolError, PoolErrorKind, PoolRequest, Settings,
+};
 
 /// A name that cannot be registered (RFC 6761, section 6.4).
 const MISSING: &str = "domain/not-a-domain.invalid";
@@ -24,6 +29,9 @@ const MALFORMED: [&str; 4] = [
 /// A parameter that no specification defines.
 const PARAMETER: &str = "roundtrip_unknown=1";
 
+/// The largest number of addresses of a family that are asked.
+pub const MAX_ADDRESSES: usize = 8;
+
 pub struct ServerCheck<'a> {
     /// The server's base URL.
     pub base: &'a Target,
@@ -32,19 +40,75 @@ pub struct ServerCheck<'a> {
     pub user_agent: &'a str,
 }
 
+/// All results.
+#[derive(Debug, Default)]
+pub struct Survey {
+    pub heard: Vec<Heard>,
+    /// The number of addresses that were not asked, because there are too many.
+    pub left_out: usize,
+}
+
 impl ServerCheck<'_> {
-    /// Makes all requests over IPv4 and then over IPv6, each with separate settings.
-    pub async fn ask(&self, settings: [Settings; 2]) -> Result<Vec<Heard>, TlsError> {
-        let mut heard = Vec::new();
-        for (settings, family) in settings.into_iter().zip([Family::V4, Family::V6]) {
-            let pool = Pool::new(Settings { family, ..settings })?;
-            self.ask_over(&pool, family.shown(), &mut heard).await;
+    /// Makes all requests at each IPv4 address and then at each IPv6 address, with new connections.
+    pub async fn ask(&self, settings: &Settings) -> Result<Survey, TlsError> {
+        let mut survey = Survey::default();
+        for family in [Family::V4, Family::V6] {
+            let settings = Settings {
+                family,
+                ..settings.clone()
+            };
+            let pool = Pool::new(settings.clone())?;
+            let found = pool.addresses(self.base).await;
             pool.close().await;
+            let mut addresses = match found {
+                Ok(addresses) => addresses,
+                Err(error) => {
+                    survey.heard.extend(self.unresolved(family.shown(), &error));
+                    continue;
+                }
+            };
+            let mut known = BTreeSet::new();
+            addresses.retain(|address| known.insert(*address));
+            survey.left_out += addresses.len().saturating_sub(MAX_ADDRESSES);
+            for address in addresses.into_iter().take(MAX_ADDRESSES) {
+                self.ask_at(address, &settings, &mut survey.heard).await?;
+            }
         }
-        Ok(heard)
+        Ok(survey)
     }
 
-    async fn ask_over(&self, pool: &Pool, family: &'static str, heard: &mut Vec<Heard>) {
+    /// The result for a family that has no address.
+    fn unresolved(&self, family: &'static str, error: &PoolError) -> Option<Heard> {
+        Some(Heard {
+            subject: Subject::Help,
+            manner: RequestForm::Get,
+            family,
+            address: None,
+            url: self.base.url().join("help").ok()?,
+            reply: Err(unheard(error)),
+        })
+    }
+
+    async fn ask_at(
+        &self,
+        address: IpAddr,
+        settings: &Settings,
+        heard: &mut Vec<Heard>,
+    ) -> Result<(), TlsError> {
+        let origin = self.base.origin();
+        let mut settings = settings.clone();
+        settings.overrides = vec![Override {
+            host: origin.host,
+            port: Some(origin.port),
+            addresses: vec![address],
+        }];
+        let pool = Pool::new(settings)?;
+        self.ask_all(&pool, address, heard).await;
+        pool.close().await;
+        Ok(())
+    }
+
+    async fn ask_all(&self, pool: &Pool, address: IpAddr, heard: &mut Vec<Heard>) {
         let malformed = MALFORMED.map(|path| (Subject::Malformed, path));
         let objects = self.objects.iter();
         let objects = objects.map(|path| (Subject::Object, path.as_str()));
@@ -61,7 +125,7 @@ impl ServerCheck<'_> {
                 Subject::Missing | Subject::Malformed => &[RequestForm::Get],
             };
             for manner in manners {
-                let Some(one) = self.ask_one(pool, family, subject, path, *manner).await else {
+                let Some(one) = self.ask_one(pool, address, subject, path, *manner).await else {
                     continue;
                 };
                 let unreached = one.reply.is_err() && subject == Subject::Help;
@@ -77,7 +141,7 @@ impl ServerCheck<'_> {
     async fn ask_one(
         &self,
         pool: &Pool,
-        family: &'static str,
+        address: IpAddr,
         subject: Subject,
         path: &str,
         manner: RequestForm,
@@ -109,7 +173,8 @@ impl ServerCheck<'_> {
         Some(Heard {
             subject,
             manner,
-            family,
+            family: if address.is_ipv4() { "IPv4" } else { "IPv6" },
+            address: Some(address),
             url,
             reply,
         })

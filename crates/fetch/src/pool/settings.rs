@@ -14,6 +14,7 @@ use super::OriginKnowledge;
 /// The limit that browsers use.
 const H1_CONNECTIONS: usize = 6;
 
+#[derive(Clone)]
 pub struct Settings {
     /// `reuse`: connections are kept; without it each request opens a new one. `resume` and `0rtt`:
     /// tickets are used, and requests that may be replayed leave in early data. `tfo` and the

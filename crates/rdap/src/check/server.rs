@@ -1,6 +1,7 @@
-//! A server as a whole: checks its answers to a few requests, over each address family, against RFC
+//! A server as a whole: checks its answers to a few requests, at each of its addresses, against RFC
 //! 7480 and RFC 9082. Sends no requests.
 
+mod agreement;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,8 @@ rules! { Server;
     REDIRECT = "server-redirect", Error, "RFC 7480, section 5.2": "a redirect leads to a whole URL other than its own";
     CLEAR = "server-redirect-https", Warning, "common sense": "a redirect stays with HTTPS";
     AGREE = "server-families-agree", Warning, "common sense": "the answers over IPv4 and IPv6 have the same status";
+    ADDRESSES_AGREE = "server-addresses-agree", Warning, "common sense": "the answers at all addresses of a family have the same status";
+    ANSWERS_AGREE = "server-answers-agree", Warning, "common sense": "the answers at all addresses have the same media type, CORS field and members, but for the time of the database's last update";
 }
 
 /// The origin of the pretended web page.
@@ -72,6 +75,8 @@ pub struct Heard {
     pub manner: RequestForm,
     /// "IPv4" or "IPv6".
     pub family: &'static str,
+    /// `None` if the server has no address of this family.
+    pub address: Option<IpAddr>,
     pub url: Url,
     pub reply: Result<ServerReply, Unheard>,
 }
@@ -100,6 +105,8 @@ pub struct Finding {
     pub held: bool,
     /// Empty for the server as a whole.
     pub family: &'static str,
+    /// `None` for the server as a whole, and for a family without an address.
+    pub address: Option<IpAddr>,
     pub url: String,
     /// The value found, safe to show; empty if the rule says enough.
     pub found: String,
@@ -112,6 +119,7 @@ impl Finding {
             "severity": self.check.severity.word(),
             "held": self.held,
             "family": self.family,
+            "address": self.address,
             "url": self.url,
             "rule": self.check.rule,
             "source": self.check.source,
@@ -158,6 +166,13 @@ pub fn judge(heard: &[Heard]) -> Vec<Finding> {
     }
     judge.extensions();
     judge.findings
+}
+
+impl Heard {
+    /// Whether both requests went to the same address.
+    fn is_beside(&self, other: &Self) -> bool {
+        (self.family, self.address) == (other.family, other.address)
+    }
 }
 
 impl ServerReply {
@@ -212,15 +227,20 @@ impl<'a> Judge<'a> {
             check,
             held,
             family: heard.map_or("", |h| h.family),
+            address: heard.and_then(|h| h.address),
             url: heard.map_or_else(String::new, |h| h.url.to_string()),
             found: roundtrip_report::clean(&short),
         });
     }
 
-    /// Checks over which address families the server can be reached.
+    /// Checks at which addresses the server can be reached, and over which families.
     fn families(&mut self) {
-        let firsts = |family: &'static str| self.heard.iter().find(|h| h.family == family);
-        let firsts: Vec<&Heard> = ["IPv4", "IPv6"].into_iter().filter_map(firsts).collect();
+        let mut firsts: Vec<&Heard> = Vec::new();
+        for heard in self.heard {
+            if !firsts.iter().any(|first| first.is_beside(heard)) {
+                firsts.push(heard);
+            }
+        }
         let Some(first) = firsts.first() else {
             return;
         };
@@ -239,6 +259,11 @@ impl<'a> Judge<'a> {
             }
             if heard.reply.is_ok() {
                 self.tell(&REACHED, Some(heard), true, "");
+            }
+        }
+        for family in ["IPv4", "IPv6"] {
+            let mut own = firsts.iter().filter(|h| h.family == family);
+            if let Some(heard) = own.find(|h| h.reply.is_ok()) {
                 self.family(heard, true, "");
             }
         }
@@ -364,30 +389,15 @@ impl<'a> Judge<'a> {
         self.agree(heard, reply);
     }
 
-    /// The GET for the same subject, over the same family.
+    /// The GET for the same subject, at the same address.
     fn beside(&self, heard: &Heard) -> Option<&'a ServerReply> {
         let mut others = self.heard.iter().filter(|other| {
             other.manner == RequestForm::Get
-                && other.family == heard.family
+                && other.is_beside(heard)
                 && other.url.path() == heard.url.path()
         });
         let reply = others.next()?.reply.as_ref().ok()?;
         (!reply.is_declined()).then_some(reply)
-    }
-
-    /// Reported once, at the second of two families.
-    fn agree(&mut self, heard: &Heard, reply: &ServerReply) {
-        let mut earlier = self.heard.iter().take_while(|h| !std::ptr::eq(*h, heard));
-        let other = earlier.find(|other| {
-            other.manner == RequestForm::Get
-                && other.family != heard.family
-                && other.url == heard.url
-        });
-        if let Some(Ok(other)) = other.map(|h| &h.reply) {
-            let found = format!("{}, and {} over the other", reply.status, other.status);
-            let same = reply.status == other.status;
-            self.tell(&AGREE, Some(heard), same, found);
-        }
     }
 
     fn redirect(&mut self, heard: &Heard, reply: &ServerReply) {

@@ -3,7 +3,7 @@
 use roundtrip_model::TargetError;
 use roundtrip_report::terminal::{acts, clean};
 
-use super::{Kind, Parameter};
+use super::{Kind, KindError, Parameter};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
@@ -32,6 +32,8 @@ pub enum QueryError {
         #[from]
         source: TargetError,
     },
+    #[error(transparent)]
+    Kind(#[from] KindError),
     #[error("{given} is not an http or https URL")]
     NotHttp { given: String },
     #[error("{given} does not percent-decode to UTF-8")]
@@ -122,7 +124,11 @@ pub enum NumberError {
     Zone,
     #[error("the length of its prefix is not a number from 0 to {limit}")]
     Prefix { limit: u8 },
-    #[error("its ends are not the first and the last address of one range")]
+    #[error(
+        "an octet that begins with 0 could be octal; leave the zeros out, or write three digits in each octet"
+    )]
+    LeadingZero,
+    #[error("its ends are not the first and the last of one range")]
     Ends,
     #[error(
         "an AS number is from 0 to 4294967295, or two numbers up to 65535 with a dot between (AS64500, AS1.10)"

@@ -27,7 +27,7 @@ impl Network {
             None => (text, None),
             Some((address, prefix)) => (address, Some(prefix)),
         };
-        let address = read_address(address).ok_or(NumberError::Address)?;
+        let address = read_address(address).ok_or_else(|| unreadable(address))?;
         let Some(prefix) = prefix else {
             let prefix = None;
             return Ok((Self { address, prefix }, None));
@@ -49,14 +49,14 @@ impl Network {
 
     /// The smallest prefix that contains both addresses.
     fn between(text: &str, first: &str, last: &str) -> Result<(Self, Option<String>), NumberError> {
-        let first = read_address(first).ok_or(NumberError::Address)?;
+        let first = read_address(first).ok_or_else(|| unreadable(first))?;
         let last = match (first, plain::<u8>(last)) {
             // 192.0.2.0-255
             (IpAddr::V4(first), Some(octet)) => {
                 let [a, b, c, _] = first.octets();
                 IpAddr::from([a, b, c, octet])
             }
-            _ => read_address(last).ok_or(NumberError::Address)?,
+            _ => read_address(last).ok_or_else(|| unreadable(last))?,
         };
         let different = match (first, last) {
             (IpAddr::V4(f), IpAddr::V4(l)) => (f.to_bits() ^ l.to_bits()).leading_zeros(),
@@ -115,6 +115,21 @@ fn read_address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(padded)
 }
 
+/// The reason why a text is not an address.
+fn unreadable(text: &str) -> NumberError {
+    let mut octets = text.split('.');
+    let leads = |octet: &str| octet.len() > 1 && octet.starts_with('0');
+    let is_padded = text.parse::<Ipv4Addr>().is_err()
+        && octets.clone().count() == 4
+        && octets.clone().all(|octet| plain::<u8>(octet).is_some())
+        && octets.any(leads);
+    if is_padded {
+        NumberError::LeadingZero
+    } else {
+        NumberError::Address
+    }
+}
+
 /// The length of the prefix that a mask such as `255.255.255.0` stands for.
 fn mask_length(address: IpAddr, mask: &str) -> Option<u8> {
     let mask: Ipv4Addr = mask.parse().ok().filter(|_| address.is_ipv4())?;
@@ -129,7 +144,7 @@ pub(super) fn autnum_range(text: &str) -> Option<(u32, u32)> {
     let (first, last) = ends(text)?;
     let first = autnum(without_as(first)?).ok()?;
     let last = autnum(last).ok()?;
-    (first <= last).then_some((first, last))
+    Some((first, last))
 }
 
 /// Parses `AS64500`, `64500`, or with a dot (RFC 5396) `AS1.10`.

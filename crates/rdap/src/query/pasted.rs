@@ -30,6 +30,21 @@ pub(super) fn looks_like_url(text: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
+/// Whether the text is a URL of another scheme, such as `ftp://`.
+pub(super) fn has_other_scheme(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| scheme.contains(char::is_alphabetic)) && !looks_like_url(text)
+}
+
+/// The word before the first colon, if it cannot be the first group of an IPv6 address.
+pub(super) fn word(text: &str) -> Option<&str> {
+    let (word, _) = text.split_once(':')?;
+    let is_word = word
+        .chars()
+        .all(|c| c.is_alphabetic() || matches!(c, '-' | '_'));
+    (is_word && word.contains(|c: char| !c.is_ascii_hexdigit())).then_some(word)
+}
+
 /// The host of a web page or service. The text is a URL that cannot be one of RDAP, or the same
 /// without a scheme: with a port, or with a path.
 pub(super) fn web_host(text: &str) -> Option<String> {

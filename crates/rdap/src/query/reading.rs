@@ -8,8 +8,8 @@ use super::number::{self, Network};
 use super::pasted::{self, looks_like_url};
 use super::search::Search;
 use super::{
-    Collection, Kind, Object, Parameter, Parameters, ParsedQuery, Query, QueryError, Relation,
-    Resource, encoding,
+    Collection, Kind, NumberError, Object, Parameter, Parameters, ParsedQuery, Query, QueryError,
+    Relation, Resource, encoding,
 };
 
 const MAX_QUERY: usize = 2048;
@@ -63,6 +63,14 @@ fn unforced(text: &str) -> Result<Query, QueryError> {
     }
     if let Some((kind, rest)) = split_word(text) {
         return read_as(kind, rest);
+    }
+    if pasted::has_other_scheme(text) {
+        return Err(QueryError::NotHttp {
+            given: quoted(text),
+        });
+    }
+    if let Some(Err(error)) = pasted::word(text).map(str::parse::<Kind>) {
+        return Err(error.into());
     }
     if let Some(query) = from_path(text) {
         return query;
@@ -234,6 +242,12 @@ fn network(text: &str) -> Result<Query, QueryError> {
 
 fn autnum(text: &str) -> Result<Query, QueryError> {
     if let Some((first, last)) = number::autnum_range(text) {
+        if first > last {
+            return Err(QueryError::Number {
+                given: quoted(text),
+                fault: NumberError::Ends,
+            });
+        }
         let note = (first != last).then(|| {
             format!(
                 "RDAP has no query for a range of numbers; the query is for the first: AS{first}"

@@ -38,7 +38,8 @@ pub fn server(findings: &[Finding], style: &Style) -> String {
         page.end_line();
         for broken in same.iter().filter(|f| !f.held) {
             page.tab(WORDS);
-            let whole = [broken.family, &broken.url].join(" ");
+            let address = broken.address.map_or_else(String::new, |a| format!(" {a}"));
+            let whole = format!("{}{address} {}", broken.family, broken.url);
             page.flow(Tone::Plain, &whole, WORDS);
             if !broken.found.is_empty() {
                 page.space();

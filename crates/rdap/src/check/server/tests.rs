@@ -27,8 +27,14 @@ fn reply(status: u16, body: &'static str) -> ServerReply {
 }
 
 fn server() -> Vec<Heard> {
+    server_at(&["192.0.2.1", "2001:db8::1"])
+}
+
+fn server_at(addresses: &[&str]) -> Vec<Heard> {
     let mut heard = Vec::new();
-    for family in ["IPv4", "IPv6"] {
+    for address in addresses {
+        let address: IpAddr = address.parse().unwrap();
+        let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
         for (subject, manner, path, status, body) in [
             (Subject::Help, RequestForm::Get, "help", 200, HELP),
             (Subject::Help, RequestForm::Head, "help", 200, ""),
@@ -67,6 +73,7 @@ fn server() -> Vec<Heard> {
                 subject,
                 manner,
                 family,
+                address: Some(address),
                 url: format!("https://rdap.example/{path}").parse().unwrap(),
                 reply: Ok(reply(status, body)),
             });
@@ -97,6 +104,7 @@ fn a_conforming_server_violates_nothing() {
             "server-family-gtld",
             "server-help-gtld",
             "server-missing-gtld",
+            "server-addresses-agree",
         ];
         assert!(
             kept.contains(check.id) || otherwise.contains(&check.id),
@@ -160,14 +168,18 @@ fn each_rule_can_be_broken() {
         (
             help,
             |h| h.reply.as_mut().unwrap().body = Bytes::from_static(b"hello"),
-            &["server-help"],
+            &["server-answers-agree", "server-help"],
         ),
         (
             help,
             |h| field(h, ALLOW, Some("https://one.example")),
-            &["server-cors"],
+            &["server-answers-agree", "server-cors"],
         ),
-        (help, |h| field(h, ALLOW, None), &["server-cors"]),
+        (
+            help,
+            |h| field(h, ALLOW, None),
+            &["server-answers-agree", "server-cors"],
+        ),
         (
             help,
             |h| field(h, "access-control-allow-credentials", Some("true")),
@@ -200,7 +212,7 @@ fn each_rule_can_be_broken() {
         (
             missing,
             |h| field(h, "content-type", Some("text/html")),
-            &["server-error-type"],
+            &["server-answers-agree", "server-error-type"],
         ),
         (
             malformed,
@@ -229,7 +241,7 @@ fn each_rule_can_be_broken() {
                     br#"{"rdapConformance": ["cidr0"], "objectClassName": "domain", "ldhName": "a.example"}"#,
                 );
             },
-            &["server-help-extensions"],
+            &["server-answers-agree", "server-help-extensions"],
         ),
         (
             object,
@@ -254,6 +266,7 @@ fn each_rule_can_be_broken() {
     ];
     // The next tests break these.
     let mut seen: BTreeSet<&str> = [
+        "server-addresses-agree",
         "server-https",
         "server-family-gtld",
         "server-help-gtld",
@@ -296,6 +309,122 @@ fn the_server_as_a_whole_is_judged_too() {
         one.reply = Err(Unheard::NoAddress("none".into()));
     }
     assert_eq!(broken(&heard), ["server-reached"]);
+}
+
+#[test]
+fn each_address_is_judged() {
+    let mut heard = server_at(&["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]);
+    assert_eq!(broken(&heard), [""; 0]);
+    // One address of a family is enough to reach it; but all are to answer.
+    let third = "2001:db8::1".parse().unwrap();
+    heard.retain(|h| h.address != Some(third) || h.subject == Subject::Help);
+    for one in heard.iter_mut().filter(|h| h.address == Some(third)) {
+        one.reply = Err(Unheard::Failed("refused".into()));
+    }
+    let findings = judge(&heard);
+    let unkept: Vec<_> = findings.iter().filter(|f| !f.held).collect();
+    assert_eq!(unkept.len(), 1, "{unkept:?}");
+    assert_eq!(
+        (unkept[0].check.id, unkept[0].address),
+        ("server-reached", Some(third))
+    );
+    assert!(
+        findings
+            .iter()
+            .any(|f| f.check.id == "server-family" && f.family == "IPv6" && f.held)
+    );
+    // Without HEAD at the second address alone, the finding has that address.
+    let mut heard = server_at(&["192.0.2.1", "192.0.2.2"]);
+    let second = "192.0.2.2".parse().unwrap();
+    let of_head = |h: &&mut Heard| h.address == Some(second) && h.manner == RequestForm::Head;
+    for one in heard.iter_mut().filter(of_head) {
+        one.reply.as_mut().unwrap().status = 405;
+    }
+    let findings = judge(&heard);
+    let unkept: Vec<_> = findings.iter().filter(|f| !f.held).collect();
+    assert_eq!(unkept.len(), 2);
+    assert!(
+        unkept
+            .iter()
+            .all(|f| f.check.id == "server-head" && f.address == Some(second))
+    );
+}
+
+#[test]
+fn answers_that_differ_between_addresses_are_told() {
+    let second = "192.0.2.2".parse().unwrap();
+    let differing = |change: &dyn Fn(&mut ServerReply)| {
+        let mut heard = server_at(&["192.0.2.1", "192.0.2.2", "192.0.2.3"]);
+        let is_object = |h: &&mut Heard| {
+            h.subject == Subject::Object
+                && h.manner == RequestForm::Get
+                && h.address == Some(second)
+        };
+        change(
+            heard
+                .iter_mut()
+                .find(is_object)
+                .unwrap()
+                .reply
+                .as_mut()
+                .unwrap(),
+        );
+        let unkept = judge(&heard).into_iter().filter(|f| !f.held);
+        let agreement = unkept.filter(|f| f.check.id.ends_with("-agree"));
+        let told: Vec<_> = agreement
+            .map(|f| (f.check.id, f.address, f.found))
+            .collect();
+        told
+    };
+    let body = |text: &'static str| {
+        move |reply: &mut ServerReply| reply.body = Bytes::from_static(text.as_bytes())
+    };
+    assert_eq!(
+        differing(&|reply| reply.status = 500),
+        [(
+            "server-addresses-agree",
+            Some(second),
+            "500, and 200 at 192.0.2.1".to_owned()
+        )]
+    );
+    let of = |found: &str| vec![("server-answers-agree", Some(second), found.to_owned())];
+    assert_eq!(
+        differing(&body(
+            r#"{"rdapConformance": ["rdap_level_0"], "objectClassName": "domain", "ldhName": "b.example", "lang": "en"}"#
+        )),
+        of("other ldhName, lang than at 192.0.2.1")
+    );
+    assert_eq!(
+        differing(&|reply| reply.headers[0].1 = b"application/json".to_vec()),
+        of("other content-type than at 192.0.2.1")
+    );
+    assert_eq!(differing(&body("oh")), of("other body than at 192.0.2.1"));
+    // The order of names and items says nothing.
+    assert_eq!(
+        differing(&body(
+            r#"{"ldhName": "a.example", "objectClassName": "domain", "rdapConformance": ["rdap_level_0"]}"#
+        )),
+        []
+    );
+}
+
+#[test]
+fn copies_of_a_database_may_be_of_different_times() {
+    let mut heard = server_at(&["192.0.2.1", "192.0.2.2"]);
+    let is_object = |h: &&mut Heard| h.subject == Subject::Object && h.manner == RequestForm::Get;
+    for (one, date) in heard
+        .iter_mut()
+        .filter(is_object)
+        .zip(["2026-01-01", "2026-01-02"])
+    {
+        let text = format!(
+            r#"{{"rdapConformance": ["rdap_level_0"], "objectClassName": "domain",
+                "ldhName": "a.example", "events": [{{"eventDate": "{date}T00:00:00Z",
+                "eventAction": "last update of RDAP database"}}]}}"#
+        );
+        one.reply.as_mut().unwrap().body = text.into();
+    }
+    assert_eq!(broken(&heard), [""; 0]);
 }
 
 #[test]

@@ -117,3 +117,28 @@ fn pasted_ranges_and_web_sites_are_recognised() {
         );
     }
 }
+
+#[test]
+fn what_is_no_query_is_refused_with_its_reason() {
+    for (text, reason) in [
+        ("AS5-AS1", "not the first and the last"),
+        ("AS64511-64496", "not the first and the last"),
+        ("010.8.8.8", "could be octal"),
+        ("192.0.2.01/32", "could be octal"),
+        ("192.0.2.1-192.0.2.09", "could be octal"),
+        ("300.1.1.1", "neither"),
+        ("1.2.3.4.05", "neither"),
+        ("ftp://example.com/a", "not an http or https URL"),
+        ("file:///etc/hosts", "not an http or https URL"),
+        ("mailto:a@example.com", "no kind of query"),
+        ("domian:example.com", "no kind of query"),
+        ("2001:db8:::1", "neither"),
+        ("fe80::1%eth0", "zone"),
+    ] {
+        let refused = refused(text);
+        assert!(refused.contains(reason), "{text}: {refused}");
+    }
+    assert_eq!(parse("entity/a:b").path(), "entity/a:b");
+    // As a handle, it may have any form.
+    assert_eq!(parse("entity:AS5-AS1").kind(), Kind::Entity);
+}

@@ -1,7 +1,8 @@
 //! `--check-server`: a server in its good form and in broken ones.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::Value;
@@ -39,12 +40,35 @@ fn error(code: u16) -> String {
 fn serve(answers: Answers) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
+    serve_on(listener, answers);
+    url
+}
+
+fn serve_on(listener: TcpListener, answers: Answers) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             thread::spawn(move || converse(stream, answers));
         }
     });
-    url
+}
+
+/// Listeners at these addresses, at the same port.
+fn listeners(addresses: &[&str]) -> Vec<TcpListener> {
+    let bind = |address: &&str, port| TcpListener::bind((address.parse::<IpAddr>().unwrap(), port));
+    for _ in 0..100 {
+        let first = bind(&addresses[0], 0).unwrap();
+        let port = first.local_addr().unwrap().port();
+        let others = addresses[1..].iter().map(|address| bind(address, port));
+        // The port may be taken at another address.
+        if let Ok(others) = others.collect::<Result<Vec<_>, _>>() {
+            return std::iter::once(first).chain(others).collect();
+        }
+    }
+    panic!("no port is free at {addresses:?}");
+}
+
+fn has_ipv6() -> bool {
+    TcpListener::bind("[::1]:0").is_ok()
 }
 
 fn converse(mut stream: TcpStream, answers: Answers) {
@@ -200,6 +224,82 @@ fn tls_and_both_families_are_looked_at() {
         ids.contains(&"server-certificate".to_owned()),
         "{untrusted:?}"
     );
+}
+
+#[test]
+fn every_address_is_asked() {
+    let mut addresses = vec!["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+    addresses.extend(has_ipv6().then_some("::1"));
+    let listeners = listeners(&addresses);
+    let port = listeners[0].local_addr().unwrap().port();
+    let other: Answers = |line, head| match good(line, head) {
+        (200, fields, body) => (200, fields, body.replace("one.example", "two.example")),
+        other => other,
+    };
+    // The second has other data, the third accepts no connections, and the last knows no HEAD.
+    let headless: Answers = |line, head| match good(line, head) {
+        (_, fields, _) if line.starts_with("HEAD ") => (405, fields, String::new()),
+        other => other,
+    };
+    let kinds = [Some(good as Answers), Some(other), None, Some(headless)];
+    for (listener, kind) in listeners.into_iter().zip(kinds) {
+        if let Some(answers) = kind {
+            serve_on(listener, answers);
+        }
+    }
+    let scene = Scene::new();
+    let url = format!("http://rdap.test:{port}/");
+    let resolve = format!("rdap.test:{port}:{}", addresses.join(","));
+    let run = |flags: &[&str]| {
+        let server = ["--check-server", &url, "--resolve", &resolve, "one.example"];
+        said(scene.plain(&[flags, &server].concat()))
+    };
+    let json = run(&["--json"]);
+    let document: Value =
+        serde_json::from_str(&json.out).unwrap_or_else(|e| panic!("{e}: {json:?}"));
+    assert_eq!(document["addresses"], serde_json::json!(addresses));
+    let results = document["results"].as_array().unwrap();
+    let unkept: BTreeSet<(String, String)> = results
+        .iter()
+        .filter(|result| result["held"] == false)
+        .map(|result| {
+            let word = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
+            (word("address"), word("id"))
+        })
+        .collect();
+    let mut expected = vec![
+        ("", "server-https"),
+        ("127.0.0.2", "server-answers-agree"),
+        ("127.0.0.3", "server-reached"),
+    ];
+    if has_ipv6() {
+        expected.push(("::1", "server-head"));
+    } else {
+        expected.push(("", "server-family"));
+    }
+    let expected = expected
+        .into_iter()
+        .map(|(a, b)| (a.to_owned(), b.to_owned()));
+    assert_eq!(unkept, expected.collect(), "{json:?}");
+    let text = run(&[]).out;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains(&format!("/ at {} ", addresses.join(", "))),
+        "{text}"
+    );
+    assert!(text.contains("other ldhName than at 127.0.0.1"), "{text}");
+}
+
+#[test]
+fn an_object_at_another_server_is_wrong_usage() {
+    let scene = Scene::new();
+    let server = [
+        "--check-server",
+        "https://127.0.0.1:9/",
+        "https://127.0.0.2:9/domain/a.example",
+    ];
+    let wrong = said(scene.plain(&server));
+    assert_eq!(wrong.code, 2, "{wrong:?}");
 }
 
 #[test]
