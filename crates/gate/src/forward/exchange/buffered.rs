@@ -1,5 +1,5 @@
-//! Reads a whole body before it leases a connection (`buffer_request`). The body is then sent with its
-//! length, and kept, so that a request may be sent again whole.
+//! Reads a whole body before it leases a connection (`buffer_request`). The body is then sent with
+//! its length, and kept, so that a request may be sent again whole.
 
 use std::rc::Rc;
 

@@ -22,8 +22,9 @@ pub(super) enum Next {
 }
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
-    /// Leases a connection, and returns what does not follow the head of the body.  A request whose body is slow gets a connection only if one is free for
-    /// such requests; until then its body is read ahead.
+    /// Leases a connection, and returns the part of the body that is not sent with the head. A
+    /// request whose body is slow gets a connection only if one is free for such requests; until
+    /// then its body is read ahead.
     pub(super) async fn first_link(
         &mut self,
         upstream: &Rc<Upstream>,

@@ -1,5 +1,5 @@
-//! Writes a request to the backend. A backend may refuse to read: it may do so for as long as it may
-//! be silent, and only while its client stays.
+//! Writes a request to the backend. A backend may refuse to read for as long as it may be silent,
+//! and only while its client stays.
 
 use std::future::poll_fn;
 use std::io;
