@@ -154,8 +154,16 @@ pub(crate) fn is_identity(name: &str) -> bool {
     let Some(first) = name.as_bytes().first() else {
         return false;
     };
+    // The second and third letters tell nearly all others apart.
+    let begins_as =
+        |known: &str, at: usize| match (name.as_bytes().get(at), known.as_bytes().get(at)) {
+            (Some(a), Some(b)) => is_byte_read_as(*a, *b),
+            (_, known) => known.is_none(),
+        };
     let is = |known: &&str| {
-        if known.ends_with('-') {
+        if !begins_as(known, 1) || !begins_as(known, 2) {
+            false
+        } else if known.ends_with('-') {
             let start = name.get(..known.len());
             start.is_some_and(|start| is_read_as(start, known))
         } else {
@@ -179,10 +187,15 @@ pub(crate) fn overrides_method(name: &str) -> bool {
 /// Whether CGI makes the same variable of both names (RFC 3875 §4.1.18). It writes `-` as `_`, and
 /// some servers write every other character as `_` that is neither a letter nor a digit.
 pub(super) fn is_read_as(name: &str, other: &str) -> bool {
-    let same = |(a, b): (u8, u8)| {
-        a.eq_ignore_ascii_case(&b) || !(a.is_ascii_alphanumeric() || b.is_ascii_alphanumeric())
-    };
-    name.len() == other.len() && name.bytes().zip(other.bytes()).all(same)
+    name.len() == other.len()
+        && name
+            .bytes()
+            .zip(other.bytes())
+            .all(|(a, b)| is_byte_read_as(a, b))
+}
+
+fn is_byte_read_as(a: u8, b: u8) -> bool {
+    a.eq_ignore_ascii_case(&b) || !(a.is_ascii_alphanumeric() || b.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
