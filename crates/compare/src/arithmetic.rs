@@ -34,7 +34,7 @@ pub(crate) struct Costs {
     /// Round trips that the body takes beyond the first byte, because the window of a new
     /// connection has to grow.
     body_trips: u32,
-    /// The body without these waits: what it takes on a connection that has carried it before.
+    /// The time of the body without these waits, as on a connection whose window has grown.
     carried: f64,
 }
 

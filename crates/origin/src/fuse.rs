@@ -1,5 +1,4 @@
-//! A TCP stream that can be made to end with a reset by the holder of its fuse, even while HTTP/2
-//! or TLS owns the stream.
+//! A TCP stream with a handle that can reset it, even while HTTP/2 or TLS owns the stream.
 
 use std::io;
 use std::pin::Pin;

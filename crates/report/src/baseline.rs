@@ -74,7 +74,7 @@ impl CountChange {
         self.is > self.was
     }
 
-    /// A body that shows fewer round trips than the most that it ever showed is nothing new.
+    /// Whether to report it. A body's round trips vary, so a count that fell is no news.
     fn is_told(&self) -> bool {
         self.is_beyond_chance() && (self.rose() || self.name != counts::BODY)
     }

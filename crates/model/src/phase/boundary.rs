@@ -79,7 +79,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
 }
 
 impl PhaseName {
-    /// After a late SYN-ACK, the handshake or the wait continues if it had already begun.
+    /// The phase that continues after a late SYN-ACK: a handshake or wait that had already begun.
     fn max_with_request(self) -> Self {
         if self == Self::Tcp {
             Self::Request

@@ -35,7 +35,7 @@ const EXPECTED: f64 = 0.005;
 /// conditions.
 const ONE_STATE: Duration = Duration::from_millis(50);
 
-/// How much later than R those round trips of one exchange were that no application delayed.
+/// How much longer than R the round trips of one exchange took, those of the network alone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spread {
     /// In milliseconds beyond R, in ascending order.

@@ -88,27 +88,27 @@ impl<M: Machine> EventLoop<M> {
             .map_err(PerfError::io("cannot reach the server"))
     }
 
-    /// Runs until the guest is done; fails after waiting for longer than `patience`.
+    /// Runs until the driver is done; fails after waiting for longer than `patience`.
     fn run<G: Driver<M>>(
         &mut self,
-        guest: &mut G,
+        driver: &mut G,
         is_done: impl Fn(&G) -> bool,
         patience: Option<Duration>,
     ) -> Result<(), PerfError> {
         let limit = patience.map(|patience| Instant::now() + patience);
-        while !is_done(guest) {
+        while !is_done(driver) {
             if let (Some(limit), Some(patience)) = (limit, patience)
                 && Instant::now() >= limit
             {
                 return Err(PerfError::Silence(patience));
             }
-            let came = self.take_in(guest)?;
+            let came = self.take_in(driver)?;
             if !came {
-                self.tell(guest)?;
+                self.tell(driver)?;
             }
             let went = self.give_out().map_err(PerfError::io("cannot send"))?;
-            if !came && !went && !is_done(guest) {
-                let until = [limit, guest.deadline()].into_iter().flatten().min();
+            if !came && !went && !is_done(driver) {
+                let until = [limit, driver.deadline()].into_iter().flatten().min();
                 self.wait(until).map_err(PerfError::io("cannot wait"))?;
             }
         }
@@ -144,10 +144,10 @@ impl<M: Machine> EventLoop<M> {
 
     /// Handles each run before it receives the next one: the data is read while it is still in the
     /// cache.
-    fn take_in(&mut self, guest: &mut impl Driver<M>) -> Result<bool, PerfError> {
+    fn take_in(&mut self, driver: &mut impl Driver<M>) -> Result<bool, PerfError> {
         let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
         let told = match self.socket.receive(&mut intake) {
-            Ok(_) => self.take_in_runs(&mut intake, guest).map(|()| true),
+            Ok(_) => self.take_in_runs(&mut intake, driver).map(|()| true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(error) => Err(PerfError::io("cannot receive")(error)),
         };
@@ -158,7 +158,7 @@ impl<M: Machine> EventLoop<M> {
     fn take_in_runs(
         &mut self,
         intake: &mut Intake,
-        guest: &mut impl Driver<M>,
+        driver: &mut impl Driver<M>,
     ) -> Result<(), PerfError> {
         let mut unheard = 0;
         for arrival in intake.arrivals_mut() {
@@ -166,12 +166,12 @@ impl<M: Machine> EventLoop<M> {
             self.machine.receive(Instant::now(), arrival);
             if unheard >= MAX_UNREAD_BYTES {
                 self.admit();
-                self.tell(guest)?;
+                self.tell(driver)?;
                 unheard = 0;
             }
         }
         self.admit();
-        self.tell(guest)
+        self.tell(driver)
     }
 
     fn admit(&mut self) {
@@ -185,7 +185,7 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    fn tell(&mut self, guest: &mut impl Driver<M>) -> Result<(), PerfError> {
+    fn tell(&mut self, driver: &mut impl Driver<M>) -> Result<(), PerfError> {
         let now = Instant::now();
         let machine = &mut self.machine;
         let past = &mut self.past;
@@ -196,10 +196,10 @@ impl<M: Machine> EventLoop<M> {
                 return false;
             };
             while let (Ok(()), Some(heard)) = (&outcome, connection.poll()) {
-                outcome = guest.hear(*handle, connection, heard);
+                outcome = driver.hear(*handle, connection, heard);
             }
             if outcome.is_ok() {
-                outcome = guest.act(*handle, connection);
+                outcome = driver.act(*handle, connection);
             }
             let is_gone = machine.is_gone(*handle);
             if let Some(connection) = machine.connection(*handle).filter(|_| is_gone) {

@@ -11,7 +11,7 @@ pub(super) struct Delivery {
     delivered_at: Time,
     acked_sent_at: Time,
     pub(super) lost: u64,
-    /// Until this much is delivered, what is in flight left while there was nothing more to send.
+    /// Samples are limited by the application until this many bytes have been delivered.
     app_limited_until: u64,
     round_end: u64,
 }

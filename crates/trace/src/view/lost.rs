@@ -33,9 +33,9 @@ struct DataCopy {
 }
 
 impl Lost {
-    /// What was lost between the capture and the client: it was sent again before it was
-    /// acknowledged, and no acknowledgement came sooner than one for the copy can. Near the client,
-    /// everything that is seen arrives.
+    /// Finds what was lost between the capture and the client: data that was sent again before it
+    /// was acknowledged, if no acknowledgement came so soon that it must be one of the original.
+    /// Nothing is lost beyond a capture at the client itself.
     pub(super) fn beyond(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let mut lost = Self::default();
         if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
