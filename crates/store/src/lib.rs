@@ -29,7 +29,7 @@ mod near;
 mod once;
 mod record;
 mod redis;
-mod shared;
+mod shared_store;
 
 use std::time::SystemTime;
 
@@ -41,7 +41,7 @@ pub use near::{CacheStatus, Counts, EntryHandle, Found, Near, NearSettings, Revo
 pub use once::{Once, TakesOnce};
 pub use record::Record;
 pub use redis::{Address, Redis, RedisSettings, RedisTopology};
-pub use shared::{AnyStore, SharedStore};
+pub use shared_store::{AnyStore, SharedStore};
 
 /// The longest name of a session, in bytes.
 pub const MAX_SID: usize = 512;
