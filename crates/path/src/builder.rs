@@ -219,7 +219,7 @@ impl Builder {
         let names = Arc::new(HostNames::new(&self.names, self.name_server));
         Ok(Path {
             uplink: None,
-            _keeper: reaper,
+            _reaper: reaper,
             client: Namespace::new(CLIENT, user.clone(), client, Arc::clone(&names)),
             server: Namespace::new(SERVER, user, server, names),
             relay,

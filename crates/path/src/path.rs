@@ -14,7 +14,7 @@ use crate::uplink::Uplink;
 #[derive(Debug)]
 pub struct Path {
     // Fields drop in this order: first the processes inside, then the relay, then the networks.
-    pub(crate) _keeper: Reaper,
+    pub(crate) _reaper: Reaper,
     pub(crate) uplink: Option<Uplink>,
     /// `None` on a bare wire.
     pub(crate) relay: Option<Relay>,

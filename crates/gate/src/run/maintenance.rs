@@ -64,7 +64,7 @@ impl Maintenance {
         let first = Maintained { plan, keyring };
         let (ready, is_ready) = mpsc::sync_channel(1);
         let thread = std::thread::Builder::new()
-            .name("gate-keeper".into())
+            .name("gate-upkeep".into())
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()

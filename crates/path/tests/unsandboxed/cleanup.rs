@@ -141,11 +141,11 @@ fn end_owner(signal: &str, whom: impl Fn(u32) -> String) {
 }
 
 fn reapers_of(owner: u32) -> Vec<String> {
-    let is_keeper = |process: &String| {
+    let is_reaper = |process: &String| {
         fs::read_to_string(format!("/proc/{process}/stat"))
             .is_ok_and(|stat| stat.contains(&format!("(path-reaper) S {owner} ")))
     };
-    processes().into_iter().filter(is_keeper).collect()
+    processes().into_iter().filter(is_reaper).collect()
 }
 
 #[test]

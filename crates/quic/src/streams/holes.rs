@@ -1,5 +1,6 @@
-//! Data that lies behind a hole is not kept for ever. A peer that lost a packet sends it again within
-//! a few round trips; one that does not, and keeps the connection alive, only occupies memory.
+//! Data that lies behind a hole is not kept for ever. A peer that lost a packet sends it again
+//! within a few round trips; one that does not, and keeps the connection alive, only occupies
+//! memory.
 
 use std::time::Duration;
 

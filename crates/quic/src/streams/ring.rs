@@ -44,8 +44,8 @@ impl ByteRing {
         self.move_to(bytes, kept, spares);
     }
 
-    /// All but the first `kept` bytes were read. A peer must not keep a large ring for little data on
-    /// each of many streams.
+    /// All but the first `kept` bytes were read. A peer must not keep a large ring for little data
+    /// on each of many streams.
     #[inline]
     pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
         if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 8 {

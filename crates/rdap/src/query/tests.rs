@@ -159,7 +159,7 @@ fn bits_below_a_prefix_are_cleared_with_a_note() {
 fn numbers_are_parsed_strictly() {
     for (text, part) in [
         ("192.0.2", "neither an IPv4 nor an IPv6"),
-        ("192.0.02.1", "neither"),
+        ("192.0.02.1", "could be octal"),
         ("192.0.2.1/33", "from 0 to 32"),
         ("192.0.2.1/08", "from 0 to 32"),
         ("192.0.2.1/", "from 0 to 32"),

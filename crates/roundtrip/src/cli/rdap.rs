@@ -59,8 +59,8 @@ pub(crate) struct AskingArgs {
     /// Ask this server, whatever IANA's registries say
     #[arg(short, long, value_name = "URL")]
     pub server: Option<String>,
-    /// Check this server at each of its addresses: GET and HEAD, CORS, status codes and help; a query
-    /// names what it knows
+    /// Check this server at each of its addresses: GET and HEAD, CORS, status codes and help; a
+    /// query names what it knows
     #[arg(long, value_name = "URL", conflicts_with_all = ["server", "file", "raw", "whois", "csv", "columns", "field", "check", "timing", "offline"])]
     pub check_server: Option<String>,
     /// Also ask servers of country codes that IANA does not list

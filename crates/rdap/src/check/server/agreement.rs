@@ -9,7 +9,8 @@ const DATABASE_EVENT: &str = "last update of RDAP database";
 
 impl Judge<'_> {
     /// Compares each answer with that of the first address of the same family, and that of a
-    /// family's first address with the other family's; media type and members with the first of all.
+    /// family's first address with the other family's; media type and members with the first of
+    /// all.
     pub(super) fn agree(&mut self, heard: &Heard, reply: &ServerReply) {
         let heard_before = self.heard.iter().take_while(|h| !std::ptr::eq(*h, heard));
         let others: Vec<(&Heard, &ServerReply)> = heard_before

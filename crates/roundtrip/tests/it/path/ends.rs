@@ -1,7 +1,7 @@
-//! However it ends, nothing is left: no process at either end, no keeper, and so no namespace and
+//! However it ends, nothing is left: no process at either end, no reaper, and so no namespace and
 //! no interface.
 
-use crate::path::run::{Running, inhabitants, is_keeper, keepers_of, path, said, wait_until};
+use crate::path::run::{Running, inhabitants, is_reaper, path, reapers_of, said, wait_until};
 
 /// A command that leaves a daemon behind at both ends, prints both networks, and then runs `then`,
 /// after it ran `first`.
@@ -73,13 +73,13 @@ fn who_ends_it_ends_the_command_first() {
 fn sigkill_ends_it_all() {
     let mut running = with_daemons(":", "exec sleep 1000");
     let networks = Networks::of(&mut running);
-    let keepers = keepers_of(running.id());
-    assert_eq!(keepers.len(), 1, "the keeper keeps");
+    let reapers = reapers_of(running.id());
+    assert_eq!(reapers.len(), 1, "the reaper stays");
     assert!(!networks.are_empty());
     running.signal("KILL", false);
     running.end();
     wait_until("both ends are empty", || networks.are_empty());
-    wait_until("the keeper is gone", || !is_keeper(&keepers[0]));
+    wait_until("the reaper is gone", || !is_reaper(&reapers[0]));
 }
 
 /// The host's proxies cannot be reached.

@@ -114,17 +114,17 @@ pub(crate) fn inhabitants(network: &str) -> Vec<String> {
     processes().into_iter().filter(lives_there).collect()
 }
 
-/// The keepers of paths that this process owns.
-pub(crate) fn keepers_of(owner: u32) -> Vec<String> {
-    let is_keeper = |process: &String| {
+/// The reapers of paths that this process owns.
+pub(crate) fn reapers_of(owner: u32) -> Vec<String> {
+    let is_reaper = |process: &String| {
         fs::read_to_string(format!("/proc/{process}/stat"))
-            .is_ok_and(|stat| stat.contains(&format!("(path-keeper) S {owner} ")))
+            .is_ok_and(|stat| stat.contains(&format!("(path-reaper) S {owner} ")))
     };
-    processes().into_iter().filter(is_keeper).collect()
+    processes().into_iter().filter(is_reaper).collect()
 }
 
-pub(crate) fn is_keeper(process: &str) -> bool {
-    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name == "path-keeper\n")
+pub(crate) fn is_reaper(process: &str) -> bool {
+    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name == "path-reaper\n")
 }
 
 fn processes() -> Vec<String> {
