@@ -79,7 +79,7 @@ fn a_line_that_is_slow_for_sent_data() {
             .first()
             .is_some_and(|f| f.id == "slow-uplink")
     };
-    let hellos = (0..5).map(|_| scene.probe("h1+tls1.3", "/bytes/10"));
+    let hellos = (0..15).map(|_| scene.probe("h1+tls1.3", "/bytes/10"));
     let hello = hellos.into_iter().find(named).unwrap();
     assert_named(&hello, "slow-uplink", 44.0, 0);
 }
