@@ -4,19 +4,24 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use roundtrip_model::{Exchange, PhaseName};
-use roundtrip_origin::{HttpKnobs, Knobs, Origin, Running};
+use roundtrip_origin::{HttpKnobs, Knobs, Origin, Running, TlsKnobs};
 use roundtrip_tap::{Sight, Tap};
 
 pub(crate) fn serve(knobs: Knobs) -> Running {
     Origin::spawn_thread(knobs).unwrap()
 }
 
-/// A server that waits this long, in milliseconds, before each answer.
+/// A server that waits this long, in milliseconds, before each answer. It sends no tickets: over
+/// the loopback, the tap could take them for the answer's first bytes.
 pub(crate) fn thinking(ms: u64) -> Running {
     serve(Knobs {
         http: HttpKnobs {
             think: std::time::Duration::from_millis(ms),
             ..HttpKnobs::default()
+        },
+        tls: TlsKnobs {
+            ticket_count: 0,
+            ..TlsKnobs::default()
         },
         ..Knobs::default()
     })
