@@ -17,6 +17,7 @@ use crate::once::{Once, TakesOnce};
 
 /// Outside the prefix of sessions, so that nobody is notified of changes.
 const PREFIX: &[u8] = b"roundtrip-ticket:";
+const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.
 const INFO: &[&[u8]] = &[b"INFO", b"replication"];
 /// The length of a replication id.
@@ -56,6 +57,16 @@ impl TakesOnce for Redis {
         Ok(value
             .filter(|(stored, _)| *stored == term)
             .map(|(_, value)| value.to_vec()))
+    }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        let key = [CLAIM_PREFIX, hex(name).as_bytes()].concat();
+        let life = life.as_millis().max(1).to_string();
+        let set: [&[u8]; 6] = [b"SET", &key, b"", b"NX", b"PX", life.as_bytes()];
+        match self.ask("SET", &key, &set).await? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
     }
 }
 
