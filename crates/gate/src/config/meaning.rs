@@ -80,7 +80,7 @@ impl SecretFrom {
 impl Jwks {
     /// The algorithms of a set's keys if the configuration names none: none with secrets, because a
     /// set at a URL is not secret.
-    pub(crate) fn usual_algorithms() -> Vec<String> {
+    pub(super) fn usual_algorithms() -> Vec<String> {
         let usual = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
         usual.map(|algorithm| algorithm.name().to_owned()).into()
     }

@@ -55,6 +55,8 @@ impl From<AuthError> for Reason {
             AuthError::TooEarly => Self::TooEarly,
             AuthError::NotForUs => Self::NotForUs,
             AuthError::UnknownSession => Self::UnknownSession,
+            AuthError::TokensOver => Self::Expired,
+            AuthError::LoginDown => Self::LoginDown,
             AuthError::Credentials(unusable) => unusable.into(),
             AuthError::Store(SessionError::Down) => Self::StoreDown,
             AuthError::Store(SessionError::Unreadable) => Self::StoreUnreadable,

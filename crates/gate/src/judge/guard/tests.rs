@@ -83,7 +83,7 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
         ended: false,
         protocol: None,
         fields: &fields,
-    })
+    }, false)
 }
 
 fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {

@@ -235,7 +235,7 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             fields: &fields,
             ended: false,
             protocol: None,
-        });
+        }, false);
         assert!(matches!(judged, GuardDecision::Ask(question) if question.session() == "the-sid"));
         let other = TokenRequest {
             key: Some("two"),
