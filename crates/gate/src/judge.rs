@@ -164,10 +164,11 @@ impl OwnAnswer {
     }
 
     pub(crate) fn for_login(reply: LoginReply, stays: bool) -> Self {
+        let (status, reason) = (reply.status, reply.reason);
         Self {
             stays,
-            login: Some(Box::new(reply.clone())),
-            ..Self::new(reply.status, reply.reason)
+            login: Some(Box::new(reply)),
+            ..Self::new(status, reason)
         }
     }
 
@@ -222,16 +223,8 @@ fn judge<S: Sessions>(
             ..OwnAnswer::new(status, reason)
         })
     };
-    if let Some(login) = &policy.login
-        && login.own(inspected.path)
-    {
-        if arrival.early {
-            return Ok(Verdict::Wait);
-        }
-        let believed = policy.believed(arrival.client);
-        let own = OwnOrigin::new(request, &inspected, arrival.secure, believed);
-        let said = login.answer(request, &inspected, &own);
-        return Ok(login_verdict(said, request, &inspected));
+    if let Some(verdict) = judge_own_path(policy, request, &inspected, &arrival) {
+        return Ok(verdict);
     }
     let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute, None));
@@ -247,12 +240,8 @@ fn judge<S: Sessions>(
         // The surplus would be taken for the next request.
         return Err(BadRequestError::Length);
     }
-    if arrival.early && !is_safe(request, &inspected) {
-        match arrival.body {
-            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::ReadBody),
-            Some(body) if jmap::only_reads(body) => {}
-            _ => return Ok(Verdict::Wait),
-        }
+    if let Some(verdict) = judge_early(route, request, &inspected, &arrival) {
+        return Ok(verdict);
     }
     let upgrade = route.upgrades && inspected.upgrade.is_some();
     if request
@@ -269,21 +258,20 @@ fn judge<S: Sessions>(
         AccessDecision::Granted { session, anonymous } => (session, anonymous),
         AccessDecision::Ask(question) => return Ok(Verdict::Ask(question)),
         AccessDecision::Denied(status, reason) => {
-            let login = policy.login.as_ref().filter(|_| route.login && status == 401);
+            let may = route.login && status == 401;
+            let login = policy.login.as_ref().filter(|_| may);
             let said = login.and_then(|l| l.turn_away(request, &inspected, &own, reason));
-            return Ok(match said {
-                Some(said) => login_verdict(said, request, &inspected),
-                None => answer(status, reason, grant),
-            });
+            let said = said.map(|said| login_verdict(said, request, &inspected));
+            return Ok(said.unwrap_or_else(|| answer(status, reason, grant)));
         }
         AccessDecision::Preflight(told) => {
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
     };
-    let opening = match request.protocol {
-        Some(_) => Some(WebSocketAccept::new().ok_or(BadRequestError::Protocol)?),
-        None => None,
-    };
+    let opening = request
+        .protocol
+        .map(|_| WebSocketAccept::new().ok_or(BadRequestError::Protocol));
+    let opening = opening.transpose()?;
     let (socket, key) = opening.unzip();
     let forwarding = Forwarding {
         client: arrival.client,
@@ -328,12 +316,45 @@ fn judge<S: Sessions>(
     }))
 }
 
-/// The answer to a request that gate answers itself because of logins.
-fn login_verdict(
-    said: LoginAnswer,
+/// What a request has to wait for that came as early data; `None` if it is plainly safe.
+fn judge_early(
+    route: &Route,
     request: &Request<'_>,
     inspected: &Inspected<'_>,
-) -> Verdict {
+    arrival: &RequestContext<'_>,
+) -> Option<Verdict> {
+    if !arrival.early || is_safe(request, inspected) {
+        return None;
+    }
+    match arrival.body {
+        None if is_to_be_looked_at(route, request, inspected) => Some(Verdict::ReadBody),
+        Some(body) if jmap::only_reads(body) => None,
+        _ => Some(Verdict::Wait),
+    }
+}
+
+/// What to do with a request for one of gate's own paths; `None` if it is for another.
+fn judge_own_path<S>(
+    policy: &Policy<S>,
+    request: &Request<'_>,
+    inspected: &Inspected<'_>,
+    arrival: &RequestContext<'_>,
+) -> Option<Verdict> {
+    let login = policy.login.as_ref()?;
+    if !login.own(inspected.path) {
+        return None;
+    }
+    if arrival.early {
+        return Some(Verdict::Wait);
+    }
+    let believed = policy.believed(arrival.client);
+    let own = OwnOrigin::new(request, inspected, arrival.secure, believed);
+    let said = login.answer(request, inspected, &own);
+    Some(login_verdict(said, request, inspected))
+}
+
+/// The answer to a request that gate answers itself because of logins.
+fn login_verdict(said: LoginAnswer, request: &Request<'_>, inspected: &Inspected<'_>) -> Verdict {
     match said {
         LoginAnswer::Later(asked) => Verdict::Login(Box::new(asked)),
         LoginAnswer::Now(reply) => {

@@ -24,4 +24,7 @@ pub trait TakesOnce {
     /// Claims a name for `life`. Returns whether nobody had claimed it; if several callers claim one
     /// name, only one succeeds. A failover of Redis can forget a claim.
     async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError>;
+
+    /// Gives up a claim, so that it can be claimed again at once. Only who has it may.
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError>;
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 use crate::once::{Once, TakesOnce};
-use crate::{Change, Indexes, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError};
+use crate::{
+    Change, Indexes, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError,
+};
 
 /// The interval between reads of the file's journal: other processes change the file without
 /// notice.
@@ -65,6 +67,14 @@ impl TakesOnce for AnyStore {
             Self::Memory(store, _) => store.claim(name, life).await,
             Self::Redb(store, _) => store.claim(name, life).await,
             Self::Redis(store) => store.claim(name, life).await,
+        }
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.release(name).await,
+            Self::Redb(store, _) => store.release(name).await,
+            Self::Redis(store) => store.release(name).await,
         }
     }
 }

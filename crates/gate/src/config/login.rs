@@ -1,4 +1,4 @@
-//! `[login]`: where people log in with a browser (OpenID Connect), and how long they stay logged in.
+//! `[login]`: where people log in with a browser (OpenID Connect), and how long that lasts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for OwnPath {
             return Ok(Self(text));
         }
         Err(D::Error::custom(
-            "this has to be a path of letters, digits, '-', '_' and '.', such as \"/.gate/callback\"",
+            "this has to be a path of letters, digits and '-_.', such as \"/.gate/callback\"",
         ))
     }
 }
@@ -129,7 +129,9 @@ fn issuer_error(text: &str) -> Option<&'static str> {
     match url.scheme() {
         "https" => {}
         "http" if is_here => {}
-        "http" => return Some("over http:// anybody on the path could log in as anybody; use https://"),
+        "http" => {
+            return Some("over http:// anybody on the path could log in as anybody; use https://");
+        }
         _ => return Some("this has to begin with https://"),
     }
     if url.query().is_some() || url.fragment().is_some() {
@@ -196,11 +198,23 @@ mod tests {
     #[test]
     fn a_url_or_a_path_that_cannot_be_right_is_shown_with_its_place() {
         for (lines, told) in [
-            ("issuer = \"login\"", "f:3:10: this has to be the provider's URL"),
+            (
+                "issuer = \"login\"",
+                "f:3:10: this has to be the provider's URL",
+            ),
             ("issuer = \"http://login.example\"", "f:3:10: over http://"),
-            ("issuer = \"ftp://login.example\"", "f:3:10: this has to begin"),
-            ("issuer = \"https://login.example/?a\"", "f:3:10: an issuer has neither"),
-            ("issuer = \"https://u@login.example\"", "f:3:10: an issuer has no user"),
+            (
+                "issuer = \"ftp://login.example\"",
+                "f:3:10: this has to begin",
+            ),
+            (
+                "issuer = \"https://login.example/?a\"",
+                "f:3:10: an issuer has neither",
+            ),
+            (
+                "issuer = \"https://u@login.example\"",
+                "f:3:10: an issuer has no user",
+            ),
             (
                 "issuer = \"https://login.example\"\ncallback = \"/a//b\"",
                 "f:4:12: this has to be a path",
@@ -222,7 +236,11 @@ mod tests {
 
     #[test]
     fn a_provider_on_this_machine_needs_no_tls() {
-        for issuer in ["http://127.0.0.1:3000", "http://localhost/x", "http://[::1]:1"] {
+        for issuer in [
+            "http://127.0.0.1:3000",
+            "http://localhost/x",
+            "http://[::1]:1",
+        ] {
             let text = format!("[login]\nissuer = \"{issuer}\"\nclient_id = \"c\"");
             let login = Config::parse(&text, "f").unwrap().login.unwrap();
             assert_eq!(&*login.issuer, issuer);

@@ -104,11 +104,22 @@ mod tests {
         let text = "[login]\nissuer = \"https://login.example\"\nclient_id = \"gate\"";
         let bare = Config::parse(text, "").unwrap().login.unwrap();
         let defaults = |login: &Login| {
-            let paths = [&login.start, &login.callback, &login.logout, &login.backchannel_logout];
+            let paths = [
+                &login.start,
+                &login.callback,
+                &login.logout,
+                &login.backchannel_logout,
+            ];
             let spans = [login.life, login.refresh_ahead, login.leeway];
             let (cookie, passed) = (login.cookie.clone(), login.authorization);
             let lists = (login.scopes.clone(), login.algorithms.clone());
-            (paths.map(|path| path.to_string()), spans, cookie, passed, lists)
+            (
+                paths.map(|path| path.to_string()),
+                spans,
+                cookie,
+                passed,
+                lists,
+            )
         };
         assert_eq!(defaults(&bare), defaults(&login));
         assert!(config.upstream.values().all(|u| u.health.is_some()));

@@ -9,7 +9,8 @@ use crate::judge::{LoginPage, LoginReply};
 use crate::record::Caller;
 
 /// The pages have no scripts, and no other site may frame them.
-const POLICY: &[u8] = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+const POLICY: &[u8] =
+    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Writes a reply that has a page of its own, or none; `challenge` is for 401.
 pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mut impl Sink) {
@@ -31,8 +32,12 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
     ];
     let location = reply.location.as_ref();
     let location = location.map(|location| field("Location", location.as_bytes()));
-    let cookies = reply.cookies.iter().map(|cookie| field("Set-Cookie", cookie.as_bytes()));
-    let challenge = (reply.status == 401).then_some(field("WWW-Authenticate", challenge.as_bytes()));
+    let cookies = reply
+        .cookies
+        .iter()
+        .map(|cookie| field("Set-Cookie", cookie.as_bytes()));
+    let challenge =
+        (reply.status == 401).then_some(field("WWW-Authenticate", challenge.as_bytes()));
     let id = field(request::ID, caller.id.as_bytes());
     let more: Vec<Field<'_>> = std::iter::once(id)
         .chain(challenge)

@@ -6,8 +6,8 @@ use super::exchange::Sink;
 use super::login_answer;
 use super::proxy_reply;
 use crate::forward::h1::{Response, ResponseBody};
-use crate::judge::{LoginPage, OwnAnswer};
 use crate::judge::request::{self, Field};
+use crate::judge::{LoginPage, OwnAnswer};
 use crate::record::{Caller, ErrorFormat};
 use crate::record::{LabelValue, Reason};
 

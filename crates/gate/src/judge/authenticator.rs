@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use crate::judge::OwnAnswer;
 use crate::judge::guard::{
     AuthError, Found, Guard, GuardDecision, Pass, SessionError, SessionQuery, Sessions,
 };
-use crate::judge::OwnAnswer;
 use crate::judge::login::{LoginReply, LoginRequest};
 use crate::judge::openid::{LoginHandle, RefreshOutcome};
 use crate::judge::request::Request;
@@ -127,7 +127,7 @@ impl<S: Sessions> Authenticator<S> {
 
     async fn ask_store(&self, question: &SessionQuery) -> Result<Pass, AuthError> {
         let (guard, sessions) = self
-            .0
+            .guard
             .as_ref()
             .ok_or(AuthError::Store(SessionError::Down))?;
         let answer = sessions.find(question.session()).await;

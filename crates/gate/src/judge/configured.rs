@@ -24,7 +24,10 @@ pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     rules.bearer = token.bearer;
     rules.issuer.clone_from(&token.issuer);
     rules.audience.clone_from(&token.audience);
-    rules.login = config.login.as_ref().map(|login| Arc::new(LoginRules::new(login)));
+    rules.login = config
+        .login
+        .as_ref()
+        .map(|login| Arc::new(LoginRules::new(login)));
     rules.leeway = token.leeway.0;
     rules.tokens = token.remembered;
     rules.sessions = config.session.remembered;

@@ -233,7 +233,9 @@ impl<'a> OwnOrigin<'a> {
 
     /// As browsers write it. RFC 6454 §6.2.
     pub(crate) fn written(&self) -> String {
-        let mut written = if self.secure { "https://" } else { "http://" }.as_bytes().to_vec();
+        let mut written = if self.secure { "https://" } else { "http://" }
+            .as_bytes()
+            .to_vec();
         self.host.write(&mut written);
         String::from_utf8(written).unwrap_or_default()
     }

@@ -167,7 +167,9 @@ impl Vault {
         let key = key.ok_or(CredentialsError::NoSuchKey)?;
         let nonce = Nonce::assume_unique_for_key(envelope.nonce);
         let mut bytes = Zeroizing::new(envelope.ciphertext);
-        let opened = key.aead.open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
+        let opened = key
+            .aead
+            .open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
         let length = opened.map_err(|_| CredentialsError::Closed)?.len();
         bytes.truncate(length);
         Ok(bytes)

@@ -1,9 +1,9 @@
 //! Logins by a browser, as requests and sessions show them.
 //!
-//! [`LoginRules`] says what a request without a session gets, and which requests gate answers itself:
-//! at once ([`LoginReply`]), or after the service has done something ([`LoginOrder`], carried out by
-//! `openid`). The guard admits the sessions that are stored ([`LoginDocument`]) like those of tokens
-//! ([`ActiveLogin`]), and routes require claims of them ([`ClaimRules`]).
+//! [`LoginRules`] says what a request without a session gets, and which requests gate answers
+//! itself: at once ([`LoginReply`]), or after the service has done something ([`LoginOrder`],
+//! carried out by `openid`). The guard admits the sessions that are stored ([`LoginDocument`]) like
+//! those of tokens ([`ActiveLogin`]), and routes require claims of them ([`ClaimRules`]).
 
 mod active;
 mod claim_rules;

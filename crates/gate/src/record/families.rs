@@ -4,8 +4,9 @@
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent, Outcome, Pool,
-    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent,
+    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams,
+    TlsHandshake,
 };
 
 /// Counters with one name and different labels.

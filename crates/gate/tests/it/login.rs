@@ -26,23 +26,39 @@ fn a_page_leads_to_the_provider_and_a_program_gets_401() {
     let mut scene = Scene::new(&provider.issuer(), login, "");
     let program = scene.program(0, "/x");
     assert_eq!(program.status, 401);
-    assert_eq!(program.field("www-authenticate"), Some("Bearer realm=\"gate\""));
+    assert_eq!(
+        program.field("www-authenticate"),
+        Some("Bearer realm=\"gate\"")
+    );
     assert!(program.cookies().is_empty() && provider.counts().discoveries == 0);
     let page = scene.page("/x?y=z");
     assert_eq!(page.status, 302);
     assert_eq!(page.field("cache-control"), Some("no-store"));
     let there = page.location();
-    assert!(there.as_str().starts_with(&format!("{}/auth?x=y&", provider.issuer())));
+    assert!(
+        there
+            .as_str()
+            .starts_with(&format!("{}/auth?x=y&", provider.issuer()))
+    );
     let said = |name: &str| page.parameter(name);
-    assert_eq!((said("response_type"), said("client_id")), ("code".into(), "gate".into()));
-    assert_eq!((said("scope"), said("prompt")), ("openid a b".into(), "consent".into()));
+    assert_eq!(
+        (said("response_type"), said("client_id")),
+        ("code".into(), "gate".into())
+    );
+    assert_eq!(
+        (said("scope"), said("prompt")),
+        ("openid a b".into(), "consent".into())
+    );
     assert_eq!(said("redirect_uri"), scene.url(0, "/.gate/callback"));
     assert_eq!(said("code_challenge_method"), "S256");
     let [cookie] = page.cookies()[..] else {
         panic!("{page:?}")
     };
     assert!(cookie.starts_with("__Host-gate-login-"), "{cookie}");
-    assert!(cookie.ends_with("; Path=/; Max-Age=600; Secure; HttpOnly; SameSite=Lax"), "{cookie}");
+    assert!(
+        cookie.ends_with("; Path=/; Max-Age=600; Secure; HttpOnly; SameSite=Lax"),
+        "{cookie}"
+    );
     // The next tab gets a state of its own, and the provider is not asked again.
     assert_ne!(scene.page("/x").parameter("state"), said("state"));
     assert_eq!(provider.counts().discoveries, 1);
@@ -53,9 +69,16 @@ fn a_login_is_completed_once_and_the_backend_is_told_who_it_is() {
     let provider = Provider::start();
     let mut scene = Scene::new(&provider.issuer(), "", "");
     let back = scene.log_in(&provider, "/x?y=%20");
-    assert_eq!((back.status, back.field("location")), (302, Some("/x?y=%20")));
+    assert_eq!(
+        (back.status, back.field("location")),
+        (302, Some("/x?y=%20"))
+    );
     let cookies = back.cookies();
-    assert_eq!(cookies.len(), 2, "the session, and the state is removed: {cookies:?}");
+    assert_eq!(
+        cookies.len(),
+        2,
+        "the session, and the state is removed: {cookies:?}"
+    );
     assert!(cookies[0].starts_with("__Host-gate="), "{cookies:?}");
     assert!(cookies[0].ends_with("; Path=/; Max-Age=43200; Secure; HttpOnly; SameSite=Lax"));
     assert!(cookies[1].contains("=; Path=/; Max-Age=0;"), "{cookies:?}");
@@ -63,7 +86,8 @@ fn a_login_is_completed_once_and_the_backend_is_told_who_it_is() {
         cookies.insert("theirs".into(), "stays".into());
     });
     let url = scene.url(0, "/x").parse().unwrap();
-    let forged = "Authorization: Basic dTpw\r\nX-Auth-Request-User: root\r\nX_Auth_Request_Groups: root\r\n";
+    let forged =
+        "Authorization: Basic dTpw\r\nX-Auth-Request-User: root\r\nX_Auth_Request_Groups: root\r\n";
     let answer = scene.browser.send(&url, "GET", forged, "");
     assert_eq!(answer.status, 200, "{answer:?}");
     let told = answer.body.to_ascii_lowercase();
@@ -107,7 +131,10 @@ fn a_callback_cannot_be_repeated_and_a_login_begins_a_new_session() {
     let old = scene.browser.clone();
     let sent = scene.page("/.gate/login?return=/z");
     provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
-    let back = scene.page(&format!("/.gate/callback?code=c&state={}", sent.parameter("state")));
+    let back = scene.page(&format!(
+        "/.gate/callback?code=c&state={}",
+        sent.parameter("state")
+    ));
     assert_eq!(back.field("location"), Some("/z"));
     assert_ne!(scene.session().unwrap(), first);
     assert_eq!(scene.program(0, "/").status, 200);
@@ -129,7 +156,10 @@ fn a_form_without_a_session_is_not_lost() {
     // In another tab:
     let sent = scene.page(&link);
     provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
-    let back = scene.page(&format!("/.gate/callback?code=c&state={}", sent.parameter("state")));
+    let back = scene.page(&format!(
+        "/.gate/callback?code=c&state={}",
+        sent.parameter("state")
+    ));
     let done = scene.browser.follow(back);
     assert_eq!(done.status, 200);
     assert!(done.body.contains("You are logged in"), "{done:?}");
@@ -159,7 +189,10 @@ fn a_route_admits_only_those_whose_claims_it_requires() {
     });
     scene.browser.cookies.clear();
     scene.log_in(&provider, "/");
-    assert_eq!((scene.page("/").status, scene.page("/admin").status), (403, 200));
+    assert_eq!(
+        (scene.page("/").status, scene.page("/admin").status),
+        (403, 200)
+    );
 }
 
 #[test]
@@ -175,7 +208,10 @@ fn what_the_backend_gets_is_chosen_and_more_is_asked_for() {
     scene.log_in(&provider, "/");
     let told = scene.page("/").body;
     assert!(told.contains("\r\nAuthorization: Bearer a1\r\n"), "{told}");
-    assert!(told.contains("\r\nX-Auth-Request-Email: more@example.com\r\n"), "{told}");
+    assert!(
+        told.contains("\r\nX-Auth-Request-Email: more@example.com\r\n"),
+        "{told}"
+    );
     let mut scene = Scene::new(&provider.issuer(), "authorization = \"id-token\"", "");
     scene.log_in(&provider, "/");
     let told = scene.page("/").body;
@@ -190,7 +226,11 @@ fn logging_out_ends_the_session_here_and_then_there() {
     scene.log_in(&provider, "/");
     // A link of another page shows a button, and another page's form does nothing.
     let page = scene.page("/.gate/logout");
-    assert!(page.body.contains("<form method=\"post\" action=\"/.gate/logout\">"), "{page:?}");
+    assert!(
+        page.body
+            .contains("<form method=\"post\" action=\"/.gate/logout\">"),
+        "{page:?}"
+    );
     let url = scene.url(0, "/.gate/logout").parse().unwrap();
     let foreign = "Origin: https://evil.example\r\n";
     assert_eq!(scene.browser.send(&url, "POST", foreign, "").status, 403);
@@ -198,13 +238,24 @@ fn logging_out_ends_the_session_here_and_then_there() {
     let kept = scene.browser.clone();
     let out = scene.browser.form(&url, "");
     assert_eq!(out.status, 303, "{out:?}");
-    assert!(out.location().as_str().starts_with(&format!("{}/end?", provider.issuer())));
+    assert!(
+        out.location()
+            .as_str()
+            .starts_with(&format!("{}/end?", provider.issuer()))
+    );
     assert_eq!(out.parameter("client_id"), "gate");
     assert!(out.parameter("id_token_hint").starts_with("eyJ"));
-    assert_eq!(out.parameter("post_logout_redirect_uri"), "https://app.example/bye");
+    assert_eq!(
+        out.parameter("post_logout_redirect_uri"),
+        "https://app.example/bye"
+    );
     assert_eq!(scene.session(), None);
     scene.browser = kept;
-    assert_eq!(scene.program(0, "/").status, 401, "the session itself is over");
+    assert_eq!(
+        scene.program(0, "/").status,
+        401,
+        "the session itself is over"
+    );
 }
 
 #[test]
@@ -217,7 +268,10 @@ fn a_login_over_http_2_and_3_is_the_same() {
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
     });
     let at = scene.gates[0].addresses().https[0];
-    let versions = std::process::Command::new(&curl).arg("--version").output().unwrap();
+    let versions = std::process::Command::new(&curl)
+        .arg("--version")
+        .output()
+        .unwrap();
     let versions = String::from_utf8(versions.stdout).unwrap();
     for (version, number, known) in [("--http2", "2", "HTTP2"), ("--http3-only", "3", "HTTP3")] {
         if !versions.contains(known) {
@@ -230,16 +284,32 @@ fn a_login_over_http_2_and_3_is_the_same() {
             .output()
             .unwrap();
         let told = String::from_utf8(asked.stdout).unwrap();
-        let expected = format!("{number} 302 {}/auth?x=y&response_type=code", provider.issuer());
+        let expected = format!(
+            "{number} 302 {}/auth?x=y&response_type=code",
+            provider.issuer()
+        );
         assert!(told.starts_with(&expected), "{told}");
-        assert!(told.contains("redirect_uri=https%3A%2F%2F127.0.0.1%3A"), "{told}");
+        assert!(
+            told.contains("redirect_uri=https%3A%2F%2F127.0.0.1%3A"),
+            "{told}"
+        );
         let asked = std::process::Command::new(&curl)
-            .args(["-sk", version, "-d", "logout_token=x", "-w", " %{http_code}"])
+            .args([
+                "-sk",
+                version,
+                "-d",
+                "logout_token=x",
+                "-w",
+                " %{http_code}",
+            ])
             .arg(format!("https://{at}/.gate/backchannel-logout"))
             .output()
             .unwrap();
         let told = String::from_utf8(asked.stdout).unwrap();
-        assert!(told.ends_with(" 400") && told.contains("login_failed"), "{told}");
+        assert!(
+            told.ends_with(" 400") && told.contains("login_failed"),
+            "{told}"
+        );
     }
 }
 

@@ -122,6 +122,21 @@ impl TakesOnce for Redb {
         })
         .await
     }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        let name = [CLAIM, name].concat();
+        self.write_apart(move |transaction| {
+            let mut values = transaction.open_table(ENTRIES)?;
+            let removed = values.remove(name.as_slice())?.map(|entry| entry.value().0);
+            if let Some(end) = removed {
+                transaction
+                    .open_table(ENDS)?
+                    .remove((end, name.as_slice()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
 }
 
 /// Also creates the tables.

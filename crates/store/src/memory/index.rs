@@ -21,7 +21,10 @@ impl Indexes for Memory {
         let locked = self.shared.indexes.0.lock();
         let mut indexes = locked.unwrap_or_else(PoisonError::into_inner);
         let over = |sids: &BTreeMap<String, SystemTime>| sids.values().all(|end| *end <= now);
-        let gone = indexes.iter().take(MAX_SWEPT).filter(|(_, sids)| over(sids));
+        let gone = indexes
+            .iter()
+            .take(MAX_SWEPT)
+            .filter(|(_, sids)| over(sids));
         let gone: Vec<String> = gone.map(|(name, _)| name.clone()).collect();
         for name in gone {
             indexes.remove(&name);

@@ -85,6 +85,11 @@ impl TakesOnce for Memory {
         known.put(claim, now.checked_add(life).unwrap_or(now), now);
         Ok(true)
     }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        self.shared.claims.lock().remove(name);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

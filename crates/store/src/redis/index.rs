@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use roundtrip_wire::resp::Value;
 
 use super::{Redis, refused};
-use crate::StoreError;
 use crate::index::{Indexes, MAX_INDEXED};
+use crate::{Source, StoreError};
 
 /// Outside the prefix of sessions, so that nobody is notified of changes.
 const PREFIX: &[u8] = b"roundtrip-index:";
@@ -20,8 +20,15 @@ impl Indexes for Redis {
         let add: [&[u8]; 4] = [b"ZADD", &key, end.as_bytes(), sid.as_bytes()];
         let sweep: [&[u8]; 4] = [b"ZREMRANGEBYSCORE", &key, b"-inf", now.as_bytes()];
         let expire: [&[u8]; 3] = [b"PEXPIREAT", &key, end.as_bytes()];
-        let answers = self.servers.ask(&key, &[&add, &sweep, &expire]).await?.answers;
-        for (name, answer) in ["ZADD", "ZREMRANGEBYSCORE", "PEXPIREAT"].iter().zip(answers) {
+        let answers = self
+            .servers
+            .ask(&key, &[&add, &sweep, &expire])
+            .await?
+            .answers;
+        for (name, answer) in ["ZADD", "ZREMRANGEBYSCORE", "PEXPIREAT"]
+            .iter()
+            .zip(answers)
+        {
             refused(name, answer)?;
         }
         Ok(())
@@ -40,9 +47,13 @@ impl Indexes for Redis {
             most.as_bytes(),
         ];
         let Value::Array(sids) = self.ask("ZRANGEBYSCORE", &key, &range).await? else {
-            return Err(StoreError::NotUnderstood("ZRANGEBYSCORE did not return a list"));
+            return Err(StoreError::NotUnderstood(
+                "ZRANGEBYSCORE did not return a list",
+            ));
         };
-        let text = sids.iter().filter_map(|sid| str::from_utf8(sid.bytes()?).ok());
+        let text = sids
+            .iter()
+            .filter_map(|sid| str::from_utf8(sid.bytes()?).ok());
         Ok(text.map(str::to_owned).collect())
     }
 }

@@ -60,13 +60,18 @@ impl TakesOnce for Redis {
     }
 
     async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
-        let key = [CLAIM_PREFIX, hex(name).as_bytes()].concat();
+        let key = claim_key(name);
         let life = life.as_millis().max(1).to_string();
         let set: [&[u8]; 6] = [b"SET", &key, b"", b"NX", b"PX", life.as_bytes()];
         match self.ask("SET", &key, &set).await? {
             Value::Null => Ok(false),
             answer => expect_ok("SET", answer).map(|()| true),
         }
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        let key = claim_key(name);
+        self.ask("DEL", &key, &[b"DEL", &key]).await.map(|_| ())
     }
 }
 
@@ -115,6 +120,10 @@ fn term(info: &[u8]) -> Option<&[u8]> {
 /// In hexadecimal, for people who look at the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
     [PREFIX, hex(name).as_bytes()].concat()
+}
+
+fn claim_key(name: &[u8]) -> Vec<u8> {
+    [CLAIM_PREFIX, hex(name).as_bytes()].concat()
 }
 
 #[cfg(test)]

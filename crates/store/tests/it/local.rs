@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_model::WallClock;
 use roundtrip_store::{
-    CacheStatus, Indexes, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store, StoreError,
-    TakesOnce,
+    CacheStatus, Indexes, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store,
+    StoreError, TakesOnce,
 };
 
 use crate::{eventually, on_a_thread, until};
@@ -261,6 +261,8 @@ fn a_name_is_claimed_only_once_until_its_time_is_over() {
             hand.advance(61);
             assert!(other.claim(b"a", minute).await.unwrap());
             assert!(!one.claim(b"a", minute).await.unwrap());
+            other.release(b"a").await.unwrap();
+            assert!(one.claim(b"a", minute).await.unwrap());
         }
     });
 }

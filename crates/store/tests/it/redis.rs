@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    CacheStatus, Indexes, Near, NearSettings, Once, Record, Redis, RedisSettings, Store, StoreError,
-    TakesOnce,
+    CacheStatus, Indexes, Near, NearSettings, Once, Record, Redis, RedisSettings, Store,
+    StoreError, TakesOnce,
 };
 use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
@@ -342,7 +342,7 @@ fn a_name_is_claimed_only_once_and_an_index_has_its_sessions() {
         let mut client = server.client().await;
         let left = client.ask(&["PTTL", "roundtrip-claim:61"]).await;
         assert!(matches!(left, Value::Integer(1..=60_000)), "{left:?}");
-        client.ask(&["DEL", "roundtrip-claim:61"]).await;
+        one.release(b"a").await.unwrap();
         assert!(other.claim(b"a", minute).await.unwrap());
         one.enter("u", "s1", in_an_hour()).await.unwrap();
         other.enter("u", "s2", in_an_hour()).await.unwrap();

@@ -75,15 +75,18 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
         .map(|(name, value)| (&*name.to_string().leak(), &*value.to_string().leak()))
         .collect();
     let fields: Vec<Field<'_>> = owned.iter().map(field).collect();
-    guard.judge(&Request {
-        method: "GET",
-        target: "/",
-        authority: None,
-        version: Version::H11,
-        ended: false,
-        protocol: None,
-        fields: &fields,
-    }, false)
+    guard.judge(
+        &Request {
+            method: "GET",
+            target: "/",
+            authority: None,
+            version: Version::H11,
+            ended: false,
+            protocol: None,
+            fields: &fields,
+        },
+        false,
+    )
 }
 
 fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {

@@ -1,6 +1,7 @@
 //! A login as the guard knows it.
 
 use std::cell::Cell;
+use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
@@ -74,7 +75,8 @@ fn lines(document: &LoginDocument) -> Vec<u8> {
     let mut lines = String::new();
     let mut add = |name: &str, value: String| {
         if !value.is_empty() && value.len() <= MAX_VALUE {
-            lines.push_str(&format!("{LOGIN_FIELDS}{name}: {value}\r\n"));
+            // Writing to a String does not fail.
+            let _ = write!(lines, "{LOGIN_FIELDS}{name}: {value}\r\n");
         }
     };
     add("User", escaped(&document.subject));
@@ -103,7 +105,8 @@ fn escaped(value: &str) -> String {
         if (byte.is_ascii_graphic() || inner_space) && !b",%".contains(&byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            // Writing to a String does not fail.
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
     escaped.trim().to_owned()
@@ -134,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_claim_cannot_write_another_field_or_another_group() {
-        let claims = json!({"groups": ["a", "b,ops", "ä"], "email": "a@b\n", "preferred_username": 1});
+        let claims =
+            json!({"groups": ["a", "b,ops", "ä"], "email": "a@b\n", "preferred_username": 1});
         let login = ActiveLogin::new(&document(claims));
         assert_eq!(
             String::from_utf8(login.lines().to_vec()).unwrap(),
@@ -144,7 +148,11 @@ mod tests {
         let document = document(json!({}));
         let passed = |form| authorization(&document, form).expose().to_vec();
         assert_eq!(passed(LoginToken::IdToken), b"Bearer id");
-        assert_eq!(passed(LoginToken::AccessToken), b"", "it would end the line");
+        assert_eq!(
+            passed(LoginToken::AccessToken),
+            b"",
+            "it would end the line"
+        );
         assert_eq!(passed(LoginToken::None), b"");
     }
 

@@ -19,9 +19,13 @@ pub(crate) enum LoginPage {
     /// Gate's usual one for the status and the reason.
     Usual,
     /// A button that logs out.
-    LogOut { path: String },
+    LogOut {
+        path: String,
+    },
     /// A form was sent without a session: its sender may log in elsewhere, and send it again.
-    LogInElsewhere { path: String },
+    LogInElsewhere {
+        path: String,
+    },
     LoggedIn,
     LoggedOut,
 }

@@ -27,7 +27,11 @@ impl ReturnPath {
                 path.extend([digit(byte >> 4), digit(byte & 15)].map(|c| c.to_ascii_uppercase()));
             }
         }
-        Self(if path.len() > MAX_LENGTH { "/".into() } else { path })
+        Self(if path.len() > MAX_LENGTH {
+            "/".into()
+        } else {
+            path
+        })
     }
 
     pub(crate) fn as_str(&self) -> &str {

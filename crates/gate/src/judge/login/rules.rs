@@ -1,5 +1,5 @@
-//! What a request gets because of logins: gate's own paths, and what is said to a request that has no
-//! session on a route where people may log in.
+//! What a request gets because of logins: gate's own paths, and what is said to a request that has
+//! no session on a route where people may log in.
 //!
 //! A page is answered with the way to the provider, and a program with 401, which it understands. A
 //! form is never sent to the provider, because what was written into it would be lost: its sender
@@ -66,9 +66,14 @@ impl LoginRules {
     /// in another way goes to the backend, which knows no such path.
     pub(crate) fn own(&self, target: &str) -> bool {
         let (path, _) = split(target);
-        [&self.start, &self.callback, &self.logout, &self.backchannel_logout]
-            .iter()
-            .any(|own| *own == path)
+        [
+            &self.start,
+            &self.callback,
+            &self.logout,
+            &self.backchannel_logout,
+        ]
+        .iter()
+        .any(|own| *own == path)
     }
 
     /// Answers a request for one of gate's own paths.
@@ -80,7 +85,7 @@ impl LoginRules {
     ) -> LoginAnswer {
         let (path, query) = split(inspected.path);
         let is_get = matches!(request.method, "GET" | "HEAD");
-        let later = |order| LoginAnswer::Later(self.later(order, request, inspected));
+        let later = |order| later(order, request, inspected);
         let page = |page| LoginAnswer::Now(LoginReply::page(200, Reason::LoggedOut, page));
         if path == self.start && is_get {
             if query == DONE {
@@ -134,7 +139,7 @@ impl LoginRules {
         }
         if matches!(request.method, "GET" | "HEAD") && inspected.body == Body::None {
             let order = self.begin(own, ReturnPath::new(inspected.path));
-            return Some(LoginAnswer::Later(self.later(order, request, inspected)));
+            return Some(later(order, request, inspected));
         }
         let path = format!("{}?return={}%3F{DONE}", self.start, self.start);
         let page = LoginPage::LogInElsewhere { path };
@@ -146,21 +151,11 @@ impl LoginRules {
         let is_callback = split(return_to.as_str()).0 == self.callback;
         LoginOrder::Begin {
             origin: own.written(),
-            return_to: if is_callback { ReturnPath::new("/") } else { return_to },
-        }
-    }
-
-    fn later(
-        &self,
-        order: LoginOrder,
-        request: &Request<'_>,
-        inspected: &Inspected<'_>,
-    ) -> LoginRequest {
-        LoginRequest {
-            order,
-            body: inspected.body,
-            stays: inspected.keep_alive,
-            frames: request.version.frames(),
+            return_to: if is_callback {
+                ReturnPath::new("/")
+            } else {
+                return_to
+            },
         }
     }
 
@@ -175,9 +170,19 @@ impl LoginRules {
         if let Some(site) = field(request, "sec-fetch-site") {
             return site == b"same-origin" || site == b"none";
         }
-        let is_configured = |origin: &[u8]| self.origin.as_ref().is_some_and(|o| o.as_bytes() == origin);
+        let is_configured =
+            |origin: &[u8]| self.origin.as_ref().is_some_and(|o| o.as_bytes() == origin);
         field(request, "origin").is_none_or(|origin| is_configured(origin) || own.is(origin))
     }
+}
+
+fn later(order: LoginOrder, request: &Request<'_>, inspected: &Inspected<'_>) -> LoginAnswer {
+    LoginAnswer::Later(LoginRequest {
+        order,
+        body: inspected.body,
+        stays: inspected.keep_alive,
+        frames: request.version.frames(),
+    })
 }
 
 /// Whether a person waits for a page: the browser says so, or the request prefers one.

@@ -58,14 +58,19 @@ impl LoginDesk {
         before: Option<String>,
     ) -> Result<LoginReply, LoginError> {
         let refused = LoginError::Refused;
-        let answer = Answer::parse(query).ok_or(refused("the callback's parameters are malformed"))?;
+        let answer =
+            Answer::parse(query).ok_or(refused("the callback's parameters are malformed"))?;
         let named = answer.state.as_deref().unwrap_or_default();
         let state = LoginState::find(&self.vault, states, named, now());
-        let state = state.ok_or(refused("this browser has begun no such login, or too long ago"))?;
+        let state = state.ok_or(refused(
+            "this browser has begun no such login, or too long ago",
+        ))?;
         // RFC 9207 §2.4.
         let metadata = self.provider.metadata().await?;
         let is_other = |issuer: &String| **issuer != *self.settings.issuer;
-        if answer.issuer.as_ref().is_some_and(is_other) || (metadata.names_itself && answer.issuer.is_none()) {
+        if answer.issuer.as_ref().is_some_and(is_other)
+            || (metadata.names_itself && answer.issuer.is_none())
+        {
             return Err(refused("the answer is of another provider"));
         }
         let used = format!("login state {}", state.state);
@@ -77,7 +82,9 @@ impl LoginDesk {
             let mut reply = LoginReply::new(403, Reason::LoginDenied);
             tracing::info!(error = error_code(&error), "the provider denied a login");
             self.counts.count(LoginEvent::Failed);
-            reply.cookies.push(remove_cookie(&state.cookie(&self.settings.cookie)));
+            reply
+                .cookies
+                .push(remove_cookie(&state.cookie(&self.settings.cookie)));
             return Ok(reply);
         }
         let code = answer.code.ok_or(refused("the callback has no code"))?;
@@ -88,7 +95,9 @@ impl LoginDesk {
             ("code_verifier", &*state.verifier),
         ];
         let tokens = self.provider.tokens(&metadata, &tokens).await?;
-        let id = self.verified(&metadata, &tokens, Some(&state.nonce)).await?;
+        let id = self
+            .verified(&metadata, &tokens, Some(&state.nonce))
+            .await?;
         let id = id.ok_or(refused("the provider gave no ID token"))?;
         let document = self.new_document(&metadata, &tokens, id).await?;
         let cookie = self.store_new(&document, before).await?;
@@ -114,7 +123,8 @@ impl LoginDesk {
             return Ok(None);
         };
         let jws = Jws::parse_typed(token.as_bytes(), &["jwt"]);
-        let jws = jws.map_err(|_| LoginError::Refused("the ID token is malformed, or not signed"))?;
+        let jws =
+            jws.map_err(|_| LoginError::Refused("the ID token is malformed, or not signed"))?;
         self.provider.verify(metadata, &jws).await?;
         let access = tokens.access_token.as_ref().map(|token| token.as_str());
         let checked = id_token::check(jws.payload(), jws.algorithm, self.expected(), nonce, access);
@@ -128,14 +138,21 @@ impl LoginDesk {
         id: IdToken,
     ) -> Result<LoginDocument, LoginError> {
         let access = tokens.access_token.as_ref().map(|token| token.as_str());
-        let more = self.provider.userinfo(metadata, access, &id.subject).await?;
+        let more = self
+            .provider
+            .userinfo(metadata, access, &id.subject)
+            .await?;
         let mut claims = id.claims;
         claims.extend(more);
         let mut document = LoginDocument {
             subject: id.subject,
             sid: id.sid,
             claims,
-            id_token: tokens.id_token.as_ref().map(|t| t.to_string()).unwrap_or_default(),
+            id_token: tokens
+                .id_token
+                .as_ref()
+                .map(|t| t.to_string())
+                .unwrap_or_default(),
             access_token: None,
             refresh_token: None,
             refresh_at: 0,
@@ -188,7 +205,9 @@ impl LoginDesk {
     ) -> Result<String, LoginError> {
         let cookie = state::random()?;
         let name = document::session_name(cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
-        let sealed = document.seal(&self.vault, &name).ok_or(LoginError::Cryptography)?;
+        let sealed = document
+            .seal(&self.vault, &name)
+            .ok_or(LoginError::Cryptography)?;
         let at = |seconds: i64| {
             UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
         };
@@ -202,7 +221,9 @@ impl LoginDesk {
             None => self.index("sub without sid", &document.subject),
         };
         self.store.enter(&other, &name, life).await?;
-        self.store.put(&name, &Record::new(sealed, at(document.end))).await?;
+        self.store
+            .put(&name, &Record::new(sealed, at(document.end)))
+            .await?;
         if let Some(before) = before.and_then(|old| document::session_name(old.as_bytes())) {
             self.store.revoke(&before).await?;
         }
@@ -216,7 +237,8 @@ mod tests {
 
     #[test]
     fn an_answer_says_everything_once() {
-        let answer = Answer::parse("code=a%20b&state=s&iss=https%3A%2F%2Fx&session_state=y").unwrap();
+        let answer =
+            Answer::parse("code=a%20b&state=s&iss=https%3A%2F%2Fx&session_state=y").unwrap();
         assert_eq!(answer.code.as_deref(), Some("a b"));
         assert_eq!((answer.state.as_deref(), answer.error), (Some("s"), None));
         assert_eq!(answer.issuer.as_deref(), Some("https://x"));

@@ -35,8 +35,8 @@ pub(super) struct Expected<'a> {
     pub(super) leeway: i64,
 }
 
-/// `nonce` is that of the request; a token that a refresh brings may have none. `access_token` is the
-/// one that came with it.
+/// `nonce` is that of the request; a token that a refresh brings may have none. `access_token` is
+/// the one that came with it.
 pub(super) fn check(
     payload: &[u8],
     algorithm: Algorithm,
@@ -60,7 +60,8 @@ pub(super) fn check(
         }
     }
     if let Some(said) = claims.get("at_hash") {
-        let fits = access_token.is_some_and(|token| Some(half_hash(algorithm, token).as_str()) == said.as_str());
+        let fits = access_token
+            .is_some_and(|token| Some(half_hash(algorithm, token).as_str()) == said.as_str());
         if !fits {
             return refused("the ID token is for another access token");
         }
@@ -70,7 +71,10 @@ pub(super) fn check(
         return refused("the ID token's sub is missing, or too long");
     }
     let sid = text(&claims, "sid").map(str::to_owned);
-    if sid.as_ref().is_some_and(|sid| sid.is_empty() || sid.len() > MAX_SID) {
+    if sid
+        .as_ref()
+        .is_some_and(|sid| sid.is_empty() || sid.len() > MAX_SID)
+    {
         return refused("the ID token's sid is empty, or too long");
     }
     claims.retain(|claim, _| !ABOUT_THE_TOKEN.contains(&claim.as_str()));
@@ -170,14 +174,23 @@ mod tests {
 
     fn checked(claims: &Map<String, Value>) -> Result<IdToken, String> {
         let payload = serde_json::to_vec(claims).unwrap();
-        let checked = check(&payload, Algorithm::Rs256, EXPECTED, Some("n"), Some("access"));
+        let checked = check(
+            &payload,
+            Algorithm::Rs256,
+            EXPECTED,
+            Some("n"),
+            Some("access"),
+        );
         checked.map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_good_token_is_accepted_and_tells_about_the_person() {
         let token = checked(&good()).unwrap();
-        assert_eq!((token.subject.as_str(), token.sid.as_deref()), ("u", Some("s")));
+        assert_eq!(
+            (token.subject.as_str(), token.sid.as_deref()),
+            ("u", Some("s"))
+        );
         let claims: Vec<&str> = token.claims.keys().map(String::as_str).collect();
         assert_eq!((claims, token.expires), (vec!["sub", "email"], 1300));
     }
@@ -199,7 +212,11 @@ mod tests {
             ("exp", json!(null), "no exp"),
             ("nonce", json!("m"), "another nonce"),
             ("nonce", json!(["n"]), "another nonce"),
-            ("at_hash", json!("AAAAAAAAAAAAAAAAAAAAAA"), "another access token"),
+            (
+                "at_hash",
+                json!("AAAAAAAAAAAAAAAAAAAAAA"),
+                "another access token",
+            ),
             ("at_hash", json!(null), "another access token"),
             ("sub", json!(""), "sub is missing"),
             ("sub", json!("u".repeat(256)), "sub is missing"),
@@ -208,7 +225,10 @@ mod tests {
             let mut claims = good();
             claims.insert(claim.into(), value.clone());
             let error = checked(&claims).err();
-            assert!(error.as_ref().is_some_and(|e| e.contains(why)), "{claim} {value}: {error:?}");
+            assert!(
+                error.as_ref().is_some_and(|e| e.contains(why)),
+                "{claim} {value}: {error:?}"
+            );
         }
     }
 

@@ -20,9 +20,9 @@ impl LoginDesk {
         let mut id_token = None;
         if let Some(name) = &name {
             let record = self.store.get(name).await?;
-            let document = record.as_ref().and_then(|record| {
-                LoginDocument::open(&self.vault, name, &record.credentials)
-            });
+            let document = record
+                .as_ref()
+                .and_then(|record| LoginDocument::open(&self.vault, name, &record.credentials));
             id_token = document.map(|document| document.id_token.clone());
             self.store.revoke(name).await?;
             self.counts.count(LoginEvent::LoggedOut);
@@ -54,10 +54,13 @@ impl LoginDesk {
     pub(super) async fn log_out_for_provider(&self, form: &[u8]) -> Result<LoginReply, LoginError> {
         let mut tokens = parse(form).filter(|(name, _)| name == "logout_token");
         let (Some((_, token)), None) = (tokens.next(), tokens.next()) else {
-            return Err(LoginError::Refused("the request has no logout token, or several"));
+            return Err(LoginError::Refused(
+                "the request has no logout token, or several",
+            ));
         };
         let jws = Jws::parse_typed(token.as_bytes(), &["logout+jwt", "jwt"]);
-        let jws = jws.map_err(|_| LoginError::Refused("the logout token is malformed, or not signed"))?;
+        let jws =
+            jws.map_err(|_| LoginError::Refused("the logout token is malformed, or not signed"))?;
         let metadata = self.provider.metadata().await?;
         self.provider.verify(&metadata, &jws).await?;
         let token = logout_token::check(jws.payload(), self.expected())?;

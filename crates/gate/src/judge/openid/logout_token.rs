@@ -77,7 +77,10 @@ mod tests {
     #[test]
     fn a_good_token_names_whom_it_logs_out() {
         let token = checked(|_| ()).unwrap();
-        assert_eq!((token.subject.as_deref(), token.sid.as_deref()), (Some("u"), Some("s")));
+        assert_eq!(
+            (token.subject.as_deref(), token.sid.as_deref()),
+            (Some("u"), Some("s"))
+        );
         let sub = checked(|claims| claims["sid"] = json!(null)).unwrap();
         assert_eq!(sub.sid, None);
     }
@@ -99,7 +102,10 @@ mod tests {
         ];
         for (claim, value, why) in cases {
             let error = checked(|claims| claims[claim] = value.clone()).err();
-            assert!(error.as_ref().is_some_and(|e| e.contains(why)), "{claim} {value}: {error:?}");
+            assert!(
+                error.as_ref().is_some_and(|e| e.contains(why)),
+                "{claim} {value}: {error:?}"
+            );
         }
         let nobody = checked(|claims| {
             claims["sub"] = json!("");

@@ -2,7 +2,7 @@
 //! userinfo endpoints. Each answer has a deadline and a size limit; redirects are not followed.
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
@@ -11,7 +11,7 @@ use roundtrip_fetch::pool::{Pool, PoolRequest, Reply};
 use roundtrip_model::Target;
 use roundtrip_wire::jwt::{Algorithm, Jws};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 use url::Url;
@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use super::LoginError;
 use crate::config::meaning::algorithm;
-use crate::config::{Login, is_loopback};
+use crate::config::{Login, SecretFrom, is_loopback};
 use crate::error::FetchError;
 use crate::judge::guard::Keys;
 use crate::judge::keyring::{JwksSource, trusted_pool};
@@ -47,7 +47,7 @@ pub(crate) struct OpenIdProvider {
     algorithms: Vec<Algorithm>,
     known: RefCell<Option<Arc<Metadata>>>,
     /// Held while the metadata is read, so that it is read once.
-    reading: Mutex<()>,
+    reading: AsyncMutex<()>,
     /// When it last could not be read.
     failed: Cell<Option<Instant>>,
 }
@@ -61,9 +61,13 @@ pub(super) struct Metadata {
     userinfo: Option<Endpoint>,
     basic: bool,
     jwks: JwksSource,
-    keys: RefCell<Keys>,
-    keys_read: Cell<Instant>,
+    keys: Mutex<KeysAsRead>,
     read: Instant,
+}
+
+struct KeysAsRead {
+    keys: Keys,
+    at: Instant,
 }
 
 struct Endpoint {
@@ -82,7 +86,11 @@ pub(super) struct Tokens {
 
 /// The secret with which gate proves to the provider that it is the client.
 fn client_secret(login: &Login) -> Result<Option<Secret>, GateError> {
-    login.client_secret.as_ref().map(|from| from.read()).transpose()
+    login
+        .client_secret
+        .as_ref()
+        .map(SecretFrom::read)
+        .transpose()
 }
 
 impl OpenIdProvider {
@@ -96,7 +104,7 @@ impl OpenIdProvider {
             algorithms: algorithms.collect::<Result<_, _>>()?,
             settings: settings.clone(),
             known: RefCell::default(),
-            reading: Mutex::default(),
+            reading: AsyncMutex::default(),
             failed: Cell::default(),
         })
     }
@@ -144,22 +152,32 @@ impl OpenIdProvider {
     async fn read_metadata(&self) -> Result<Metadata, LoginError> {
         const WHAT: &str = "metadata";
         let issuer = &*self.settings.issuer;
-        let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+        let url = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.trim_end_matches('/')
+        );
         let endpoint = self.endpoint(WHAT, &url)?;
         let mut request = PoolRequest::new(endpoint.target.clone());
         request.headers = vec![("Accept".into(), "application/json".into())];
         request.limit = MAX_METADATA;
         let reply = endpoint.ask(WHAT, &request).await?;
         if reply.status != 200 {
-            return Err(provider(WHAT, format!("it answers with status {}", reply.status)));
+            return Err(provider(
+                WHAT,
+                format!("it answers with status {}", reply.status),
+            ));
         }
         let document = object(WHAT, &reply)?;
         // OpenID Connect Discovery §4.3.
         if document.get("issuer").and_then(Value::as_str) != Some(issuer) {
-            return Err(provider(WHAT, "it is of another issuer than the configured one"));
+            return Err(provider(
+                WHAT,
+                "it is of another issuer than the configured one",
+            ));
         }
         let url = |name: &str| document.get(name).and_then(Value::as_str);
-        let required = |name: &str| url(name).ok_or_else(|| provider(WHAT, format!("it has no {name}")));
+        let required =
+            |name: &str| url(name).ok_or_else(|| provider(WHAT, format!("it has no {name}")));
         let methods = document.get("token_endpoint_auth_methods_supported");
         let jwks = JwksSource::new(required("jwks_uri")?, self.settings.ca.as_deref());
         let jwks = jwks.map_err(|error| provider("keys", error))?;
@@ -175,17 +193,24 @@ impl OpenIdProvider {
             end_session,
             names_itself: is_true("authorization_response_iss_parameter_supported"),
             token: self.endpoint("token endpoint", required("token_endpoint")?)?,
-            userinfo: userinfo.map(|url| self.endpoint("userinfo", url)).transpose()?,
+            userinfo: userinfo
+                .map(|url| self.endpoint("userinfo", url))
+                .transpose()?,
             basic: takes_basic(methods),
             jwks,
-            keys: RefCell::new(keys),
-            keys_read: Cell::new(Instant::now()),
+            keys: Mutex::new(KeysAsRead {
+                keys,
+                at: Instant::now(),
+            }),
             read: Instant::now(),
         })
     }
 
     async fn read_keys(&self, jwks: &JwksSource) -> Result<Keys, LoginError> {
-        let json = jwks.fetch().await.map_err(|error| provider("keys", error))?;
+        let json = jwks
+            .fetch()
+            .await
+            .map_err(|error| provider("keys", error))?;
         let mut keys = Keys::new(&self.algorithms);
         keys.add_public_jwks(&json, "the OpenID provider's key set")
             .map_err(|error| provider("keys", error))?;
@@ -198,24 +223,26 @@ impl OpenIdProvider {
         Ok(Endpoint { target, pool })
     }
 
-    /// Verifies the signature of a token. Keys are read again, but not often, if the token names one
-    /// that is missing.
-    pub(super) async fn verify(&self, metadata: &Metadata, jws: &Jws<'_>) -> Result<(), LoginError> {
-        let is_signed = || metadata.keys.borrow().verify(jws);
-        if is_signed() {
+    /// Verifies the signature of a token. Keys are read again, but not often, if the token names
+    /// one that is missing.
+    pub(super) async fn verify(
+        &self,
+        metadata: &Metadata,
+        jws: &Jws<'_>,
+    ) -> Result<(), LoginError> {
+        if metadata.keys().keys.verify(jws) {
             return Ok(());
         }
-        let names_unknown = |name: &String| !metadata.keys.borrow().have(name);
-        let is_due = || metadata.keys_read.get().elapsed() >= MIN_INTERVAL;
-        if jws.key_id.as_ref().is_some_and(names_unknown) && is_due() {
-            metadata.keys_read.set(Instant::now());
+        if metadata.may_have_others(jws) {
             let keys = self.read_keys(&metadata.jwks).await?;
-            *metadata.keys.borrow_mut() = keys;
-            if is_signed() {
+            metadata.keys().keys = keys;
+            if metadata.keys().keys.verify(jws) {
                 return Ok(());
             }
         }
-        Err(LoginError::Refused("the token is signed by none of the provider's keys"))
+        Err(LoginError::Refused(
+            "the token is signed by none of the provider's keys",
+        ))
     }
 
     /// Asks the token endpoint. RFC 6749 §4.1.3, §6.
@@ -228,10 +255,17 @@ impl OpenIdProvider {
         let mut form = Serializer::new(String::new());
         form.extend_pairs(parameters);
         let id = self.settings.client_id.as_str();
-        let secret = self.secret.as_ref().map(|secret| String::from_utf8_lossy(secret.line()));
+        let secret = self
+            .secret
+            .as_ref()
+            .map(|secret| String::from_utf8_lossy(secret.line()));
         let basic = secret.as_ref().filter(|_| metadata.basic).map(|secret| {
-            let [id, secret] = [id, secret].map(|part| byte_serialize(part.as_bytes()).collect::<String>());
-            format!("Basic {}", STANDARD.encode(Zeroizing::new(format!("{id}:{secret}"))))
+            let [id, secret] =
+                [id, secret].map(|part| byte_serialize(part.as_bytes()).collect::<String>());
+            format!(
+                "Basic {}",
+                STANDARD.encode(Zeroizing::new(format!("{id}:{secret}")))
+            )
         });
         if basic.is_none() {
             form.append_pair("client_id", id);
@@ -245,8 +279,12 @@ impl OpenIdProvider {
             form.finish(),
         );
         request.limit = MAX_ANSWER;
-        request.headers.push(("Accept".into(), "application/json".into()));
-        request.headers.extend(basic.map(|value| ("Authorization".into(), value)));
+        request
+            .headers
+            .push(("Accept".into(), "application/json".into()));
+        request
+            .headers
+            .extend(basic.map(|value| ("Authorization".into(), value)));
         let reply = metadata.token.ask(WHAT, &request).await?;
         if reply.status != 200 {
             return Err(refusal(WHAT, &reply));
@@ -275,7 +313,10 @@ impl OpenIdProvider {
         ];
         let reply = endpoint.ask(WHAT, &request).await?;
         if reply.status != 200 {
-            return Err(provider(WHAT, format!("it answers with status {}", reply.status)));
+            return Err(provider(
+                WHAT,
+                format!("it answers with status {}", reply.status),
+            ));
         }
         if reply.body.len() > MAX_CLAIMS {
             return Err(provider(WHAT, "it tells more than 16 KiB"));
@@ -283,10 +324,33 @@ impl OpenIdProvider {
         let mut claims = object(WHAT, &reply)?;
         // OpenID Connect Core §5.3.2: it could be about somebody else.
         if claims.get("sub").and_then(Value::as_str) != Some(subject) {
-            return Err(LoginError::Refused("the userinfo endpoint tells about somebody else"));
+            return Err(LoginError::Refused(
+                "the userinfo endpoint tells about somebody else",
+            ));
         }
         claims.shift_remove("sub");
         Ok(claims)
+    }
+}
+
+impl Metadata {
+    /// A panic leaves nothing half done, so a poisoned lock can be used.
+    fn keys(&self) -> MutexGuard<'_, KeysAsRead> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a token names a key that is missing, and it is time to read the keys again.
+    fn may_have_others(&self, jws: &Jws<'_>) -> bool {
+        let mut known = self.keys();
+        let is_missing = jws
+            .key_id
+            .as_ref()
+            .is_some_and(|name| !known.keys.have(name));
+        let is_due = is_missing && known.at.elapsed() >= MIN_INTERVAL;
+        if is_due {
+            known.at = Instant::now();
+        }
+        is_due
     }
 }
 
@@ -306,10 +370,19 @@ impl Tokens {
         };
         let owned = |name: &str| token(name).map(|token| Zeroizing::new(token.to_owned()));
         let long = |name: &str| {
-            answer.get(name).and_then(Value::as_str).is_some_and(|token| token.len() > MAX_TOKEN)
+            answer
+                .get(name)
+                .and_then(Value::as_str)
+                .is_some_and(|token| token.len() > MAX_TOKEN)
         };
-        if ["access_token", "id_token", "refresh_token"].into_iter().any(long) {
-            return Err(provider("token endpoint", "it gives a token of more than 8 KiB"));
+        if ["access_token", "id_token", "refresh_token"]
+            .into_iter()
+            .any(long)
+        {
+            return Err(provider(
+                "token endpoint",
+                "it gives a token of more than 8 KiB",
+            ));
         }
         let seconds = |value: &Value| {
             let text = || value.as_str().and_then(|text| text.parse().ok());
@@ -328,7 +401,9 @@ impl Tokens {
 /// RFC 6749 §5.2: an error code; anything else is an outage.
 fn refusal(what: &'static str, reply: &Reply) -> LoginError {
     let code = object(what, reply).ok();
-    let code = code.as_ref().and_then(|answer| answer.get("error")?.as_str());
+    let code = code
+        .as_ref()
+        .and_then(|answer| answer.get("error")?.as_str());
     match code.filter(|_| (400..500).contains(&reply.status) && reply.status != 429) {
         Some(code) => LoginError::Denied(error_code(code)),
         None => provider(what, format!("it answers with status {}", reply.status)),
@@ -353,7 +428,10 @@ fn page(url: &str) -> Result<Url, LoginError> {
     if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
         return Ok(url);
     }
-    Err(provider("metadata", "it sends people to a page without TLS"))
+    Err(provider(
+        "metadata",
+        "it sends people to a page without TLS",
+    ))
 }
 
 /// OpenID Connect Discovery §3: Basic is the default.

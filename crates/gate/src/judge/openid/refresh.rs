@@ -23,6 +23,8 @@ const CLAIM_LIFE: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a session waits for another replica.
 const MAX_WAIT: Duration = Duration::from_secs(10);
+/// After an outage no session's tokens are refreshed for so long.
+const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// RFC 6749 §5.2: the refresh token is used, revoked, or of another client.
 const INVALID_GRANT: &str = "invalid_grant";
 
@@ -67,7 +69,11 @@ impl LoginDesk {
         let mut missing = false;
         loop {
             let (record, document) = self.find(name).await?;
-            let Some(token) = document.refresh_token.clone().filter(|_| now() < document.end) else {
+            let Some(token) = document
+                .refresh_token
+                .clone()
+                .filter(|_| now() < document.end)
+            else {
                 return Err(LoginError::Ended);
             };
             if now() < document.refresh_at {
@@ -75,8 +81,17 @@ impl LoginDesk {
             }
             // The claim is for this token: a claim of an earlier one says nothing about it.
             let claim = hashed(format!("login refresh {name}\0{token}").as_bytes());
+            if self.failed_just_now() {
+                return Err(provider("the last attempt failed just now"));
+            }
             if !missing && self.store.claim(claim.as_bytes(), CLAIM_LIFE).await? {
-                return self.refresh_now(name, &record, document, &token).await;
+                let refreshed = self.refresh_now(name, &record, document, &token).await;
+                if refreshed.as_ref().is_err_and(LoginError::is_outage) {
+                    // Whoever asks next may try again, but not at once.
+                    self.refresh_failed.set(Some(Instant::now()));
+                    self.store.release(claim.as_bytes()).await?;
+                }
+                return refreshed;
             }
             missing = true;
             // Somebody else is about to store new tokens. Without them the session goes on as long
@@ -84,10 +99,7 @@ impl LoginDesk {
             let waits = || self.is_awaited(name) && began.elapsed() < MAX_WAIT;
             if !waits() {
                 return if self.is_awaited(name) {
-                    Err(LoginError::Provider {
-                        what: "token endpoint",
-                        why: "another replica waits for it".into(),
-                    })
+                    Err(provider("another replica waits for it"))
                 } else {
                     Ok(())
                 };
@@ -96,9 +108,16 @@ impl LoginDesk {
         }
     }
 
+    fn failed_just_now(&self) -> bool {
+        let failed = self.refresh_failed.get();
+        failed.is_some_and(|at| at.elapsed() < MIN_RETRY_INTERVAL)
+    }
+
     fn is_awaited(&self, name: &str) -> bool {
         let refreshing = self.refreshing.borrow();
-        refreshing.get(name).is_some_and(|waiting| !waiting.is_empty())
+        refreshing
+            .get(name)
+            .is_some_and(|waiting| !waiting.is_empty())
     }
 
     async fn find(&self, name: &str) -> Result<(Record, LoginDocument), LoginError> {
@@ -126,8 +145,15 @@ impl LoginDesk {
                 after.others = record.others.clone();
                 self.counts.count(LoginEvent::Refreshed);
                 // A session that was revoked meanwhile does not come back.
-                let replaced = self.store.replace(name, &record.credentials, &after).await?;
-                if replaced { Ok(()) } else { Err(LoginError::Ended) }
+                let replaced = self
+                    .store
+                    .replace(name, &record.credentials, &after)
+                    .await?;
+                if replaced {
+                    Ok(())
+                } else {
+                    Err(LoginError::Ended)
+                }
             }
             Err(error) => {
                 self.counts.count(LoginEvent::RefreshFailed);
@@ -150,19 +176,23 @@ impl LoginDesk {
         let tokens = self.provider.tokens(&metadata, &parameters).await;
         let tokens = tokens.map_err(|error| match error {
             // Only this one says something about the session; the others, about gate.
-            LoginError::Denied(code) if code != INVALID_GRANT => LoginError::Provider {
-                what: "token endpoint",
-                why: format!("it answers with the error '{code}'"),
-            },
+            LoginError::Denied(code) if code != INVALID_GRANT => {
+                provider(format!("it answers with the error '{code}'"))
+            }
             error => error,
         })?;
         let id = self.verified(&metadata, &tokens, None).await?;
         // OpenID Connect Core §12.2.
         if id.as_ref().is_some_and(|id| id.subject != document.subject) {
-            return Err(LoginError::Refused("the refreshed ID token is somebody else's"));
+            return Err(LoginError::Refused(
+                "the refreshed ID token is somebody else's",
+            ));
         }
         let access = tokens.access_token.as_ref().map(|token| token.as_str());
-        let more = self.provider.userinfo(&metadata, access, &document.subject).await?;
+        let more = self
+            .provider
+            .userinfo(&metadata, access, &document.subject)
+            .await?;
         let expires = id.as_ref().map(|id| id.expires);
         if let Some(id) = id {
             document.claims = id.claims;
@@ -170,8 +200,17 @@ impl LoginDesk {
         document.claims.extend(more);
         self.take_tokens(&mut document, &tokens, expires);
         if document.tokens_end <= now() {
-            return Err(LoginError::Refused("the refreshed tokens have expired already"));
+            return Err(LoginError::Refused(
+                "the refreshed tokens have expired already",
+            ));
         }
         Ok(document)
+    }
+}
+
+fn provider(why: impl Into<String>) -> LoginError {
+    LoginError::Provider {
+        what: "token endpoint",
+        why: why.into(),
     }
 }

@@ -1,7 +1,7 @@
 //! Carries out the orders about logins, on a thread of its own: it waits for the provider and for
 //! the store while the threads that serve go on.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use roundtrip_store::{AnyStore, SharedStore};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 use super::LoginError;
@@ -46,6 +46,8 @@ pub(super) struct LoginDesk {
     pub(super) store: AnyStore,
     /// Sessions that are being refreshed, and who waits for it.
     pub(super) refreshing: RefCell<HashMap<String, Vec<oneshot::Sender<RefreshOutcome>>>>,
+    /// When a refresh last failed because somebody did not answer.
+    pub(super) refresh_failed: Cell<Option<Instant>>,
 }
 
 impl LoginService {
@@ -71,6 +73,7 @@ impl LoginService {
             counts: self.counts,
             store: store.on_this_thread(),
             refreshing: RefCell::default(),
+            refresh_failed: Cell::default(),
         });
         let mut running = JoinSet::new();
         loop {
@@ -101,9 +104,11 @@ impl LoginDesk {
         let answering = async {
             match order {
                 LoginOrder::Begin { origin, return_to } => self.begin(&origin, &return_to).await,
-                LoginOrder::Callback { query, states, session } => {
-                    self.complete(&query, &states, session).await
-                }
+                LoginOrder::Callback {
+                    query,
+                    states,
+                    session,
+                } => self.complete(&query, &states, session).await,
                 LoginOrder::LogOut { session } => self.log_out(session).await,
                 LoginOrder::ProviderLogout => self.log_out_for_provider(&body).await,
             }
@@ -113,16 +118,18 @@ impl LoginDesk {
             why: "it did not come in time".into(),
         };
         let answered = timeout(ORDER_TIMEOUT, answering).await;
-        answered.unwrap_or_else(|_| Err(late())).unwrap_or_else(|error| {
-            self.counts.count(LoginEvent::Failed);
-            if error.is_outage() {
-                warn!(%error, "a login or a logout failed");
-                LoginReply::new(503, Reason::LoginDown)
-            } else {
-                info!(%error, "a login or a logout was refused");
-                LoginReply::new(400, Reason::LoginFailed)
-            }
-        })
+        answered
+            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|error| {
+                self.counts.count(LoginEvent::Failed);
+                if error.is_outage() {
+                    warn!(%error, "a login or a logout failed");
+                    LoginReply::new(503, Reason::LoginDown)
+                } else {
+                    info!(%error, "a login or a logout was refused");
+                    LoginReply::new(400, Reason::LoginFailed)
+                }
+            })
     }
 
     /// Sends the browser to the provider. OpenID Connect Core §3.1.2.1.

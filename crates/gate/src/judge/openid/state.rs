@@ -94,13 +94,17 @@ mod tests {
     fn only_the_browser_that_began_a_login_has_its_state_and_not_for_long() {
         let mut vault = Vault::default();
         vault.add_key("k", &Secret::new(vec![1; 32])).unwrap();
-        let begin = || LoginState::new("https://a/cb".into(), &ReturnPath::new("/x"), 1000).unwrap();
+        let begin =
+            || LoginState::new("https://a/cb".into(), &ReturnPath::new("/x"), 1000).unwrap();
         let (one, two) = (begin(), begin());
         assert_ne!(one.state, two.state);
         let sealed = [two.seal(&vault).unwrap(), one.seal(&vault).unwrap()];
         assert!(sealed.iter().all(|sealed| !sealed.contains(&one.verifier)));
         let found = LoginState::find(&vault, &sealed, &one.state, 1000 + LIFE - 1).unwrap();
-        assert_eq!((found.nonce, found.verifier), (one.nonce.clone(), one.verifier.clone()));
+        assert_eq!(
+            (found.nonce, found.verifier),
+            (one.nonce.clone(), one.verifier.clone())
+        );
         assert_eq!(found.return_to, "/x");
         assert!(LoginState::find(&vault, &sealed, &one.state, 1000 + LIFE).is_none());
         assert!(LoginState::find(&vault, &sealed[..1], &one.state, 1000).is_none());
@@ -112,6 +116,9 @@ mod tests {
     fn the_challenge_is_that_of_the_rfc() {
         let mut state = LoginState::new(String::new(), &ReturnPath::new("/"), 0).unwrap();
         state.verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".into();
-        assert_eq!(state.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        assert_eq!(
+            state.challenge(),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
     }
 }

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::identity::{is_identity, is_read_as};
 use super::cookies::write_others;
+use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 
 /// What the names of the fields begin with that say who is logged in.
@@ -71,7 +71,10 @@ pub(crate) fn compose(
         if !passes(field, inspected, forwarding) {
             continue;
         }
-        match forwarding.own_cookie.filter(|_| is_read_as(field.name, "cookie")) {
+        match forwarding
+            .own_cookie
+            .filter(|_| is_read_as(field.name, "cookie"))
+        {
             Some(own) => cookies(out, field, own),
             None => line(out, field.name.as_bytes(), field.value),
         }

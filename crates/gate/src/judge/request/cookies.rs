@@ -95,7 +95,10 @@ mod tests {
             ("g", ""),
         ] {
             let mut out = Vec::new();
-            assert_eq!(write_others(value.as_bytes(), b"g", &mut out), !left.is_empty());
+            assert_eq!(
+                write_others(value.as_bytes(), b"g", &mut out),
+                !left.is_empty()
+            );
             assert_eq!(String::from_utf8(out).unwrap(), left, "{value}");
         }
     }

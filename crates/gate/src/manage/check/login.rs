@@ -15,6 +15,19 @@ const MIN_SECRET: usize = 16;
 /// Browsers accept names with this prefix only from this host, over TLS, for all its paths.
 const HOST_PREFIX: &str = "__Host-";
 
+/// Parameters of the authorization request that gate sets.
+const RESERVED: [&str; 9] = [
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "scope",
+    "state",
+    "nonce",
+    "code_challenge",
+    "code_challenge_method",
+    "response_mode",
+];
+
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     routes(config, report);
     let Some(login) = &config.login else {
@@ -35,7 +48,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         report.error("login.life", "a login has to last for a minute at least");
     }
     if login.leeway.0.as_secs() > 600 {
-        report.warn("login.leeway", "expired tokens of the provider stay valid for that long");
+        report.warn(
+            "login.leeway",
+            "expired tokens of the provider stay valid for that long",
+        );
     }
 }
 
@@ -51,13 +67,16 @@ fn routes(config: &Config, report: &mut CheckReport) {
         let Route { auth, login, .. } = *route;
         let place = format!("route[{n}].login");
         if login && config.login.is_none() {
-            report.error(&place, "there is no [login], which says where people log in");
+            report.error(
+                &place,
+                "there is no [login], which says where people log in",
+            );
         }
         if login && !auth {
             report.error(&place, "it has no effect without auth = true");
         }
         let place = format!("route[{n}].require");
-        if !route.require.is_empty() && !(login && auth) {
+        if !(route.require.is_empty() || login && auth) {
             let what = "only logins have claims: set login = true, or nothing is passed on";
             report.error(&place, what);
         }
@@ -83,7 +102,10 @@ fn paths(login: &Login, report: &mut CheckReport) {
     let mut seen = BTreeSet::new();
     for (key, path) in paths {
         if !seen.insert(&**path) {
-            report.error(format!("login.{key}"), "another of gate's own paths is the same");
+            report.error(
+                format!("login.{key}"),
+                "another of gate's own paths is the same",
+            );
         }
     }
     if let Some(origin) = &login.origin {
@@ -95,13 +117,19 @@ fn paths(login: &Login, report: &mut CheckReport) {
                 let what = "over http:// anybody on the path gets the cookies; use https://, except on this machine";
                 report.warn("login.origin", what);
             }
-            _ => report.error("login.origin", "write it as browsers do: https://app.example"),
+            _ => report.error(
+                "login.origin",
+                "write it as browsers do: https://app.example",
+            ),
         }
     }
     if let Some(after) = &login.after_logout {
         let url = Url::parse(after).ok();
         if !url.is_some_and(|url| matches!(url.scheme(), "https" | "http")) {
-            report.error("login.after_logout", "it has to be a whole URL: https://app.example/bye");
+            report.error(
+                "login.after_logout",
+                "it has to be a whole URL: https://app.example/bye",
+            );
         }
     }
 }
@@ -109,7 +137,8 @@ fn paths(login: &Login, report: &mut CheckReport) {
 fn cookie(config: &Config, login: &Login, report: &mut CheckReport) {
     const PLACE: &str = "login.cookie";
     if !is_token(login.cookie.as_bytes()) {
-        let what = "a cookie's name consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 §4.1.1)";
+        let what =
+            "a cookie's name consists of letters, digits and !#$%&'*+-.^_`|~ (RFC 6265 §4.1.1)";
         return report.error(PLACE, what);
     }
     if login.cookie == config.token.cookie {
@@ -123,7 +152,10 @@ fn cookie(config: &Config, login: &Login, report: &mut CheckReport) {
 
 fn provider(login: &Login, report: &mut CheckReport) {
     if login.client_id.is_empty() {
-        report.error("login.client_id", "the provider knows no client without a name");
+        report.error(
+            "login.client_id",
+            "the provider knows no client without a name",
+        );
     }
     if let Some(from) = &login.client_secret {
         report.secret("login.client_secret", from);
@@ -140,19 +172,11 @@ fn provider(login: &Login, report: &mut CheckReport) {
         }
     }
     if !login.scopes.iter().any(|scope| scope == "openid") {
-        report.error("login.scopes", "without 'openid' the provider gives no ID token");
+        report.error(
+            "login.scopes",
+            "without 'openid' the provider gives no ID token",
+        );
     }
-    const RESERVED: [&str; 9] = [
-        "response_type",
-        "client_id",
-        "redirect_uri",
-        "scope",
-        "state",
-        "nonce",
-        "code_challenge",
-        "code_challenge_method",
-        "response_mode",
-    ];
     for name in login.parameters.keys() {
         if RESERVED.contains(&name.as_str()) {
             let what = format!("'{name}' is set by gate itself");

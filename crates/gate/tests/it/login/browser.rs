@@ -52,14 +52,22 @@ impl Answer {
         let url = self.location();
         let mut pairs = url.query_pairs();
         let found = pairs.find(|(known, _)| known == name);
-        found.unwrap_or_else(|| panic!("{name} in {url}")).1.into_owned()
+        found
+            .unwrap_or_else(|| panic!("{name} in {url}"))
+            .1
+            .into_owned()
     }
 }
 
 impl Browser {
     pub(crate) fn page(&mut self, url: &str) -> Answer {
         let url = Url::parse(url).unwrap();
-        self.send(&url, "GET", "Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n", "")
+        self.send(
+            &url,
+            "GET",
+            "Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n",
+            "",
+        )
     }
 
     pub(crate) fn form(&mut self, url: &Url, form: &str) -> Answer {
@@ -89,7 +97,10 @@ impl Browser {
         for cookie in answer.cookies() {
             let (pair, _) = cookie.split_once(';').unwrap_or((cookie, ""));
             let (name, value) = pair.split_once('=').unwrap();
-            let gone = value.is_empty() || cookie.to_ascii_lowercase().contains("expires=thu, 01 jan 1970");
+            let gone = value.is_empty()
+                || cookie
+                    .to_ascii_lowercase()
+                    .contains("expires=thu, 01 jan 1970");
             let cookies = self.cookies.entry(site.clone()).or_default();
             if gone {
                 cookies.remove(name);
@@ -107,7 +118,9 @@ impl Browser {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let cookies = self.cookies.get(&self.site(url)).into_iter().flatten();
-        let cookies: Vec<String> = cookies.map(|(name, value)| format!("{name}={value}")).collect();
+        let cookies: Vec<String> = cookies
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let cookies = if cookies.is_empty() {
             String::new()
         } else {
@@ -132,33 +145,49 @@ impl Browser {
     fn site(&self, url: &Url) -> String {
         let address = address(url);
         let shared = self.replicas.contains(&address);
-        if shared { "replicas".into() } else { address.to_string() }
+        if shared {
+            "replicas".into()
+        } else {
+            address.to_string()
+        }
     }
 }
 
 fn address(url: &Url) -> SocketAddr {
     let host = url.host_str().unwrap();
-    let host = if host == "localhost" { "127.0.0.1" } else { host };
+    let host = if host == "localhost" {
+        "127.0.0.1"
+    } else {
+        host
+    };
     format!("{host}:{}", url.port().unwrap()).parse().unwrap()
 }
 
 fn parse(bytes: &[u8], url: &Url) -> Answer {
     let text = String::from_utf8_lossy(bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{text}"));
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("{text}"));
     let mut lines = head.lines();
     let status = lines.next().unwrap()[9..12].parse().unwrap();
     let field = |line: &str| {
-        let (name, value) = line.split_once(": ").unwrap_or((line.trim_end_matches(':'), ""));
+        let (name, value) = line
+            .split_once(": ")
+            .unwrap_or((line.trim_end_matches(':'), ""));
         (name.to_owned(), value.to_owned())
     };
     let fields: Vec<_> = lines.map(field).collect();
-    let is_chunked = fields.iter().any(|(name, value)| {
-        name.eq_ignore_ascii_case("transfer-encoding") && value == "chunked"
-    });
+    let is_chunked = fields
+        .iter()
+        .any(|(name, value)| name.eq_ignore_ascii_case("transfer-encoding") && value == "chunked");
     Answer {
         status,
         fields,
-        body: if is_chunked { unchunked(body) } else { body.to_owned() },
+        body: if is_chunked {
+            unchunked(body)
+        } else {
+            body.to_owned()
+        },
         url: url.clone(),
     }
 }

@@ -22,8 +22,14 @@ struct Certified {
 
 impl Certified {
     fn start(test: &str) -> Option<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-oidc-provider");
-        let found = Command::new(script).env("NO_INSTALL", "1").output().unwrap();
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../scripts/install-oidc-provider"
+        );
+        let found = Command::new(script)
+            .env("NO_INSTALL", "1")
+            .output()
+            .unwrap();
         if !found.status.success() {
             // Where it cannot be had, `scripts/test` says so.
             eprintln!("SKIPPED {test}: {}", String::from_utf8_lossy(&found.stderr));
@@ -50,11 +56,13 @@ impl Certified {
 
     /// Registers the gates; tokens last for `life` seconds.
     fn serve(&mut self, scene: &Scene, life: u32) {
-        let gates: Vec<String> = scene.gates.iter().map(|gate| {
-            format!("http://{}", gate.addresses().http[0])
-        }).collect();
-        let line = json!({"gates": gates, "secret": SECRET, "life": life});
-        writeln!(self.input, "{line}").unwrap();
+        let gates: Vec<String> = scene
+            .gates
+            .iter()
+            .map(|gate| format!("http://{}", gate.addresses().http[0]))
+            .collect();
+        let registered = json!({"gates": gates, "secret": SECRET, "life": life});
+        writeln!(self.input, "{registered}").unwrap();
         // Until it has read that.
         eventually_true(|| {
             let url = format!("{}/.well-known/openid-configuration", self.issuer);
@@ -88,7 +96,10 @@ fn log_in(scene: &mut Scene, url: &str, name: &str) -> Answer {
         if !page.body.contains("name=\"prompt\"") {
             return page;
         }
-        let (action, prompt) = (attribute(&page, "action=\""), attribute(&page, "name=\"prompt\" value=\""));
+        let (action, prompt) = (
+            attribute(&page, "action=\""),
+            attribute(&page, "name=\"prompt\" value=\""),
+        );
         let form = if prompt == "login" {
             format!("prompt=login&login={name}&password=any")
         } else {
@@ -101,7 +112,10 @@ fn log_in(scene: &mut Scene, url: &str, name: &str) -> Answer {
 }
 
 fn attribute(page: &Answer, before: &str) -> String {
-    let (_, rest) = page.body.split_once(before).unwrap_or_else(|| panic!("{before} in {page:?}"));
+    let (_, rest) = page
+        .body
+        .split_once(before)
+        .unwrap_or_else(|| panic!("{before} in {page:?}"));
     rest.split_once('"').unwrap().0.to_owned()
 }
 
@@ -121,7 +135,12 @@ fn people_log_in_and_out_with_a_certified_provider() {
     provider.serve(&scene, 600);
     let url = scene.url(0, "/mail?folder=in");
     let page = log_in(&mut scene, &url, "alice");
-    assert_eq!((page.status, page.url.as_str()), (200, url.as_str()), "{page:?} {}", provider.counts());
+    assert_eq!(
+        (page.status, page.url.as_str()),
+        (200, url.as_str()),
+        "{page:?} {}",
+        provider.counts()
+    );
     for line in [
         "GET /mail?folder=in ",
         "\r\nX-Auth-Request-User: alice\r\n",
@@ -141,10 +160,18 @@ fn people_log_in_and_out_with_a_certified_provider() {
     let sent = scene.browser.form(&out, "");
     assert_eq!(sent.status, 303);
     let page = scene.browser.follow(sent);
-    let form = format!("xsrf={}&logout=yes", attribute(&page, "name=\"xsrf\" value=\""));
+    let form = format!(
+        "xsrf={}&logout=yes",
+        attribute(&page, "name=\"xsrf\" value=\"")
+    );
     let action = page.url.join(&attribute(&page, "action=\"")).unwrap();
     let sent = scene.browser.form(&action, &form);
-    assert_eq!(sent.location().as_str(), scene.url(0, "/bye"), "{sent:?} {}", provider.counts());
+    assert_eq!(
+        sent.location().as_str(),
+        scene.url(0, "/bye"),
+        "{sent:?} {}",
+        provider.counts()
+    );
     scene.browser = kept;
     assert_eq!(scene.program(0, "/mail").status, 401);
     assert_eq!(provider.counts()["errors"], json!([]));
@@ -153,8 +180,14 @@ fn people_log_in_and_out_with_a_certified_provider() {
 #[test]
 fn a_certified_provider_s_tokens_are_refreshed_once_and_its_logout_arrives_everywhere() {
     const TEST: &str = "gate: a certified provider and two gates";
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (Some(mut provider), Some(server)) = (Certified::start(TEST), runtime.block_on(Server::start(TEST, &[]))) else {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let (Some(mut provider), Some(server)) = (
+        Certified::start(TEST),
+        runtime.block_on(Server::start(TEST, &[])),
+    ) else {
         return;
     };
     let store = format!("unix:{}", server.socket().display());
@@ -170,19 +203,31 @@ fn a_certified_provider_s_tokens_are_refreshed_once_and_its_logout_arrives_every
     let before = provider.refreshes();
     let asking: Vec<_> = (0..20)
         .map(|n| {
-            let (mut browser, url) = (scene.browser.clone(), scene.url(n % 2, "/").parse().unwrap());
+            let (mut browser, url) = (
+                scene.browser.clone(),
+                scene.url(n % 2, "/").parse().unwrap(),
+            );
             thread::spawn(move || browser.send(&url, "GET", "", "").status)
         })
         .collect();
     let statuses: Vec<u16> = asking.into_iter().map(|one| one.join().unwrap()).collect();
     assert_eq!(statuses, [200; 20], "{}", provider.counts());
     // A slow machine may need the next tokens as well, but nobody uses a token twice.
-    assert!((1..=3).contains(&(provider.refreshes() - before)), "{}", provider.counts());
+    assert!(
+        (1..=3).contains(&(provider.refreshes() - before)),
+        "{}",
+        provider.counts()
+    );
     assert_eq!(provider.counts()["errors"], json!([]));
     // The person logs out at the provider, not here.
     let kept = scene.browser.clone();
-    let page = scene.browser.page(&format!("{}/session/end", provider.issuer));
-    let form = format!("xsrf={}&logout=yes", attribute(&page, "name=\"xsrf\" value=\""));
+    let page = scene
+        .browser
+        .page(&format!("{}/session/end", provider.issuer));
+    let form = format!(
+        "xsrf={}&logout=yes",
+        attribute(&page, "name=\"xsrf\" value=\"")
+    );
     let action = page.url.join(&attribute(&page, "action=\"")).unwrap();
     scene.browser.form(&action, &form);
     scene.browser = kept;
@@ -208,5 +253,10 @@ fn a_public_client_proves_itself_by_pkce() {
     provider.serve(&scene, 600);
     let url = scene.url(0, "/x");
     let page = log_in(&mut scene, &url, "alice");
-    assert_eq!((page.status, page.url.as_str()), (200, url.as_str()), "{page:?} {}", provider.counts());
+    assert_eq!(
+        (page.status, page.url.as_str()),
+        (200, url.as_str()),
+        "{page:?} {}",
+        provider.counts()
+    );
 }

@@ -52,7 +52,11 @@ fn an_id_token_that_is_not_for_this_login_logs_nobody_in() {
         ("at_hash", json!("AAAAAAAAAAAAAAAAAAAAAA")),
     ];
     for (name, value) in cases {
-        assert_eq!(outcome(claim(name, value.clone())).0, 400, "{name}: {value}");
+        assert_eq!(
+            outcome(claim(name, value.clone())).0,
+            400,
+            "{name}: {value}"
+        );
     }
 }
 
@@ -78,7 +82,8 @@ fn an_id_token_that_nobody_signed_logs_nobody_in() {
     };
     assert_eq!(outcome(forged).0, 400);
     let none = |manners: &mut Manners| {
-        manners.tokens = Arc::new(|tokens| drop(tokens.as_object_mut().unwrap().remove("id_token")));
+        manners.tokens =
+            Arc::new(|tokens| drop(tokens.as_object_mut().unwrap().remove("id_token")));
     };
     assert_eq!(outcome(none).0, 400);
 }
@@ -99,9 +104,11 @@ fn new_keys_are_fetched_but_not_for_everybody_who_names_one() {
 
 #[test]
 fn somebody_elses_userinfo_is_not_taken() {
-    let other = |manners: &mut Manners| manners.userinfo = json!({"sub": "root", "groups": ["ops"]});
+    let other =
+        |manners: &mut Manners| manners.userinfo = json!({"sub": "root", "groups": ["ops"]});
     assert_eq!(outcome(other).0, 400);
-    let huge = |manners: &mut Manners| manners.userinfo = json!({"sub": "u", "x": "x".repeat(17 * 1024)});
+    let huge =
+        |manners: &mut Manners| manners.userinfo = json!({"sub": "u", "x": "x".repeat(17 * 1024)});
     assert_eq!(outcome(huge).0, 503);
 }
 
@@ -140,12 +147,18 @@ fn a_provider_that_describes_another_is_not_used() {
         ("x", json!("x".repeat(300 * 1024))),
     ];
     for (name, value) in cases {
-        let told = format!("{name}: {}", value.to_string().get(..40).unwrap_or_default());
+        let told = format!(
+            "{name}: {}",
+            value.to_string().get(..40).unwrap_or_default()
+        );
         provider.manners().discovery = Arc::new(move |document| document[name] = value.clone());
         let mut scene = Scene::new(&provider.issuer(), "", "");
         let page = scene.page("/");
         assert_eq!(page.status, 503, "{told}: {page:?}");
-        assert!(page.body.contains("login_down") && page.cookies().is_empty(), "{told}");
+        assert!(
+            page.body.contains("login_down") && page.cookies().is_empty(),
+            "{told}"
+        );
         assert!(page.field("retry-after").is_some());
     }
     // A stranger does not make gate ask more often than once a second.
@@ -204,8 +217,15 @@ fn no_address_leads_away_after_a_login() {
     ] {
         let sent = scene.page(&format!("/.gate/login?return={foreign}"));
         provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
-        let back = scene.page(&format!("/.gate/callback?code=c&state={}", sent.parameter("state")));
-        assert_eq!((back.status, back.field("location")), (302, Some("/")), "{foreign}");
+        let back = scene.page(&format!(
+            "/.gate/callback?code=c&state={}",
+            sent.parameter("state")
+        ));
+        assert_eq!(
+            (back.status, back.field("location")),
+            (302, Some("/")),
+            "{foreign}"
+        );
         assert_eq!(back.cookies().len(), 2, "{foreign}");
     }
     // A query with a colon is a path nevertheless.
@@ -218,13 +238,30 @@ fn a_made_up_cookie_or_state_is_nothing() {
     let provider = Provider::start();
     let mut scene = Scene::new(&provider.issuer(), "", "");
     let url = scene.url(0, "/").parse().unwrap();
-    for cookie in ["A".repeat(43), "login.x".into(), String::new(), "\u{e4}".into(), "x".repeat(9000)] {
+    for cookie in [
+        "A".repeat(43),
+        "login.x".into(),
+        String::new(),
+        "\u{e4}".into(),
+        "x".repeat(9000),
+    ] {
         let head = format!("Cookie: __Host-gate={cookie}\r\n");
         let answer = scene.browser.send(&url, "GET", &head, "");
         assert_eq!(answer.status, 401, "{cookie}: {answer:?}");
     }
-    let callback = scene.url(0, "/.gate/callback?code=c&state=x").parse().unwrap();
-    for state in ["", "l1.", "l1.k1.", "l1.k1.AAAA", "l1.k9.AAAA", "v1.k1.a.b", &"l1.k1.".repeat(1000)] {
+    let callback = scene
+        .url(0, "/.gate/callback?code=c&state=x")
+        .parse()
+        .unwrap();
+    for state in [
+        "",
+        "l1.",
+        "l1.k1.",
+        "l1.k1.AAAA",
+        "l1.k9.AAAA",
+        "v1.k1.a.b",
+        &"l1.k1.".repeat(1000),
+    ] {
         let head = format!("Cookie: __Host-gate-login-0={state}\r\n");
         let answer = scene.browser.send(&callback, "GET", &head, "");
         assert_eq!(answer.status, 400, "{state}: {answer:?}");
@@ -260,12 +297,15 @@ fn a_false_logout_token_logs_nobody_out() {
     });
     let no_id = provider.logout_token("", session);
     let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
-    let mut tell = |form: &str| Browser::default().form(&url, form).status;
+    let tell = |form: &str| Browser::default().form(&url, form).status;
     for token in [&tampered, &nonce, &no_event, &old, &other, &no_id, "x"] {
         assert_eq!(tell(&format!("logout_token={token}")), 400);
     }
     assert_eq!(tell(""), 400);
-    assert_eq!(tell(&format!("logout_token={good}&logout_token={good}")), 400);
+    assert_eq!(
+        tell(&format!("logout_token={good}&logout_token={good}")),
+        400
+    );
     assert_eq!(tell(&"x".repeat(70 * 1024)), 413);
     assert_eq!(scene.program(0, "/").status, 200);
     // A session of another name stays.

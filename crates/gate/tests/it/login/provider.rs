@@ -198,7 +198,8 @@ impl Provider {
         match said("grant_type").as_str() {
             "authorization_code" => {
                 manners.counts.codes += 1;
-                let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, said("code_verifier").as_bytes()));
+                let challenge =
+                    URL_SAFE_NO_PAD.encode(digest(&SHA256, said("code_verifier").as_bytes()));
                 if challenge != manners.challenge {
                     manners.counts.refused += 1;
                     return (400, r#"{"error":"invalid_grant"}"#.into());
@@ -255,7 +256,9 @@ fn request(stream: &mut TcpStream) -> Option<(String, String)> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let lower = head.to_ascii_lowercase();
-            let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length = lower
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
             let length: usize = length.map_or(0, |length| length.parse().unwrap());
             if body.len() >= length {
                 let line = head.lines().next()?.to_owned();

@@ -16,7 +16,6 @@ use super::provider::Provider;
 pub(crate) struct Scene {
     pub(crate) gates: Vec<Gate>,
     pub(crate) browser: Browser,
-    pub(crate) config: Config,
     _folder: TempDir,
 }
 
@@ -71,7 +70,6 @@ impl Scene {
         Self {
             gates,
             browser,
-            config,
             _folder: folder,
         }
     }
@@ -89,7 +87,8 @@ impl Scene {
     /// A program's request, with the browser's cookies.
     pub(crate) fn program(&mut self, gate: usize, path: &str) -> Answer {
         let url = self.url(gate, path).parse().unwrap();
-        self.browser.send(&url, "GET", "Accept: application/json\r\n", "")
+        self.browser
+            .send(&url, "GET", "Accept: application/json\r\n", "")
     }
 
     /// Asks for a page, and comes back from the provider; returns the answer to the callback.
@@ -117,7 +116,10 @@ impl Scene {
         let of_gate = |gate: &Gate| {
             let url = format!("http://{}/metrics", gate.addresses().admin.unwrap());
             let answer = Browser::default().send(&url.parse().unwrap(), "GET", "", "");
-            let found = answer.body.lines().find_map(|known| known.strip_prefix(line));
+            let found = answer
+                .body
+                .lines()
+                .find_map(|known| known.strip_prefix(line));
             let found = found.and_then(|rest| rest.trim().parse::<u64>().ok());
             found.unwrap_or_else(|| panic!("no {line} in {}", answer.body))
         };

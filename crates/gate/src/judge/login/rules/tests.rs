@@ -82,25 +82,55 @@ fn what_was_written_into_a_form_is_not_sent_to_the_provider() {
     for (method, fields) in [("POST", &form[..]), ("GET", &form[..]), ("POST", &[PAGE])] {
         let said = said(method, "/form", fields);
         assert!(said.starts_with("401 LogInElsewhere"), "{said}");
-        assert!(said.contains("/.gate/login?return=/.gate/login%3Fdone"), "{said}");
+        assert!(
+            said.contains("/.gate/login?return=/.gate/login%3Fdone"),
+            "{said}"
+        );
     }
-    assert_eq!(said("POST", "/form", &[("Content-Length", "3")]), "as usual");
+    assert_eq!(
+        said("POST", "/form", &[("Content-Length", "3")]),
+        "as usual"
+    );
 }
 
 #[test]
 fn own_paths_are_answered_as_they_are_written() {
     for (method, target, expected) in [
         ("GET", "/.gate/login", "begin at https://app.example for /"),
-        ("GET", "/.gate/login?return=/x%3Fy", "begin at https://app.example for /x?y"),
-        ("GET", "/.gate/login?return=//evil.example", "begin at https://app.example for /"),
-        ("GET", "/.gate/login?return=https://evil.example/", "begin at https://app.example for /"),
-        ("GET", "/.gate/login?return=/%5Cevil.example", "begin at https://app.example for /"),
-        ("GET", "/.gate/login?return=/.gate/callback", "begin at https://app.example for /"),
+        (
+            "GET",
+            "/.gate/login?return=/x%3Fy",
+            "begin at https://app.example for /x?y",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=//evil.example",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=https://evil.example/",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=/%5Cevil.example",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=/.gate/callback",
+            "begin at https://app.example for /",
+        ),
         ("GET", "/.gate/login?done", "200 LoggedIn"),
         ("POST", "/.gate/login", "405 Usual"),
         ("GET", "/.gate/callback?code=a", "callback code=a []"),
         ("HEAD", "/.gate/callback?code=a", "405 Usual"),
-        ("GET", "/.gate/logout", "200 LogOut { path: \"/.gate/logout\" }"),
+        (
+            "GET",
+            "/.gate/logout",
+            "200 LogOut { path: \"/.gate/logout\" }",
+        ),
         ("POST", "/.gate/logout", "200 LoggedOut"),
         ("POST", "/.gate/backchannel-logout", "provider"),
         ("GET", "/.gate/backchannel-logout", "405 Usual"),
@@ -110,7 +140,10 @@ fn own_paths_are_answered_as_they_are_written() {
     ] {
         assert_eq!(said(method, target, &[]), expected, "{method} {target}");
     }
-    let cookies = ("Cookie", "__Host-gate-login-3=x; __Host-gate=y; __Host-gate-login-4=z");
+    let cookies = (
+        "Cookie",
+        "__Host-gate-login-3=x; __Host-gate=y; __Host-gate-login-4=z",
+    );
     let callback = said("GET", "/.gate/callback?state=s", &[cookies]);
     assert_eq!(callback, "callback state=s [\"x\", \"z\"]");
 }
@@ -123,13 +156,27 @@ fn no_other_page_logs_anybody_out() {
     for (fields, expected) in [
         (&[cookie][..], out),
         (&[cookie, ("Origin", "https://app.example")], out),
-        (&[cookie, ("Origin", "https://evil.app.example")], "403 Usual"),
+        (
+            &[cookie, ("Origin", "https://evil.app.example")],
+            "403 Usual",
+        ),
         (&[cookie, ("Origin", "null")], "403 Usual"),
-        (&[cookie, ("Sec-Fetch-Site", "same-origin"), ("Origin", "null")], out),
+        (
+            &[
+                cookie,
+                ("Sec-Fetch-Site", "same-origin"),
+                ("Origin", "null"),
+            ],
+            out,
+        ),
         (&[cookie, ("Sec-Fetch-Site", "same-site")], "403 Usual"),
         (&[cookie, ("Sec-Fetch-Site", "cross-site")], "403 Usual"),
     ] {
-        assert_eq!(said("POST", "/.gate/logout", fields), expected, "{fields:?}");
+        assert_eq!(
+            said("POST", "/.gate/logout", fields),
+            expected,
+            "{fields:?}"
+        );
     }
     let rules = rules("origin = \"https://outside.example\"");
     let fields = [cookie, ("Origin", "https://outside.example")];
