@@ -199,7 +199,7 @@ impl Guard {
         {
             return self.decide(rules, verified, now);
         }
-        let Some(session) = document::session_name(cookie) else {
+        let Some(session) = login::session_name(cookie) else {
             return GuardDecision::Deny(AuthError::UnknownSession);
         };
         let verified = Verified {

@@ -15,7 +15,7 @@ mod rules;
 
 pub(crate) use active::{ActiveLogin, authorization};
 pub(crate) use claim_rules::ClaimRules;
-pub(crate) use document::LoginDocument;
+pub(crate) use document::{LoginDocument, session_name};
 pub(crate) use order::{LoginOrder, LoginRequest, MAX_FORM};
 pub(crate) use reply::{LoginPage, LoginReply, remove_cookie, set_cookie};
 pub(crate) use return_path::ReturnPath;

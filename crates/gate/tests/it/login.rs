@@ -15,7 +15,7 @@ mod hostile;
 mod provider;
 mod scene;
 
-use crate::skip;
+use crate::{lifecycle, skip};
 use provider::Provider;
 use scene::Scene;
 
@@ -104,7 +104,7 @@ fn a_login_is_completed_once_and_the_backend_is_told_who_it_is() {
     }
     // Programs of the same browser are logged in as well.
     assert_eq!(scene.program(0, "/y").status, 200);
-    crate::lifecycle::scene::eventually_true(|| {
+    lifecycle::scene::eventually_true(|| {
         scene.figure("roundtrip_gate_login_events_total{event=\"completed\"} ") == 1
     });
 }
@@ -256,6 +256,62 @@ fn logging_out_ends_the_session_here_and_then_there() {
         401,
         "the session itself is over"
     );
+}
+
+#[test]
+fn a_reload_keeps_logins_and_those_under_way() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    let sent = scene.page("/x");
+    provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
+    provider.manners().delay = std::time::Duration::from_secs(1);
+    let callback = scene.url(
+        0,
+        &format!("/.gate/callback?code=c&state={}", sent.parameter("state")),
+    );
+    let mut browser = scene.browser.clone();
+    let coming_back = std::thread::spawn(move || {
+        let back = browser.page(&callback);
+        (back.status, browser)
+    });
+    lifecycle::scene::eventually_true(|| provider.counts().discoveries == 1);
+    scene.gates[0].reload(scene.config.clone()).unwrap();
+    let (status, browser) = coming_back.join().unwrap();
+    assert_eq!(status, 302);
+    scene.browser = browser;
+    assert_eq!(scene.program(0, "/x").status, 200);
+    // With another [login] there is another service, which knows the same sessions.
+    let mut config = scene.config.clone();
+    config.login.as_mut().unwrap().userinfo = true;
+    scene.gates[0].reload(config).unwrap();
+    lifecycle::scene::eventually_true(|| scene.program(0, "/x").status == 200);
+    // Without one, nobody is logged in.
+    let mut config = scene.config.clone();
+    (config.login, config.route[0].login) = (None, false);
+    scene.gates[0].reload(config).unwrap();
+    lifecycle::scene::eventually_true(|| scene.program(0, "/x").status == 401);
+}
+
+#[test]
+fn a_proxy_that_asks_is_told_who_is_logged_in() {
+    let provider = Provider::start();
+    let mut scene = Scene::tuned(&provider.issuer(), "", "", None, 1, |config| {
+        config.authz.http = vec!["127.0.0.1:0".parse().unwrap()];
+    });
+    scene.log_in(&provider, "/");
+    let asks = |cookie: &str| {
+        let at = scene.gates[0].addresses().authz_http[0];
+        let url = format!("http://{at}/original").parse().unwrap();
+        let head = format!(
+            "X-Original-Method: GET\r\nX-Original-URL: https://app.example/x\r\nCookie: __Host-gate={cookie}\r\n"
+        );
+        browser::Browser::default().send(&url, "GET", &head, "")
+    };
+    let told = asks(&scene.session().unwrap());
+    assert_eq!(told.status, 200, "{told:?}");
+    assert_eq!(told.field("x-auth-request-user"), Some("u"));
+    assert_eq!(told.field("authorization"), None);
+    assert_eq!(asks("x").status, 401);
 }
 
 #[test]

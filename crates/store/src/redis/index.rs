@@ -17,19 +17,18 @@ impl Indexes for Redis {
     async fn enter(&self, index: &str, sid: &str, end: SystemTime) -> Result<(), StoreError> {
         let key = [PREFIX, index.as_bytes()].concat();
         let (now, end) = (millis(self.now()), millis(end));
-        let add: [&[u8]; 4] = [b"ZADD", &key, end.as_bytes(), sid.as_bytes()];
-        let sweep: [&[u8]; 4] = [b"ZREMRANGEBYSCORE", &key, b"-inf", now.as_bytes()];
-        let expire: [&[u8]; 3] = [b"PEXPIREAT", &key, end.as_bytes()];
-        let answers = self
-            .servers
-            .ask(&key, &[&add, &sweep, &expire])
-            .await?
-            .answers;
-        for (name, answer) in ["ZADD", "ZREMRANGEBYSCORE", "PEXPIREAT"]
-            .iter()
-            .zip(answers)
-        {
-            refused(name, answer)?;
+        // The rank of the first that is too many, counted from the end.
+        let surplus = format!("-{}", MAX_INDEXED + 1);
+        let commands: [&[&[u8]]; 4] = [
+            &[b"ZADD", &key, end.as_bytes(), sid.as_bytes()],
+            &[b"ZREMRANGEBYSCORE", &key, b"-inf", now.as_bytes()],
+            &[b"ZREMRANGEBYRANK", &key, b"0", surplus.as_bytes()],
+            &[b"PEXPIREAT", &key, end.as_bytes()],
+        ];
+        let answers = self.servers.ask(&key, &commands).await?.answers;
+        for (command, answer) in commands.iter().zip(answers) {
+            let name = command.first().copied().unwrap_or_default();
+            refused(&String::from_utf8_lossy(name), answer)?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Which requests pass, which need the store, and which are denied.
 
 mod cost;
+mod logins;
 mod signatures;
 mod tokens;
 

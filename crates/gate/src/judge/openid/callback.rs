@@ -13,7 +13,9 @@ use super::provider::{Metadata, Tokens, error_code};
 use super::service::{LoginDesk, now, seconds};
 use super::state::{self, LoginState};
 use crate::config::LoginToken;
-use crate::judge::login::{LoginDocument, LoginReply, document, remove_cookie, set_cookie};
+use crate::judge::login::{
+    LoginDocument, LoginReply, document, remove_cookie, session_name, set_cookie,
+};
 use crate::record::{LoginEvent, Reason};
 
 /// How long a state that was used is remembered: longer than it can be used.
@@ -204,7 +206,7 @@ impl LoginDesk {
         before: Option<String>,
     ) -> Result<String, LoginError> {
         let cookie = state::random()?;
-        let name = document::session_name(cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
+        let name = session_name(cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
         let sealed = document
             .seal(&self.vault, &name)
             .ok_or(LoginError::Cryptography)?;
@@ -224,7 +226,7 @@ impl LoginDesk {
         self.store
             .put(&name, &Record::new(sealed, at(document.end)))
             .await?;
-        if let Some(before) = before.and_then(|old| document::session_name(old.as_bytes())) {
+        if let Some(before) = before.and_then(|old| session_name(old.as_bytes())) {
             self.store.revoke(&before).await?;
         }
         Ok(cookie)

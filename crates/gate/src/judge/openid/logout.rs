@@ -11,12 +11,12 @@ use url::form_urlencoded::parse;
 use super::LoginError;
 use super::logout_token;
 use super::service::{LoginDesk, seconds};
-use crate::judge::login::{LoginDocument, LoginPage, LoginReply, document, remove_cookie};
+use crate::judge::login::{LoginDocument, LoginPage, LoginReply, remove_cookie, session_name};
 use crate::record::{LoginEvent, Reason};
 
 impl LoginDesk {
     pub(super) async fn log_out(&self, cookie: Option<String>) -> Result<LoginReply, LoginError> {
-        let name = cookie.and_then(|cookie| document::session_name(cookie.as_bytes()));
+        let name = cookie.and_then(|cookie| session_name(cookie.as_bytes()));
         let mut id_token = None;
         if let Some(name) = &name {
             let record = self.store.get(name).await?;

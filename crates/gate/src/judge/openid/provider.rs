@@ -118,12 +118,17 @@ impl OpenIdProvider {
         if let Some(known) = self.fresh() {
             return Ok(known);
         }
-        let _reading = self.reading.lock().await;
+        let before = self.known.borrow().clone();
+        let _reading = match (self.reading.try_lock(), &before) {
+            (Ok(reading), _) => reading,
+            // Somebody else reads it: meanwhile the old one will do.
+            (Err(_), Some(old)) => return Ok(old.clone()),
+            (Err(_), None) => self.reading.lock().await,
+        };
         if let Some(known) = self.fresh() {
             return Ok(known);
         }
         let waits = |at: Instant| at.elapsed() < MIN_RETRY_INTERVAL;
-        let before = self.known.borrow().clone();
         if self.failed.get().is_some_and(waits) {
             return before.ok_or_else(|| provider("metadata", "it could not be read just now"));
         }

@@ -21,9 +21,13 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// Two gates; `None`, with a note, if Redis is not installed. The server is dropped last.
 fn fleet(test: &str, provider: &Provider, login: &str) -> Option<(Scene, Server)> {
+    fleet_of(2, test, provider, login)
+}
+
+fn fleet_of(gates: usize, test: &str, provider: &Provider, login: &str) -> Option<(Scene, Server)> {
     let server = runtime().block_on(Server::start(&format!("gate: {test}"), &[]))?;
     let store = format!("unix:{}", server.socket().display());
-    let scene = Scene::with_store(&provider.issuer(), login, "", Some(&store), 2);
+    let scene = Scene::with_store(&provider.issuer(), login, "", Some(&store), gates);
     Some((scene, server))
 }
 
@@ -98,7 +102,7 @@ fn a_refresh_that_is_refused_ends_the_session_everywhere() {
         return;
     };
     scene.log_in(&provider, "/");
-    provider.forget_refresh_token();
+    provider.forget_refresh_tokens();
     thread::sleep(Duration::from_secs(3));
     assert_eq!(scene.program(1, "/").status, 401);
     assert_eq!(scene.program(0, "/").status, 401);
@@ -214,4 +218,61 @@ fn a_login_that_began_at_one_gate_is_completed_at_another() {
     scene.browser = before;
     assert_eq!(scene.page(&callback).status, 400);
     assert_eq!(provider.counts().codes, 1);
+}
+
+#[test]
+fn each_of_many_sessions_is_refreshed_once_by_ten_gates() {
+    const SESSIONS: usize = 50;
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"30s\"";
+    let Some((mut scene, _server)) = fleet_of(10, "many sessions", &provider, login) else {
+        return;
+    };
+    let browsers: Vec<Browser> = (0..SESSIONS)
+        .map(|_| {
+            assert_eq!(scene.log_in_again(&provider, "/").status, 302);
+            scene.browser.clone()
+        })
+        .collect();
+    provider.manners().life = 3600;
+    thread::sleep(Duration::from_secs(3));
+    // All at once, each at three gates.
+    let asking: Vec<_> = (0..3 * SESSIONS)
+        .map(|n| {
+            let mut browser = browsers[n % SESSIONS].clone();
+            let url = scene.url((n + n / SESSIONS) % 10, "/").parse().unwrap();
+            thread::spawn(move || browser.send(&url, "GET", "", "").status)
+        })
+        .collect();
+    let statuses: Vec<u16> = asking.into_iter().map(|one| one.join().unwrap()).collect();
+    assert_eq!(statuses, [200; 3 * SESSIONS]);
+    let counts = provider.counts();
+    assert_eq!((counts.refreshes, counts.refused), (SESSIONS, 0));
+}
+
+/// From the moment when the provider tells one gate to the first refusal at the other.
+#[test]
+#[ignore = "it measures"]
+fn how_long_a_logout_takes() {
+    let provider = Provider::start();
+    let Some((mut scene, _server)) = fleet("measured logout", &provider, "") else {
+        return;
+    };
+    let mut took: Vec<Duration> = (0..100)
+        .map(|n| {
+            scene.log_in_again(&provider, "/");
+            assert_eq!(all_at_once(&scene, 1), [200; 2]);
+            let token =
+                provider.logout_token(&format!("j{n}"), |claims| claims["sid"] = "s".into());
+            let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
+            let began = std::time::Instant::now();
+            let told = Browser::default().form(&url, &format!("logout_token={token}"));
+            assert_eq!(told.status, 200);
+            while scene.program(1, "/").status != 401 {}
+            began.elapsed()
+        })
+        .collect();
+    took.sort();
+    println!("median {:?}, 99th of 100 {:?}", took[50], took[98]);
 }

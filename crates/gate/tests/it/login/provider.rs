@@ -1,5 +1,6 @@
 //! A provider that can lie: everything that it says can be changed by a test.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,8 +41,9 @@ pub(crate) struct Manners {
     /// What the browser was sent with.
     nonce: String,
     challenge: String,
-    /// Refresh tokens are numbered: only the latest is valid.
-    refresh: u64,
+    /// Refresh tokens are numbered, and used once.
+    issued: u64,
+    valid: BTreeSet<String>,
     pub(crate) counts: Counts,
 }
 
@@ -75,7 +77,8 @@ impl Provider {
                 life: 3600,
                 nonce: String::new(),
                 challenge: String::new(),
-                refresh: 0,
+                issued: 0,
+                valid: BTreeSet::new(),
                 counts: Counts::default(),
             })),
         };
@@ -108,9 +111,9 @@ impl Provider {
         challenge.clone_into(&mut manners.challenge);
     }
 
-    /// The refresh token that was given out last is no longer valid.
-    pub(crate) fn forget_refresh_token(&self) {
-        self.manners().refresh += 1000;
+    /// No refresh token that was given out is valid any more.
+    pub(crate) fn forget_refresh_tokens(&self) {
+        self.manners().valid.clear();
     }
 
     /// From now on tokens are signed with another key.
@@ -207,7 +210,7 @@ impl Provider {
                 claims["nonce"] = manners.nonce.as_str().into();
             }
             "refresh_token" => {
-                if said("refresh_token") != format!("r{}", manners.refresh) {
+                if !manners.valid.remove(&said("refresh_token")) {
                     manners.counts.refused += 1;
                     return (400, r#"{"error":"invalid_grant"}"#.into());
                 }
@@ -215,13 +218,15 @@ impl Provider {
             }
             _ => return (400, r#"{"error":"unsupported_grant_type"}"#.into()),
         }
-        manners.refresh += 1;
+        manners.issued += 1;
+        let issued = manners.issued;
+        manners.valid.insert(format!("r{issued}"));
         (manners.claims.clone())(&mut claims);
         let id_token = manners.sign(&manners.header, &claims);
         let mut tokens = json!({
             "token_type": "Bearer",
-            "access_token": format!("a{}", manners.refresh),
-            "refresh_token": format!("r{}", manners.refresh),
+            "access_token": format!("a{issued}"),
+            "refresh_token": format!("r{issued}"),
             "id_token": id_token,
             "expires_in": manners.life,
         });

@@ -16,6 +16,7 @@ use super::provider::Provider;
 pub(crate) struct Scene {
     pub(crate) gates: Vec<Gate>,
     pub(crate) browser: Browser,
+    pub(crate) config: Config,
     _folder: TempDir,
 }
 
@@ -70,6 +71,7 @@ impl Scene {
         Self {
             gates,
             browser,
+            config,
             _folder: folder,
         }
     }
