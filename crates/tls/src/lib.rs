@@ -48,6 +48,7 @@ mod session_cache;
 mod stored_session;
 mod stream;
 mod suites;
+mod ticket_clock;
 mod tickets;
 mod trust_fingerprint;
 mod verifier;
