@@ -75,13 +75,20 @@ impl<'a> Authority<'a> {
 
 /// The allowed characters of names; no label is empty.
 fn is_name(name: &str) -> bool {
-    let in_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    let is_label = |label: &str| !label.is_empty() && label.bytes().all(in_name);
     if name.starts_with('[') {
-        address(name).is_some()
-    } else {
-        name.split('.').all(is_label)
+        return address(name).is_some();
     }
+    let mut before = b'.';
+    for byte in name.bytes() {
+        match byte {
+            b'.' if before == b'.' => return false,
+            b'.' | b'-' | b'_' | b'~' => {}
+            _ if byte.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    before != b'.'
 }
 
 fn is_port(port: &str) -> bool {

@@ -157,10 +157,10 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         _ => false,
     };
     let rewrite = forwarding.rewrite;
-    let proxys = is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
+    let is_a_proxys = || is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
     !ours
         && (!forwarding.anonymous || is_of_a_question(name))
-        && !proxys
+        && !is_a_proxys()
         && !rewrite.removes(name)
         && !inspected
             .hop
