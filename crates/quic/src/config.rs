@@ -45,8 +45,8 @@ pub struct Transport {
     /// that began under a higher one is not resumed. For HTTP/3 it is the largest field section.
     /// RFC 9114 §7.2.4.2.
     pub application_limit: u64,
-    /// The application's code for a stream that is given up, because data has lain behind a hole
-    /// for half a minute.
+    /// The application error code for a stream that is abandoned because a gap in its data was not
+    /// filled within half a minute.
     pub given_up_code: u64,
     /// The limit on what all connections with this budget may keep together.
     pub budget: Option<Arc<Budget>>,

@@ -270,8 +270,9 @@ impl Endpoint {
         }
     }
 
-    /// Handles a datagram that belongs to no connection of this endpoint: it is for a sibling's
-    /// connection, or a stateless reset, or begins a connection, or is for one that is gone.
+    /// Handles a datagram that belongs to no connection of this endpoint: it may belong to a
+    /// sibling's connection, be a stateless reset, begin a connection, or belong to one that has
+    /// been removed.
     fn receive_stray(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -297,7 +298,7 @@ impl Endpoint {
         let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
         if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
             let owner = self.router.owner(&self.secrets.ids, own);
-            // Late packets of a connection that is gone begin no new one.
+            // Late packets of a removed connection must not begin a new one.
             let has_been_here = owner.endpoint == self.number && self.table.has_held(owner.handle);
             if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
                 return None;
@@ -427,9 +428,9 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Passes the time to the connections whose deadline has come, and adds them to `due`, as well
-    /// as those that were closed because of the [budget](crate::Budget): they may have events and
-    /// something to send.
+    /// Passes the time to the connections whose deadline has come. Adds these to `due`, and those
+    /// that were closed because of the [budget](crate::Budget): they may have events, and packets
+    /// to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         self.clock = now;
         let first = due.len();

@@ -20,7 +20,7 @@ pub trait Logger: fmt::Debug + Send + Sync {
     fn open(&self, at: Time, connection: &LoggedConnection) -> Option<Box<dyn ConnectionLog>>;
 }
 
-/// The log of one connection. It is called by whoever drives the connection, which waits meanwhile.
+/// The log of one connection. The owner of the connection calls it synchronously.
 pub trait ConnectionLog: fmt::Debug + Send {
     fn on_event(&mut self, at: Time, event: &LogEvent<'_>);
 }
@@ -92,7 +92,7 @@ pub struct Metrics {
     pub latest_rtt: Duration,
     pub rtt_variance: Duration,
     pub pto_count: u32,
-    /// In bytes, as the next one.
+    /// The congestion window in bytes; the next field is in bytes too.
     pub congestion_window: u64,
     pub bytes_in_flight: u64,
 }

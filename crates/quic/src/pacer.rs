@@ -2,9 +2,9 @@
 //!
 //! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as
 //! Linux's TCP sizes its bursts, but at least an initial window, so that a short answer leaves at
-//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one
-//! bursts stay short, and so do queues. A sender that woke late, on a busy host, may make up for
-//! that: otherwise it would be slower than its rate for ever.
+//! once. On a fast path that is more than the window, so the bucket never limits; on a slow path it
+//! keeps bursts, and therefore queues, short. A sender that woke late on a busy host may catch up:
+//! otherwise it would always be slower than its rate.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pacer {
     filled: Option<Time>,
     /// The time until which the sender has to wait.
     waits: Option<Time>,
-    /// How late the sender came: the bucket is larger until this much time has passed.
+    /// How late the sender woke: the bucket is larger until this much time has passed.
     late: Duration,
 }
 
@@ -88,8 +88,8 @@ impl Pacer {
         Err(until)
     }
 
-    /// How much later than allowed the sender asks, or did just now: it then sends more than one
-    /// burst.
+    /// How much later than allowed the sender asks, or asked just before: it then sends more than
+    /// one burst.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
         let overslept = since(self.waits.take()).min(MAX_LATENESS);
@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
         pacer.on_sent(10 * u64::from(DATAGRAM));
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
-        // Not for ever: a sender that then has nothing to send starts again like any other.
+        // The allowance expires: a sender that then has nothing to send starts again with a normal
+        // bucket.
         let later = now.after(Duration::from_secs(1));
         assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }

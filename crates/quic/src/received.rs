@@ -24,7 +24,7 @@ pub(crate) struct Received {
     floor: u64,
     /// The peer knows that everything below was received.
     known: u64,
-    /// How many numbers below the highest have not come.
+    /// The count of numbers below the highest that have not arrived.
     missing: u64,
     /// When the packet with the highest number came.
     highest_at: Time,
@@ -90,7 +90,7 @@ impl Received {
         self.ranges.highest().map_or(0, |highest| highest + 1)
     }
 
-    /// Returns false for a packet that came before, or that is too old to know.
+    /// Adds a packet; returns false if it is a duplicate, or too old to tell.
     #[inline]
     pub(crate) fn is_new(&self, number: u64) -> bool {
         number >= self.expected() || (number >= self.floor && !self.ranges.contains(number))
@@ -184,8 +184,8 @@ impl Received {
         }
     }
 
-    /// The ranges of the ACK frame, from the highest down, without what the peer knows already;
-    /// never empty once a packet came.
+    /// The ranges of the ACK frame, from the highest down, without those that the peer knows
+    /// already; never empty once a packet has arrived.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let known = self.known.min(self.ranges.highest().unwrap_or(0));
         self.ranges
@@ -199,8 +199,8 @@ impl Received {
         self.ranges.highest()
     }
 
-    /// How many numbers below the highest have not come: their packets were lost or are late, or
-    /// the peer skipped them.
+    /// The count of numbers below the highest that have not arrived: their packets were lost or are
+    /// late, or the peer skipped them.
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }

@@ -23,7 +23,7 @@ use machine::{BbrState, FullPipe};
 use model::{Model, UNBOUNDED};
 use probes::{Cycle, ProbeRtt};
 
-/// The gain with which Startup doubles what it sends each round. §5.3.1.
+/// The gain that doubles the sending rate in each round of Startup. §5.3.1.
 const STARTUP_PACING: f64 = 2.77;
 /// The rate stays below the bandwidth by this factor, so that no queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
@@ -166,7 +166,7 @@ impl Bbr {
         product.map_or(self.initial, |product| (product as f64 * gain) as u64)
     }
 
-    /// At least enough for bursts to keep the path busy, whatever it holds.
+    /// Raises `inflight` to the minimum that lets bursts keep the path busy.
     fn with_quantum(&self, inflight: u64) -> u64 {
         let quantum = self.rate.unwrap_or_default() * QUANTUM.as_secs_f64();
         let quantum = (quantum as u64).clamp(2 * self.datagram, MAX_QUANTUM.max(2 * self.datagram));

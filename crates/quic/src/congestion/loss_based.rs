@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Acknowledged, Controller, Lost, Window};
 use crate::Time;
 
-/// How the window grows in congestion avoidance, and what a loss leaves of it.
+/// How the window grows in congestion avoidance, and how a loss shrinks it.
 pub(super) trait Avoidance: Debug + Clone + Default + Send {
     /// Grows `window` by what was acknowledged.
     fn grow(&mut self, window: &mut Window, told: &Acknowledged);

@@ -165,7 +165,7 @@ impl Closing {
         self.state = ClosingState::Drained;
     }
 
-    /// A connection that is over waits no longer.
+    /// Ends the wait for late packets.
     pub(super) fn hasten(&mut self) {
         if !self.is_open() {
             self.deadline = Some(Time::ZERO);
@@ -190,7 +190,7 @@ impl Closing {
         self.frame.clone()
     }
 
-    /// When a connection that is closing or draining is over.
+    /// The time at which a closing or draining connection ends.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
             ClosingState::Closing | ClosingState::Draining => self.deadline,

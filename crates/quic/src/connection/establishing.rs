@@ -228,7 +228,7 @@ impl Connection {
         self.events.push(Event::HandshakeConfirmed);
     }
 
-    /// The keys of a space are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
+    /// Discards the keys of a space and the packets that were sent with them. RFC 9001 §4.9.
     pub(super) fn discard(&mut self, space: Space) {
         if space == Space::Data {
             return;

@@ -1,5 +1,4 @@
-//! How long a connection lives without hearing from the peer, and when a PING keeps it alive. RFC
-//! 9000 §10.1.
+//! The idle timeout, and the PINGs that keep a connection alive. RFC 9000 §10.1.
 
 use std::time::Duration;
 

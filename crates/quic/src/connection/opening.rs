@@ -50,7 +50,7 @@ pub(crate) struct ConnectionSetup {
 pub(crate) struct FirstInitial {
     /// The destination of the client's very first packet.
     pub(crate) original: ConnectionId,
-    /// The source of our Retry, if there was one.
+    /// The source connection id of our Retry, if there was one.
     pub(crate) retry_source: Option<ConnectionId>,
     /// The destination of this packet: the Initial keys come from it.
     pub(crate) destination: ConnectionId,

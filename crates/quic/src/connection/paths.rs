@@ -58,7 +58,8 @@ impl Path {
         }
     }
 
-    /// Asks whether the peer is there. The challenge is given up at `deadline`.
+    /// Sends a challenge to find out whether the peer is at this address. It is abandoned at
+    /// `deadline`.
     fn challenge(&mut self, deadline: Time) {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
@@ -90,9 +91,9 @@ impl Path {
         }
     }
 
-    /// PATH_RESPONSE: returns whether it is the answer to a challenge of this path, and so proves
-    /// that the peer is there. If the challenge was too small to show what the path carries,
-    /// another one follows, which has until `again`. RFC 9000 §8.2.1.
+    /// Handles PATH_RESPONSE: returns whether it answers a challenge of this path, and so validates
+    /// the address. If the challenge was too small to prove that the path carries full datagrams,
+    /// another one follows, with the deadline `again`. RFC 9000 §8.2.1.
     fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
         let challenge = self.challenge.as_ref();
         let Some((sent, is_second)) = challenge.and_then(|challenge| {

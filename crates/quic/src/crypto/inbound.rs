@@ -16,7 +16,7 @@ pub(super) struct Inbound {
     taken: u64,
     /// What follows `taken` without a gap.
     ready: Vec<u8>,
-    /// What lies behind a gap, by offset. No two overlap.
+    /// The data behind a gap, by offset. The pieces do not overlap.
     ahead: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Stores bytes where there are none yet.
+    /// Stores those bytes that are not there yet.
     fn fill(&mut self, at: u64, fresh: &[u8]) {
         if at == self.ready_end() {
             self.ready.extend_from_slice(fresh);

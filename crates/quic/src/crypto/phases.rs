@@ -82,8 +82,8 @@ impl Phases {
         })
     }
 
-    /// Opens a packet that was sent before the last update, or with which the peer begins the next
-    /// phase. RFC 9001 §6.3 and §6.5.
+    /// Opens a packet that was sent before the last key update, or that begins the next key phase.
+    /// RFC 9001 §6.3 and §6.5.
     #[cold]
     fn open_in_other_phase(
         &mut self,

@@ -92,7 +92,7 @@ impl Sealer {
         self.first == self.next
     }
 
-    /// Whether half of what the key may seal is used up.
+    /// Whether the key has reached half of its limit of packets.
     pub(super) fn is_worn(&self) -> bool {
         self.next - self.first >= (self.barrier - self.first) / 2
     }
@@ -103,7 +103,7 @@ impl Sealer {
     }
 }
 
-/// Opens what the peer sends at a level that has one key.
+/// Decrypts the peer's packets at a level that has one key.
 pub(super) struct Opener {
     packet: Box<dyn PacketKey>,
     header: Box<dyn HeaderProtectionKey>,
@@ -185,7 +185,7 @@ impl Unmasked {
         Some(self.header_length..self.header_length + length)
     }
 
-    /// To be called once the packet is known to be authentic. RFC 9000 §17.2 and §17.3.1.
+    /// Call this only after the packet was authenticated. RFC 9000 §17.2 and §17.3.1.
     #[inline]
     pub(super) fn check_reserved_bits(&self) -> Result<(), TransportError> {
         let reserved = if self.first & FORM_LONG != 0 {

@@ -28,8 +28,8 @@ pub(crate) struct Vault {
 const NONCE: usize = 12;
 
 impl Vault {
-    /// Endpoints that do not know each other's connections may share the key of `tokens`, but must
-    /// not share that of `resets`: RFC 9000 §21.11.
+    /// Endpoints that do not know each other's connections may share the key `tokens`, but must not
+    /// share the key `resets`: RFC 9000 §21.11.
     pub(crate) fn new(tokens: [u8; 32], resets: [u8; 32]) -> Result<Self, Unspecified> {
         let tokens = UnboundKey::new(&AES_256_GCM_SIV, &derive(&tokens, b"address tokens"))?;
         Ok(Self {
@@ -38,7 +38,7 @@ impl Vault {
         })
     }
 
-    /// Makes a token: its kind, the nonce, and `content`, which nobody else can read or change.
+    /// Makes a token: its kind, the nonce, and the encrypted and authenticated `content`.
     pub(crate) fn seal(
         &self,
         kind: TokenKind,

@@ -43,8 +43,8 @@ pub struct ServerConfig {
     /// How many tokens a client gets once its address is validated; each validates the address for
     /// one later connection. RFC 9000 §8.1.3.
     pub tokens: u8,
-    /// The most connections of clients at once, without those that are over; more clients are
-    /// refused.
+    /// The largest number of client connections at once, without those that have ended; further
+    /// clients are refused.
     pub most_connections: usize,
     /// The key that seals address tokens. Other endpoints with the same key, in any process, at the
     /// same time or later, accept the tokens. `None`: the key is derived from the endpoint's seed.
@@ -76,8 +76,8 @@ impl ServerConfig {
 #[derive(Debug, Clone, Copy)]
 pub struct Sibling {
     /// The key of ids and of stateless resets. Choose a random one for each group of endpoints that
-    /// hand over: whoever has the key, but not the state of the connections, could end them. RFC
-    /// 9000 §21.11.
+    /// hand datagrams to each other: an endpoint that has the key, but not the state of the
+    /// connections, could end them. RFC 9000 §21.11.
     pub key: [u8; 32],
     /// The number of this endpoint.
     pub number: u16,
@@ -90,8 +90,8 @@ pub struct Sibling {
 pub enum Retry {
     Never,
     Always,
-    /// While this many clients have not validated their address, including those that have ended
-    /// but are not [removed](crate::Endpoint::remove); or while as many came within a quarter of a
-    /// second and never validated theirs, whatever happened to them.
+    /// Validates while this many clients have not validated their address, including those whose
+    /// connection has ended but is not [removed](crate::Endpoint::remove), or while as many arrived
+    /// within a quarter of a second and did not validate theirs.
     AboveHandshakes(usize),
 }

@@ -34,7 +34,7 @@ pub(super) struct Occasion {
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing: there is no token, or it is not ours, or it has expired.
+    /// The token proves nothing: it is absent, not ours, or expired.
     None,
     /// This client was sent a Retry, and this was its original destination.
     Retried { original: ConnectionId },
@@ -51,7 +51,7 @@ pub(super) struct Tokens {
     floor: Time,
 }
 
-/// For a Retry that comes from `source`.
+/// Makes the token for a Retry with the source connection id `source`.
 pub(super) fn seal_retry(
     vault: &Vault,
     random: &mut Random,

@@ -19,7 +19,7 @@ const PERSISTENT: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Reordering {
     pub(super) threshold: u64,
-    /// How much longer than usual packets took that had been declared lost.
+    /// The extra time that packets took that had wrongly been declared lost.
     longer: Duration,
     /// When the oldest outstanding packet that is older than an acknowledged one will be lost.
     pub(super) loss_times: [Option<Time>; 3],

@@ -35,7 +35,7 @@ impl Recovery {
         self.cancel_probes(space);
     }
 
-    /// The connection is over: sent packets are forgotten, but not their numbers.
+    /// Handles the end of the connection: forgets sent packets, but not their numbers.
     pub(crate) fn end(&mut self) {
         for ledger in &mut self.spaces {
             ledger.ring = SentRing::default();

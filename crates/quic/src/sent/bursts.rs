@@ -18,7 +18,7 @@ pub(crate) struct SentBurst {
     /// Bytes in flight, including the burst.
     pub(crate) in_flight: u64,
     pub(crate) app_limited: bool,
-    /// The socket did not take it, or not all of it: what is lost of it was not lost on the path.
+    /// The socket did not accept all of it, so its losses did not happen on the path.
     pub(crate) is_withheld: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What comes from the peer and concerns nobody but the owners: frames, and transport parameters.
+//! Passes on what concerns only the owners: the peer's frames and transport parameters.
 //!
 //! RFC 9000 §18.2 and §19.
 
@@ -32,7 +32,7 @@ impl FrameOwners<'_> {
                 .add(sequence, retire_prior_to, id, reset_token)?,
             Frame::RetireConnectionId(sequence) => self.local_ids.on_retired(sequence)?,
             Frame::PathChallenge(data) => {
-                // What is in use now must not be seen at an address that a client has left. RFC
+                // The id in use now must not appear at an address that the client has left. RFC
                 // 9000 §9.5.
                 let is_left = side == Side::Client && self.paths.has_left(way);
                 if !is_left {

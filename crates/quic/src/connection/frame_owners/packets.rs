@@ -55,7 +55,7 @@ pub(in crate::connection) struct PacketWriter<'a> {
     sent_handshake: bool,
 }
 
-/// What a [`PacketWriter`] has written, and what follows from it.
+/// What a [`PacketWriter`] has written, and its consequences.
 #[derive(Debug)]
 pub(in crate::connection) struct WriterOutcome {
     pub(in crate::connection) transmit: Option<Transmit>,
