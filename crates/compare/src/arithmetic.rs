@@ -7,13 +7,14 @@ use roundtrip_probe::ConnectionUse;
 use crate::outcome::Prediction;
 use crate::way::Way;
 
-/// In round trips: a longer pause ends a flight, as does the time in which the next one begins.
+/// The longest pause within a flight, in round trips. A flight also ends when it is time for the
+/// next one.
 const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
 /// A shorter flight does not show how fast bytes come.
 const MIN_SEGMENTS: u64 = 4;
-/// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by
-/// how much a flight may differ from it.
+/// BBR's startup gain, 2 / ln 2: the factor by which it sends faster than the measured bandwidth
+/// while that grows. Also, the tolerance for a flight.
 const STARTUP_GAIN: f64 = 2.885;
 const STARTUP_SLACK: f64 = 0.2;
 
@@ -28,7 +29,7 @@ pub(crate) struct Costs {
     name: f64,
     /// Computation at both ends, in a full handshake.
     handshake: f64,
-    /// From the request to the first byte, without the round trip.
+    /// The time from the request to the first byte, without the round trip.
     reply: f64,
     body: f64,
     /// Round trips that the body takes beyond the first byte, because the window of a new
@@ -195,7 +196,7 @@ fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Mome
 #[derive(Debug, Clone, Copy)]
 struct FlightSize {
     bytes: u64,
-    /// In milliseconds.
+    /// The time for each byte, in milliseconds.
     per_byte: f64,
 }
 

@@ -206,7 +206,7 @@ impl MeasuredWay {
 }
 
 impl WayVerdict {
-    /// In the order of reports.
+    /// All verdicts, in the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Saves,
         Self::Idle,

@@ -39,7 +39,7 @@ pub struct RequestLimits {
 }
 
 impl Wishes {
-    /// Reports what is wrong before anything is sent.
+    /// Reports wrong values before anything is sent.
     pub fn check(&self) -> Result<(), CompareError> {
         if self.target.scheme == Scheme::Tcp {
             return Err(CompareError::Echo);

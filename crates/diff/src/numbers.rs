@@ -5,7 +5,8 @@ use roundtrip_report::{clean, ms};
 
 use crate::{Contribution, ContributionKind, Priced, ProbeDiff};
 
-/// A part that is a smaller share of the difference has no line of its own, unless all are wanted.
+/// A part with a smaller share of the difference gets no separate line, unless all parts are
+/// requested.
 const MIN_SHARE: f64 = 0.01;
 
 /// The parts that have a line each, and the smaller ones, which share one.
@@ -72,7 +73,7 @@ pub(crate) fn trips(count: f64) -> String {
     format!("{count} {unit}")
 }
 
-/// How many results there are, and how far apart they lie.
+/// Describes the number of results, and their spread.
 pub(crate) fn spread(total: &Summary) -> String {
     match total.n {
         1 => "one result".into(),

@@ -1,9 +1,9 @@
-//! When, where and by which version a report was made, as far as it says.
+//! When, where and by which version a report was made, as far as the report states it.
 
 use crate::ReadError;
 use crate::node::Node;
 
-/// Reports that are older than these keys have none of them.
+/// Reports from before these keys existed have none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {
     /// RFC 3339.

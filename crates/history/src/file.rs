@@ -165,7 +165,7 @@ fn read(database: &impl ReadableDatabase) -> Result<Vec<RecordedSeries>, redb::E
     let transaction = database.begin_read()?;
     let known = match transaction.open_table(SERIES) {
         Ok(known) => known,
-        // Nothing was ever added.
+        // Nothing has been added yet.
         Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };

@@ -21,7 +21,7 @@ const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 8 * 1024,
-    // As many as the server sends.
+    // No limit on trailers.
     trailers: u32::MAX,
     section: 0,
 };

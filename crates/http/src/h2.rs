@@ -23,13 +23,13 @@ use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
-/// Large windows, so that a body is limited by the path and not by us (curl takes as much).
+/// Large windows, so that the path and not the client limits a body (curl's are as large).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long the end of a stream is waited for after the end of its body.
 const MAX_STREAM_END: Duration = Duration::from_secs(10);
-/// Above our own limit, so that a head that is too large is refused by us, with an error that says
-/// so.
+/// This exceeds our own limit, so that we refuse a head that is too large ourselves, with a clear
+/// error.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
 pub struct H2Session {
@@ -292,7 +292,7 @@ async fn receive(
     while let Some(chunk) = stream.data().await {
         match chunk {
             Ok(data) => {
-                // Failing to return credit only means that the stream is over already.
+                // Returning credit fails only if the stream has already ended.
                 let _ = stream.flow_control().release_capacity(data.len());
                 body.take(&data)?;
                 if Some(body.downloaded()) == enough {

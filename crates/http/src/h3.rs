@@ -70,8 +70,7 @@ impl Quic {
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
         config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
-        // A connected socket knows the address that datagrams leave from, and fails at once where
-        // there is no route.
+        // A connected socket knows its local address, and fails at once if there is no route.
         socket.connect(peer).map_err(unroutable)?;
         let datagrams = DatagramRecorder::new(recorder.clone());
         let random = config.tls.crypto_provider().secure_random;
@@ -98,7 +97,7 @@ impl Quic {
         self.gauge.clone()
     }
 
-    /// Was there a ticket that lets the request leave before the handshake is over?
+    /// Whether a ticket allowed the request to leave before the handshake was complete.
     pub fn is_early(&self) -> bool {
         self.gauge.offered_early
     }
@@ -171,7 +170,7 @@ fn store_tokens(connection: Connection, tokens: Tokens, host: String) -> TokenTa
 }
 
 impl QuicGauge {
-    /// Waits until the handshake is over, and records that.
+    /// Waits until the handshake is complete, and records that.
     fn handshake(
         &self,
         recorder: Recorder,

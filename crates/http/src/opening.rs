@@ -62,7 +62,7 @@ pub struct OpeningFacts {
 }
 
 impl Opening<'_> {
-    /// Races the addresses, and speaks over the stream that wins.
+    /// Races the addresses, and opens HTTP on the stream that wins.
     pub async fn over_tcp(
         &self,
         peers: &[SocketAddr],

@@ -1,5 +1,5 @@
-//! One request on a connection: what is asked, where the answer goes, and where its boundaries are
-//! written.
+//! One request on a connection: the request itself, where its body goes, and where its events are
+//! recorded.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -15,19 +15,18 @@ pub struct RequestRun<'a> {
     pub recorder: RequestRecorder,
     pub sink: &'a mut dyn Sink,
     pub body_end: BodyEnd,
-    /// Filled as far as the exchange gets.
+    /// The facts, filled in as far as the exchange gets.
     pub facts: &'a mut HttpFacts,
 }
 
-/// Where the body of a response ends over HTTP/2, which announces its end twice if
-/// `Content-Length` is there.
+/// Where the body of an HTTP/2 response ends. If there is a `Content-Length`, HTTP/2 announces the
+/// end twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
     /// At the end of the stream.
     Stream,
-    /// As soon as it has the length that was announced. Proxies send the end of the stream in a
-    /// packet of its own, which the congestion window may hold back for a round trip. Trailers are
-    /// lost.
+    /// As soon as it has the announced length. Proxies send the end of the stream in a separate
+    /// packet, which the congestion window may delay for a round trip. Trailers are lost.
     Length,
 }
 
@@ -79,7 +78,7 @@ impl RequestRecorder {
         self.write(left, Event::RequestSent);
     }
 
-    /// Records that the response began with the bytes that came last.
+    /// Records that the response began with the bytes that arrived last.
     pub(crate) fn arrived(&self) {
         self.write(self.bytes.last(is_received), Event::FirstByte);
     }
@@ -91,7 +90,7 @@ impl RequestRecorder {
         self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
     }
 
-    /// Records that the head of the final response came with the bytes that came last.
+    /// Records that the head of the final response arrived with the latest bytes.
     pub(crate) fn answered(&self) {
         self.answered_at(self.last_arrival());
     }

@@ -15,7 +15,7 @@ use crate::wait::{AwaitedArrival, WaitTracker};
 /// The weight of a new sample in the smoothed round trip. RFC 6298 §2.3.
 const NEW_WEIGHT: f64 = 1.0 / 8.0;
 const OLD_WEIGHT: f64 = 1.0 - NEW_WEIGHT;
-/// With more samples than this at once, the smoothed round trip says little about each.
+/// If more samples than this arrive at once, the smoothed round trip says little about each.
 const MAX_SAMPLES: i32 = 4;
 
 /// The state of a followed connection.
@@ -151,7 +151,7 @@ impl Bystander {
     }
 
     fn note(&mut self, info: &TcpInfo) {
-        // A connection that is over has no counters.
+        // A closed connection has no counters.
         if !info.is_closed() {
             self.peer_window = self.peer_window.max(info.peer_window());
             self.last = Some(*info);

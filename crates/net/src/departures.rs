@@ -93,8 +93,8 @@ impl PendingWrites {
         self.unread = 0;
     }
 
-    /// Processes one timestamp. Writes that share a segment have one timestamp, the last one's;
-    /// another timestamp of a departure is that of a retransmission.
+    /// Processes one timestamp. Writes that share a segment have one timestamp, that of the last
+    /// write. A second timestamp of a departure belongs to a retransmission.
     pub(crate) fn stamped(
         &mut self,
         stage: TimestampKind,
@@ -173,7 +173,7 @@ mod tests {
             departures.stamped(TimestampKind::Acknowledged, 9, at(43.0)),
             None
         );
-        // Without a timestamp of its departure, the time of the write counts.
+        // If there is no timestamp of the departure, the time of the write counts.
         assert_eq!(
             departures.stamped(TimestampKind::Acknowledged, 30, at(50.0)),
             Some(acknowledged(3.0, 50.0, 47.0))

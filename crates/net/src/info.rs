@@ -75,7 +75,7 @@ impl TcpInfo {
         self.0.state == STATE_SYN_SENT
     }
 
-    /// Whether the connection was never opened, or is over.
+    /// Whether the connection was never opened, or is closed.
     pub fn is_closed(&self) -> bool {
         self.0.state == STATE_CLOSE
     }
@@ -196,8 +196,8 @@ impl TcpInfo {
         Duration::from_millis(self.0.last_ack_recv.into())
     }
 
-    /// How long the receive window has had no room for a segment: since the last data came, to the
-    /// kernel's tick.
+    /// How long the receive window has had no room for a segment: the time since the last data
+    /// arrived, as exact as the kernel's tick.
     pub(crate) fn closed_for(&self) -> Option<Duration> {
         let full = self.full_segment().min(USUAL_SEGMENT);
         (self.0.rcv_wnd < full).then(|| self.idle().1)
@@ -222,7 +222,7 @@ impl TcpInfo {
             0
         };
         let announced = self.0.snd_mss.saturating_add(options);
-        // We announce as much as fits the interface; the headers are those of IPv6, or shorter.
+        // The announced size is what fits the interface; headers are at most as long as IPv6's.
         let carried = self.0.pmtu.saturating_sub(60);
         let allowed = self.0.advmss.saturating_add(options).min(carried);
         (0 < self.0.snd_mss && announced < allowed).then_some(announced)

@@ -116,8 +116,8 @@ impl WaitTracker {
         (at, events)
     }
 
-    /// Whether the overtaken segments are still missing: what can be read is exactly what the other
-    /// segments hold.
+    /// Whether the overtaken segments are still missing: then exactly the other segments can be
+    /// read.
     fn is_gap_open(&self, overtaken: u32, counters: WaitCounters) -> bool {
         let came = counters.segments.saturating_sub(self.judged.segments);
         let in_order = u64::from(came.saturating_sub(overtaken));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     /// The kernel merged a segment with the retransmission that filled the gap before it, and kept
-    /// the time of the first: nobody could read it in between.
+    /// the time of the first, although it could not be read until then.
     #[test]
     fn a_reader_does_not_miss_what_lies_behind_a_gap() {
         let watch = WaitTracker::default();

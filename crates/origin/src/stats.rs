@@ -1,4 +1,4 @@
-//! What the server saw, to compare with what the client believes.
+//! What the server observed, to compare with the client's report.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,7 +50,7 @@ counters! {
     fast_open_accepted,
     /// QUIC connections whose handshake began.
     quic_connections,
-    /// QUIC connections whose handshake began and that are over.
+    /// QUIC connections whose handshake began and that have ended.
     quic_over,
     /// QUIC Initials answered with a Retry.
     quic_retries,

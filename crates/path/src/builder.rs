@@ -285,7 +285,8 @@ impl Builder {
         for section in &self.sections {
             looks_into_segments |= !section.boxes.is_empty();
             for link in [&section.link.up, &section.link.down] {
-                // For a link with a smaller MTU, a super-segment is one packet that is too long.
+                // A link with a smaller MTU would treat a super-segment as one packet that is too
+                // long.
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {

@@ -109,8 +109,8 @@ pub struct WireCounters {
     pub receive_calls: Option<u64>,
     /// The most payload of a segment (TCP) or of a datagram (QUIC), in bytes.
     pub largest: Option<u64>,
-    /// Whether the sender was held back most of the time by a window: the receiver's, or its own
-    /// send buffer.
+    /// Whether a window (the receiver's window or the sender's buffer) limited the sender most of
+    /// the time.
     pub held_by_window: Option<bool>,
 }
 

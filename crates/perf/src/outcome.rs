@@ -48,7 +48,7 @@ pub struct PerfFigures {
     /// The sender's cost of TLS over TCP in the same run, divided by this arm's: the throughput
     /// that a sender's core would have, relative to TLS.
     pub ratio_to_tls: Option<f64>,
-    /// How certain that is; `None` for the arm that the others are compared with.
+    /// The confidence interval of the ratio; `None` for the arm that the others are compared with.
     pub ratio_interval: Option<RatioInterval>,
     /// The same for the cost of both sides together.
     pub both_to_tls: Option<CostRatio>,
@@ -227,7 +227,8 @@ fn most_frequent(visits: &[Visit], work: &Work) -> Bottleneck {
         .map(|visit| judge(visit.sender(work), visit.receiver(work)))
         .collect();
     let often = |one: &Bottleneck| all.iter().filter(|other| *other == one).count();
-    // Of equals the first, so that the result depends on the order of rounds, not on chance.
+    // If there is a tie, the first wins, so that the result depends on the order of rounds and not
+    // on chance.
     let most = all.iter().rev().max_by_key(|one| often(one));
     most.copied().unwrap_or(Bottleneck::Neither)
 }

@@ -83,7 +83,7 @@ impl RecvStream {
         if !self.is_ended {
             self.is_ended = true;
             let id = self.id;
-            // If the connection is over, nothing more comes.
+            // If the connection has ended, no more data arrives.
             let _ = self.connection.update(|c, _, _| c.stop(id, code));
         }
     }
@@ -112,7 +112,7 @@ fn read(
                 receiver.wait(cx);
                 return Poll::Pending;
             } else {
-                // The rest is there, or never comes.
+                // The rest has arrived, or never will.
                 front(connection, id, taken)
             }
         }

@@ -27,7 +27,7 @@ struct Inbox {
     bytes: usize,
     /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
-    /// The endpoint is gone.
+    /// Whether the endpoint has been dropped.
     is_closed: bool,
 }
 
@@ -73,7 +73,7 @@ impl Sibling {
         }
     }
 
-    /// Takes what was handed over to this endpoint.
+    /// Takes the datagrams that siblings handed to this endpoint.
     pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
         self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
             inbox.bytes = 0;

@@ -18,7 +18,8 @@ pub(crate) struct Socket {
     intake: Intake,
     /// Receives one run at a time.
     single: Intake,
-    /// The last call received a single run, because the observer wants each.
+    /// Whether the last call received a single run, because the observer wants to see each one
+    /// separately.
     received_single: bool,
 }
 
@@ -60,7 +61,8 @@ impl Socket {
         intake.arrivals_mut()
     }
 
-    /// Whether the last call received a single run, because the observer wants each.
+    /// Whether the last call received a single run, because the observer wants to see each one
+    /// separately.
     pub(crate) fn received_single_run(&self) -> bool {
         self.received_single
     }

@@ -44,8 +44,8 @@ const MAX_PACKETS: usize = 1 << 17;
 /// outstanding packets that elicit nothing. With this many outstanding, acknowledgements wait for
 /// their delay: about 1 MiB is kept.
 const MAX_PROMPT_ACKS: u64 = 1 << 13;
-/// If this many packets are outstanding after `MAX_UNANSWERED_PTOS` unanswered probe timeouts in a
-/// row, the peer is considered to ignore us.
+/// If this many such packets are outstanding after `MAX_UNANSWERED_PTOS` unanswered probe timeouts
+/// in a row, the peer is considered to ignore us.
 const MAX_UNANSWERED: u64 = 1 << 12;
 const MAX_UNANSWERED_PTOS: u32 = 5;
 /// This many are too many whatever the timers say; the handshake's limits are lower.

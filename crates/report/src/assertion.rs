@@ -8,7 +8,7 @@ pub mod junit;
 pub struct Assertion {
     pub url: String,
     pub name: String,
-    /// Why it does not hold.
+    /// Why the assertion does not hold.
     pub broken: Option<String>,
 }
 

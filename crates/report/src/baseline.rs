@@ -23,7 +23,7 @@ pub struct Baseline {
     requests: Vec<RequestCounts>,
 }
 
-/// A count that is not what it was.
+/// A count that differs from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountChange {
     pub name: &'static str,
@@ -47,7 +47,7 @@ impl Baseline {
         self.requests.iter().any(|known| known.key == *key)
     }
 
-    /// Replaces what was known of this request.
+    /// Replaces the stored counts of this request.
     pub fn put(&mut self, counts: RequestCounts) {
         self.requests.retain(|known| known.key != counts.key);
         self.requests.push(counts);

@@ -55,7 +55,8 @@ fn told(path: &Path, error: &ReadError) -> String {
     format!("{}: {message}", name(path))
 }
 
-/// As many bytes as a report may have, and one more, which shows that it is larger.
+/// Reads at most one byte more than a report may have; that byte shows that the report is too
+/// large.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let from: Box<dyn Read> = if is_stdin(path) {
         Box::new(io::stdin().lock())

@@ -1,4 +1,4 @@
-//! Where results go, and how a verb ends.
+//! The destination of results, and the end of a verb.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -187,7 +187,7 @@ fn speaks_unicode() -> bool {
         .iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.is_empty());
-    // Without any locale, the reader of the output is most likely modern.
+    // If no locale is set, whatever reads the output most likely understands UTF-8.
     locale.is_none_or(|l| {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8") || (l != "c" && l != "posix" && !l.contains('.'))

@@ -14,7 +14,7 @@ const MAX_FLUSH: Duration = Duration::from_secs(5);
 /// The collector, if there is one, and the trace that this process belongs to.
 pub(crate) struct Tracing {
     telemetry: Option<Telemetry>,
-    /// From `TRACEPARENT`, where build tools and shells pass a trace on.
+    /// The parent span from `TRACEPARENT`, in which build tools and shells pass on a trace.
     parent: Option<TraceContext>,
 }
 

@@ -25,7 +25,7 @@ pub enum CaptureItem<'a> {
 #[derive(Debug, Default)]
 pub struct CaptureReader {
     buffer: Vec<u8>,
-    /// How much of the buffer holds bytes of the capture, and how much of that was used.
+    /// The number of bytes of the capture in the buffer, and how many of them were used.
     filled: usize,
     taken: usize,
     format: Option<CaptureFormat>,
@@ -71,7 +71,7 @@ impl CaptureReader {
         self.buffer.get_mut(self.filled..).unwrap_or_default()
     }
 
-    /// Says that this many bytes were written to the front of the room.
+    /// Call this after writing `count` bytes to the front of the room.
     pub fn filled(&mut self, count: usize) {
         self.filled = self.filled.saturating_add(count).min(self.buffer.len());
     }

@@ -23,14 +23,14 @@ const PERMISSION_DENIED: u64 = 7;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckRequest<'a> {
     pub method: &'a str,
-    /// With the query.
+    /// The path and the query.
     pub path: &'a str,
-    /// With the port, if there is one.
+    /// The host, with the port if there is one.
     pub host: &'a str,
     pub scheme: &'a str,
     /// The client's address, as the proxy sees it.
     pub client: &'a str,
-    /// Without pseudo-header fields.
+    /// The fields without the pseudo-header fields.
     pub fields: Vec<(&'a str, &'a [u8])>,
 }
 

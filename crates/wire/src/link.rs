@@ -106,8 +106,8 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The protocol of an Ethernet frame, and what follows its header. With a length in the place of
-/// the type, LLC says the protocol, itself or by SNAP. RFC 1042.
+/// The protocol of an Ethernet frame, and what follows its header. If there is a length in place of
+/// the type, LLC (or SNAP) names the protocol. RFC 1042.
 fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
     let kind = ethertype(frame, 12)?;
     let rest = frame.get(14..)?;

@@ -25,7 +25,7 @@ pub enum ProxyHeader {
     /// The proxy connects for itself, for example for a health check, or does not know the client:
     /// the addresses of the connection count.
     Own,
-    /// The address of the client, and the address to which it connected.
+    /// The client's address, and the address that it connected to.
     For {
         source: SocketAddr,
         destination: SocketAddr,

@@ -140,7 +140,7 @@ fn shown(part: &Contribution) -> String {
     format!(" ({})", told.join("; "))
 }
 
-/// Says that it is not the network, if that is so.
+/// The sentence that the network is not the reason, if that is true.
 fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let network = diff.sum(ContributionKind::is_network);
@@ -184,7 +184,7 @@ fn findings(diff: &ProbeDiff) -> Option<String> {
     ))
 }
 
-/// How certain that is.
+/// The sentence about how certain the result is.
 fn certainty(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     match diff.difference.interval {

@@ -1,5 +1,5 @@
 //! The difference of the totals, split without overlap: round trips, the path, the server, the
-//! client, the resolver, losses. The remainder is a part of its own, so that the parts always sum
+//! client, the resolver, losses. The remainder is a separate part, so that the parts always add up
 //! to the whole.
 
 use super::figures::{CONNECT, SideFigures, StageDiff};
@@ -49,7 +49,7 @@ impl ContributionKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contribution {
     pub kind: ContributionKind,
-    /// The phase, if it lies in one.
+    /// The phase, if the part belongs to one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,

@@ -39,7 +39,7 @@ impl Evidence {
         let spurious = stats.spurious.saturating_sub(before.spurious);
         let lost = stats.packets_lost.saturating_sub(before.packets_lost);
         let lost = lost.saturating_sub(spurious);
-        // The loss of what is not sent again, such as acknowledgements, delays nothing.
+        // Packets that are not sent again when lost, such as acknowledgements, delay nothing.
         if lost > 0 && stats.bytes_lost > before.bytes_lost {
             let left = Moment(at.0.saturating_sub(nanos(stats.lost_after)));
             self.lost.get_or_insert(left);

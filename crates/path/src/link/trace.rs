@@ -70,7 +70,7 @@ impl Trace {
         let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (rounds, within) = (ms / self.length(), ms % self.length());
         let place = self.chances.partition_point(|chance| *chance < within);
-        // At the very end of a round, the last chances of that round are still to come.
+        // At the very end of a round, its last delivery opportunities are still to come.
         let last = match (within, rounds.checked_sub(1)) {
             (0, Some(before)) => {
                 let place = self

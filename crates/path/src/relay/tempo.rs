@@ -12,7 +12,7 @@ const DENSE_GAP: Duration = Duration::from_micros(100);
 /// The length of a rest in dense traffic; longer than the least one only if the delay hides it.
 const MIN_REST: Duration = Duration::from_micros(50);
 const MAX_REST: Duration = Duration::from_micros(400);
-/// The weight of a new gap in the moving average is one part in this many.
+/// The weight of a new gap in the moving average is 1 / `GAP_WEIGHT`.
 const GAP_WEIGHT: u32 = 16;
 /// Longer gaps are counted as this long.
 const MAX_GAP: Duration = Duration::from_millis(2);

@@ -21,7 +21,7 @@ const STOPPED: ProtocolError = ProtocolError {
 /// One side of a connection. Dropping it closes the connection.
 pub(super) struct Control<T: H3Transport> {
     pub(super) transport: T,
-    /// Our control stream, and what has not been written to it yet.
+    /// Our control stream, and the bytes that have not been written to it yet.
     sending: T::Sending,
     unsent: Bytes,
     peer: UniStreams,
@@ -47,7 +47,8 @@ impl<T: H3Transport> Control<T> {
         })
     }
 
-    /// The largest field section that the peer accepts, as far as it has said. RFC 9114 §4.2.2.
+    /// The largest field section that the peer accepts, if it has announced a limit. RFC 9114
+    /// §4.2.2.
     pub(super) fn max_section(&self) -> u64 {
         let settings = self.peer.settings().unwrap_or_default();
         settings.max_field_section_size.unwrap_or(u64::MAX)

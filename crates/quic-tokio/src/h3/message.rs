@@ -13,7 +13,7 @@ use super::{H3Error, H3Receiving, H3Sending};
 
 /// The most that is read at once while a head is expected.
 const MAX_HEAD_PIECE: usize = 16 << 10;
-/// Content up to this size is copied, so that it leaves together with what is before it.
+/// Content up to this size is copied, so that it is sent together with the bytes before it.
 const MAX_COPIED: usize = 8 << 10;
 
 /// Reads a message. After an error in the message, dropping this stops the stream, so that a server
@@ -179,7 +179,7 @@ impl<S: H3Sending> MessageSender<S> {
         self.writer.data(bytes);
     }
 
-    /// Discards what was appended, unless it has begun to leave.
+    /// Discards appended bytes, unless some of them have been sent.
     pub fn discard(&mut self) {
         self.writer = MessageWriter::default();
         self.too_large = None;
@@ -229,7 +229,7 @@ impl<S: H3Sending> MessageSender<S> {
         Ok(self.sending.finish()?)
     }
 
-    /// Resets the stream, unless it is over: what has not arrived never will.
+    /// Resets the stream, unless it has ended. Data that has not arrived is lost.
     pub fn reset(&mut self, code: Code) {
         self.sending.reset(code);
     }

@@ -46,8 +46,8 @@ impl Streams {
         Some(id)
     }
 
-    /// Takes as much of the front of `data` as there is room for, without copying it, and returns
-    /// how much. If that is not all, [`StreamEvent::Writable`] follows.
+    /// Takes bytes from the front of `data` as far as there is room, without copying them, and
+    /// returns their number. If some are left, [`StreamEvent::Writable`] follows.
     pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         let free = self.send_buffer.saturating_sub(self.held);
@@ -171,8 +171,8 @@ impl Streams {
         Ok(Read::Bytes(count))
     }
 
-    /// Whether everything was read, whether the application knows that or not; or the stream cannot
-    /// be read, or no longer.
+    /// Whether the application has read everything (even if it does not know that yet), or cannot
+    /// read the stream (any more).
     #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));
@@ -204,7 +204,7 @@ impl Streams {
         self.wake_writers();
     }
 
-    /// Returns what the reader can have; the receiving half ends if that is the end.
+    /// Returns the next bytes for the reader, or the end, with which the receiving half is dropped.
     fn offer(&mut self, key: u32) -> Result<Read, ReadError> {
         let stream = self.slab.get_mut(key).ok_or(ReadError::Unknown)?;
         let incoming = stream.incoming.as_mut().ok_or(ReadError::Unknown)?;

@@ -1,5 +1,4 @@
-//! The effects of the peer's frames about streams, and the rules for them. RFC 9000 §3, §4,
-//! §19.4–19.14.
+//! Applies the peer's stream frames, and enforces the rules for them. RFC 9000 §3, §4, §19.4–19.14.
 
 use roundtrip_wire::quic::{Frame, MAX_VARINT, Side};
 

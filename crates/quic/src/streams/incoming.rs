@@ -8,7 +8,7 @@ use super::ring::{ByteRing, Spares};
 use crate::error::TransportError;
 use crate::{Code, Time};
 
-/// How far a stream may be ahead of its reader at most, whatever its window.
+/// The largest distance that a stream may be ahead of its reader, whatever its window.
 const MAX_AHEAD: u64 = 1 << 30;
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Incoming {
     read: u64,
     /// Everything before this offset has come.
     whole: u64,
-    /// The highest offset that came, or that the peer's reset stated.
+    /// The highest offset that arrived, or that the peer's reset stated.
     highest: u64,
     /// The limit that the peer was last sent.
     limit: u64,
@@ -36,11 +36,11 @@ pub(super) struct Incoming {
 enum RecvState {
     #[default]
     Open,
-    /// The application wants no more, with this code: what comes is dropped.
+    /// The application has stopped it with this code: further data is dropped.
     Stopped(u64),
-    /// The peer reset it with this code, or it was given up when nothing more was to come.
+    /// The peer reset it with this code, or it was abandoned when no more data was expected.
     Reset(u64),
-    /// It was given up with this code, which the application does not know yet: what comes is
+    /// It was abandoned with this code, but the application does not know that yet: further data is
     /// dropped.
     GivenUp(u64),
 }
@@ -60,16 +60,16 @@ pub(super) enum Offer {
 /// What a frame changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Arrived {
-    /// There is something new for the reader.
+    /// Whether there is something new for the reader.
     pub(super) is_news: bool,
-    /// Bytes that nobody will read: the connection's window may advance by them.
+    /// Bytes that will not be read: the connection's window may advance by them.
     pub(super) dropped: u64,
-    /// This half is no longer needed.
+    /// Whether this half is no longer needed.
     pub(super) is_over: bool,
 }
 
 impl Incoming {
-    /// `limit` is what the peer was told at first.
+    /// `limit` is the limit that was announced to the peer at first.
     pub(super) fn new(limit: u64, window: u64) -> Self {
         Self {
             window: window.min(MAX_VARINT),
@@ -164,7 +164,7 @@ impl Incoming {
         self.whole += data.len() as u64;
     }
 
-    /// Appends what lies behind a hole that was filled.
+    /// Appends the data that followed a gap which has now been filled.
     #[cold]
     fn join(&mut self, spares: &mut Spares) {
         while let Some((start, bytes)) = self.later.take(self.whole, spares) {
@@ -195,7 +195,8 @@ impl Incoming {
         }
     }
 
-    /// The application wants no more. Once the final size is known, the peer is not informed.
+    /// Handles the application's wish to read no more. If the final size is known, the peer is not
+    /// informed.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         if self.state == RecvState::Open {
             self.state = RecvState::Stopped(code);
@@ -265,7 +266,7 @@ impl Incoming {
         self.ring.front((self.whole - self.read) as usize)
     }
 
-    /// Returns how many bytes were there to be consumed.
+    /// Consumes bytes, and returns how many there were.
     pub(super) fn consume(&mut self, count: usize, spares: &mut Spares) -> u64 {
         let count = (self.whole - self.read).min(count as u64);
         self.read += count;
@@ -314,7 +315,7 @@ impl Incoming {
         self.later.since()
     }
 
-    /// The code with which no more is wanted.
+    /// The code with which the application stopped the stream.
     pub(super) fn stop_code(&self) -> Option<u64> {
         match self.state {
             RecvState::Stopped(code) | RecvState::GivenUp(code) => Some(code),

@@ -46,13 +46,13 @@ pub(super) struct Own {
 #[derive(Debug)]
 pub(super) struct Theirs {
     pub(super) table: StreamTable,
-    /// How many the application has accepted.
+    /// The number of streams that the application has accepted.
     pub(super) accepted: u64,
-    /// How many may be open at once.
+    /// The number of streams that may be open at once.
     window: u64,
     /// The limit that the peer was sent: a total.
     limit: u64,
-    /// How many are over.
+    /// The number of streams that have ended.
     closed: u64,
     /// MAX_STREAMS is to be sent.
     pub(super) pending: bool,
@@ -194,7 +194,7 @@ impl Theirs {
         }
     }
 
-    /// One of them is over.
+    /// Notes that one of the streams has ended.
     pub(super) fn close(&mut self) {
         self.closed += 1;
         self.note_due();

@@ -1,8 +1,8 @@
 //! The sending half of a stream: what was written, and what of it was sent, lost and acknowledged.
 //! RFC 9000 §3.1.
 //!
-//! Pieces are kept as they were written, and dropped when all of a piece is acknowledged. Whose
-//! turn it is, and what the connection as a whole may send, is decided in `assembly`.
+//! Pieces are kept as they were written, and dropped when all of a piece is acknowledged.
+//! `assembly` decides whose turn it is, and how much the connection as a whole may send.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,8 @@ pub(super) const PIECE_COST: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// What was written from `acked` on, and how much of the first piece lies before it.
+    /// The data from offset `acked` on, and the number of bytes of the first piece that are before
+    /// `acked`.
     pieces: VecDeque<SentPiece>,
     /// The piece that contains `next`.
     cursor: usize,
@@ -62,7 +63,7 @@ enum Fin {
     /// Not written.
     #[default]
     Open,
-    /// To be sent, for the first time or again.
+    /// It has to be sent, for the first time or again.
     Waiting,
     Sent,
     Acked,
@@ -281,7 +282,7 @@ impl Outgoing {
         self.fin == Fin::Acked && self.acked == self.end
     }
 
-    /// How much of the send buffer it uses.
+    /// The number of bytes of the send buffer that this stream uses.
     pub(super) fn held(&self) -> u64 {
         if self.reset.is_some() {
             return 0;
@@ -289,12 +290,12 @@ impl Outgoing {
         self.end - self.acked + PIECE_COST * self.pieces.len() as u64
     }
 
-    /// What may still be written before it exceeds what the peer lets this stream send.
+    /// The number of bytes that may still be written within the peer's limit for this stream.
     pub(super) fn allowed(&self) -> u64 {
         self.limit.saturating_sub(self.end)
     }
 
-    /// How much was written beyond what the peer lets this stream send.
+    /// The number of bytes that were written beyond the peer's limit for this stream.
     pub(super) fn beyond(&self) -> u64 {
         self.end.saturating_sub(self.limit)
     }

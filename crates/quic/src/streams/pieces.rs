@@ -7,7 +7,7 @@ use crate::Time;
 
 /// A longer piece is not extended, so that little is copied when its memory grows.
 const MAX_PIECE: usize = 16 << 10;
-/// What a piece takes beside its bytes.
+/// The memory that a piece takes in addition to its bytes.
 const PIECE_COST: usize = 96;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl PiecesUsage {
 }
 
 impl Pieces {
-    /// Keeps what is new of `data`.
+    /// Stores the new parts of `data`.
     pub(super) fn insert(
         &mut self,
         mut offset: u64,

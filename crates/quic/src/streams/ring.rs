@@ -25,7 +25,7 @@ pub(super) struct Spares {
     held: usize,
     /// The size of the rings that streams use.
     lent: usize,
-    /// What lies behind holes.
+    /// The memory of the pieces behind gaps.
     pub(super) pieces: PiecesUsage,
 }
 

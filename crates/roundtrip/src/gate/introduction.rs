@@ -88,7 +88,7 @@ fn answerers(config: &Config) -> String {
     }
 }
 
-/// Where a request can be tried, and whether curl needs to be told to trust the certificate.
+/// A URL to try, and whether curl needs a flag to trust the certificate.
 fn example(config: &Config) -> Option<(String, bool)> {
     let clear = config.listen.http.first();
     let clear = clear.map(|address| (format!("http://{}/", reachable(*address)), false));

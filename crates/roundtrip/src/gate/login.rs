@@ -87,7 +87,7 @@ impl<T: AsFd> Silence<T> {
 
 impl<T: AsFd> Drop for Silence<T> {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that is gone.
+        // If the terminal is gone, nothing can be done.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }

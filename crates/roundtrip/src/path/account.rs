@@ -178,7 +178,7 @@ impl<'a> PathMeter<'a> {
     }
 }
 
-/// A line of its own, or one that the next replaces: one that wraps could not be replaced.
+/// Formats a line that stays, or one that the next one replaces. A replaceable line must not wrap.
 fn placed(line: &str, columns: Option<usize>) -> String {
     match columns {
         Some(columns) => format!("\r\x1b[K{}\r", cut(line, columns.saturating_sub(1))),

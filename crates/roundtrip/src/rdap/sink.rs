@@ -1,5 +1,5 @@
-//! Where results go: standard output, a file, or a file with a journal that lets an interrupted run
-//! continue.
+//! The destination of results: standard output, a file, or a file with a journal that lets an
+//! interrupted run continue.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub(super) struct Sink {
     /// The text before the first result.
     header: String,
     told: u64,
-    /// Between the text and a terminal.
+    /// The pager between the text and a terminal.
     pager: Option<Pager>,
     pages: bool,
     /// Results of lookups at which a server failed. They come last and are not in the journal, so
@@ -278,7 +278,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     Ok(Out::Journalled(Box::new(journal), paths))
 }
 
-/// With its cause, which is the most informative part.
+/// The error with its cause, which is the most informative part.
 fn whole(error: &JournalError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -146,7 +146,7 @@ fn unescape(bytes: &mut std::str::Bytes<'_>) -> Option<u8> {
 }
 
 impl fmt::Display for Name {
-    /// Without the final dot, except for the root.
+    /// Writes the name without the final dot, except for the root.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
             return f.write_str(".");

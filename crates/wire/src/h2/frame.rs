@@ -45,8 +45,8 @@ pub(super) fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Forgets the bytes that were used, once they are at least as many as the others: a buffer that is
-/// never empty must not grow.
+/// Removes used bytes from the front once they are at least half of the buffer, so that a buffer
+/// that is never empty does not grow.
 pub(super) fn drop_used(bytes: &mut Vec<u8>, used: &mut usize) {
     if *used >= bytes.len().saturating_sub(*used) {
         bytes.drain(..(*used).min(bytes.len()));

@@ -32,7 +32,7 @@ const LEAVING: [u8; 8] = *b"leaving!";
 /// The greatest stream id.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// What a client is told, and held to.
+/// The limits that are announced to a client and enforced.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerConfig {
     /// Streams at the same time.
@@ -46,7 +46,7 @@ pub struct ServerConfig {
     pub extended_connect: bool,
 }
 
-/// Why a head was not taken.
+/// Why a head was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     #[error("a head that is too large")]
@@ -70,7 +70,7 @@ pub struct Tally {
     /// Frames that are neither requests nor data: priorities, windows, settings, pings.
     pub control_frames: u32,
     pub requests: u32,
-    /// Streams that ended by the client's fault, or its wish, before the caller was told of them.
+    /// Streams that the client broke or reset before the caller received them.
     pub resets: u32,
 }
 
@@ -146,7 +146,7 @@ impl Server {
         std::mem::take(&mut self.connection.tally)
     }
 
-    /// The first frames were SETTINGS, so that the client speaks HTTP/2.
+    /// Whether the first frame was SETTINGS, which shows that the client speaks HTTP/2.
     pub fn is_greeted(&self) -> bool {
         self.connection.has_settings
     }
@@ -247,8 +247,8 @@ impl Server {
         }
     }
 
-    /// Data that was read has been used, so the client may send as much again. A stream's end does
-    /// that for the rest.
+    /// Reports that read data has been used, so that the client may send as much again. At a
+    /// stream's end this happens automatically for the rest.
     pub fn consume(&mut self, stream: u32, bytes: usize) {
         if self.connection.stream(stream).is_some() {
             self.connection.consume(Some(stream), bytes);
@@ -336,7 +336,7 @@ impl Server {
         }
     }
 
-    /// Sends data for which there is room.
+    /// Sends data. The caller has checked that there is room for it.
     pub fn send_data(
         &mut self,
         stream: u32,
@@ -369,8 +369,8 @@ impl Server {
         self.connection.reset_stream(stream, code);
     }
 
-    /// The caller does not need the stream any more. If the answer is incomplete, the client is
-    /// told so; if the request is, it is told to stop. RFC 9113 §8.1.
+    /// Call this when the stream is no longer needed. If the answer is incomplete, the stream is
+    /// reset; if the request is incomplete, the client is asked to stop. RFC 9113 §8.1.
     pub fn release(&mut self, stream: u32) {
         let connection = &mut self.connection;
         let Some(found) = connection.stream(stream) else {

@@ -131,7 +131,7 @@ impl ControlStream {
                 }
                 self.max_push = Some(id);
             }
-            // Nothing was promised, and no promise was permitted. RFC 9114 §7.2.3.
+            // No push was promised, and none was permitted. RFC 9114 §7.2.3.
             _ => return Err(wrong_id("a CANCEL_PUSH of a push that does not exist")),
         }
         Ok(())

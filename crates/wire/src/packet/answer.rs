@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use super::icmp::{FRAGMENTATION_NEEDED, PACKET_TOO_BIG, UNREACHABLE};
 use super::{Flags, ICMP, ICMPV6, IpHeader, Packet, TCP, compose};
 
-/// In bytes: an error quotes as much of the packet as fits into this. RFC 1812 §4.3.2.3, RFC 4443
-/// §2.4 (c).
+/// The largest ICMP error in bytes: it quotes as much of the packet as fits. RFC 1812 §4.3.2.3, RFC
+/// 4443 §2.4 (c).
 const LARGEST_ERROR_V4: usize = 576;
 const LARGEST_ERROR_V6: usize = 1280;
 /// Internetwork control. RFC 1812 §4.3.2.5.

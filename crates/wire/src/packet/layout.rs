@@ -29,7 +29,7 @@ pub enum IpVersion {
 /// The position of a fragment in its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Fragment {
-    /// In bytes.
+    /// The fragment offset in bytes.
     pub offset: u16,
     pub more: bool,
     pub identification: u32,

@@ -1,8 +1,8 @@
 //! TLS over TCP, opened with the secrets of a key log: 1.3 with AES-GCM and ChaCha20, with early
 //! data and key updates; 1.2 with the same ciphers, but not a renegotiation.
 //!
-//! Push what each side sent, in the order of its TCP stream; report bytes that the capture does not
-//! have. One record of each side is held.
+//! Push the bytes of each side in the order of its TCP stream, and report bytes that are missing
+//! from the capture. One record of each side is buffered.
 
 mod epoch;
 mod framing;

@@ -19,7 +19,7 @@ pub(super) const MAGIC: u32 = 0x1a2b_3c4d;
 /// In bytes: type, length, and length again.
 pub(super) const FRAME: usize = 12;
 
-/// Byte order; writers use that of their machine.
+/// The byte order of a section; writers use that of their machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ByteOrder {
     #[default]

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// In bytes, of one table: a hundred times what clients and servers use.
 const MAX_CAPACITY: usize = 1 << 20;
-/// In bytes, of all lines of a section.
+/// The largest sum of all lines of a section, in bytes.
 const MAX_SECTION: usize = 1 << 20;
 
 /// A name and a value. An empty name means unknown.
@@ -21,7 +21,7 @@ pub(crate) struct DynamicTable {
     entries: VecDeque<Line>,
     size: usize,
     capacity: usize,
-    /// How many entries there have been.
+    /// The number of entries inserted so far.
     inserted: u64,
 }
 
@@ -72,7 +72,7 @@ impl DynamicTable {
         self.evict();
     }
 
-    /// Everything that was inserted so far is unknown from now on.
+    /// Marks all entries so far as unknown.
     pub(crate) fn forget(&mut self) {
         self.entries.clear();
         self.size = 0;
@@ -112,7 +112,7 @@ impl QpackTable {
         true
     }
 
-    /// In bytes, as the encoder set it.
+    /// The table's capacity in bytes, as the encoder set it.
     pub(crate) fn capacity(&self) -> u64 {
         self.table.capacity as u64
     }

@@ -117,7 +117,7 @@ pub(super) fn encoded_length(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Appends a text's code, and the ones that fill its last byte.
+/// Appends the code of a text, padded with ones to a whole byte.
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut window, mut held) = (0_u64, 0_u32);
     for symbol in text {
@@ -134,8 +134,8 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a code means. Returns `None` if a code is invalid or marks the end, or if more
-/// follows the last symbol than the ones that fill its byte.
+/// Appends the decoded text. Returns `None` if a code is invalid or is the end-of-string code, or
+/// if the padding is not ones that fill the last byte.
 pub(super) fn decode(bytes: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
     let mut rest = bytes.iter();
     let (mut window, mut held) = (0_u64, 0);

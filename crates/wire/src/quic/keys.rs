@@ -63,8 +63,8 @@ impl HeaderKey {
         cipher.header_key(secret, labels.header).map(Self)
     }
 
-    /// `largest` is the highest packet number seen from that side, from which the truncated number
-    /// is restored. RFC 9001 §5.4.1, RFC 9000 §A.3.
+    /// `largest` is the highest packet number seen from that side; it is needed to restore the
+    /// truncated number. RFC 9001 §5.4.1, RFC 9000 §A.3.
     pub(crate) fn remove(
         &self,
         packet: &[u8],

@@ -9,8 +9,8 @@ use super::{ConnectionId, Version};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionInformation {
     pub chosen: Version,
-    /// From a client: those that the server may change to, including the chosen one. From a server:
-    /// all.
+    /// From a client, the versions that the server may switch to, including the chosen one; from a
+    /// server, all its versions.
     pub available: Vec<Version>,
 }
 
@@ -31,7 +31,7 @@ pub struct Parameters {
     pub initial_max_streams_bidi: u64,
     pub initial_max_streams_uni: u64,
     pub ack_delay_exponent: u64,
-    /// In milliseconds.
+    /// The maximum acknowledgement delay in milliseconds.
     pub max_ack_delay: u64,
     pub disable_active_migration: bool,
     /// Server only: checked to be well formed, but not parsed further.

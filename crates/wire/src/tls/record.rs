@@ -58,8 +58,8 @@ impl<'a> Records<'a> {
     /// Parses one record and returns the rest; `None` if more bytes are needed.
     fn split(stream: &'a [u8]) -> Result<Option<(Record<'a>, &'a [u8])>> {
         let mut cursor = Cursor::new("TLS record", stream);
-        // Each byte is checked as soon as it is there, so that a stream of another protocol never
-        // looks like a truncated one.
+        // Each byte is checked as soon as it arrives, so that a stream of another protocol never
+        // looks like truncated TLS.
         let Ok(kind) = cursor.u8() else {
             return Ok(None);
         };

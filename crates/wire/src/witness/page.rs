@@ -1,11 +1,11 @@
-//! A page load as a chain: which requests the last one waited for, what for, and how long the load
-//! would have taken without one of these waits.
+//! A page load as a chain: which requests the last one waited for, why, and how long the load would
+//! have taken without one of these waits.
 //!
 //! A request begins because something before it was ready: the answer that named it, or the last
-//! one that ended before it. It needs its connection, and waits in the queue for one that another
-//! request holds: both are part of its spans. The critical path is the chain that ends last; its
-//! steps cover the load from the beginning to the end without overlap. Requests of other chains,
-//! such as those that browsers make for themselves, are not part of the load.
+//! one that ended before it. It needs a connection, and waits in the queue if another request holds
+//! it: its spans include both. The critical path is the chain that ends last; its steps cover the
+//! load from the beginning to the end without overlap. Requests of other chains, such as those that
+//! browsers make for themselves, are not part of the load.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ pub struct CriticalStep {
 pub struct PageLoad {
     /// For each request, the one that it followed, and why.
     pub parents: Vec<Option<(usize, Reason)>>,
-    /// From the first moment to the last.
+    /// The steps of the critical path, in order of time.
     pub critical: Vec<CriticalStep>,
 }
 
@@ -103,8 +103,8 @@ impl PageLoad {
         self.critical.iter().map(cost).sum()
     }
 
-    /// How long the load would have taken if these steps took no time: at least as long as any
-    /// other chain, because the steps outside the path stay.
+    /// How long the load would have taken if these steps took no time. The result is at least as
+    /// long as any other chain, because steps outside the path stay.
     pub fn without(&self, witness: &Witness, removed: impl Fn(&CriticalStep) -> bool) -> u64 {
         let requests = witness
             .requests

@@ -3,7 +3,7 @@
 use crate::server_timing::{self, Metric};
 use crate::text::printable;
 
-/// In bytes, of each text that is kept.
+/// The largest size of each stored text, in bytes.
 const MAX_TEXT: usize = 4096;
 /// The number of lines that are kept as they are.
 const MAX_LINES: usize = 100;
@@ -36,7 +36,7 @@ pub struct ResponseFacts {
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,
     pub location: Option<String>,
-    /// In seconds.
+    /// The age in seconds.
     pub age: Option<u64>,
     pub server_timing: Vec<Metric>,
     /// All lines except pseudo-header fields, up to a limit.

@@ -16,7 +16,7 @@ pub(super) struct RecordAssembly {
     start: u64,
     /// A record with missing bytes, and how many of its bytes are still to come.
     cut: Option<(RecordHeader, u64, usize)>,
-    /// Where the limits of records became unknown.
+    /// The position from which record boundaries are unknown.
     lost: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum FramedRecord<'a> {
     },
     /// A record with missing bytes.
     Cut { head: RecordHeader, at: Range<u64> },
-    /// Between these positions, the limits of records are unknown.
+    /// Between these positions, record boundaries are unknown.
     Lost { at: Range<u64> },
 }
 
@@ -92,7 +92,7 @@ impl RecordAssembly {
         }
     }
 
-    /// Passes on what is complete, and returns how many bytes that was.
+    /// Passes on complete records, and returns the number of their bytes.
     fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(FramedRecord<'_>)) -> usize {
         let mut taken = 0;
         loop {
