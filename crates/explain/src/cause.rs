@@ -40,9 +40,9 @@ pub struct Cause {
 pub enum Decidable {
     /// Packets of either end, without keys.
     Packets,
-    /// Packets of either end, and what they say: clear text, or the session's keys.
+    /// Packets at either end with readable contents: clear text, or the session's keys.
     Content,
-    /// Packets at the client's end, which has what is lost before the server.
+    /// Packets at the client's end, which include those that are lost on the way to the server.
     ClientEnd,
     /// The client itself: no packet shows it.
     ClientItself,
@@ -56,7 +56,7 @@ impl Decidable {
         Self::ClientItself,
     ];
 
-    /// As in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Packets => "packets",
@@ -66,7 +66,7 @@ impl Decidable {
         }
     }
 
-    /// In words.
+    /// The name for readers.
     pub fn title(self) -> &'static str {
         match self {
             Self::Packets => "packets, from either end",

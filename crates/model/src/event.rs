@@ -84,7 +84,7 @@ pub enum Event {
     /// When the flight was over, the client had not yet acknowledged its last segments: it does so
     /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
     AckDelayed,
-    /// A TLS record of this many bytes began to arrive, and none of it could be read yet.
+    /// A TLS record of this many bytes began to arrive, but could not be decrypted yet.
     RecordBegan {
         bytes: u64,
     },

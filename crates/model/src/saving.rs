@@ -72,8 +72,8 @@ fn exact_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    // For n coins: the probability that fewer than k show heads, and the logarithm of the
-    // probability that exactly k do.
+    // The probability that fewer than k of n coins show heads, and the logarithm of the probability
+    // that exactly k do.
     let (mut fewer, mut as_many) = (0.0, n as f64 * 0.5_f64.ln());
     let mut left_out = 0;
     for heads in 0..n / 2 {

@@ -1,4 +1,4 @@
-//! The durations and round trips of exchanges since the start, by what was asked and how it ended.
+//! The durations and round trips of exchanges since the start, by request and result.
 
 use std::collections::BTreeMap;
 

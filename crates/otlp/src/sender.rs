@@ -32,7 +32,7 @@ pub struct TelemetryCounts {
     pub failed: u64,
     /// The queue was full.
     pub dropped: u64,
-    /// Why the collector did not take the last ones that failed.
+    /// The reason for the last failure.
     pub why: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Telemetry {
     /// A new position below `parent`, in its trace or in a new one.
     pub fn context(&self, parent: Option<TraceContext>) -> TraceContext {
         let mut random = [0; 24];
-        // Without randomness the ids are zero, which collectors refuse.
+        // If there is no randomness, the ids are zero, which collectors refuse.
         let _ = aws_lc_rs::rand::fill(&mut random);
         let (trace, span) = random.split_at(16);
         let trace_id = trace.try_into().unwrap_or_default();

@@ -155,7 +155,7 @@ impl KeptConnection {
         self.open.as_mut().and_then(OpenConnection::stream)
     }
 
-    /// Returns, once, the reason why the previous connection is gone, if it was to this origin.
+    /// Returns, once, the reason why the previous connection was closed, if it was to this origin.
     pub(crate) fn take_reason(&mut self, target: &Target) -> Option<NotKept> {
         let here = target.origin();
         let (_, why) = self.why_not.take().filter(|(to, _)| *to == here)?;

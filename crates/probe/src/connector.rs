@@ -62,8 +62,7 @@ impl Connector {
         }
     }
 
-    /// Opens a connection to `target` at the addresses that were found; for a Unix socket there are
-    /// none.
+    /// Opens a connection to `target` at the resolved addresses; a Unix socket has none.
     pub(crate) async fn open(
         &self,
         plan: &ConnectionPlan,

@@ -101,7 +101,7 @@ impl Exchanger {
         self.clock.now()
     }
 
-    /// Records that the last answer or failure so far is here.
+    /// Records that the latest answer or failure arrived now.
     pub(crate) fn mark_end(&mut self) {
         self.counts.mark_end(self.clock.now());
     }

@@ -44,7 +44,7 @@ pub async fn repeat<S: Sink>(
         };
         let (hops, is_over) = until(prober, target, run, &mut body, &mut stop).await;
         if is_over {
-            // Several runs have their summary; a single one has only what it measured so far.
+            // Several runs have a summary; for a single run, show what it has measured so far.
             if run == 0 || hops.last().is_some_and(Exchange::ok) {
                 seen(&hops);
                 all.extend(hops);

@@ -120,7 +120,7 @@ pub enum Form {
     Csv(Vec<Column>),
     /// One line for each column.
     Fields(Vec<Column>),
-    /// As received.
+    /// The answer as received.
     Json,
     /// One line (`roundtrip/rdap/1`).
     Ndjson,

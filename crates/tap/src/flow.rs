@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     pub(crate) heard: Heard,
     /// A write whose outcome is not known yet.
     pending: Option<Pending>,
-    /// The bytes that the kernel has accepted, as far as they were noticed.
+    /// The number of bytes that the kernel has accepted, as far as the tap has seen.
     accepted: u64,
     turn: ExchangeParts,
     handshake: HandshakeTimes,
@@ -122,7 +122,7 @@ impl Flow {
         self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }
 
-    /// How much of the next write is worth reading, in bytes.
+    /// The number of bytes of the next write that are worth reading.
     pub(crate) fn appetite(&self) -> usize {
         self.spoken.appetite()
     }

@@ -58,7 +58,8 @@ pub(crate) struct Expected {
     pub(crate) frames: bool,
 }
 
-/// Where the answer begins and ends, and when the whole request had been written.
+/// The positions where the answer begins and ends, and the time at which the whole request had been
+/// written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: Moment,
@@ -114,7 +115,7 @@ impl ExchangeParts {
         let sent =
             events.find_map(|(at, event)| matches!(event, Event::Sent { .. }).then_some(*at));
         if let Some(sent) = sent {
-            // Of several writes, the first was sampled.
+            // If there were several writes, the kernel sampled the first.
             let at = if with_data {
                 now
             } else {
@@ -124,7 +125,7 @@ impl ExchangeParts {
         }
     }
 
-    /// Notes bytes that arrived, with what the kernel counted in the meantime.
+    /// Notes bytes that arrived, with the change of the kernel's counters.
     pub(crate) fn received(
         &mut self,
         events: Vec<(Moment, Event)>,
@@ -157,7 +158,7 @@ impl ExchangeParts {
         }
     }
 
-    /// How much has arrived since the request.
+    /// The number of bytes that have arrived since the request.
     pub(crate) fn answer_bytes(&self) -> u64 {
         self.bursts.iter().map(|burst| burst.bytes).sum()
     }

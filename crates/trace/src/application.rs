@@ -21,7 +21,7 @@ pub(crate) use clear::{of_answer_alone, of_http1};
 use sealed::hellos;
 pub(crate) use sealed::of_tls;
 
-/// As a share of a round trip: no answer comes sooner.
+/// The least time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 
 /// What the handshake showed.
@@ -29,7 +29,8 @@ const SOONEST: f64 = 0.8;
 pub(crate) struct TlsSeen {
     pub(crate) client: Option<ClientHello>,
     pub(crate) server: Option<ServerHello>,
-    /// The server's choice, or what the order of the records shows if its hello was cut off.
+    /// The version that the server chose, or that the order of the records shows if its hello was
+    /// truncated.
     pub(crate) version: Option<Version>,
     pub(crate) was_retried: bool,
     pub(crate) began: Option<u64>,

@@ -12,7 +12,7 @@ use crate::vantage::Vantage;
 /// A connection and its exchanges.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// Counted from 1, in the order in which connections began.
+    /// The number of the connection, from 1, in the order in which connections began.
     pub number: u64,
     pub client: SocketAddr,
     pub server: SocketAddr,
@@ -78,7 +78,7 @@ impl Undecidable {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderStep {
     pub frame: u64,
-    /// In nanoseconds since 1970, as captured.
+    /// The capture time in nanoseconds since 1970.
     pub at: u64,
     pub from_client: bool,
     pub text: String,
@@ -101,8 +101,8 @@ pub enum Elsewhere {
     Never,
 }
 
-/// What two captures show of one connection: of the packets with data, and of those that begin or
-/// end it, how many left each side, and the frames of those that never reached the other capture.
+/// What two captures show about one connection: how many packets with data, or that begin or end
+/// it, left each side, and the frames of those that never reached the other capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Located {
     /// The round trip between both captures.

@@ -29,7 +29,7 @@ struct Pieces {
     /// The header of the first fragment, as it would be without fragmentation.
     header: Vec<u8>,
     by_offset: BTreeMap<usize, Vec<u8>>,
-    /// In bytes, once the last fragment has come.
+    /// The total length in bytes, once the last fragment has arrived.
     total: Option<usize>,
 }
 
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(none, None);
             assert!(fragments.0.len() <= MAX_DATAGRAMS);
         }
-        // An identification that is used again later is another packet's.
+        // An identification that is reused later belongs to another packet.
         let mut fragments = Fragments::default();
         let part = |n: usize| Packet::parse(&pieces[n]).unwrap();
         assert_eq!(fragments.push(0, 0, &part(0)), None);

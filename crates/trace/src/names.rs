@@ -20,7 +20,7 @@ pub(crate) struct NameLookup {
     pub(crate) client: IpAddr,
     pub(crate) server: SocketAddr,
     pub(crate) name: String,
-    /// In nanoseconds since 1970.
+    /// The beginning in nanoseconds since 1970.
     pub(crate) began: u64,
     pub(crate) ended: Option<u64>,
     pub(crate) addresses: Vec<IpAddr>,

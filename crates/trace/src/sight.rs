@@ -45,11 +45,11 @@ pub(crate) struct SeenSegment {
     pub(crate) flags: Flags,
     /// Bytes of data on the wire.
     pub(crate) length: u32,
-    /// As in the header, not scaled.
+    /// The window as in the header, not scaled.
     pub(crate) window: u16,
     /// It acknowledges data that was received twice. RFC 2883 §4.
     pub(crate) is_duplicate_sack: bool,
-    /// The sender's clock, and what it saw last of the peer's. RFC 7323 §3.
+    /// The sender's timestamp, and the peer's timestamp that it echoes. RFC 7323 §3.
     pub(crate) stamps: Option<(u32, u32)>,
     pub(crate) hop_limit: u8,
     pub(crate) congested: bool,

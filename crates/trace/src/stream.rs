@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// In bytes: how much may be held after a gap, and how far ahead it may be.
+/// The largest amount of data after a gap that is held, and how far ahead it may be, in bytes.
 const MAX_HELD: usize = 1 << 20;
 const MAX_AHEAD: u64 = 64 << 20;
 

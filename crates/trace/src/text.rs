@@ -75,7 +75,7 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
     lines
 }
 
-/// Where a connection was seen from.
+/// The vantage point of a connection.
 pub fn vantage(conversation: &Conversation, style: &Style) -> String {
     lines(&seen_from(conversation), style)
 }
@@ -329,7 +329,7 @@ fn tone(rung: &Rung<'_>) -> Tone {
     }
 }
 
-/// How many of all, in percent.
+/// The share in percent.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64)
 }

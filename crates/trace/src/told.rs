@@ -1,6 +1,6 @@
 //! Logs in which programs recorded their own requests: HAR, Chrome's NetLog, qlog, curl's trace.
-//! They hold times, but no packets. So they are shown as they are, no party is blamed for a wait,
-//! and the report says what would decide it.
+//! They contain times, but no packets. So their times are shown without a judgement, no party is
+//! blamed for a wait, and the report says what would be needed to decide.
 
 pub mod json;
 pub mod page;
@@ -54,7 +54,7 @@ type Reader = fn(&[u8]) -> Option<Witness>;
 pub struct Log {
     pub format: Format,
     pub witness: Witness,
-    /// How the requests depended on each other, if there are several.
+    /// The dependencies between the requests, if there are several.
     pub page: Option<PageLoad>,
     /// The shortest connect of each server, in nanoseconds.
     connects: HashMap<String, u64>,
@@ -67,10 +67,10 @@ pub struct TransportTotals {
     pub received: u64,
     pub lost: u64,
     pub blocked: u64,
-    /// In milliseconds.
+    /// The smallest round trip in milliseconds.
     pub min_rtt: Option<f64>,
     pub max_rtt: Option<f64>,
-    /// In bytes.
+    /// The smallest window in bytes.
     pub min_window: Option<u64>,
     pub max_window: Option<u64>,
 }
@@ -159,7 +159,7 @@ impl Log {
         }
     }
 
-    /// A request as [`roundtrip_model::Limit`] needs it. It blames nobody.
+    /// A request in the form that [`roundtrip_model::Limit`] needs. It blames no party.
     pub fn exchange(&self, request: &ToldRequest) -> Exchange {
         let mut exchange = Exchange {
             url: request.url.clone(),

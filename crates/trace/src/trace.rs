@@ -32,14 +32,14 @@ const DNS: u16 = 53;
 /// silent before it counts as over.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
-/// The fewest frames between two looks for connections that are over; plus one for each connection,
-/// so that a look costs each frame the same.
+/// The least number of frames between two searches for ended connections. One is added per
+/// connection, so that the cost per frame stays constant.
 const LOOK_EVERY: u64 = 4096;
 /// In nanoseconds: a look is also due after this much of the capture's time, if few connections
 /// make it cheap.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
-/// How much may be held.
+/// The limits and the selection of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// In bytes.
@@ -114,7 +114,7 @@ impl Trace {
         keys.finish();
     }
 
-    /// Takes what a capture holds next.
+    /// Takes the next item of a capture.
     pub fn take(&mut self, item: CaptureItem<'_>) {
         match item {
             CaptureItem::Packet(packet) => self.push(&packet),
@@ -348,7 +348,7 @@ impl Trace {
         }
     }
 
-    /// Drops connections that are over, and the oldest if there are too many.
+    /// Removes ended connections, and the oldest ones if there are too many.
     fn look(&mut self, now: u64) {
         let over = |flow: &Flow| {
             let idle = now.saturating_sub(flow.last);
@@ -463,7 +463,7 @@ impl Trace {
         all
     }
 
-    /// The conversations that are over, each once.
+    /// Returns each finished conversation once.
     pub fn finished(&mut self) -> Vec<Conversation> {
         self.done.drain()
     }

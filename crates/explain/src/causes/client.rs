@@ -119,7 +119,7 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Less what the client reports of its own tasks.
+/// The delay, minus the client's own reported tasks.
 fn late_request(case: &Case<'_>) -> Option<Cost> {
     let phase = case.named(PhaseName::Request).next()?;
     // In other protocols, the server may speak first.

@@ -164,7 +164,7 @@ fn fate(attempt: &Attempt) -> String {
 
 fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
-    // A lost SYN with data is another cause.
+    // A lost SYN with data is a different cause.
     if tcp.syn_retransmits == 0 || tcp.fast_open.cookie {
         return None;
     }
@@ -193,9 +193,10 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let late = took - r;
     // Another answer on the connection must show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
-    // On a path that varies, the SYN-ACK was late by chance.
+    // On a path that varies, the SYN-ACK may be late by chance.
     let least = MAX_HOST_DELAY.max(0.5 * r).max(case.spread.most_before());
-    // Without an acknowledgement in time, a late answer may have had the same delay as the SYN-ACK.
+    // If no acknowledgement arrived in time, a late answer may have had the same delay as the
+    // SYN-ACK.
     let varied = case.least_spread();
     let unknown = case.spread.ms() >= varied && super::path::late_waits(case, varied) > 0;
     (!unknown && compared && tcp.syn_retransmits == 0 && late >= least).then(|| {

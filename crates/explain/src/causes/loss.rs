@@ -73,8 +73,8 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Body,
 ];
 
-/// In milliseconds and round trips: repeated retransmissions of full segments take at least this
-/// long, and a single loss takes less.
+/// The least duration, in milliseconds and round trips, of repeated retransmissions of full
+/// segments; a single loss takes less.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 
@@ -100,7 +100,7 @@ fn smaller(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Only short segments came through: the full ones before them were missing for several time-outs.
+/// Only short segments arrived: the full ones before them were missing for several time-outs.
 fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     let mut gaps = case.exchange.timeline.iter();
     let (segments, short) = gaps.find_map(|(_, event)| match event {
@@ -210,7 +210,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> KernelLosses {
     } else {
         late
     };
-    // An answer that never came shows no loss of its own.
+    // An answer that never arrived does not itself show a loss.
     let shows = phase.name != PhaseName::FirstByte || case.is_answered();
     let is_theirs = shows || seen.overtaken > 0 || seen.cut;
     seen.theirs = if is_theirs { lost - seen.ours } else { 0.0 };

@@ -1,4 +1,4 @@
-//! Small segments that wait for an acknowledgement, which in turn is delayed until they come.
+//! Small segments that wait for an acknowledgement, which in turn is delayed until they arrive.
 
 use std::ops::RangeInclusive;
 
@@ -44,11 +44,11 @@ const NEAR_SHARE: f64 = 0.2;
 /// about a round trip is nothing special.
 const STEADY: f64 = 2.0;
 const STEADY_SHARE: f64 = 0.05;
-/// In milliseconds: a shorter round trip cannot be told from a server's own work.
+/// The shortest round trip, in milliseconds, that can be distinguished from a server's own work.
 const MIN_TRIP: f64 = 2.0;
 
-/// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives, so
-/// it comes one round trip after the acknowledgement left, whenever that was.
+/// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives at
+/// the server, so it arrives one round trip after the acknowledgement left.
 fn held_back(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let timeline = &case.exchange.timeline;

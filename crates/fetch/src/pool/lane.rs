@@ -34,8 +34,8 @@ pub(super) struct Lane {
     /// The facts of the handshake, without the peer's certificates.
     tls: OnceLock<TlsFacts>,
     answers: AtomicU64,
-    /// The connection was given up before its handshake was answered, so the server has not
-    /// processed what it carried.
+    /// Whether the connection was abandoned before its handshake was answered, so that the server
+    /// has not processed its requests.
     void: AtomicBool,
     retired: AtomicBool,
 }

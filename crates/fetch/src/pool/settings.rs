@@ -54,13 +54,13 @@ pub struct Settings {
 /// The deadlines. None runs while a request waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For the name lookup, TCP and TLS, or QUIC.
+    /// The time limit for the name lookup, TCP and TLS, or QUIC.
     pub connect: Duration,
-    /// From the request to the first byte of its answer.
+    /// The time limit from the request to the first byte of its answer.
     pub first_byte: Duration,
-    /// Between two pieces of a body.
+    /// The time limit between two pieces of a body.
     pub idle: Duration,
-    /// From the request to the end of its answer.
+    /// The time limit from the request to the end of its answer.
     pub total: Duration,
 }
 

@@ -210,8 +210,8 @@ impl Site {
         }
     }
 
-    /// Opens as many connections as are needed: one, unless each is known to carry only one request
-    /// at a time.
+    /// Opens the necessary connections: one, unless each is known to carry only one request at a
+    /// time.
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.context.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));

@@ -30,7 +30,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether the client has closed, even if what it sent before was not read.
+    /// Whether the client has closed, even if earlier bytes have not been read.
     fn has_left(&mut self) -> bool {
         false
     }

@@ -33,7 +33,7 @@ pub struct Upstream {
     pub idle_time: Span,
     pub age: Span,
     pub connect: Span,
-    /// From the request's last byte to the answer's first.
+    /// The time limit from the request's last byte to the answer's first.
     pub first_byte: Span,
     /// For the server to read more of a request, for the next piece of an answer to arrive, and for
     /// the client to take one; event streams may

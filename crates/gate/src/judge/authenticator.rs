@@ -82,9 +82,9 @@ impl<S: Sessions> Authenticator<S> {
                 .is_ok_and(|again| again.authorization() == passed.authorization())
     }
 
-    /// Ends when the session would not admit the request any more, or not as the same user: its
-    /// token or its session is over. If the session was only changed, or forgotten because the
-    /// store's pushes stopped, the store is asked again.
+    /// Ends when the request would no longer be admitted as the same user, because its token or its
+    /// session has ended. If the session has only changed, or was forgotten because the store's
+    /// pushes stopped, it asks the store again.
     pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.0 else {
             return std::future::pending().await;

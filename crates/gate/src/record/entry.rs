@@ -49,9 +49,9 @@ pub(crate) struct Entry {
     pub(crate) retried: bool,
     /// `None` if no session is needed.
     pub(crate) known: Option<Known>,
-    /// Its ID, and the form in which its client reads errors.
+    /// The request's ID, and the format in which its client reads errors.
     pub(crate) caller: Caller,
-    /// For the access log, if there is one.
+    /// Details for the access log, if there is one.
     pub(crate) log_details: Option<Box<LogDetails>>,
 }
 
@@ -86,7 +86,7 @@ impl ExchangePhase {
 }
 
 impl Entry {
-    /// An entry of which only the protocol is known yet.
+    /// Makes an entry; only the protocol is known so far.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,

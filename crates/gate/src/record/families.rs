@@ -10,7 +10,7 @@ use super::{
 
 /// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` and `_total`.
+    /// The name without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,

@@ -39,7 +39,7 @@ pub struct Gate {
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
     pub https: Vec<SocketAddr>,
-    /// Where proxies ask.
+    /// The addresses for proxies that ask.
     pub authz_http: Vec<SocketAddr>,
     pub authz_grpc: Vec<SocketAddr>,
     pub authz_https: Vec<SocketAddr>,
@@ -62,7 +62,7 @@ pub enum News {
     /// about to expire.
     Condition(String),
     Draining(Duration),
-    /// All connections have ended; or the time was over, and this many were cut.
+    /// All connections have ended, or the time ran out and this many were cut off.
     Ended {
         cut: usize,
     },

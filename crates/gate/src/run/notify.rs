@@ -3,7 +3,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Does nothing if there is no service manager. Failures are ignored.
+/// Reports the state to the service manager, if there is one. Failures are ignored.
 pub(super) fn notify(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;

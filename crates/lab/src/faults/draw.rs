@@ -38,7 +38,7 @@ const HEALTHY_STRATEGIES: [&str; 20] = [
     "h2+tls1.3+reuse",
     "h3+reuse",
 ];
-/// How many of a hundred cases are healthy, and how many have two faults.
+/// The percentage of healthy cases, and of cases with two faults.
 const HEALTHY_PERCENT: usize = 20;
 const PAIR_PERCENT: usize = 25;
 pub(super) const HEALTHY: &str = "none";
@@ -59,11 +59,11 @@ pub(super) struct FaultCase {
     pub(super) allowed: Vec<&'static str>,
     /// Causes and their milliseconds, the most costly first.
     costs: Vec<(String, f64)>,
-    /// By how many milliseconds the kernel's timers may change the costs.
+    /// The milliseconds by which the kernel's timers may change the costs.
     pub(super) slack: f64,
 }
 
-/// How the exchange is made, and the server.
+/// The exchange's settings, and the server's.
 #[derive(Debug)]
 pub(super) struct ExchangeSetting {
     pub(super) place: String,
@@ -320,7 +320,7 @@ impl ExchangeSetting {
         }
     }
 
-    /// With fast open, a request that does not fit the SYN is not a healthy exchange.
+    /// With fast open, an exchange whose request does not fit into the SYN is not healthy.
     fn keep_small(&mut self, strategy: Strategy) {
         if strategy.fast_open {
             self.body = self.body.min(500);

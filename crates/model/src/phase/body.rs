@@ -28,8 +28,8 @@ const DOUBLED: f64 = 1.8;
 const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
-/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
-/// alone limits the rate. A window that is not full is twice as large on Linux.
+/// The bytes that arrive in a round trip if only the client's receive window limits the rate, as a
+/// range of shares of that window. On Linux, a window that is not full is twice as large.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// In round trips and milliseconds: shorter steady streams give no evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
@@ -71,7 +71,7 @@ pub struct FullWindow {
     pub segments: Option<u64>,
     /// The next flight was larger, as flights are while a congestion window grows.
     pub grew: bool,
-    /// The client's receive window had no room for more.
+    /// Whether the client's own receive window had no more room.
     pub own: bool,
     /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
@@ -202,7 +202,7 @@ impl<'a> BodyAnalysis<'a> {
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));
-                // Over QUIC, data that was sent before the sender could know of the loss can be
+                // Over QUIC, data that was sent before the sender could learn of the loss can be
                 // read.
                 let due = match self.exchange.quic {
                     Some(_) => open - self.rtt,
@@ -230,7 +230,7 @@ impl<'a> BodyAnalysis<'a> {
         }
     }
 
-    /// The flights that a window stopped, each given by the arrival with which the next one began.
+    /// The flights that a window stopped, each identified by the arrival that began the next one.
     fn windows(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
         let mut room = None;

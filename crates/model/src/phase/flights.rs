@@ -27,7 +27,7 @@ pub(super) struct Flight {
     /// When its last bytes arrived.
     pub(super) ended: Moment,
     pub(super) bytes: u64,
-    /// The segments that came before the first arrival considered, if they are known.
+    /// The number of segments before the first arrival considered, if known.
     pub(super) segments: u64,
     /// The index of its first arrival, and the pause before that in milliseconds.
     pub(super) first: usize,

@@ -16,8 +16,8 @@ impl Exchange {
             .map_or(QUIC_SEGMENT, |tcp| u64::from(tcp.mss).max(MIN_SEGMENT))
     }
 
-    /// In segments: the server's first window. It is one segment after a SYN or SYN-ACK was lost
-    /// (RFC 5681 §3.1).
+    /// The server's first window in segments. It is one segment if a SYN or SYN-ACK was lost (RFC
+    /// 5681 §3.1).
     pub(super) fn first_window(&self) -> u64 {
         let again = self.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
         if again && !self.reused {

@@ -110,7 +110,7 @@ fn path(
     pointer: &str,
     report: &mut Report,
 ) -> Option<Path> {
-    // An empty path is no path, but there.
+    // An empty path is invalid, but it is present.
     let text = redaction.node().get(member)?.text()?;
     match Path::parse(text) {
         Ok(path) => Some(path),

@@ -88,7 +88,7 @@ pub struct ServerReply {
     pub body: Bytes,
 }
 
-/// The reason why there is no reply.
+/// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unheard {
     /// The server has no address of this family.
@@ -196,7 +196,8 @@ impl ServerReply {
         places(&answer).first().map(|top| top.class)
     }
 
-    /// Whether the server asks for a pause or for credentials, which says nothing about the query.
+    /// Whether the server asks for a pause or for credentials, so that the reply says nothing about
+    /// the query.
     fn is_declined(&self) -> bool {
         matches!(self.status, 401 | 403 | 429 | 503)
     }

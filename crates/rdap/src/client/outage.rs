@@ -190,7 +190,7 @@ impl Client {
 /// A failure after which the same request could be answered a little later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passing {
-    /// The server, or what stands behind a proxy, was not there.
+    /// The server, or the server behind a proxy, was not reachable.
     Absent,
     /// The server failed. If others are answered, the request is the reason.
     Failing,

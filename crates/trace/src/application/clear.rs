@@ -57,7 +57,7 @@ pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
     all
 }
 
-/// An answer whose head the capture has lost: what came until the next request.
+/// An answer whose head is missing from the capture: all data until the next request.
 fn without_head(asked: &mut TracedRequest, view: &ClientView, next: Option<u64>) {
     let from = view.read.partition_point(|(_, at)| *at <= asked.sent);
     let until = view

@@ -284,7 +284,7 @@ fn is_resumed(seen: &TlsSeen) -> bool {
 
 fn alpn(seen: &TlsSeen) -> Option<String> {
     let told = seen.server.as_ref().and_then(|server| server.alpn.clone());
-    // TLS 1.3 hides the answer; if only one was offered, there was no choice.
+    // TLS 1.3 encrypts the selected protocol; if only one was offered, it must be that.
     told.or_else(|| match seen.client.as_ref()?.alpn.as_slice() {
         [only] => Some(only.clone()),
         _ => None,

@@ -121,7 +121,7 @@ fn took_of(step: &CriticalStep) -> f64 {
     millis(step.end.saturating_sub(step.begin))
 }
 
-/// The request of a step, and which party held what it waited for.
+/// The request of a step, and what it waited for.
 pub(super) fn about(log: &Log, step: &CriticalStep) -> String {
     let url = |index: usize| {
         let request = log.witness.requests.get(index);

@@ -16,7 +16,7 @@ impl ClientView {
         within.last().map_or(0, |(place, _)| *place)
     }
 
-    /// How far the client had read, and sent, at this time.
+    /// The position up to which the client had read (or sent) at this time.
     pub(crate) fn read_at(&self, at: u64) -> u64 {
         place_at(&self.read, at)
     }

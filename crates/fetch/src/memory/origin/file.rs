@@ -12,7 +12,7 @@ const FORM: Form = Form {
     version: 1,
 };
 const MAX_ADDRESSES: usize = 64;
-/// The length of a protocol's name is one byte (RFC 7301 §3.1).
+/// The longest protocol name: its length is encoded in one byte (RFC 7301 §3.1).
 const MAX_ALPN_LENGTH: usize = 255;
 const MAX_ALPN_COUNT: usize = 32;
 /// In microseconds: round trips longer than a minute are not plausible.

@@ -1,9 +1,9 @@
 //! The rate at which a client sends a body, or reads an answer, over the last ten seconds in which
 //! gate waited for it.
 //!
-//! For bodies, each ten seconds the client must be twice as fast as in the ten before, up to a
-//! maximum: a client that holds a connection for a long time must have much to send. If the mean
-//! since the beginning counted, a client that began fast could hold it almost forever.
+//! For bodies, the required rate doubles every ten seconds, up to a maximum: a client that holds a
+//! connection for a long time must have much to send. If the mean since the beginning counted, a
+//! client that began fast could hold it almost forever.
 
 use std::time::Duration;
 

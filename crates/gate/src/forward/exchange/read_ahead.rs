@@ -30,11 +30,11 @@ pub(super) struct ReadAhead {
 /// How reading ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAheadOutcome {
-    /// With the whole body.
+    /// The whole body was read.
     Whole,
-    /// With as much of it as may be read ahead.
+    /// As much as may be read ahead was read.
     Enough,
-    /// With what arrived in time.
+    /// The time ran out; only a part was read.
     Some,
 }
 

@@ -107,7 +107,7 @@ pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result
     answered.map(Some)
 }
 
-/// For callers that do not know of streams, a reset stream is a reset connection.
+/// Reports a reset stream as a reset connection, for callers that do not know about streams.
 fn broken(error: h2::Error) -> io::Error {
     let kind = if error.is_remote() {
         io::ErrorKind::ConnectionReset

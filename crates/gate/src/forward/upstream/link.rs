@@ -36,7 +36,7 @@ pub(crate) struct HeldConnection<'a>(&'a PoolSlot<Wire>);
 pub(crate) enum Fate {
     /// The answer was read to its end: another exchange may use the connection.
     Kept,
-    /// There was an answer, but the connection cannot be used again.
+    /// The answer was received, but the connection cannot be used again.
     Spent,
     /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,

@@ -1,7 +1,7 @@
 //! The ways in which proxies describe the request that they ask about.
 //!
-//! Every part that a way has must be there exactly once. A proxy that was configured to send none
-//! of it is refused for all its clients, and cannot be answered by what one of them added.
+//! Every part of a description must be present exactly once. If a proxy is not configured to send
+//! it, all its clients are refused, so that a client cannot supply it instead.
 
 use std::net::IpAddr;
 

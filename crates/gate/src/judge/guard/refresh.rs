@@ -20,7 +20,7 @@ struct RefreshShared {
 
 #[derive(Debug, Default)]
 struct RefreshState {
-    /// It is about to be read, or being read.
+    /// Whether the set is being read, or about to be.
     asked: bool,
     /// `None` before the first read.
     not_before: Option<Instant>,

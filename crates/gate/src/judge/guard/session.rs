@@ -1,4 +1,4 @@
-//! A session as a guard knows it, and what the guard needs from a store: an answer, and a notice
+//! A session as the guard sees it, and the guard's interface to a store: an answer, and a notice
 //! when the answer is no longer valid.
 
 use std::cell::Cell;
@@ -37,7 +37,7 @@ pub enum SessionError {
     Unreadable,
 }
 
-/// Whether what a store answered is still valid.
+/// Tells whether a store's answer is still valid.
 pub trait Watch {
     /// Whether it may be used for another request. Not after the store pushed an invalidation,
     /// after its connection was lost, or after the session was revoked. Called on every request, so
@@ -70,7 +70,7 @@ impl Watch for ManualWatch {
 
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            // In one thread nothing happens between the check and the wait.
+            // On a single thread, nothing can happen between the check and the wait.
             if !self.outdated.get() {
                 self.changed.notified().await;
             }

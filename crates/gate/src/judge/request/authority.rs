@@ -88,7 +88,7 @@ fn is_port(port: &str) -> bool {
     port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
 }
 
-/// With or without brackets.
+/// Parses an IPv6 address with or without brackets.
 fn address(name: &str) -> Option<Ipv6Addr> {
     if !name.contains(':') {
         return None;

@@ -27,7 +27,7 @@ impl Body {
 /// The one meaning of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inspected<'a> {
-    /// In origin form, or `*`.
+    /// The path in origin form, or `*`.
     pub(crate) path: &'a str,
     pub(crate) host: Authority<'a>,
     pub(crate) body: Body,
@@ -100,8 +100,8 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRe
     {
         return Err(BadRequestError::Target);
     }
-    // Some backends take what follows for an authority (RFC 3986 §4.2), and some drop a slash: both
-    // read another path than gate does.
+    // Some backends read the next part as an authority (RFC 3986 §4.2), and some drop a slash: both
+    // see another path than gate does.
     if target.starts_with("//") {
         return Err(BadRequestError::Target);
     }

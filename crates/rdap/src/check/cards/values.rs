@@ -41,7 +41,8 @@ const KINDS: [&str; 6] = [
 
 pub(super) fn once(properties: &[Node], pointer: &str, report: &mut Report) {
     for name in ONCE_ONLY {
-        // With ALTID, several are one in different languages (RFC 6350, section 5.4).
+        // Properties with the same ALTID are one property in several languages (RFC 6350, section
+        // 5.4).
         let named = properties.iter().filter(|p| is_named(p, name));
         let mut plain = named.filter(|p| parameters(p).is_none_or(|n| n.get("altid").is_none()));
         if plain.next().is_some() && plain.next().is_some() {

@@ -12,7 +12,7 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// How often to look whether a client that has sent much ahead is still connected.
+/// How often to check whether a client that has sent much ahead is still connected.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Room for bytes that a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;

@@ -23,7 +23,7 @@ struct Replica {
     hand: Arc<AtomicU64>,
     skew: i64,
     restarts: u64,
-    /// With the old seed, and with the new one.
+    /// Tickets with the old seed, and with the new one.
     tickets: [Tickets; 2],
 }
 

@@ -38,7 +38,7 @@ enum UploadState {
     Body(SendStream<Bytes>, RequestFraming),
     /// The body is complete; its end follows what is pending.
     Ending(SendStream<Bytes>, Trailers),
-    /// Everything was sent, or the server wants no more of it.
+    /// Everything was sent, or the server does not want the rest.
     Done,
 }
 
@@ -137,7 +137,7 @@ impl H2Stream {
         Ok(used)
     }
 
-    /// Passes as much to the connection as it has room for.
+    /// Passes bytes to the connection as far as it has room.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let none = &Trailers::default();
