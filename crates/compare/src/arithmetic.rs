@@ -18,8 +18,8 @@ const MIN_SEGMENTS: u64 = 4;
 const STARTUP_GAIN: f64 = 2.885;
 const STARTUP_SLACK: f64 = 0.2;
 
-/// What the baseline takes besides the round trips of its arithmetic, in ms: medians of the
-/// exchanges of the discovery.
+/// The time of the baseline beyond its round trips, in ms: medians of the exchanges of the
+/// discovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) rtt: f64,
@@ -151,8 +151,8 @@ impl Parts {
     }
 }
 
-/// What the body takes once the window has reached its size, in ms: all of it comes as fast as the
-/// fastest of its flights, and the server and the client pause as they did. Flights grow until
+/// The time of the body once the window has reached its size, in ms: all of it arrives as fast as
+/// the fastest of its flights, and the server and the client pause as they did. Flights grow until
 /// then, and a sender that paces them leaves hardly any pause between them.
 fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     if body.round_trips == 0 {

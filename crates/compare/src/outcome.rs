@@ -109,8 +109,7 @@ pub struct Absent {
     pub way: Way,
     /// What was observed.
     pub why: String,
-    /// What it would save by arithmetic, in ms and round trips; `None` for a way that was not
-    /// requested.
+    /// The calculated saving, in ms and round trips; `None` for a way that was not requested.
     pub would_save: Option<Prediction>,
     pub advice: Advice,
 }

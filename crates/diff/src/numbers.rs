@@ -99,7 +99,7 @@ pub(crate) fn title(name: &str) -> String {
     known.to_owned()
 }
 
-/// What a finding costs on one side, and in how many runs if not in all.
+/// The cost of a finding on one side, and in how many runs it occurred, if not in all.
 pub(crate) fn price(side: Option<&Priced>) -> String {
     match side {
         None => "none".into(),

@@ -13,7 +13,7 @@ use crate::{Doctor, Probe, Provenance, ReadError};
 /// The longest quote from a document that is not understood.
 const MAX_CITED_LENGTH: usize = 60;
 
-/// A report that can be compared with one of its own kind.
+/// A report, which can be compared with another one of the same kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     Probe(Probe),

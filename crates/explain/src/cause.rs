@@ -16,7 +16,7 @@ pub struct CauseFamily {
 pub struct Cause {
     /// Kebab-case and stable: programs identify a cause by it.
     pub id: &'static str,
-    /// What has to be recorded for others' exchanges to show it.
+    /// The recordings in which other clients' exchanges can show it.
     pub decidable: Decidable,
     /// A description of the event, in one line.
     pub name: &'static str,

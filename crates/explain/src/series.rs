@@ -37,7 +37,7 @@ const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
 ];
 /// The causes that attribute nothing to the server.
 const NOT_OF_A_PEER: [&str; 2] = [SENT_AGAIN, "slow-first-packet"];
-/// What a server does by its settings, it does each time.
+/// Delays due to a server's settings occur each time.
 const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";

@@ -1,4 +1,4 @@
-//! What can go wrong between a request and the last byte of its response.
+//! The errors between a request and the last byte of its response.
 
 mod quic;
 

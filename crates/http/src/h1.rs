@@ -1,4 +1,4 @@
-//! HTTP/1.1 as a client speaks it. RFC 9112.
+//! The client side of HTTP/1.1. RFC 9112.
 
 mod head;
 

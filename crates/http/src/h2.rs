@@ -1,4 +1,5 @@
-//! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
+//! The client side of HTTP/2. RFC 9113. The `h2` crate does the framing; this module decides what
+//! is sent when.
 
 mod first_error;
 mod headers;

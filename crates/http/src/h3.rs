@@ -1,4 +1,4 @@
-//! HTTP/3 over our own QUIC engine, as a client speaks it. RFC 9114, RFC 9000.
+//! The client side of HTTP/3, over our own QUIC engine. RFC 9114, RFC 9000.
 
 mod attempt;
 mod client;
@@ -29,7 +29,7 @@ use datagrams::DatagramRecorder;
 use tickets::TicketObserver;
 pub use tokens::Tokens;
 
-/// How long a peer may be silent. It also bounds a handshake that nobody answers.
+/// How long a peer may be silent. It also bounds an unanswered handshake.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long CONNECTION_CLOSE may take to leave. Nobody waits for it to arrive.
 const CLOSE_WAIT: Duration = Duration::from_millis(5);
@@ -218,7 +218,8 @@ impl QuicGauge {
         HttpError::Quic(QuicError::new(reason, self.verifier.refusal()))
     }
 
-    /// Waits until the handshake is over if a request may leave before that. False if it failed.
+    /// Waits until the handshake is complete, if a request may leave before that. False if it
+    /// failed.
     pub async fn proven(&self) -> bool {
         !self.offered_early || self.connection.connected().await.is_ok()
     }

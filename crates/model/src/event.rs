@@ -48,7 +48,7 @@ pub enum Event {
     /// The head of the final response arrived. It comes later than the first byte if interim
     /// responses (1xx) preceded it.
     Answered,
-    /// The exchange is over, successfully or not.
+    /// The exchange has ended, successfully or not.
     Finished,
     /// Bytes handed to the kernel.
     Sent {
@@ -70,8 +70,8 @@ pub enum Event {
         segments: u32,
         late: Duration,
     },
-    /// A flight is over: this many segments arrived without a pause, and then nothing arrived for a
-    /// while. The client's receive window allows the peer this many bytes at once, if the kernel
+    /// A flight has ended: this many segments arrived without a pause, and then nothing arrived for
+    /// a while. The client's receive window allows the peer this many bytes at once, if the kernel
     /// reports it.
     Paused {
         segments: u64,

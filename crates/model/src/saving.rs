@@ -10,7 +10,7 @@ const DRAWS: usize = 2000;
 pub const CONFIDENCE: f64 = 0.95;
 /// The share of samples below `low`, and above `high`.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
-/// With fewer pairs, all lie on the same side of zero by chance more often than once in twenty: 2 ·
+/// With fewer pairs, all are on the same side of zero by chance more often than once in twenty: 2 ·
 /// 2⁻⁵ is 6 %.
 pub const MIN_PAIRS: usize = 6;
 

@@ -1,4 +1,4 @@
-//! What carries the bytes: one engine for each transport and each implementation of it.
+//! The engines that carry the bytes: one for each implementation of each transport.
 //!
 //! An engine works on the calling thread, and on threads that inherit its core and its network.
 //! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`SideReport`]
@@ -92,8 +92,8 @@ pub struct SideReport {
     pub latencies: Histogram,
 }
 
-/// What was sent and received for it, during the whole life of the connections. `None` if an engine
-/// does not know.
+/// The bytes and packets that were sent and received for it, during the whole life of the
+/// connections. `None` if an engine does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireCounters {
     pub packets_sent: Option<u64>,

@@ -1,4 +1,4 @@
-//! What was measured, and the figures computed from it. Pure.
+//! The measurements, and the figures computed from them. Pure.
 
 use std::time::Duration;
 

@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Whether the handshake was completed. This stays true when the connection is over.
+    /// Whether the handshake was completed. This stays true after the connection has ended.
     pub fn is_connected(&self) -> bool {
         self.get(roundtrip_quic::Connection::is_connected)
             .unwrap_or(false)

@@ -1,5 +1,5 @@
-//! What the tasks that use one connection wait for, and what they find when they are woken. The
-//! connection itself belongs to the engine.
+//! The interests and results of the tasks that use one connection. The connection itself belongs to
+//! the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};

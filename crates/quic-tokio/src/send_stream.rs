@@ -79,7 +79,7 @@ impl SendStream {
         self.end(|connection, id| connection.reset(id, code))
     }
 
-    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    /// Ready once the peer has stopped the stream; never on a connection that has ended.
     pub fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.connection.poll_stopped(self.id, cx) {
             Poll::Ready(Ok(_)) => Poll::Ready(()),

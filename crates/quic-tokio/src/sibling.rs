@@ -20,7 +20,7 @@ pub struct Sibling {
     inboxes: Arc<[Mutex<Inbox>]>,
 }
 
-/// What the others have handed over, until the endpoint's driver takes it.
+/// Datagrams that other endpoints have handed over, until the endpoint's driver takes them.
 #[derive(Default)]
 struct Inbox {
     datagrams: Vec<(RecvMeta, Vec<u8>)>,

@@ -51,7 +51,7 @@ impl Socket {
         Ok(runs == MAX_RUNS)
     }
 
-    /// What the last call received.
+    /// The datagrams that the last call received.
     pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = DatagramRun<'_>> {
         let intake = if self.received_single {
             &mut self.single
@@ -78,7 +78,7 @@ impl Socket {
         Ok(sent)
     }
 
-    /// What the network has reported about the connected peer.
+    /// The error that the network has reported about the connected peer.
     pub(crate) fn take_unreachable(&self) -> Option<io::ErrorKind> {
         self.datagrams.take_unreachable()
     }

@@ -113,7 +113,7 @@ pub struct Connection {
     account: BudgetShare,
     events: Events,
     stats: Stats,
-    /// What the packet being written carries besides its run of stream data.
+    /// The frames of the packet being written, apart from its run of stream data.
     items: Vec<SentFrame>,
     /// Empty between calls of `settle`, except for its capacity.
     feedback: Feedback,

@@ -315,7 +315,7 @@ impl Crypto {
         self.session.forget(level);
     }
 
-    /// The connection is over: handshake bytes are neither sent nor received any more.
+    /// Handles the end of the connection: handshake bytes are neither sent nor received any more.
     pub(crate) fn end(&mut self) {
         self.session.end();
     }

@@ -1,8 +1,8 @@
 //! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
 //! Our connection ids tell only us which connection they belong to, so a packet needs no lookup.
-//! What a connection does with its datagrams is decided in `connection`; the owner provides the
-//! socket and the clock.
+//! `connection` decides what a connection does with its datagrams; the owner provides the socket
+//! and the clock.
 
 mod answers;
 mod config;
@@ -84,7 +84,7 @@ pub struct Endpoint {
     unproved: Unproved,
     /// Clients' connections that are not over.
     served: usize,
-    /// What the connections of clients may keep.
+    /// The memory budget of the clients' connections.
     budget: Option<Arc<Budget>>,
     evictions: Evictions,
     evicted: u64,
@@ -95,7 +95,7 @@ pub struct Endpoint {
     answers: Answers,
     timers: Timers,
     random: Random,
-    /// The time of the owner's last call that told it.
+    /// The time that the owner passed in its last call.
     clock: Time,
 }
 

@@ -56,7 +56,7 @@ impl TransportError {
     }
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CloseReason {
     #[error("this side closed it with code {code:#x}")]

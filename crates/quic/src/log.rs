@@ -25,7 +25,7 @@ pub trait ConnectionLog: fmt::Debug + Send {
     fn on_event(&mut self, at: Time, event: &LogEvent<'_>);
 }
 
-/// What is known of a connection when it begins.
+/// The facts known at the beginning of a connection.
 #[derive(Debug, Clone)]
 pub struct LoggedConnection {
     pub side: Side,

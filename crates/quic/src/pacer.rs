@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// What the path carries in this time may leave at once.
+/// The burst size, as the time in which the path carries it.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
 const MIN_BUCKET: u64 = 10;

@@ -79,7 +79,7 @@ impl Ranges {
         self.ranges.iter().rev().map(|(start, end)| *start..=*end)
     }
 
-    /// The lowest number above `floor` that lies below the highest and is not in the set.
+    /// The lowest number above `floor` and below the highest that is not in the set.
     pub(crate) fn lowest_missing_above(&self, floor: u64) -> Option<u64> {
         let mut missing = None;
         let mut above = None;

@@ -27,7 +27,7 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
 }
 
-/// What a packet carried besides its run of stream data: enough to send it again, or to recognize
+/// A frame of a packet, other than its run of stream data: enough to send it again, or to recognize
 /// its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SentFrame {

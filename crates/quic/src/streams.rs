@@ -86,7 +86,7 @@ pub(crate) struct Streams {
     /// one announced at first.
     stream_window: u64,
     first_limit: u64,
-    /// What this side may send on each stream before the peer raises the limit.
+    /// The number of bytes that this side may send on each stream before the peer raises the limit.
     initial: InitialStreamLimits,
     /// Streams with new data that their own limit permits.
     ready: StreamQueue,
@@ -105,7 +105,7 @@ pub(crate) struct Streams {
     /// The number of bytes in the send buffer.
     held: u64,
     spares: Spares,
-    /// The most pieces of data that may lie behind holes.
+    /// The largest number of pieces of data behind gaps.
     max_fragments: usize,
     /// A lower bound for the arrival time of every piece behind a gap.
     oldest_piece: Time,
@@ -117,7 +117,7 @@ pub(crate) struct Streams {
     counters: StreamCounters,
 }
 
-/// What is reduced when a budget runs short.
+/// The limits that are reduced when a budget runs short.
 #[derive(Debug, Clone, Copy)]
 struct Configured {
     send_buffer: u64,
@@ -206,7 +206,7 @@ impl Streams {
         }
     }
 
-    /// The next event; an event about a stream that is over is dropped.
+    /// The next event; events about ended streams are dropped.
     pub(crate) fn poll(&mut self) -> Option<StreamEvent> {
         loop {
             let event = self.events.pop_front()?;

@@ -66,7 +66,7 @@ pub struct LookupOptions {
     pub credentials: Option<Credentials>,
     /// The origin that receives a client certificate; its answers are for this client only.
     pub certified: Option<Target>,
-    /// Whether to wait for a server that answered before and is out now, because there is a list.
+    /// Whether to wait for a server that has answered before and is down now, as for lists.
     pub persistent: bool,
     /// Whether to wait briefly also for a server that has not answered yet.
     pub awaits_first_answer: bool,

@@ -1,4 +1,4 @@
-//! What a pipeline asked of its requests, and whether it held: for annotations and JUnit.
+//! A pipeline's assertions about its requests, and whether they hold, for annotations and JUnit.
 
 pub mod annotations;
 pub mod junit;

@@ -170,8 +170,8 @@ impl OutputStream {
         rows.unwrap_or_default()
     }
 
-    /// Whether lines can be redrawn: the terminal can move its cursor, and no line of ours is wider
-    /// than it.
+    /// Whether lines can be redrawn: the terminal can move its cursor, and none of our lines is
+    /// wider than it.
     pub(crate) fn draws(self) -> bool {
         let moves = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
         moves

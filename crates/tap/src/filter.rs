@@ -110,7 +110,7 @@ fn statement(code: u32, k: u32) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer to a call through our system call table.
+    /// The filter's decision on a call through our system call table.
     fn answer(number: i64, arguments: [u64; 6]) -> u32 {
         answer_for(OURS, number, arguments)
     }

@@ -189,8 +189,8 @@ impl Flow {
         self.opened = Some(at);
     }
 
-    /// Something happened to the socket: it is open, something arrived, or it is over. `looked` are
-    /// bytes that the program has not read yet; they end where the kernel's received data ends.
+    /// Handles an event of the socket: it was opened, something arrived, or it was closed. `looked`
+    /// are bytes that the program has not read yet; they end where the kernel's received data ends.
     pub(crate) fn stirs(
         &mut self,
         now: Moment,

@@ -49,7 +49,7 @@ impl Heard {
         self.bytes.len() >= MAX_KEPT
     }
 
-    /// Adds bytes that lie at `offset` of the stream; bytes beyond a gap are ignored.
+    /// Adds bytes at `offset` of the stream; bytes beyond a gap are ignored.
     pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.end().checked_sub(offset) else {
             return;

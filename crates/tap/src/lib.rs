@@ -62,7 +62,7 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// What a reader of the report should know, in sentences.
+    /// Remarks for the reader of the report, as sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.io_uring {
@@ -99,7 +99,7 @@ pub struct Tap {
 
 impl Tap {
     /// Prepares `command`, which must be started once and then dropped. `sink` is called for each
-    /// exchange that is over, on the tap's own thread.
+    /// finished exchange, on the tap's own thread.
     pub fn arm(
         command: &mut Command,
         sink: impl FnMut(Exchange) + Send + 'static,

@@ -35,7 +35,7 @@ pub(crate) struct ExchangeParts {
     bursts: Vec<ArrivalBurst>,
     /// The last write.
     written: Option<Moment>,
-    /// What the connection had done before.
+    /// The earlier activity of the connection.
     pub(crate) kept: Option<KeptFacts>,
 }
 

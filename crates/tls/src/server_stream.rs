@@ -51,7 +51,7 @@ pub struct ServerStream<IO> {
     closed: bool,
 }
 
-/// What is to be encrypted.
+/// The data to encrypt.
 #[derive(Debug, Clone, Copy)]
 enum Written<'a> {
     Nothing,
@@ -95,7 +95,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
             .map_err(TlsError::from)
     }
 
-    /// What was negotiated.
+    /// The negotiated parameters.
     pub fn connection(&self) -> &CommonState {
         &self.tls
     }

@@ -28,11 +28,11 @@ pub struct Conversation {
     pub began: u64,
     /// The requests were seen only as bursts of encrypted bytes, which may hold several each.
     pub is_inferred: bool,
-    /// What the capture does not show, and what would show it.
+    /// The facts that the capture does not show, and what would show them.
     pub undecidable: Vec<Undecidable>,
     /// The random of the ClientHello, which identifies the session in a key log, if there was one.
     pub session: Option<[u8; 32]>,
-    /// What a second capture shows in addition.
+    /// Further facts from a second capture.
     pub located: Option<Located>,
     /// The segments, for the ladder.
     pub steps: Vec<LadderStep>,
@@ -61,7 +61,7 @@ pub struct Undecidable {
 }
 
 impl Undecidable {
-    /// What is needed to open a connection that stayed sealed for this reason.
+    /// What is needed to decrypt a connection that could not be decrypted for this reason.
     pub(crate) fn keys(sealed: Option<SealedReason>) -> &'static str {
         match sealed {
             None => "the session's keys (--keys, from SSLKEYLOGFILE)",

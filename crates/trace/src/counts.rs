@@ -1,4 +1,4 @@
-//! What was read of a capture, in numbers.
+//! Counts of what was read from a capture.
 
 /// Counts of the frames and packets that were read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

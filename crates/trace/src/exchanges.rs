@@ -23,7 +23,7 @@ const IN_ADVANCE: u64 = 1_000_000_000;
 /// parsed, a server may also send unasked.
 const OF_ONE_ANSWER: [&str; 2] = ["body-stalls", "late-body"];
 
-/// What is known besides the connection itself.
+/// Facts from outside the connection.
 #[derive(Default)]
 pub(crate) struct Context<'a> {
     /// The lookup that led to it.

@@ -13,7 +13,7 @@ const MAX_PACKET: usize = 0xffff;
 const MAX_WAIT: u64 = 60_000_000_000;
 const IPV6_HEADER: usize = 40;
 
-/// What the fragments of one datagram have in common.
+/// The common key of the fragments of one datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FragmentKey {
     interface: u32,
@@ -54,7 +54,7 @@ impl Fragments {
         };
         let offset = usize::from(place.offset);
         let end = offset + packet.payload().len();
-        // What the capture has cut has no known content.
+        // The content of truncated packets is unknown.
         if !packet.is_complete() || end > MAX_PACKET {
             return None;
         }

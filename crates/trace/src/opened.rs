@@ -33,7 +33,7 @@ enum HeldData {
     Unknown(u64),
 }
 
-/// What was read inside.
+/// The decrypted content.
 pub(crate) struct Inside {
     /// The positions of both sides' streams when TLS began.
     start: [u64; 2],
@@ -110,7 +110,7 @@ impl OpenedTls {
         }
     }
 
-    /// What was read, if the secrets opened anything.
+    /// The decrypted content, if there is any.
     pub(crate) fn inside(&self) -> Option<&Inside> {
         Some(&self.inside).filter(|inside| inside.is_opened)
     }

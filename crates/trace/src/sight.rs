@@ -117,7 +117,8 @@ impl SeenSegment {
     }
 
     /// Whether it is the same packet as an earlier one, which was captured at another place of the
-    /// same host or network. What a sender sends again has another identification, or is later.
+    /// same host or network. A packet that the sender sends again has another identification, or is
+    /// later.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         let apart = self.at.saturating_sub(other.at);
         let known = self.id != 0 || self.way != other.way || self.hop_limit != other.hop_limit;

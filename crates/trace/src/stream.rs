@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const MAX_HELD: usize = 1 << 20;
 const MAX_AHEAD: u64 = 64 << 20;
 
-/// What comes next in a stream.
+/// The next part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Bytes(&'a [u8]),

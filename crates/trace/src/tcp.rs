@@ -31,7 +31,7 @@ const MAX_FRONT: usize = 4096;
 const CLEAR: usize = 64 << 10;
 const PER_REQUEST: usize = 2 << 10;
 
-/// What a connection carries.
+/// The content of a connection.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
     /// Nothing has been said yet.
@@ -376,7 +376,7 @@ impl TcpFlow {
         syn && first.is_some_and(|first| first != tcp.sequence().wrapping_add(1))
     }
 
-    /// What the peer of `side` reports as received, as a place in the stream of `side`.
+    /// The position in the stream of `side` up to which its peer reports data as received.
     pub(crate) fn acknowledged(&self, sight: &SeenSegment) -> Option<u64> {
         let side = sight.from.other();
         let first = self.first[side.index()]?;

@@ -32,7 +32,7 @@ pub fn head(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> String {
     format!("{}: {}\n", clean(file), parts.join(", "))
 }
 
-/// What was not read, one line each.
+/// The parts that were not read, one line each.
 pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |count: u64, what: &str| {
@@ -94,7 +94,7 @@ pub(crate) fn seen_from(conversation: &Conversation) -> String {
     line
 }
 
-/// What the other capture shows in addition, if there are two.
+/// Further facts from the other capture, if there are two.
 pub fn located(conversation: &Conversation, style: &Style) -> String {
     found_by_two(conversation).map_or(String::new(), |line| lines(&line, style))
 }

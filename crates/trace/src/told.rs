@@ -16,7 +16,7 @@ use roundtrip_wire::witness::{
     ToldPhase, ToldRequest, TransportEvent, Witness, curl_trace, har, netlog, qlog,
 };
 
-/// The order in which a request passes through them.
+/// All phases, in the order in which a request passes through them.
 pub(crate) const PHASES: [ToldPhase; 8] = [
     ToldPhase::Queue,
     ToldPhase::Proxy,
@@ -119,7 +119,8 @@ impl Log {
         Some(wait.saturating_sub(self.round_trip(request)?))
     }
 
-    /// What the load would have taken if steps of these phases took no time, in nanoseconds.
+    /// The time that the load would have taken if steps of these phases took no time, in
+    /// nanoseconds.
     pub fn without(&self, phases: &[ToldPhase]) -> Option<u64> {
         let is_one = |step: &CriticalStep| step.phase.is_some_and(|phase| phases.contains(&phase));
         Some(self.page.as_ref()?.without(&self.witness, is_one))
@@ -139,7 +140,7 @@ impl Log {
         told
     }
 
-    /// What a log of this kind cannot show, and what would.
+    /// The facts that a log of this kind cannot show, and what would show them.
     pub fn undecidable(&self) -> &'static [(&'static str, &'static str)] {
         match self.format {
             Format::Qlog => &[(
@@ -259,7 +260,7 @@ fn connects(witness: &Witness) -> HashMap<String, u64> {
     shortest
 }
 
-/// From the beginning of a request to its end, in nanoseconds.
+/// The time from the beginning of a request to its end, in nanoseconds.
 pub(crate) fn length(request: &ToldRequest) -> u64 {
     let spans = request.spans.iter().map(|span| span.end).max();
     let end = request.end.or(spans).unwrap_or(request.begin);

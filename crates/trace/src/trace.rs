@@ -211,7 +211,7 @@ impl Trace {
         packet: &Packet<'_>,
     ) {
         self.counts.fragments += 1;
-        // What the capture has cut cannot be joined; the first one still has the headers.
+        // Truncated fragments cannot be joined; the first one still has the headers.
         if !packet.is_complete() && packet.fragment().offset == 0 {
             self.packet(interface, at, way, packet);
             return;
@@ -468,7 +468,8 @@ impl Trace {
         self.done.drain()
     }
 
-    /// The capture is over: everything else, in the order of their numbers.
+    /// Call this at the end of the capture: returns all other conversations, in the order of their
+    /// numbers.
     pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
         // Failed attempts come last: they may belong to a connection that followed.
         let in_vain = |key: &FlowKey| self.opening.contains(key);

@@ -31,7 +31,7 @@ const HEADER: u64 = 5;
 /// Something that the client could notice, at a time in nanoseconds since 1970.
 pub(crate) type Noticed = (u64, Event);
 
-/// What the client saw.
+/// An event, as the client saw it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientView {
     pub(crate) events: Vec<Noticed>,
@@ -59,7 +59,7 @@ pub(crate) struct ClientView {
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
-    /// What the client's kernel would have measured, and when.
+    /// The values that the client's kernel would have measured, and when.
     rates: Vec<(u64, Rate)>,
     trips: Vec<(u64, u64)>,
     pub(crate) congested: bool,

@@ -121,8 +121,8 @@ fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
     }
 }
 
-/// What the last label of MPLS carries: IP, or Ethernet, often after a control word, whose first
-/// bits are zero. RFC 4385 §3, RFC 4448 §4.6.
+/// Parses the content after the last MPLS label: IP, or Ethernet, often after a control word, whose
+/// first bits are zero. RFC 4385 §3, RFC 4448 §4.6.
 fn below_labels(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let is_known = |frame: &[u8]| {
         let kind = ethernet(frame).map(|(kind, _)| kind);

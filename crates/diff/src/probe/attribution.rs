@@ -6,7 +6,7 @@ use super::figures::{CONNECT, SideFigures, StageDiff};
 use super::reasons::Reasons;
 use super::words;
 
-/// What a part of the difference is due to.
+/// The reason for a part of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContributionKind {
     /// More or fewer of them, at the mean of both sides' round trip.

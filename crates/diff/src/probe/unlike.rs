@@ -128,7 +128,7 @@ pub struct Priced {
 }
 
 impl FindingDiff {
-    /// What it typically costs B more than A.
+    /// How much more it typically costs B than A.
     pub fn ms(&self) -> f64 {
         let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
         price(&self.b) - price(&self.a)

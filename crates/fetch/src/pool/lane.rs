@@ -21,7 +21,7 @@ pub(super) struct Lane {
     /// `None` for HTTP/1.1.
     pub(super) shared: Option<SharedConnection>,
     pub(super) transport: Transport,
-    /// Its time begins when the connection was requested.
+    /// The recorder, whose time begins when the connection was requested.
     pub(super) recorder: Recorder,
     pub(super) name: NameFacts,
     pub(super) attempts: Vec<Attempt>,

@@ -63,7 +63,7 @@ impl<S: Sessions> Authenticator<S> {
         guard.admit(question, answer)
     }
 
-    /// What is left of the session and its token.
+    /// The remaining time of the session and its token.
     pub(crate) fn left(&self, passed: &Pass) -> Duration {
         let guard = self.0.as_ref().map(|(guard, _)| guard);
         guard.map_or(Duration::ZERO, |guard| guard.left(passed))

@@ -247,7 +247,7 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
-    /// What is left of its token and its session.
+    /// The remaining time of its token and its session.
     pub(crate) fn left(&self, pass: &Pass) -> Duration {
         let now = clock::seconds(self.wall.now());
         Duration::from_secs(u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0))

@@ -162,7 +162,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Accepts nothing new, and waits until open exchanges are done, or until `within` is over.
+    /// Stops accepting, and waits until open exchanges are done, but no longer than `within`.
     /// Returns how many connections were cut.
     pub fn drain(mut self, within: Duration) -> usize {
         self.end(within)

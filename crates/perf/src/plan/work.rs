@@ -1,4 +1,4 @@
-//! What the transport has to carry, and how a pattern becomes lanes that do one thing each.
+//! The work of the transport, and how a pattern becomes lanes that do one thing each.
 
 use std::fmt;
 use std::time::Duration;

@@ -75,8 +75,8 @@ impl<T: H3Transport> Control<T> {
         self.poll_unsent(cx)
     }
 
-    /// Reads the peer's control streams. Never ready unless the connection is over; it is closed if
-    /// the peer violates a rule.
+    /// Reads the peer's control streams. Never ready unless the connection has ended; it is closed
+    /// if the peer violates a rule.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
         match self.try_read(cx) {
             Ok(()) => Poll::Pending,

@@ -22,7 +22,7 @@ const MAX_COPIED: usize = 8 << 10;
 pub struct MessageStream<R: H3Receiving> {
     receiving: R,
     reader: MessageReader,
-    /// What was read but not yet parsed.
+    /// Bytes that were read but not yet parsed.
     bytes: Bytes,
     is_ended: bool,
     failed: Option<MessageError>,
@@ -133,7 +133,7 @@ impl<R: H3Receiving> Drop for MessageStream<R> {
     }
 }
 
-/// Writes a message. What is appended leaves with the next [`flush`](Self::flush) or
+/// Writes a message. Appended bytes are sent with the next [`flush`](Self::flush) or
 /// [`finish`](Self::finish), in one write if it is small. If this is dropped before the end, the
 /// stream is reset.
 pub struct MessageSender<S> {
@@ -143,7 +143,7 @@ pub struct MessageSender<S> {
     writer: MessageWriter,
     /// The size of a section that the peer does not accept: nothing more is written.
     too_large: Option<u64>,
-    /// What is being written, followed by content that is not copied.
+    /// The bytes being written, followed by content that is not copied.
     frames: Bytes,
     content: Bytes,
 }

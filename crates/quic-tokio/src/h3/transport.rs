@@ -39,7 +39,7 @@ pub trait H3Sending: Unpin {
         bytes: &mut Bytes,
     ) -> Poll<Result<(), StreamError>>;
 
-    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    /// Ready once the peer has stopped the stream; never on a connection that has ended.
     fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Ends the stream: nothing more will be written.

@@ -160,7 +160,7 @@ impl Bbr {
         self.is_limited.contains(&true)
     }
 
-    /// What the path holds, multiplied by `gain`. §5.6.4.2.
+    /// The path's capacity, multiplied by `gain`. §5.6.4.2.
     fn inflight(&self, bandwidth: f64, gain: f64) -> u64 {
         let product = self.model.product(bandwidth);
         product.map_or(self.initial, |product| (product as f64 * gain) as u64)
@@ -178,7 +178,7 @@ impl Bbr {
         inflight.max(quantum).max(self.least_window()) + probing
     }
 
-    /// What is wanted in flight, unless congestion has cut the window.
+    /// The desired number of bytes in flight, unless congestion has cut the window.
     fn target(&self) -> u64 {
         self.inflight(self.model.bandwidth, 1.0).min(self.window)
     }

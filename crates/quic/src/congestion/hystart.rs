@@ -16,7 +16,7 @@ use crate::Time;
 
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// This many samples in a row are not chance. They lie apart: the samples of one burst count as
+/// This many samples in a row are not chance. They must be apart: the samples of one burst count as
 /// one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
@@ -47,7 +47,7 @@ struct HystartRound {
 }
 
 impl Hystart {
-    /// Returns how much the window grows by, and whether slow start is over.
+    /// Returns how much the window grows by, and whether slow start has ended.
     pub(super) fn grow(&mut self, told: &Acknowledged) -> (u64, bool) {
         let mut over = told.sample.is_some_and(|sample| self.see(told.now, sample));
         let growth = match self.conservative {

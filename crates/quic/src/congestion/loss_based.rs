@@ -17,7 +17,7 @@ pub(super) trait Avoidance: Debug + Clone + Default + Send {
     fn reduce(&mut self, window: &Window) -> u64;
     /// Persistent congestion: slow start begins again.
     fn on_collapse(&mut self);
-    /// The last congestion event was spurious; `before` is this state as it was before the event.
+    /// Undoes the last congestion event, which was spurious; `before` is the state before it.
     fn undo(&mut self, before: Self);
 }
 

@@ -19,7 +19,7 @@ const MAX_PACKETS: u64 = 1024;
 /// §6.1.1.
 const REORDERING: u64 = 3;
 
-/// What the peer is asked for. draft-ietf-quic-ack-frequency §4.
+/// The settings that the peer is asked for. draft-ietf-quic-ack-frequency §4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ask {
     sequence: u64,

@@ -42,7 +42,7 @@ pub(super) struct FrameOwners<'a> {
     control: &'a mut Control,
     ack_frequency: &'a mut AckFrequency,
     stats: &'a mut Stats,
-    /// What the packet being written carries besides its run of stream data.
+    /// The frames of the packet being written, apart from its run of stream data.
     items: &'a mut Vec<SentFrame>,
 }
 

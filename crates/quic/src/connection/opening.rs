@@ -1,4 +1,4 @@
-//! What a connection begins with, and the transport parameters that it sends to its peer.
+//! The initial data of a connection, and the transport parameters that it sends to its peer.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
@@ -34,7 +34,7 @@ pub(crate) trait Issuer: Debug + Send {
     fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
-/// What a connection of either side begins with.
+/// The initial data of a connection of either side.
 #[derive(Debug)]
 pub(crate) struct ConnectionSetup {
     pub(crate) transport: Arc<Transport>,

@@ -21,7 +21,7 @@ pub(super) struct PacketLayout {
     pub(super) source: Option<ConnectionId>,
 }
 
-/// What a datagram holds. Nothing of it is authentic yet.
+/// The contents of a datagram. None of it is authenticated yet.
 #[derive(Debug)]
 pub(super) enum DatagramPart<'a> {
     Packet(PacketLayout),

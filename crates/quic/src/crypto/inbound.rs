@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::error::{Code, TransportError};
 
-/// How far ahead of what TLS has taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
-/// handshake message that is read has this size.
+/// How far bytes may be ahead of those that TLS has taken; RFC 9000 §7.5 requires 4 096. The
+/// longest TLS handshake message that is read has this size.
 const WINDOW: u64 = 64 * 1024;
 /// The most pieces that are kept ahead: a peer that needs more is trying to use up our memory.
 const MAX_PIECES: usize = 256;

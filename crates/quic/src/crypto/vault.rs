@@ -1,5 +1,5 @@
-//! What a server issues and recognizes later without remembering it: address tokens (RFC 9000 §8.1)
-//! and stateless reset tokens (§10.3.2). The content of tokens, and how long they are valid,
+//! Data that a server issues and later recognizes without storing it: address tokens (RFC 9000
+//! §8.1) and stateless reset tokens (§10.3.2). The content of tokens, and how long they are valid,
 //! belongs to `endpoint`.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -8,7 +8,7 @@ use aws_lc_rs::hmac;
 
 use roundtrip_wire::quic::ConnectionId;
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// Sent in a Retry packet.

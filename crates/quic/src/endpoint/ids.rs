@@ -18,8 +18,8 @@ const SLOT_BITS: u32 = 24;
 /// Half of an id: as many bits as AES gives for one header (RFC 9001 §5.4.1).
 const HALF_BITS: u32 = 40;
 const HALF: u64 = (1 << HALF_BITS) - 1;
-/// Luby and Rackoff: four rounds make a block cipher that cannot be told from a random permutation,
-/// even with access to its decryption.
+/// Luby and Rackoff: four rounds make a block cipher that cannot be distinguished from a random
+/// permutation, even with access to its decryption.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with their meaning.
 const REMEMBERED: usize = 256;

@@ -48,7 +48,7 @@ impl ConnectionEntry {
         settles
     }
 
-    /// Returns true once: when the connection is over.
+    /// Returns true once: when the connection has ended.
     #[inline]
     pub(super) fn ends(&mut self) -> bool {
         let ends = !self.has_ended && self.connection.is_closed();

@@ -17,7 +17,7 @@ use crate::{Time, Transport};
 /// How long knowledge about a path remains valid.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
-/// What is known about the path that was left last. A peer that switches between two addresses gets
+/// The knowledge about the path that was left last. A peer that switches between two addresses gets
 /// its windows back, and not an initial window each time.
 #[derive(Debug)]
 pub(super) struct LeftPath {

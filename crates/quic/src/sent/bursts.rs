@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Time;
 
-/// What was true when a burst left. draft-ietf-ccwg-bbr §4.1.
+/// The state when a burst left. draft-ietf-ccwg-bbr §4.1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SentBurst {
     pub(crate) time: Time,

@@ -1,4 +1,4 @@
-//! What the application can do with its streams. RFC 9000 §2.4.
+//! The application's calls on its streams. RFC 9000 §2.4.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::MAX_VARINT;

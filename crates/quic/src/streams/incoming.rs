@@ -45,7 +45,7 @@ enum RecvState {
     GivenUp(u64),
 }
 
-/// What a reader gets.
+/// The result for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     Bytes(usize),
@@ -57,7 +57,7 @@ pub(super) enum Offer {
     Stopped,
 }
 
-/// What a frame changed.
+/// The effects of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Arrived {
     /// Whether there is something new for the reader.

@@ -7,7 +7,7 @@ use super::table::StreamTable;
 use crate::Code;
 use crate::error::TransportError;
 
-/// What the peer may send on all streams.
+/// The number of bytes that the peer may send on all streams.
 #[derive(Debug)]
 pub(super) struct Receiving {
     window: u64,

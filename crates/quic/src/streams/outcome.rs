@@ -36,7 +36,7 @@ pub enum Read {
     End,
 }
 
-/// What a stream has ready to be read.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peek<'a> {
     /// Never empty; more may follow.

@@ -14,7 +14,7 @@ use super::fit::Fit;
 use super::turn::QueueState;
 use crate::spans::Spans;
 
-/// What a piece costs besides its bytes: many small ones fill the buffer, too.
+/// The cost of a piece in addition to its bytes, so that many small pieces fill the buffer, too.
 pub(super) const PIECE_COST: u64 = 64;
 
 #[derive(Debug, Default)]
@@ -32,9 +32,9 @@ pub(super) struct Outgoing {
     end: u64,
     /// The peer lets this side send up to this offset.
     limit: u64,
-    /// What was acknowledged beyond `acked`.
+    /// The acknowledged ranges beyond `acked`.
     islands: Spans,
-    /// What is to be sent again.
+    /// The ranges to be sent again.
     lost: Spans,
     fin: Fin,
     /// The stream was reset with this code.
@@ -69,7 +69,7 @@ enum Fin {
     Acked,
 }
 
-/// What was written into a packet.
+/// The data that was written into a packet.
 pub(super) struct Written {
     pub(super) offset: u64,
     pub(super) length: u32,
@@ -133,8 +133,8 @@ impl Outgoing {
         })
     }
 
-    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; returns the piece
-    /// that holds the next byte.
+    /// Copies `left` bytes from offset `at`, which is in the piece `index`; returns the piece that
+    /// holds the next byte.
     #[inline]
     fn copy(&self, mut index: usize, mut at: u64, mut left: usize, pen: &mut Pen<'_>) -> usize {
         while left > 0 {

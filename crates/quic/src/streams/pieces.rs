@@ -1,4 +1,4 @@
-//! The received bytes of one stream that lie behind a hole, in pieces: the hole takes no memory.
+//! The received bytes of one stream behind a gap, in pieces: the gap takes no memory.
 
 use std::collections::BTreeMap;
 

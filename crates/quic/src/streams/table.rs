@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// Stands for a stream that is over; no key has this value.
+/// Stands for a stream that has ended; no key has this value.
 const GONE: u32 = u32::MAX;
 /// How many entries may be empty.
 const SLACK: usize = 64;

@@ -66,7 +66,7 @@ impl Expected {
         }
     }
 
-    /// One object encloses, several lie inside (RFC 9910, section 3).
+    /// One object encloses another, and several can be inside (RFC 9910, section 3).
     fn relatives(relation: Relation, of: Option<Key<'_>>) -> Self {
         let (class, results) = match of {
             Some(Key::Ip(..)) => ("ip network", SearchKind::Ips),

@@ -60,7 +60,7 @@ enum Reason {
     Want,
 }
 
-/// What it means that an attempt is not complete when the wait for it ends.
+/// The meaning of an attempt that is not complete when the wait for it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Failed,

@@ -45,7 +45,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
     Ok(())
 }
 
-/// What the relay could carry instead.
+/// A suggestion of what the relay could carry instead.
 fn advice(counters: &PathCounters, offload: bool) -> &'static str {
     match counters.up.is_overloaded() || counters.down.is_overloaded() {
         false => "",

@@ -1,4 +1,4 @@
-//! What a lookup waited for: as a line for people, as JSON for machines.
+//! The waits of a lookup: as a line for people, as JSON for programs.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a capture shows that can be asked again: where `compare --from-trace` begins.
+//! Finds an exchange in a capture that can be repeated, for `compare --from-trace`.
 
 use std::io;
 use std::path::{Path, PathBuf};

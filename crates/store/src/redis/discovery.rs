@@ -51,7 +51,7 @@ async fn slots_by(servers: &RedisServers, node: &Node) -> Result<SlotMap, StoreE
     Ok(map)
 }
 
-/// What a sentinel says of the master.
+/// A sentinel's statement about the master.
 struct Witness {
     epoch: u64,
     map: SlotMap,

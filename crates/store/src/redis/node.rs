@@ -19,12 +19,12 @@ use super::settings::{Address, RedisSettings};
 use super::{expect_ok, refused, socket};
 use crate::StoreError;
 
-/// What a server is asked.
+/// The purpose of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     /// A server with sessions.
     Server,
-    /// Which server is the master.
+    /// A sentinel, which knows which server is the master.
     Sentinel,
 }
 

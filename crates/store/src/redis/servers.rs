@@ -42,7 +42,7 @@ pub(super) struct RedisServers {
     failed: RefCell<Option<StoreError>>,
 }
 
-/// What a server answered about one key.
+/// A server's answers about one key.
 pub(super) struct Asked {
     pub(super) answers: Vec<Value>,
     pub(super) link: Rc<Link>,

@@ -168,7 +168,7 @@ impl SlotMap {
         has_some.then(|| part(mine, prefix)).flatten()
     }
 
-    /// What has another master in `other`; `None` if nothing has.
+    /// The slots that have another master in `other`; `None` if there are none.
     pub(super) fn changed(&self, other: &Self, prefix: &Arc<str>) -> Option<StorePart> {
         part(|slot| self.owner(slot) != other.owner(slot), prefix)
     }

@@ -25,7 +25,7 @@ pub struct Symptom {
     pub text: String,
 }
 
-/// What a connection suffers from now, worst first.
+/// The current problems of a connection, the worst first.
 pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Symptom> {
     let mut found = Vec::new();
     let mut say = |id, text: String| found.push(Symptom { id, text });

@@ -35,7 +35,8 @@ pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
             let at = view.readable(response.start + 1);
             if !response.is_final() {
                 asked.interim.push(response.status);
-                // What comes before the whole request has left answers its head: `100 Continue`.
+                // Data that arrives before the whole request has left answers its head: `100
+                // Continue`.
                 let at = at.filter(|at| *at >= asked.sent);
                 asked.first_byte = asked.first_byte.or(at);
                 continue;

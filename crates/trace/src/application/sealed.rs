@@ -33,7 +33,7 @@ const MAX_TICKET: u64 = 700;
 /// the client's Finished.
 const WITH_ACK: u64 = 5_000_000;
 
-/// What a TLS connection shows without its keys.
+/// Reads what a TLS connection shows without its keys.
 pub(crate) fn of_tls(
     followers: &[RecordFollower; 2],
     view: &ClientView,
@@ -104,7 +104,7 @@ pub(crate) fn of_tls(
 #[derive(Debug, Default)]
 struct HandshakeEnd {
     requests_from: u64,
-    /// What the client sent between two requests and still belongs to it.
+    /// Data that the client sent before the next request and that still belongs to this one.
     between: Range<u64>,
     answers_from: u64,
 }

@@ -23,8 +23,8 @@ const MAX_CONTROL: u64 = 700;
 /// The least time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 const WITH_ACK: u64 = 5_000_000;
-/// What the server may send for each byte that it has received, and how many of its bytes are not
-/// certificates.
+/// The number of bytes that the server may send for each received byte, and how many of its bytes
+/// are not certificates.
 const AMPLIFICATION: u64 = 3;
 const BESIDE_CHAIN: u64 = 700;
 

@@ -39,7 +39,7 @@ pub fn head(file: &str, log: &Log) -> String {
     )
 }
 
-/// What was not read, one line each.
+/// The parts that were not read, one line each.
 pub fn caveats(log: &Log) -> Vec<String> {
     let mut lines = Vec::new();
     if log.witness.damaged > 0 {
@@ -229,7 +229,7 @@ pub(super) fn mostly(request: &ToldRequest) -> String {
     words.join(", ")
 }
 
-/// What a qlog shows about its connections.
+/// The facts about connections in a qlog.
 fn transport(log: &Log, style: &Style) -> String {
     let mut table = Table::new(INDENT);
     let titles = [

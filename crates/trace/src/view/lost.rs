@@ -10,7 +10,7 @@ use crate::vantage::{Vantage, VantagePoint};
 /// client.
 const SOONEST: f64 = 0.8;
 
-/// What was lost of segments, by their frames: places in the stream of the server.
+/// The lost parts of segments, by frame: ranges in the server's stream.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     parts: HashMap<u64, Vec<(u64, u64)>>,

@@ -1,4 +1,4 @@
-//! What a client had sent, read and measured at a time, and when it had.
+//! What a client had sent, read and measured at a given time, and when it reached a position.
 
 use super::rate::last_at;
 use super::{ClientView, MIN_OVERTAKEN, Rate};

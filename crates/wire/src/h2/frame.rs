@@ -91,14 +91,14 @@ impl FrameHead {
     }
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     /// A part of a DATA frame: the parts of one frame follow each other.
     Data {
         stream: u32,
         bytes: &'a [u8],
-        /// What it takes from the windows: `bytes`, and padding.
+        /// The size that counts against the windows: `bytes`, and padding.
         counted: usize,
         end_stream: bool,
         /// The frame carries nothing, not even the end.

@@ -1,4 +1,4 @@
-//! What is sent to the client: frames as bytes, the connection's window, and the client's settings.
+//! Writes to the client: frames as bytes, within the connection's window and the client's settings.
 
 use std::ops::RangeInclusive;
 

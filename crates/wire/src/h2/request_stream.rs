@@ -6,12 +6,12 @@ use super::code::Code;
 use super::frame::{MAX_WINDOW, drop_used, signed};
 use crate::qpack::Section;
 
-/// A stream that has ended too early: it was reset, or its connection is over.
+/// A stream that ended too early: it was reset, or its connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stream was reset: {0}")]
 pub struct StreamGoneError(pub Code);
 
-/// What a stream has received, and may send.
+/// The state of a stream: received data, and the limits for sending.
 #[derive(Debug)]
 pub(super) struct RequestStream {
     pub(super) id: u32,

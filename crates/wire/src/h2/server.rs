@@ -64,7 +64,7 @@ pub struct Arrival {
     pub is_ended: bool,
 }
 
-/// What a client did besides exchanges, since it was last asked.
+/// The client's actions other than exchanges since the last call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Frames that are neither requests nor data: priorities, windows, settings, pings.
@@ -141,7 +141,7 @@ impl Server {
         Some(arrival)
     }
 
-    /// What the client did since the last call.
+    /// The client's actions since the last call.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.connection.tally)
     }

@@ -1,6 +1,6 @@
 //! The static table of QPACK. RFC 9204, appendix A.
 
-/// What the table has for a line, by index.
+/// The table's entry for a line, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Line(usize),

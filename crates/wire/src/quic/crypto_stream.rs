@@ -10,7 +10,7 @@ const MAX_STREAM: usize = 64 * 1024;
 /// The handshake bytes of one side at one encryption level.
 #[derive(Debug, Clone, Default)]
 pub struct CryptoStream {
-    /// What has arrived, by offset; frames arrive in any order and more than once.
+    /// The received bytes, by offset; frames can arrive in any order and more than once.
     slots: Vec<Option<u8>>,
     contiguous: Vec<u8>,
 }

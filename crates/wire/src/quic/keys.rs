@@ -1,5 +1,5 @@
-//! What the keys of all packets have in common: their labels by version, and the protection of the
-//! header. RFC 9001 §5, RFC 9369 §3.3.2.
+//! The common parts of all packet keys: their labels by version, and the protection of the header.
+//! RFC 9001 §5, RFC 9369 §3.3.2.
 
 use aws_lc_rs::aead::quic::HeaderProtectionKey;
 

@@ -1,4 +1,4 @@
-//! What a Redis Cluster adds to the protocol: the slot of a key, and errors that name another
+//! The additions of Redis Cluster to the protocol: the slot of a key, and errors that name another
 //! server. The store knows which server has which slots.
 
 /// The number of slots in a cluster.

@@ -74,7 +74,7 @@ enum StringKind {
     Verbatim,
 }
 
-/// What a line has begun.
+/// The value that a line begins.
 enum Begun {
     Value(Value),
     String(StringKind, usize),

@@ -33,7 +33,7 @@ pub enum Reason {
 pub struct CriticalStep {
     /// The index of the request.
     pub request: usize,
-    /// What the time was spent on; `None` if no span of the log covers it.
+    /// The phase in which the time was spent; `None` if no span of the log covers it.
     pub phase: Option<ToldPhase>,
     pub begin: LogTime,
     pub end: LogTime,

@@ -24,7 +24,7 @@ pub(super) struct LibraryKind {
     pub(super) remedy: &'static str,
 }
 
-/// What a file turned out to be.
+/// The library that a file was recognised as.
 pub(super) struct Library {
     /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
     pub(super) subject: Option<CheckSubject>,

@@ -140,7 +140,7 @@ fn the_memory_of_buffered_bodies_is_bounded() {
             first.write_all(&vec![b'x'; 100_000]).await.unwrap();
             assert!(read_head(&mut first).await.starts_with("HTTP/1.1 200 "));
             drop(first);
-            // What has ended no longer counts.
+            // Ended exchanges no longer count.
             let mut third = scene.connect_h1();
             third.write_all(HEAD.as_bytes()).await.unwrap();
             third.write_all(&vec![b'x'; 1_000_000]).await.unwrap();

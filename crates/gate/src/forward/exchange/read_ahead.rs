@@ -48,8 +48,8 @@ impl ReadAhead {
         }
     }
 
-    /// Continues reading. What has arrived counts, in time or not, but the minimum rate applies to
-    /// a body from its beginning.
+    /// Continues reading. Bytes count whether they arrived in time or not, but the minimum rate
+    /// applies to a body from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

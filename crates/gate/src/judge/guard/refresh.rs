@@ -43,7 +43,7 @@ impl Refresh {
         self.0.wanted.notified().await;
     }
 
-    /// The read is over, successful or not; the next may be requested after `pause`.
+    /// Notes that the read has ended, successfully or not; the next may be requested after `pause`.
     pub(crate) fn done(&self, pause: Duration) {
         let mut state = self.state();
         state.asked = false;

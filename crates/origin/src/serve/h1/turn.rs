@@ -50,7 +50,7 @@ pub(super) struct H1Exchange<'a, IO> {
     keep: bool,
 }
 
-/// What is left of the request's body.
+/// The rest of the request's body.
 #[derive(Debug)]
 enum RequestBody {
     Length(u64),

@@ -1,4 +1,4 @@
-//! What the client's frames do to a connection and its streams.
+//! Applies the client's frames to a connection and its streams.
 
 use std::collections::VecDeque;
 use std::task::Waker;

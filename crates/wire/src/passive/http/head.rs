@@ -1,4 +1,4 @@
-//! What is kept of a head: enough to show the request and the answer, and their size.
+//! The stored parts of a head: enough to show the request and the answer, and their size.
 
 use crate::server_timing::{self, Metric};
 use crate::text::printable;

@@ -30,7 +30,7 @@ pub(super) struct Link<IO> {
     is_flushed: bool,
 }
 
-/// What the client did.
+/// An event on the connection.
 pub(super) enum LinkEvent {
     Asked(Arrival),
     /// The client used too much.
