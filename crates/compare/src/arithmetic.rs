@@ -11,7 +11,7 @@ use crate::way::Way;
 /// next one.
 const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
-/// A shorter flight does not show how fast bytes come.
+/// The shortest flight that shows how fast bytes arrive.
 const MIN_SEGMENTS: u64 = 4;
 /// BBR's startup gain, 2 / ln 2: the factor by which it sends faster than the measured bandwidth
 /// while that grows. Also, the tolerance for a flight.
@@ -40,8 +40,8 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// From the rehearsals, or from the first answer if the budget allowed none. `None` if R could
-    /// not be measured.
+    /// Computes the costs from the rehearsals, or from the first answer if the budget allowed none.
+    /// `None` if R could not be measured.
     pub(crate) fn of(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
         let exchanges = if rehearsals.is_empty() {
             std::slice::from_ref(first)
@@ -179,7 +179,7 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     once.min(body.ms())
 }
 
-/// Arrivals without a pause among them that came within a round trip.
+/// Groups arrivals into flights: those within a round trip and without a pause among them.
 fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Moment, u64)]> {
     let mut began = arrivals.first().map(|(at, _)| *at);
     arrivals.chunk_by(move |(before, _), (at, _)| {

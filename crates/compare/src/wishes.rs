@@ -10,7 +10,7 @@ use crate::CompareError;
 #[derive(Debug, Clone)]
 pub struct Wishes {
     pub target: Target,
-    /// As typed; it is passed to other clients.
+    /// The URL as typed; it is passed to other clients.
     pub url: String,
     /// How to make requests; the strategy is set for each way.
     pub options: Options,

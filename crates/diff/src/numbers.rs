@@ -9,7 +9,7 @@ use crate::{Contribution, ContributionKind, Priced, ProbeDiff};
 /// requested.
 const MIN_SHARE: f64 = 0.01;
 
-/// The parts that have a line each, and the smaller ones, which share one.
+/// Splits the parts into those with a separate line, and the smaller ones, which share one line.
 pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Contribution>, Vec<&Contribution>) {
     let least = MIN_SHARE * diff.difference.ms.abs();
     let always = |kind| {

@@ -24,7 +24,7 @@ impl Provenance {
         })
     }
 
-    /// `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`: as it came, not yet safe to show.
+    /// `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`: unchanged, and so not safe to show yet.
     pub(crate) fn told(&self) -> Option<String> {
         let host = self.host.as_ref().map(|host| format!("on {host}"));
         let made: Vec<&str> = [self.started.as_deref(), host.as_deref()]

@@ -1,5 +1,5 @@
-//! From bytes to a report: which document it is, and its bounds. The modules below read the content
-//! of each document.
+//! Parses bytes into a report: determines the kind of document, and enforces bounds. The modules
+//! below read the content of each document.
 
 mod facts;
 mod results;

@@ -121,7 +121,7 @@ impl CheckSubject {
         self.found(CheckStatus::Problem, value, meaning)
     }
 
-    /// Not found out: the value is `why`.
+    /// Makes a finding with an unknown result; its value is `why`.
     pub(crate) fn unknown(self, why: impl std::fmt::Display, meaning: impl AsRef<str>) -> Check {
         self.found(CheckStatus::Unknown, why.to_string(), meaning)
     }

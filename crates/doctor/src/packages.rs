@@ -8,7 +8,7 @@ use crate::root::Root;
 const DATABASES: [&str; 2] = ["/var/lib/dpkg/status", "/lib/apk/db/installed"];
 /// Databases with one file for each package (images without a package manager).
 const DISTROLESS: &str = "/var/lib/dpkg/status.d/*";
-/// The most packages that are read, so that a hostile database cannot fill memory.
+/// The largest number of packages that are read, so that a hostile database cannot fill memory.
 const MAX_PACKAGES: usize = 50_000;
 
 /// The installed packages.

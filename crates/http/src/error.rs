@@ -63,8 +63,8 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// Has the server said that it did not act on the request? Then even a POST may be sent again.
-    /// RFC 9113 §8.7, RFC 9114 §4.1.1.
+    /// Whether the server has stated that it did not act on the request. Then even a POST may be
+    /// sent again. RFC 9113 §8.7, RFC 9114 §4.1.1.
     pub fn is_unprocessed(&self) -> bool {
         match self {
             Self::H2(error) => {

@@ -78,12 +78,12 @@ impl H2Session {
         self.headers.is_going_away()
     }
 
-    /// Turns true once the server has said how many streams it allows.
+    /// Becomes true once the server has announced its limit of streams.
     pub(crate) fn settings_received(&self) -> Receiver<bool> {
         self.headers.settings_received()
     }
 
-    /// The number of streams that the server allows, once it has said so.
+    /// The server's limit of streams, once it has been announced.
     pub(crate) fn allowed(&self) -> Option<usize> {
         let received = *self.headers.settings_received().borrow();
         received.then(|| self.send.current_max_send_streams())
@@ -331,7 +331,7 @@ async fn stream_end(mut stream: RecvStream) {
     while let Some(Ok(_)) = stream.data().await {}
 }
 
-/// Names what was reset: the stream, or the connection below.
+/// The name of what was reset: the stream, or the connection below it.
 fn what_was_reset(error: &::h2::Error) -> Option<String> {
     if let Some(reason) = error.reason().filter(|_| error.is_reset()) {
         return Some(format!("stream ({reason:?})"));

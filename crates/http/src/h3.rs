@@ -31,7 +31,7 @@ pub use tokens::Tokens;
 
 /// How long a peer may be silent. It also bounds an unanswered handshake.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long CONNECTION_CLOSE may take to leave. Nobody waits for it to arrive.
+/// How long sending CONNECTION_CLOSE may take. Its arrival is not awaited.
 const CLOSE_WAIT: Duration = Duration::from_millis(5);
 /// RFC 9114 §8.1.
 const H3_NO_ERROR: u64 = 0x100;
@@ -117,9 +117,9 @@ impl Quic {
         all(runs.into_iter().map(|run| self.exchange(run)), ended).await;
     }
 
-    /// Carries one request, alongside others that begin and end at any time. A request that left as
-    /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
-    /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
+    /// Carries one request, alongside others that begin and end at any time. A request in refused
+    /// early data is sent again unchanged, once: the server has seen none of it, and the request
+    /// did not depend on anything from the server. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
         let requests = self.client.requests();
         let outcome = stream::carry(requests, &mut run, &self.gauge.datagrams).await;

@@ -62,7 +62,7 @@ impl RequestRecorder {
         self.own.record(Event::RequestStarted);
     }
 
-    /// Records that the end of the request left with the bytes that left last.
+    /// Records that the end of the request left with the last bytes sent.
     pub(crate) fn departed(&self) {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
@@ -83,7 +83,8 @@ impl RequestRecorder {
         self.write(self.bytes.last(is_received), Event::FirstByte);
     }
 
-    /// Like `arrived`, but bytes that came before the request left cannot be its answer.
+    /// Like `arrived`, but ignores bytes that arrived before the request left, which cannot be its
+    /// answer.
     pub(crate) fn arrived_since_departure(&self) {
         let left = self.own.last(|e| *e == Event::RequestSent);
         let at = self.bytes.last(is_received);
@@ -95,13 +96,13 @@ impl RequestRecorder {
         self.answered_at(self.last_arrival());
     }
 
-    /// Like `answered`, with bytes that came at this time.
+    /// Like `answered`, for bytes that arrived at this time.
     pub(crate) fn answered_at(&self, at: Option<Moment>) {
         let began = self.own.last(|e| *e == Event::FirstByte);
         self.write(at.max(began), Event::Answered);
     }
 
-    /// When the last bytes came.
+    /// When the last bytes arrived.
     pub(crate) fn last_arrival(&self) -> Option<Moment> {
         self.bytes.last(is_received)
     }

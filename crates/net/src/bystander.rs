@@ -2,7 +2,7 @@
 //!
 //! The caller holds a duplicate of the socket for a moment, reads [`TcpInfo`], and passes it in
 //! with the time. A bystander changes no option of the socket and reads nothing from it, so it has
-//! no timestamps of single segments: an arrival has the time at which the caller learnt of it.
+//! no timestamps of single segments: an arrival's time is when the caller noticed it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub struct Bystander {
     announced_mss: Option<u32>,
     peer_window: u64,
     received: u64,
-    /// The time when segments were first seen behind a gap that is still open, and the counter
-    /// then.
+    /// The time when segments behind the still open gap were first seen, and the counter at that
+    /// time.
     gap: Option<Moment>,
     out_of_order: u32,
     fast_open: FastOpenFacts,

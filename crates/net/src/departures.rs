@@ -26,14 +26,14 @@ pub(crate) struct PendingWrites {
     /// The position in the stream from which the kernel counts; `None` if it does not stamp.
     origin: Option<u64>,
     under_way: VecDeque<PendingWrite>,
-    /// The position behind the last write.
+    /// The position after the last write.
     end: u64,
     unread: usize,
 }
 
 #[derive(Debug)]
 struct PendingWrite {
-    /// The position in the stream behind the last byte.
+    /// The position in the stream after the last byte.
     end: u64,
     /// The time before the system call.
     written: Moment,

@@ -10,7 +10,7 @@ use crate::gaps::GapSigns;
 use crate::sys;
 use crate::wait::WaitCounters;
 
-/// In bytes: on a host's own loopback, segments are larger than some windows.
+/// The usual segment size in bytes. (On loopback, segments are larger than some windows.)
 const USUAL_SEGMENT: u32 = 1460;
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
@@ -177,8 +177,8 @@ impl TcpInfo {
         }
     }
 
-    /// The amount of data in a full segment of the peer, by our announcement and its own: hosts
-    /// announce what they can send.
+    /// The size of a full segment from the peer, from both announced sizes: a host announces what
+    /// it can send.
     fn full_segment(&self) -> u32 {
         self.0.advmss.min(self.0.snd_mss)
     }

@@ -22,7 +22,7 @@ pub(crate) struct WaitCounters {
     pub(crate) busy: Duration,
     /// Segments with data that arrived.
     pub(crate) segments: u32,
-    /// Bytes that arrived and follow those before them: those behind a gap are not among them.
+    /// Contiguous bytes that arrived; bytes behind a gap do not count.
     pub(crate) bytes: u64,
     /// The amount of data in a full segment of the peer.
     pub(crate) full: u32,
@@ -67,7 +67,8 @@ impl WaitTracker {
         counters.out_of_order > self.judged.out_of_order
     }
 
-    /// Since when the bytes could be read: those behind a gap not before it was filled.
+    /// The time since which the bytes could be read. Bytes behind a gap can be read only once it is
+    /// filled.
     pub(crate) fn readable_since(&self, arrival: AwaitedArrival, counters: WaitCounters) -> Moment {
         time_of(arrival, self.has_a_gap(counters))
     }

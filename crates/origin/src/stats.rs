@@ -66,9 +66,9 @@ counters! {
     tls_failures,
     /// QUIC handshakes in which a ticket was used.
     quic_resumed,
-    /// Key updates on QUIC connections that are over; only with our own engine.
+    /// Key updates on QUIC connections that have ended; only with our own engine.
     quic_key_updates,
-    /// Address changes of clients on QUIC connections that are over; only with our own engine.
+    /// Address changes of clients on QUIC connections that have ended; only with our own engine.
     quic_migrations,
     /// Bytes of early data accepted over TCP.
     early_data_bytes,

@@ -139,9 +139,9 @@ impl Builder {
         self
     }
 
-    /// Connects both ends by one veth pair and nothing else, so that measurements of processor cost
-    /// contain the kernel's work alone. Without a relay there is no delay, loss, rate, box or
-    /// recording: requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
+    /// Connects both ends with only a veth pair, so that measurements of processor cost contain
+    /// only the kernel's work. Without a relay there is no delay, loss, rate, box or recording:
+    /// requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
     /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:

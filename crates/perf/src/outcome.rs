@@ -296,7 +296,7 @@ pub(crate) mod tests {
         assert!((tls.figures.sender.unwrap().median - 0.21).abs() < 1e-9);
         assert!((tls.figures.ratio_to_tls.unwrap() - 1.0).abs() < 1e-9);
         assert!((quic.figures.ratio_to_tls.unwrap() - 0.21 / 0.4).abs() < 1e-9);
-        // Of pairs: 200/400, 900/420, 210/10. TLS is not compared with itself.
+        // The pairs are 200/400, 900/420 and 210/10. TLS is not compared with itself.
         let interval = quic.figures.ratio_interval.unwrap();
         assert!((interval.low - 0.5).abs() < 1e-9, "{interval:?}");
         assert!((interval.high - 21.0).abs() < 1e-9, "{interval:?}");

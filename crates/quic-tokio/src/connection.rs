@@ -1,4 +1,4 @@
-//! A connection, as its users hold it.
+//! The handle of a connection for its users.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

@@ -16,7 +16,7 @@ use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::Shared;
 
-/// The most calls that receive, and bursts that are sent, in one round.
+/// The largest number of receive calls, and of sent bursts, in one round.
 const MAX_RECEIVE_CALLS: usize = 4;
 const MAX_BURSTS: usize = 4;
 /// The most rounds before other tasks get to run.
@@ -344,7 +344,7 @@ impl Rounds {
             }
         }
         let rung = self.set_alarm(cx, now, deadline)?;
-        // If nothing came, the runtime wakes us when something does.
+        // If nothing arrived, the runtime wakes this task when something does.
         let came = match self.incoming.poll_readable(cx) {
             Poll::Ready(readable) => readable.map(|_| true)?,
             Poll::Pending => false,

@@ -53,8 +53,8 @@ impl RecvStream {
         self.connection.close(code, why);
     }
 
-    /// Reads the next bytes, at least one and at most `most`. `None` at the end. From the bytes
-    /// that came, `wanted` says how many must be there, and how many are taken at most.
+    /// Reads the next bytes, at least one and at most `most`. `None` at the end. `wanted` looks at
+    /// the available bytes, and returns how many must be there, and how many are taken at most.
     pub(crate) fn poll_read_some(
         &mut self,
         cx: &mut Context<'_>,

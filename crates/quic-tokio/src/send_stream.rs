@@ -74,7 +74,7 @@ impl SendStream {
         self.end(Connection::finish)
     }
 
-    /// Resets the stream: what has not arrived never will.
+    /// Resets the stream. Data that has not arrived is lost.
     pub fn reset(&mut self, code: u64) -> Result<(), StreamError> {
         self.end(|connection, id| connection.reset(id, code))
     }

@@ -53,7 +53,7 @@ impl Sibling {
         }
     }
 
-    /// Hands a datagram over. One that finds no room counts as lost.
+    /// Hands a datagram over. If there is no room, it counts as lost.
     pub(crate) fn give(&self, next: Misdirected) {
         let driver = {
             let Some(mut inbox) = self.inbox(next.to) else {

@@ -174,7 +174,8 @@ impl EndpointState {
             self.connections.insert(handle, entry);
             self.queue(handle);
             let has_ended = self.engine.connection(handle).is_none_or(|c| c.is_closed());
-            // A connection that has already ended is not offered: strangers make many of these.
+            // A connection that has already ended is not offered: attackers can cause many of
+            // these.
             if has_ended || self.abandoned || self.stage != Lifecycle::Open {
                 self.answer(handle);
                 self.orphan(handle);

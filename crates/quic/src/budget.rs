@@ -42,8 +42,8 @@ impl Budget {
         }
     }
 
-    /// Counts this many bytes more for each connection and for each of its streams: what they cost
-    /// at rest, here and in the application.
+    /// Adds fixed costs for each connection and for each of its streams: the memory that they take
+    /// when idle, here and in the application.
     #[must_use]
     pub fn with_costs(self, for_connection: u64, for_stream: u64) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What leaves in one system call, and how a datagram came.
+//! The datagrams of one system call, and the addresses of a received datagram.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -53,7 +53,7 @@ pub(crate) struct Acknowledged {
     pub(crate) round_ended: bool,
 }
 
-/// How fast the path delivered. draft-ietf-ccwg-bbr §4.1.
+/// A delivery-rate sample of the path. draft-ietf-ccwg-bbr §4.1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateSample {
     pub(crate) bytes: u64,

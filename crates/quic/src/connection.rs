@@ -1,9 +1,9 @@
 //! One connection: datagrams in, bursts out.
 //!
 //! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the
-//! streams (`streams`): it decides which packet leaves when and with what, and passes each frame
-//! that comes to its owner. Which connection a datagram belongs to, and what is answered without a
-//! connection, is decided in `endpoint`.
+//! streams (`streams`): it decides when each packet is sent and what it contains, and passes each
+//! received frame to its owner. `endpoint` decides which connection a datagram belongs to, and
+//! answers datagrams without a connection.
 
 mod ack_frequency;
 mod amplification;
@@ -151,7 +151,7 @@ impl Connection {
         self.streams.finish(id)
     }
 
-    /// Gives up sending: what the peer has not received yet, it never gets.
+    /// Stops sending. Data that the peer has not received yet is lost.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         self.streams.reset(id, code)
     }
@@ -259,7 +259,7 @@ impl Connection {
         self.recovery.on_unsent();
     }
 
-    /// The network says that the peer cannot be reached. Anyone can forge that message, so it is
+    /// The network reports that the peer cannot be reached. Anyone can forge that message, so it is
     /// believed only until the first authentic packet arrives. RFC 9000 §21.1.
     pub fn on_unreachable(&mut self, now: Time, why: ErrorKind) {
         self.clock = now;
@@ -297,7 +297,7 @@ impl Connection {
         self.closing.is_open() && !self.handshake.is_complete()
     }
 
-    /// Whether the peer may be elsewhere than it says: the client of a server has not validated its
+    /// Whether the peer's address may be forged: on a server, the client has not validated its
     /// address yet.
     pub fn is_unproved(&self) -> bool {
         self.handshake.side() == Side::Server
@@ -351,8 +351,9 @@ impl Connection {
         self.crypto.early_accepted()
     }
 
-    /// How many bytes the connection keeps because the peer sent them, has not acknowledged them,
-    /// or has not been sent them yet. What each connection has from the start is not counted.
+    /// The number of bytes that the connection stores because the peer sent them, has not
+    /// acknowledged them, or has not been sent them yet. The fixed memory of a connection is not
+    /// counted.
     pub fn memory(&self) -> u64 {
         let kept = self.recovery.memory() + self.crypto.memory() + self.undecryptable.memory();
         kept as u64 + self.streams.memory()
@@ -414,7 +415,7 @@ impl Connection {
     }
 
     /// The time until which packets of an ended connection may still come. RFC 9000 §10.2. A peer
-    /// that acknowledges late must not make it long.
+    /// must not be able to prolong it by acknowledging late.
     fn lingering(&self) -> Time {
         self.clock
             .after((3 * self.recovery.pto()).min(MAX_LINGERING))

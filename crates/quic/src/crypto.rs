@@ -176,7 +176,7 @@ impl Crypto {
         }
     }
 
-    /// Whether handshake bytes came while earlier ones are missing.
+    /// Whether handshake bytes have arrived while earlier ones are missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.session.has_gap()
     }
@@ -358,8 +358,8 @@ impl Crypto {
             .is_some_and(phases::Phases::update)
     }
 
-    /// Whether the current keys have protected so much that they should be updated. Call it now and
-    /// then. RFC 9001 §6.6.
+    /// Whether the current keys have protected so many packets that they should be updated. Call it
+    /// regularly. RFC 9001 §6.6.
     pub(crate) fn is_update_due(&self) -> bool {
         let phases = self.levels.one_rtt.as_ref();
         phases.is_some_and(|phases| phases.sealer.is_worn())
@@ -451,8 +451,7 @@ impl Crypto {
         }
     }
 
-    /// The TLS error, in rustls's own words, behind the [`TransportError`] that [`Self::receive`]
-    /// returned.
+    /// The rustls error behind the [`TransportError`] that [`Self::receive`] returned.
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }

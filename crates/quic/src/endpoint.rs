@@ -244,7 +244,7 @@ impl Endpoint {
             let id = datagram.get(1..)?.first_chunk::<ID>()?;
             return self.find(*id);
         }
-        // RFC 8999 §5.1: the version's four bytes, then the destination behind its length.
+        // RFC 8999 §5.1: the version's four bytes, then the destination id, preceded by its length.
         let (length, rest) = datagram.get(5..)?.split_first()?;
         let id = rest.get(..usize::from(*length))?;
         if let Ok(own) = <[u8; ID]>::try_from(id)

@@ -41,7 +41,8 @@ pub struct LoggedConnection {
 pub enum LogEvent<'a> {
     Sent(LoggedPacket<'a>),
     Received(LoggedPacket<'a>),
-    /// A packet that could not be decrypted, or whose keys are not there and which is not kept.
+    /// A packet that could not be decrypted, or that is not kept although its keys are not
+    /// available yet.
     Dropped {
         kind: PacketKind,
         length: usize,

@@ -1,4 +1,4 @@
-//! How large datagrams may be: fixed, mirrored, or searched for. RFC 8899.
+//! The size of datagrams: fixed, mirrored, or searched for. RFC 8899.
 
 #[cfg(test)]
 mod tests;

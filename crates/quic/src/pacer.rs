@@ -22,7 +22,7 @@ const MAX_LATENESS: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
-    /// In bytes; below zero while a burst is not paid for yet.
+    /// The credit in bytes; negative while a burst is not paid for yet.
     credit: i64,
     filled: Option<Time>,
     /// The time until which the sender has to wait.
@@ -60,7 +60,7 @@ impl Pacer {
         let gained = match self.filled {
             Some(then) => {
                 let gained = carried(rate, now.since(then));
-                // The time that is too short for a byte counts the next time; otherwise a sender
+                // Time that is too short for a byte counts in the next call; otherwise a sender
                 // that asks often would get nothing.
                 self.filled = Some(then.after(lasting(gained, rate)));
                 gained

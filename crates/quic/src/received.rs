@@ -26,12 +26,12 @@ pub(crate) struct Received {
     known: u64,
     /// The count of numbers below the highest that have not arrived.
     missing: u64,
-    /// When the packet with the highest number came.
+    /// When the packet with the highest number arrived.
     highest_at: Time,
     highest_eliciting: Option<u64>,
     /// The highest number in the last ACK frame.
     told: Option<u64>,
-    /// Packets that came since then, and wait for an ACK frame.
+    /// Packets that arrived since the last ACK frame, and wait for the next one.
     waiting: u64,
     at_once: bool,
     due: Option<Time>,
@@ -164,7 +164,7 @@ impl Received {
         (self.at_once && !self.is_patient) || self.due.is_some_and(|due| due <= now)
     }
 
-    /// Sets whether ACK frames wait for their delay, whatever comes.
+    /// Sets whether all ACK frames wait for their delay.
     #[inline]
     pub(crate) fn set_patient(&mut self, is_patient: bool) {
         self.is_patient = is_patient;
@@ -222,8 +222,8 @@ impl Received {
         self.told = self.ranges.highest();
     }
 
-    /// The peer has received an ACK frame that reached up to `largest`: what it reported need not
-    /// be repeated. RFC 9000 §13.2.4.
+    /// Notes that the peer has received an ACK frame that reached up to `largest`; its ranges need
+    /// not be repeated. RFC 9000 §13.2.4.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.known = self.known.max(largest.saturating_add(1));
     }

@@ -40,15 +40,15 @@ use paths::LeftPath;
 
 /// The most packets that a space keeps: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
-/// A peer that makes us acknowledge but acknowledges nothing itself leaves more and more
-/// outstanding packets that elicit nothing. With this many outstanding, acknowledgements wait for
-/// their delay: about 1 MiB is kept.
+/// A peer that makes us acknowledge but acknowledges nothing itself causes more and more
+/// outstanding packets that elicit no acknowledgement. With this many outstanding, acknowledgements
+/// are delayed: about 1 MiB is kept.
 const MAX_PROMPT_ACKS: u64 = 1 << 13;
 /// If this many such packets are outstanding after `MAX_UNANSWERED_PTOS` unanswered probe timeouts
 /// in a row, the peer is considered to ignore us.
 const MAX_UNANSWERED: u64 = 1 << 12;
 const MAX_UNANSWERED_PTOS: u32 = 5;
-/// This many are too many whatever the timers say; the handshake's limits are lower.
+/// The absolute limits, whatever the timers say; those of the handshake are lower.
 const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
 /// Packets that were sent, until they are acknowledged or lost, with everything that depends on
@@ -90,7 +90,8 @@ pub(crate) struct Recovery {
     probes: [u8; 3],
     /// When pacing permits the next burst, if it held back the last.
     paced: Option<Time>,
-    /// A server may not send: it has sent three times what it received. RFC 9002 §6.2.2.1.
+    /// Whether a server may not send, because it has sent three times the bytes that it received.
+    /// RFC 9002 §6.2.2.1.
     blocked: bool,
     ptos_in_a_row: u32,
     /// When a client with nothing in flight began to wait. RFC 9002 §6.2.2.1.
@@ -104,7 +105,8 @@ pub(crate) struct Recovery {
     counters: Counters,
 }
 
-/// How far the handshake is: timers and round trips depend on it. RFC 9002 §6.2.1, §6.2.2.1.
+/// The progress of the handshake, on which timers and round trips depend. RFC 9002 §6.2.1,
+/// §6.2.2.1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HandshakeProgress {
     pub(crate) has_handshake_keys: bool,
@@ -145,7 +147,7 @@ pub(crate) enum Allowance {
 pub(crate) enum Timeout {
     /// Nothing was due.
     None,
-    /// Packets are lost; the feedback says which.
+    /// Packets are lost; the feedback lists them.
     Lost,
     /// Send `count` ack-eliciting packets in that space, whatever the window says. If anything is
     /// in flight, the feedback says what they should carry.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// From `start` up to `end`, which is excluded; never empty.
+/// A range from `start` up to but not including `end`; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u64,

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub struct Stats {
     pub packets_sent: u64,
     pub packets_received: u64,
-    /// Packets that came a second time.
+    /// Packets that arrived a second time.
     pub duplicates: u64,
     /// Packets that no key opened.
     pub undecryptable: u64,

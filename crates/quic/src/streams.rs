@@ -48,7 +48,7 @@ use turn::StreamQueue;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
-/// How much may be written while the congestion window is small: a few bursts.
+/// The size of the send buffer while the congestion window is small: a few bursts.
 const FIRST_SEND_BUFFER: u64 = 512 << 10;
 /// The buffer holds twice the window, because the window may double in a round trip.
 const WINDOWS_BUFFERED: u64 = 2;
@@ -232,7 +232,7 @@ impl Streams {
         }
     }
 
-    /// Whether data came while earlier data is missing.
+    /// Whether data has arrived while earlier data is missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.spares.pieces.count > 0
     }

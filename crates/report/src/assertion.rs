@@ -3,7 +3,7 @@
 pub mod annotations;
 pub mod junit;
 
-/// One thing that was to hold for one URL: that it answers, a limit, the baseline.
+/// One assertion about one URL: that it answers, a limit, or the baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assertion {
     pub url: String,

@@ -1,4 +1,4 @@
-//! `roundtrip compare`: flags become wishes, the comparison becomes a report.
+//! `roundtrip compare`: turns flags into wishes, and the comparison into a report.
 
 use roundtrip_compare::{
     Comparison, EndReason, RequestLimits, SessionProgress, Wishes, html, json, text,

@@ -49,7 +49,7 @@ fn load(path: &Path, args: &DiffArgs) -> Result<Report, String> {
     read(&bytes, args.url.as_deref()).map_err(|error| told(path, &error))
 }
 
-/// One line: the file, and what is wrong with it. It may quote any content of the file.
+/// One line with the file and its error. It may quote any content of the file.
 fn told(path: &Path, error: &ReadError) -> String {
     let message: String = clean(&error.to_string()).chars().take(400).collect();
     format!("{}: {message}", name(path))

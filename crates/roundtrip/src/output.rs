@@ -31,8 +31,7 @@ pub(crate) fn say(what: &dyn Display) {
     note("roundtrip", what);
 }
 
-/// The same, under the name of a verb. The message may quote what was typed, read or sent, so it is
-/// scrubbed.
+/// The same, under the name of a verb. The message may quote text from outside, so it is scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
     OutputStream::Err.print(format!("{who}: {what}\n"));
@@ -147,7 +146,7 @@ impl OutputStream {
         told.or_else(asked).unwrap_or(100).clamp(40, 200)
     }
 
-    /// Columns that a line may take that is overwritten: no more than the terminal has.
+    /// The width of a line that is overwritten: at most that of the terminal.
     pub(crate) fn line_width(self) -> usize {
         let width = self.width();
         self.columns().map_or(width, |columns| columns.min(width))
@@ -194,7 +193,7 @@ fn speaks_unicode() -> bool {
     })
 }
 
-/// A frame that replaces the last one, line by line, so that nothing flickers.
+/// The output that replaces the last frame line by line, so that nothing flickers.
 pub(crate) fn over(last: &str, frame: &str) -> String {
     let mut text = match last.lines().count() {
         0 => String::new(),

@@ -143,7 +143,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
             told = refresh(&lookups.0) => told,
             never = &mut renewing => match never {},
         });
-        // IANA's ticket came after the answers.
+        // IANA's ticket arrived after the answers.
         lookups.0.keep();
         notes.extend(lookups.0.notes());
     }

@@ -1,4 +1,4 @@
-//! Spans and metrics for a collector of OpenTelemetry, as the flag and the environment say.
+//! Spans and metrics for an OpenTelemetry collector, configured by the flag and the environment.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ impl Tracing {
         }
     }
 
-    /// Sends what waits, and says what could not be sent.
+    /// Sends waiting spans, and reports those that could not be sent.
     pub(crate) async fn finish(self) {
         let Some(telemetry) = self.telemetry else {
             return;

@@ -1,4 +1,4 @@
-//! `roundtrip trace`: reads a capture as it comes, or runs a program, and explains the exchanges;
+//! `roundtrip trace`: reads a capture as it arrives, or runs a program, and explains the exchanges;
 //! or watches processes that are already running.
 
 mod again;

@@ -45,9 +45,9 @@ pub struct ServerStream<IO> {
     failed: bool,
     /// close_notify was sent.
     said_goodbye: bool,
-    /// The client has said that it sends no more.
+    /// Whether the client has announced that it sends no more.
     is_ended: bool,
-    /// The socket has come to its end.
+    /// Whether the socket has reached its end.
     closed: bool,
 }
 
@@ -149,7 +149,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         Poll::Ready(Ok(()))
     }
 
-    /// As [`Self::drive`]; after an error, sends the alert if the socket accepts it now.
+    /// Like [`Self::drive`]; after an error, also sends the alert if the socket accepts it now.
     fn process(
         &mut self,
         cx: &mut Context<'_>,

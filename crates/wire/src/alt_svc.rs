@@ -3,9 +3,9 @@
 use crate::field::Scanner;
 use crate::percent;
 
-/// Longer lists are cut: honest servers do not send them.
+/// Longer lists are truncated; honest servers do not send them.
 const MAX_ALTERNATIVES: usize = 64;
-/// In seconds: one day. RFC 7838 §3.1.
+/// The default in seconds: one day. RFC 7838 §3.1.
 const DEFAULT_MAX_AGE: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 use crate::qpack::{DynamicTable, Line, integer, string, value};
 
 const WHAT: &str = "a header block";
-/// In bytes. RFC 9113 §6.5.2.
+/// The default size of the table in bytes. RFC 9113 §6.5.2.
 const DEFAULT_CAPACITY: usize = 4096;
 /// The largest sum of all lines of a block, in bytes.
 const MAX_BLOCK: usize = 1 << 20;

@@ -52,7 +52,7 @@ pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<()
     check_request_lines(lines, Pseudo::default())
 }
 
-/// As [`check_request`], where extended CONNECT was offered. RFC 8441 §4.
+/// Like [`check_request`], if extended CONNECT was offered. RFC 8441 §4.
 pub fn check_extended_request<'a>(
     lines: impl IntoIterator<Item = Pair<'a>>,
 ) -> Result<(), MalformedError> {

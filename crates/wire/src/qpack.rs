@@ -26,7 +26,8 @@ const USUAL_LINES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionBounds {
     pub lines: usize,
-    /// In bytes, as RFC 9114 §4.2.2 counts it: 32 for each line, in addition to its name and value.
+    /// The size in bytes, counted as in RFC 9114 §4.2.2: 32 for each line, in addition to its name
+    /// and value.
     pub size: usize,
 }
 

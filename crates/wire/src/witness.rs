@@ -1,8 +1,8 @@
 //! What other programs recorded about their own requests: qlog, Chrome's NetLog, HAR, curl's trace.
 //! All of them become the same values, with times counted from the beginning of the log.
 //!
-//! A log may be cut off anywhere, and parts of it may be damaged: what is readable is read, and the
-//! rest is counted. [`TimeSource`] says how much a time can be trusted.
+//! A log may be cut off anywhere, and parts of it may be damaged: readable parts are read, and the
+//! others are counted. [`TimeSource`] says how much a time can be trusted.
 
 pub mod curl_trace;
 pub mod har;
@@ -21,7 +21,7 @@ const MAX_TEXT: usize = 4096;
 /// A log, as far as it could be read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
-    /// The time of moment 0, in nanoseconds since 1970. `None` if the log does not say.
+    /// The time of moment 0, in nanoseconds since 1970. `None` if the log does not contain it.
     pub started: Option<u64>,
     pub connections: Vec<ToldConnection>,
     pub requests: Vec<ToldRequest>,

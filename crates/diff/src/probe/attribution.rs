@@ -62,7 +62,7 @@ pub struct Contribution {
     pub why: String,
 }
 
-/// The parts, the largest first and what is unexplained last. Parts of zero are left out.
+/// The parts, the largest first and the unexplained one last. Parts of zero are left out.
 pub(super) fn parts(
     stages: &[StageDiff],
     sides: (&SideFigures, &SideFigures),

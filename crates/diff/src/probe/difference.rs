@@ -15,7 +15,7 @@ const MIN_VALUES: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub ms: f64,
-    /// As a share of A's median; `None` if that is zero.
+    /// The difference as a share of A's median; `None` if that is zero.
     pub share: Option<f64>,
     /// The interval; `None` for too few results on either side.
     pub interval: Option<(f64, f64)>,

@@ -22,7 +22,7 @@ pub(crate) struct Remembered {
     pub(crate) destinations: usize,
     /// The number of destinations with a cookie.
     pub(crate) cookies: usize,
-    /// Those where a SYN with data went unanswered.
+    /// The number of destinations where a SYN with data went unanswered.
     pub(crate) syn_drops: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The configuration as `/config` shows it: parsed as plain values, masked, and written anew, so
-//! that no other notation of a secret (an escape, an anchor, a comment) is left.
+//! The configuration as `/config` shows it: parsed as plain values, masked, and serialised again,
+//! so that no other notation of a secret (an escape, an anchor, a comment) is left.
 
 use std::fmt::Write;
 

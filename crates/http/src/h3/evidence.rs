@@ -6,13 +6,13 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment};
 use roundtrip_quic::Stats;
 
-/// In bytes. A datagram that is smaller is not full. RFC 9000 §14.1.
+/// The smallest full datagram in bytes. RFC 9000 §14.1.
 const MIN_FULL: usize = 1200;
 
 #[derive(Default)]
 pub(super) struct Evidence {
     last: Stats,
-    /// When data came while data before it was still missing.
+    /// The time when data arrived while earlier data was still missing.
     gap: Option<Moment>,
     gaps: u32,
     /// When the first packet left that was lost and has not been acknowledged since.
@@ -25,8 +25,8 @@ impl Evidence {
         self.gaps
     }
 
-    /// Returns what `bytes` bytes show that came at this time and were read at `now`. A gap that
-    /// the same bytes opened and filled does not count.
+    /// Evaluates `bytes` bytes that arrived at this time and were read at `now`. A gap that the
+    /// same bytes opened and filled does not count.
     pub(super) fn on_read(
         &mut self,
         at: Moment,

@@ -66,7 +66,8 @@ impl Trace {
 
     /// The number of the first chance at or after this time.
     pub(crate) fn first_from(&self, time: Duration) -> u64 {
-        // A chance is at the start of its millisecond: if that has begun, the chance is over.
+        // A delivery opportunity is at the start of its millisecond: once that has begun, it has
+        // passed.
         let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (rounds, within) = (ms / self.length(), ms % self.length());
         let place = self.chances.partition_point(|chance| *chance < within);

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(tempo.pause(), None);
         (0..200).for_each(|turn| tempo.fetched(2, us(10_000 + turn * 50)));
         assert_eq!(tempo.pause(), Some(us(300)));
-        // Nothing came for a while.
+        // Nothing arrived for a while.
         tempo.fetched(0, us(21_000));
         assert_eq!(tempo.pause(), Some(us(300)));
         tempo.fetched(0, us(23_000));

@@ -20,7 +20,7 @@ pub struct H3Requests {
     server: Arc<ServerLimits>,
 }
 
-/// What the server has said on its control stream.
+/// The limits that the server has announced on its control stream.
 struct ServerLimits {
     /// The id in its GOAWAY, or the largest number.
     end: AtomicU64,

@@ -1,9 +1,8 @@
 //! BBR version 3: the path's delivery rate and its shortest round trip decide, not the first loss.
 //! draft-ietf-ccwg-bbr.
 //!
-//! This file owns what is known at each moment, and derives the window and the rate from it. The
-//! model of the path belongs to `model`, the states to `machine` and `probes`, losses and marks to
-//! `losses`.
+//! This file owns the current state, and derives the window and the rate from it. The model of the
+//! path belongs to `model`, the states to `machine` and `probes`, losses and marks to `losses`.
 
 mod departures;
 mod losses;
@@ -27,7 +26,7 @@ use probes::{Cycle, ProbeRtt};
 const STARTUP_PACING: f64 = 2.77;
 /// The rate stays below the bandwidth by this factor, so that no queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
-/// In datagrams. §5.6.4.
+/// The smallest window in datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;
 /// The most that a burst holds, and how long it may last. §5.6.3.
 const MAX_QUANTUM: u64 = 64 * 1024;
@@ -49,7 +48,7 @@ pub(super) struct Bbr {
     window: u64,
     /// The window before the shortest round trip was probed, or before a loss.
     prior_window: u64,
-    /// In bytes a second; `None` before the first sample.
+    /// The pacing rate in bytes a second; `None` before the first sample.
     rate: Option<f64>,
     now: Time,
     in_flight: u64,
@@ -71,7 +70,7 @@ struct RoundCounter {
     started: bool,
 }
 
-/// What one acknowledgement says about the path. §4.1.
+/// The information of one acknowledgement about the path. §4.1.
 struct PathSample {
     /// In bytes a second; 0 if there is no sample.
     rate: f64,

@@ -1,5 +1,5 @@
-//! Counts the bytes from and to each address that is not validated: at most three times what came
-//! may be sent. RFC 9000 §8.
+//! Counts the bytes from and to each address that is not validated: at most three times the
+//! received bytes may be sent. RFC 9000 §8.
 
 use std::net::SocketAddr;
 

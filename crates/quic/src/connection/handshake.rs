@@ -256,7 +256,7 @@ impl Handshake {
         true
     }
 
-    /// An acknowledgement of a Handshake packet came.
+    /// Called when an acknowledgement of a Handshake packet arrives.
     pub(super) fn on_peer_validated(&mut self) {
         self.is_peer_validated = true;
     }

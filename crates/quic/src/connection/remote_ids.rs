@@ -9,7 +9,7 @@ use crate::Code;
 use crate::error::TransportError;
 use crate::sent::SentFrame;
 
-/// The most ids of the peer that are kept: what `active_connection_id_limit` promises.
+/// The number of the peer's ids that are kept, announced as `active_connection_id_limit`.
 pub(crate) const KEPT: u64 = 4;
 /// The most of them that are for packets to other addresses than the present one.
 const MAX_ELSEWHERE: usize = 2;
@@ -178,8 +178,8 @@ impl RemoteIds {
         Some(self.spare.swap_remove(oldest?))
     }
 
-    /// The id for a packet to an address that is not the peer's present one. Without a spare id,
-    /// it is the one in use.
+    /// The id for a packet to an address other than the peer's current one. If there is no spare
+    /// id, the one in use.
     pub(crate) fn id_for(&mut self, address: SocketAddr) -> ConnectionId {
         let known = self.elsewhere.iter().find(|(other, _)| *other == address);
         if let Some((_, known)) = known {

@@ -12,8 +12,8 @@ use crate::space::Space;
 use crate::{Code, Time, Transmit};
 
 impl Connection {
-    /// Fills `buffer` with what leaves next; call it until it returns `None`. The buffer needs room
-    /// for at least one datagram of the largest size, preferably for 64.
+    /// Fills `buffer` with the next datagrams to send; call it until it returns `None`. The buffer
+    /// needs room for at least one datagram of the largest size, preferably for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
         if self.closing.is_open()

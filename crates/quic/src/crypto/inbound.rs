@@ -7,7 +7,8 @@ use crate::error::{Code, TransportError};
 /// How far bytes may be ahead of those that TLS has taken; RFC 9000 §7.5 requires 4 096. The
 /// longest TLS handshake message that is read has this size.
 const WINDOW: u64 = 64 * 1024;
-/// The most pieces that are kept ahead: a peer that needs more is trying to use up our memory.
+/// The largest number of pieces that are stored ahead; a peer that needs more is trying to use up
+/// our memory.
 const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]
@@ -94,7 +95,7 @@ impl Inbound {
         self.ready.capacity() + ahead
     }
 
-    /// Whether bytes have come that were not taken.
+    /// Whether there are received bytes that were not taken.
     pub(super) fn has_rest(&self) -> bool {
         !self.ready.is_empty() || !self.ahead.is_empty()
     }

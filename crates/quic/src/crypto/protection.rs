@@ -26,7 +26,7 @@ pub(super) struct Sealer {
     first: u64,
     /// One above the last number that was sealed.
     next: u64,
-    /// From this number on, the packet key has sealed too much. RFC 9001 §6.6.
+    /// The packet number from which on the key has reached its limit. RFC 9001 §6.6.
     barrier: u64,
 }
 
@@ -138,7 +138,7 @@ impl Opener {
     }
 }
 
-/// What the header says once its protection is removed.
+/// The contents of the header after its protection was removed.
 pub(super) struct Unmasked {
     pub(super) first: u8,
     pub(super) number: u64,
@@ -147,7 +147,7 @@ pub(super) struct Unmasked {
 }
 
 /// Removes the protection of the header. Returns `None` if the packet is too short to have one, or
-/// `number_at` lies outside it.
+/// `number_at` is outside it.
 #[inline]
 pub(super) fn unmask(
     key: &dyn HeaderProtectionKey,

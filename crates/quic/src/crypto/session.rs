@@ -206,7 +206,7 @@ impl TlsSession {
         }
     }
 
-    /// Whether bytes came while earlier ones are missing.
+    /// Whether bytes have arrived while earlier ones are missing.
     pub(super) fn has_gap(&self) -> bool {
         self.inbound.iter().any(Inbound::has_rest)
     }

@@ -13,7 +13,8 @@ pub struct ClientConfig {
     /// TLS 1.3, and the application protocols.
     pub tls: Arc<rustls::ClientConfig>,
     pub transport: Arc<Transport>,
-    /// From an earlier connection to the same server; valid for one connection. RFC 9000 §8.1.3.
+    /// A token from an earlier connection to the same server; valid for one connection. RFC 9000
+    /// §8.1.3.
     pub token: Option<Bytes>,
     /// A ticket of one version is not accepted in another, so each version needs a separate TLS
     /// configuration. RFC 9369 §5.
@@ -70,8 +71,8 @@ impl ServerConfig {
     }
 }
 
-/// One of several endpoints that the same clients reach: a datagram's addresses decide which of
-/// them gets it, and these change. The endpoints read each other's connection ids, and hand over
+/// One of several endpoints at the same address. A datagram's source address decides which of them
+/// gets it, and that can change. The endpoints can read each other's connection ids, and hand over
 /// datagrams that belong to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Sibling {

@@ -45,8 +45,8 @@ impl Evictions {
 }
 
 impl Endpoint {
-    /// Follows what a connection has become: its client may have validated its address, and it may
-    /// be over.
+    /// Updates the state of a connection: its client may have validated its address, or it may have
+    /// ended.
     #[inline]
     pub(super) fn settle(&mut self, handle: Handle) {
         let Some(entry) = self.table.get_mut(handle) else {

@@ -1,5 +1,4 @@
-//! What an endpoint makes for its connections: ids that it routes by, and tokens that it accepts
-//! later.
+//! Issues an endpoint's connection ids, by which it routes, and tokens, which it accepts later.
 
 use std::fmt;
 use std::net::SocketAddr;

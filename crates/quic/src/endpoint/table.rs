@@ -26,9 +26,9 @@ pub(super) struct ConnectionEntry {
     pub(super) peer: SocketAddr,
     /// Its number among the connections of that address.
     pub(super) peer_number: u64,
-    /// On a server: see [`super::Endpoint`].
+    /// Only on a server: see [`super::Endpoint`].
     pub(super) first: Option<First>,
-    /// On a server: the client has not validated its address.
+    /// Whether, on a server, the client has not validated its address.
     pub(super) unproved: bool,
     /// The connection has ended, but packets may still arrive.
     pub(super) has_ended: bool,

@@ -10,7 +10,7 @@ use super::Handle;
 use super::table::ConnectionTable;
 use crate::Time;
 
-/// The most entries for each connection, and beside those; each connection needs one.
+/// The largest number of entries per connection, and of additional ones; each connection needs one.
 const MAX_EACH: usize = 4;
 const MAX_BESIDE: usize = 64;
 
@@ -45,7 +45,7 @@ impl Timers {
         None
     }
 
-    /// Adds the connections whose deadline has come by `now`, each once.
+    /// Adds each connection whose deadline has passed by `now` once.
     pub(super) fn take_due(
         &mut self,
         table: &mut ConnectionTable,

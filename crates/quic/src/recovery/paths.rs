@@ -29,7 +29,7 @@ pub(super) struct LeftPath {
 }
 
 impl Recovery {
-    /// The keys of the space are dropped: what it has in flight counts no more. RFC 9002 §6.4.
+    /// Handles the loss of a space's keys: its packets no longer count as in flight. RFC 9002 §6.4.
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
         self.cancel_probes(space);

@@ -86,7 +86,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Cuts the sending half off: what is not delivered yet never will be. RFC 9000 §3.1.
+    /// Cuts the sending half off. Undelivered data is lost. RFC 9000 §3.1.
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
@@ -135,7 +135,7 @@ impl Streams {
         incoming.is_some_and(|incoming| incoming.awaits(least))
     }
 
-    /// Removes the first `count` bytes, or fewer if fewer have come.
+    /// Removes the first `count` bytes, or fewer if fewer have arrived.
     pub(crate) fn consume(&mut self, id: StreamId, count: usize) {
         if let Some(key) = self.find(id) {
             self.consume_at(key, count);

@@ -1,5 +1,5 @@
-//! The receiving half of a stream: what came, in any order, and how far it was read. RFC 9000 §3.2,
-//! §4.
+//! The receiving half of a stream: the received data, in any order, and the read position. RFC 9000
+//! §3.2, §4.
 
 use roundtrip_wire::quic::MAX_VARINT;
 
@@ -16,14 +16,14 @@ pub(super) struct Incoming {
     ring: ByteRing,
     /// Everything before this offset was read.
     read: u64,
-    /// Everything before this offset has come.
+    /// All bytes before this offset have arrived.
     whole: u64,
     /// The highest offset that arrived, or that the peer's reset stated.
     highest: u64,
     /// The limit that the peer was last sent.
     limit: u64,
     window: u64,
-    /// What came beyond `whole`.
+    /// The received data beyond `whole`.
     later: Pieces,
     /// The final size. RFC 9000 §4.5.
     size: Option<u64>,
@@ -182,7 +182,7 @@ impl Incoming {
         match self.state {
             RecvState::Stopped(_) | RecvState::GivenUp(_) => return self.drop_up_to(size, spares),
             RecvState::Reset(_) => return Arrived::default(),
-            // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
+            // All data has arrived, including the end, so the reset has no effect. RFC 9000 §3.2.
             RecvState::Open if was_whole => return Arrived::default(),
             RecvState::Open => {}
         }
@@ -310,7 +310,7 @@ impl Incoming {
         self.later.clear(spares);
     }
 
-    /// Since when data has waited behind a hole.
+    /// The time since which data has waited behind a gap.
     pub(super) fn has_hole_since(&self) -> Option<Time> {
         self.later.since()
     }

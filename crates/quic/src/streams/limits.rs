@@ -1,5 +1,5 @@
-//! How much the connection as a whole may send and receive, and how many streams each side may
-//! open. RFC 9000 §4.
+//! The limits of the connection as a whole: bytes to send and receive, and streams that each side
+//! may open. RFC 9000 §4.
 
 use roundtrip_wire::quic::MAX_VARINT;
 
@@ -141,7 +141,7 @@ impl Sending {
         }
     }
 
-    /// Only this limit holds data back: the peer is informed once. RFC 9000 §19.12.
+    /// Notes that only this limit holds data back; the peer is informed once. RFC 9000 §19.12.
     pub(super) fn note_blocked(&mut self) {
         if self.blocked_at != Some(self.limit) {
             self.blocked_at = Some(self.limit);

@@ -1,4 +1,4 @@
-//! The sending half of a stream: what was written, and what of it was sent, lost and acknowledged.
+//! The sending half of a stream: the written data, and which of it was sent, lost and acknowledged.
 //! RFC 9000 §3.1.
 //!
 //! Pieces are kept as they were written, and dropped when all of a piece is acknowledged.
@@ -109,7 +109,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes what was lost, or an end without data. Neither is subject to the peer's limits.
+    /// Writes lost data, or an end without data. Neither is subject to the peer's limits.
     pub(super) fn write_again(&mut self, id: u64, pen: &mut Pen<'_>) -> Option<Written> {
         let (offset, upto) = match self.lost.first() {
             Some(span) => (span.start, span.end),
@@ -214,7 +214,7 @@ impl Outgoing {
         }
     }
 
-    /// The run was lost; it is sent again, except what was acknowledged since.
+    /// Handles the loss of a run: it is sent again, except for parts that were acknowledged since.
     pub(super) fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         if self.reset.is_some() {
             return;
@@ -304,7 +304,7 @@ impl Outgoing {
         self.limit
     }
 
-    /// How much was sent: the final size of a stream that is reset.
+    /// The number of sent bytes, which is the final size of a stream that is reset.
     pub(super) fn sent(&self) -> u64 {
         self.next
     }

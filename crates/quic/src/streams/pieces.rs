@@ -16,7 +16,7 @@ pub(super) struct Pieces(BTreeMap<u64, Piece>);
 #[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
-    /// When the first of them came.
+    /// When the first of them arrived.
     arrived: Time,
 }
 
@@ -100,7 +100,7 @@ impl Pieces {
         self.0.is_empty()
     }
 
-    /// When the oldest of them came.
+    /// When the oldest of them arrived.
     pub(super) fn since(&self) -> Option<Time> {
         self.0.values().map(|piece| piece.arrived).min()
     }

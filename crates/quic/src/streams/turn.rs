@@ -1,5 +1,5 @@
 //! A queue of streams that wait for their turn. A stream that no longer wants its turn stays in the
-//! queue, and is skipped: leaving costs nothing.
+//! queue and is skipped, so that leaving costs nothing.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! When writers that were cut short can continue: some wait for room in the buffer, others for a
-//! higher limit from the peer.
+//! Decides when blocked writers can continue: some wait for room in the buffer, others for a higher
+//! limit from the peer.
 
 use super::{FIRST_SEND_BUFFER, RESERVE, StreamEvent, Streams, WINDOWS_BUFFERED};
 

@@ -103,7 +103,7 @@ fn trips(exchange: &Exchange, counts: fn(PhaseName) -> bool) -> u64 {
     counted.map(|phase| u64::from(phase.round_trips)).sum()
 }
 
-/// The handshake that this exchange made; one on a kept connection was made earlier.
+/// This exchange's handshake; `None` on a kept connection, whose handshake was earlier.
 fn handshake(exchange: &Exchange) -> Option<&TlsFacts> {
     exchange.tls.as_ref().filter(|_| !exchange.reused)
 }

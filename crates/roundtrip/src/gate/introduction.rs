@@ -6,7 +6,7 @@ use std::path::Path;
 
 use roundtrip_gate::config::Config;
 
-/// With the gate's actual addresses; `file` is its configuration.
+/// The lines with the gate's actual addresses; `file` is its configuration.
 pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
     let with = file.map_or(String::new(), |file| format!(" --config {}", quoted(file)));
     let ask = match example(config) {

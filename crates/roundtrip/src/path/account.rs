@@ -150,7 +150,7 @@ impl<'a> PathMeter<'a> {
     pub(super) fn show(&mut self) {
         let counters = self.path.counters();
         let (now, sums) = (Instant::now(), [counters.up.bytes, counters.down.bytes]);
-        // The first call comes at once, and only starts the count.
+        // The first call happens at once, and only starts the count.
         if let Some((then, before)) = self.last.replace((now, sums)) {
             let span = now.duration_since(then).as_secs_f64().max(1e-3);
             let rate = |now: u64, before: u64| {

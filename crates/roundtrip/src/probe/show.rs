@@ -131,7 +131,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// The head is the result of HEAD: with -o it goes where a body would go, as with curl.
+    /// The head is the result of HEAD, so with -o it is written where a body would go, as in curl.
     fn write_heads(&self, hops: &[Exchange]) {
         let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
         let Some(path) = asked.and_then(Option::as_deref) else {
@@ -217,7 +217,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The head of an answer as HTTP/1.1 would write it, whatever it came over.
+/// The head of an answer in the form of HTTP/1.1, whatever its version.
 fn head(http: &HttpFacts) -> Vec<u8> {
     let mut head =
         format!("HTTP/{} {} {}\r\n", http.version, http.status, http.reason).into_bytes();

@@ -33,8 +33,8 @@ pub(super) struct Sink {
     /// The pager between the text and a terminal.
     pager: Option<Pager>,
     pages: bool,
-    /// Results of lookups at which a server failed. They come last and are not in the journal, so
-    /// that a later run asks again.
+    /// Results of lookups at which a server failed. They are written last and are not in the
+    /// journal, so that a later run asks again.
     failed: Vec<u8>,
     count_failed: u64,
 }
@@ -244,7 +244,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
             Ok(Out::Stdout)
         };
     };
-    // A list that can be read again, and an output that can be cut back.
+    // This needs a list that can be read again, and an output that can be truncated.
     let files = args.bulk.file.as_slice();
     let again = !files.is_empty() && files.iter().all(|path| path.is_file());
     if !again || (output.exists() && !output.is_file()) {
@@ -267,7 +267,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         if paths.journal.exists() {
             return Err(SinkError::Unfinished(paths.output, paths.journal));
         }
-        // As without a journal: the previous content does not belong to this run.
+        // This is the same as without a journal: the previous content does not belong to this run.
         File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         remove_if_there(&paths.failed)?;
     } else if !paths.journal.exists() && paths.failed.exists() {

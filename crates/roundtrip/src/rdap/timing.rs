@@ -86,8 +86,8 @@ pub(super) fn line(source: &Source) -> String {
     line
 }
 
-/// From the start of the program, after parsing its flags, to the last printed answer: the time of
-/// all lookups together.
+/// The time of all lookups together: from the start of the program, after parsing its flags, to the
+/// last printed answer.
 pub(super) fn total(lookups: u64, took: Duration) -> String {
     let unit = if lookups == 1 { "lookup" } else { "lookups" };
     format!("{lookups} {unit} in {:.1} ms", ms(took))

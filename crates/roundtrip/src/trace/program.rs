@@ -1,5 +1,5 @@
-//! `roundtrip trace -- COMMAND`: runs a program as usual, and explains its exchanges when it is
-//! over.
+//! `roundtrip trace -- COMMAND`: runs a program as usual, and explains its exchanges when it has
+//! ended.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};

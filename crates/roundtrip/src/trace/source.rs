@@ -12,13 +12,13 @@ use std::time::Duration;
 use flate2::bufread::MultiGzDecoder;
 use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 
-/// In bytes: how much is read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 1 << 20;
 /// How many pieces of a pipe are read ahead.
 const PIECES: usize = 4;
 /// How often a wait for a pipe checks whether it is to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
-/// In bytes: enough to distinguish a capture from a log.
+/// The number of bytes that suffice to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::InsufficientSizeError;
 
-/// The largest record, and what may follow it. RFC 8446 §5.2.
+/// Room for the largest record and the bytes that may follow it. RFC 8446 §5.2.
 const ROOM: usize = 32 * 1024;
 /// A buffer that has grown beyond this is freed.
 const MAX_KEPT_SIZE: usize = 128 * 1024;

@@ -5,8 +5,7 @@ use super::code::{Code, ConnectionError};
 /// The client's first bytes. RFC 9113 §3.4.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) const HEAD: usize = 9;
-/// The largest payload of a frame that is taken, and the least that every peer takes. RFC 9113
-/// §4.2.
+/// The largest accepted payload of a frame, which every peer must accept, too. RFC 9113 §4.2.
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 /// RFC 9113 §6.9.1.
 pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;

@@ -29,7 +29,7 @@ pub(super) struct FrameWriter {
     initial_window: i64,
     /// The client has made its table smaller, so the next block must announce an empty table.
     says_empty_table: bool,
-    /// A block has said so.
+    /// Whether a block has announced it.
     has_said_it: bool,
 }
 
@@ -64,7 +64,7 @@ impl FrameWriter {
         self.pending().len() >= MAX_PENDING + MAX_PAYLOAD
     }
 
-    /// Whether answers that waited may go on.
+    /// Whether waiting answers may continue.
     pub(super) fn is_drained(&self) -> bool {
         self.pending().len() <= MAX_PENDING / 2
     }

@@ -141,8 +141,7 @@ impl RequestStream {
         Ok(())
     }
 
-    /// Appends what was received, and at most `most` bytes, to `into`. Returns their number; `None`
-    /// at the end.
+    /// Appends received bytes, at most `most`, to `into`. Returns their number; `None` at the end.
     pub(super) fn poll_read(
         &mut self,
         into: &mut Vec<u8>,

@@ -163,7 +163,7 @@ impl Server {
         }
     }
 
-    /// Whether the client should be read: not while it leaves what it caused unread.
+    /// Whether to read from the client: not while it leaves the answers that it caused unread.
     pub fn wants_bytes(&self) -> bool {
         !self.connection.out.is_overfull()
     }
@@ -211,7 +211,7 @@ impl Server {
         self.disconnect(code);
     }
 
-    /// Ends all streams: the client is gone.
+    /// Ends all streams, because the client has disconnected.
     pub fn disconnect(&mut self, code: Code) {
         for stream in &mut self.connection.streams {
             stream.on_reset(code);
@@ -230,7 +230,7 @@ impl Server {
     }
 }
 
-/// The doors of one stream. A stream that does not exist is gone.
+/// The methods for one stream. A stream that does not exist has ended.
 impl Server {
     /// Appends received data, and at most `most` bytes, to `into`. Returns their number; `None` at
     /// the end.

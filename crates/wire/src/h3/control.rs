@@ -15,7 +15,7 @@ const MAX_VARINT: u64 = 8;
 #[derive(Debug)]
 pub(super) struct ControlStream {
     peer: Side,
-    /// The beginning of a frame, whose rest is still to come.
+    /// The beginning of a frame whose rest has not arrived yet.
     held: Vec<u8>,
     /// The remaining bytes of a frame that is ignored.
     ignored: u64,

@@ -57,7 +57,8 @@ pub fn too_big(packet: &Packet<'_>, router: IpAddr, mtu: u32) -> Option<Vec<u8>>
             message.extend(mtu.to_be_bytes());
             (ICMP, message, 20, LARGEST_ERROR_V4)
         }
-        // Also for multicast: that is how a sender learns the path's MTU. RFC 4443 §2.4 (e.3).
+        // This applies to multicast, too, so that a sender learns the path's MTU. RFC 4443 §2.4
+        // (e.3).
         IpAddr::V6(_) => {
             let mut message = vec![PACKET_TOO_BIG, 0, 0, 0];
             message.extend(mtu.to_be_bytes());

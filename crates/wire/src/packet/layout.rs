@@ -97,7 +97,7 @@ impl Layout {
             (TCP, _) => (16, tcp(bytes, at)),
             (UDP, _) => {
                 let length = usize::from(u16::from_be_bytes(field(bytes, at + 4)));
-                // A length of zero is allowed: it is that of a jumbogram. RFC 2675 §4.
+                // A length of zero is allowed for a jumbogram. RFC 2675 §4.
                 let is_right = length == 0 || length >= UDP_HEADER;
                 if length >= UDP_HEADER && at + length <= self.declared {
                     self.transport_end = at + length;

@@ -45,8 +45,8 @@ pub enum HttpFact {
     Reset {
         code: u64,
     },
-    /// The side can send no more, on this stream or on all, before the peer allows it: in HTTP/2
-    /// the window is used up, in HTTP/3 the side says so.
+    /// The side can send no more on this stream, or on any, until the peer allows it: in HTTP/2 the
+    /// window is used up, in HTTP/3 the side reports it.
     Blocked,
     /// The side allows this many more bytes; in HTTP/3, this many in total.
     Window(u64),
@@ -61,7 +61,7 @@ pub enum HttpFact {
     MaxStreams(u64),
     /// The client would begin another request if the server permitted more.
     StreamsBlocked,
-    /// What follows cannot be read, or not yet: bytes are missing, or it is another protocol.
+    /// The next part cannot be read (yet): bytes are missing, or it is another protocol.
     Lost,
 }
 

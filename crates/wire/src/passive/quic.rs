@@ -80,7 +80,7 @@ impl QuicReader {
         Self::default()
     }
 
-    /// The name of the connection in a key log, once the ClientHello has come.
+    /// The name of the connection in a key log, once the ClientHello has arrived.
     pub fn client_random(&self) -> Option<&[u8; 32]> {
         self.client_random.as_ref()
     }

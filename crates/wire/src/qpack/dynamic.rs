@@ -7,7 +7,7 @@ use super::{LINE_OVERHEAD, WHAT, integer, string, table};
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// In bytes, of one table: a hundred times what clients and servers use.
+/// The largest table in bytes: a hundred times the size that clients and servers use.
 const MAX_CAPACITY: usize = 1 << 20;
 /// The largest sum of all lines of a section, in bytes.
 const MAX_SECTION: usize = 1 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct QpackTable {
 /// Why a section cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SectionProblem {
-    /// It needs entries that have not come yet.
+    /// It needs entries that have not arrived yet.
     Early,
     Damaged,
 }
@@ -149,8 +149,8 @@ impl QpackTable {
         Ok(())
     }
 
-    /// Decodes a section. `max_capacity` is what its reader allowed in its settings. Entries that
-    /// have not come are unknown unless they are `awaited`.
+    /// Decodes a section. `max_capacity` is the limit in its reader's settings. Entries that have
+    /// not arrived are unknown unless they are `awaited`.
     pub(crate) fn read(
         &self,
         section: &[u8],

@@ -29,7 +29,7 @@ const LENGTHS: [(u32, u64); 21] = [
     (30, 4),
 ];
 
-/// In the order of their codes. The last code marks the end, and is never used.
+/// The symbols in the order of their codes. The last code marks the end, and is never used.
 const SYMBOLS: [u8; 256] = [
     48, 49, 50, 97, 99, 101, 105, 111, 115, 116, 32, 37, 45, 46, 47, 51, 52, 53, 54, 55, 56, 57,
     61, 65, 95, 98, 100, 102, 103, 104, 108, 109, 110, 112, 114, 117, 58, 66, 67, 68, 69, 70, 71,

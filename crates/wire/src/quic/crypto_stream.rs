@@ -3,8 +3,8 @@
 use super::{Frame, Frames};
 use crate::{Error, Result};
 
-/// In bytes: many times the size of both hellos with the largest post-quantum shares; RFC 9000 §7.5
-/// asks for 4,096.
+/// The longest stream in bytes: many times the size of both hellos with the largest post-quantum
+/// shares; RFC 9000 §7.5 asks for 4,096.
 const MAX_STREAM: usize = 64 * 1024;
 
 /// The handshake bytes of one side at one encryption level.

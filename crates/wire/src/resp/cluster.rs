@@ -38,7 +38,8 @@ impl Redirect {
     }
 }
 
-/// The slot of a key: of what is between its first `{` and the next `}`, if there is something.
+/// The slot of a key. If the key contains text between its first `{` and the next `}`, only that
+/// text counts.
 pub fn key_slot(key: &[u8]) -> u16 {
     crc16(tag(key)) % SLOTS
 }

@@ -4,8 +4,8 @@ use super::Version;
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// In bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's 16,384; TLS 1.3 only
-/// 256.
+/// The largest record in bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's
+/// 16,384; TLS 1.3 only 256.
 const MAX_RECORD: usize = (1 << 14) + 2048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub enum ContentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     pub kind: ContentKind,
-    /// Always 1.2, or 1.0 in a first `ClientHello`: it says little.
+    /// The version, which is always 1.2, or 1.0 in a first `ClientHello`, and so means little.
     pub version: Version,
     pub body: &'a [u8],
 }

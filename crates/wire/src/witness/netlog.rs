@@ -25,7 +25,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
             b"constants" => {
                 names = parse(value).and_then(|constants| NetLogConstants::read(&constants));
             }
-            // The constants come first, because nothing can be understood without them.
+            // The constants must come first, because events cannot be interpreted without them.
             b"events" => {
                 let names = names.as_ref()?;
                 let mut all = Items::of_array(value)?;

@@ -13,7 +13,7 @@ use super::{LogTime, ToldPhase, ToldRequest, Witness};
 
 /// The most requests of one load; a page has a few hundred.
 const MAX_REQUESTS: usize = 20_000;
-/// In nanoseconds: a request that begins this soon after an answer of another server has waited for
+/// The longest time, in nanoseconds, from another server's answer to a request that has waited for
 /// it.
 const SOON: u64 = 50_000_000;
 
@@ -37,7 +37,7 @@ pub struct CriticalStep {
     pub phase: Option<ToldPhase>,
     pub begin: LogTime,
     pub end: LogTime,
-    /// In the queue: the request whose connection, or whose turn, it got.
+    /// For time in the queue, the request whose connection or turn it got.
     pub holder: Option<usize>,
 }
 

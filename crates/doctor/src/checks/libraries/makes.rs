@@ -15,7 +15,7 @@ pub(super) struct LibraryKind {
     pub(super) file: &'static str,
     /// Texts to look for in it.
     pub(super) markers: &'static [&'static str],
-    /// Identifies the library by what followed each marker; `None` means that it is another
+    /// Identifies the library by the text after each marker; `None` means that it is another
     /// library.
     pub(super) identify: fn(&[Vec<String>]) -> Option<Library>,
     /// The prefixes of its package names.

@@ -1,5 +1,5 @@
-//! What losses and marks mean: that the probe that caused them was too large, or that the path has
-//! become slower. §5.5.10.
+//! Interprets losses and marks: the probe that caused them was too large, or the path has become
+//! slower. §5.5.10.
 
 use super::machine::BbrState;
 use super::model::UNBOUNDED;
@@ -203,8 +203,8 @@ impl Bbr {
     }
 }
 
-/// How much was in flight when losses became too many, somewhere within `size` lost bytes.
-/// §5.5.10.2.
+/// The bytes in flight when there were too many losses, interpolated within the last `size` lost
+/// bytes. §5.5.10.2.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let held_before = in_flight.saturating_sub(size) as f64;
     let lost_before = lost.saturating_sub(size) as f64;

@@ -18,7 +18,7 @@ pub(super) struct Model {
     peaks: [f64; 2],
     /// What all bounds allow, in bytes a second.
     pub(super) bandwidth: f64,
-    /// What recent losses allow; forgotten before each probe.
+    /// The bandwidth that recent losses allow; it is forgotten before each probe.
     pub(super) bandwidth_short: f64,
     pub(super) inflight_short: u64,
     /// The most that the path has held without losing too much.

@@ -35,7 +35,7 @@ pub(super) struct Cycle {
     wait: Duration,
     pub(super) rounds: u64,
     pub(super) acks: Acks,
-    /// Losses now say something about the probe.
+    /// Whether losses now say something about the probe.
     pub(super) is_sample: bool,
     pub(super) was_too_high: bool,
     pub(super) is_precautionary: bool,

@@ -13,7 +13,7 @@ use crate::{Code, RecvMeta, Time};
 
 impl FrameOwners<'_> {
     /// Passes a frame to its owner. `min_delay` is the shortest acknowledgement delay that this
-    /// side has said it is capable of.
+    /// side has announced.
     pub(in crate::connection) fn on_frame(
         &mut self,
         way: &RecvMeta,
@@ -79,8 +79,9 @@ impl FrameOwners<'_> {
             .on_peer_max_datagram(parameters.max_udp_payload_size);
     }
 
-    /// Recovery has taken an acknowledgement of 1-RTT packets, and [`Self::on_settled`] was called:
-    /// tells the owners how the path is now. `newest` is the highest number that it newly covers.
+    /// Informs the owners about the current path, after recovery has processed an acknowledgement
+    /// of 1-RTT packets and [`Self::on_settled`] was called. `newest` is the highest newly
+    /// acknowledged number.
     pub(in crate::connection) fn on_acknowledgement(&mut self, now: Time, newest: Option<u64>) {
         if let Some(newest) = newest {
             self.crypto.on_acked_in_phase(newest);

@@ -320,7 +320,7 @@ impl ServerState {
         self.consume(None, unused);
     }
 
-    /// Data was used: of a stream that goes on, or of one that has ended.
+    /// Notes that data was used, of a stream that continues or of one that has ended.
     pub(super) fn consume(&mut self, id: Option<u32>, bytes: usize) {
         self.consumed += bytes;
         if self.consumed >= self.config.connection_window as usize / 2 {

@@ -13,7 +13,7 @@ pub struct RequestFacts {
     pub method: String,
     /// The authority in the target, or in the Host field. Empty if neither is known.
     pub authority: String,
-    /// With the query; `*`, or the target of CONNECT.
+    /// The path with the query; or `*`, or the target of CONNECT.
     pub path: String,
     /// In bytes, as sent.
     pub size: usize,

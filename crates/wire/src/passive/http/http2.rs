@@ -15,7 +15,7 @@ use crate::quic::Side;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD: usize = 9;
-/// In bytes, for a frame that is not DATA: senders are allowed 16 KiB unless more was announced.
+/// The largest frame other than DATA, in bytes; senders may use 16 KiB unless more was announced.
 const MAX_FRAME: usize = 1 << 20;
 /// The largest header block in bytes.
 const MAX_BLOCK: usize = 1 << 20;

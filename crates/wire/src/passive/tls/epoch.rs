@@ -12,7 +12,7 @@ use crate::tls::{CipherSuite, ContentKind};
 
 /// The number of sequence numbers that are tried for a record after a gap.
 const MAX_TRIES: u64 = 4096;
-/// In bytes: the part of a nonce that each record of TLS 1.2 with AES-GCM contains. RFC 5288 §3.
+/// The size in bytes of the explicit nonce in each record of TLS 1.2 with AES-GCM. RFC 5288 §3.
 const EXPLICIT_NONCE: usize = 8;
 
 /// Sealed records since the last one that was opened.
@@ -289,7 +289,7 @@ fn older_cipher(suite: CipherSuite) -> Option<Cipher> {
     }
 }
 
-/// In bytes: the part of the nonce that both sides derive. RFC 5288 §3, RFC 7905 §2.
+/// The size in bytes of the part of the nonce that both sides derive. RFC 5288 §3, RFC 7905 §2.
 fn older_iv(cipher: Cipher) -> usize {
     12 - older_explicit(cipher)
 }

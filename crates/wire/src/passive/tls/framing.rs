@@ -1,4 +1,4 @@
-//! Where records begin and end in a stream that may have holes. RFC 8446 §5.1.
+//! Finds the boundaries of records in a stream that may have gaps. RFC 8446 §5.1.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ pub(super) const RECORD_HEAD: usize = 5;
 /// One side's stream.
 #[derive(Default)]
 pub(super) struct RecordAssembly {
-    /// Bytes that have come and do not belong to a finished record.
+    /// Received bytes that do not belong to a finished record.
     buffer: Vec<u8>,
     /// The position of the buffer in the stream.
     start: u64,
-    /// A record with missing bytes, and how many of its bytes are still to come.
+    /// A record with missing bytes, and the number of its bytes that have not arrived yet.
     cut: Option<(RecordHeader, u64, usize)>,
     /// The position from which record boundaries are unknown.
     lost: Option<u64>,

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ack<'a> {
     pub largest: u64,
-    /// In the sender's units: see its `ack_delay_exponent`.
+    /// The delay in the sender's units: see its `ack_delay_exponent`.
     pub delay: u64,
     /// The number of packets that arrived with ECT(0), ECT(1) and CE. RFC 9000 §19.3.2.
     pub ecn: Option<[u64; 3]>,

@@ -26,7 +26,7 @@ struct Draft {
     length_at: Option<usize>,
     number_at: usize,
     number_length: usize,
-    /// Where its payload ends: the tag follows.
+    /// The end of its payload; the tag follows.
     end: usize,
     number: u64,
     chunk: Option<Chunk>,

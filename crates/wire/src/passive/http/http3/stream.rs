@@ -14,7 +14,7 @@ const GOAWAY: u64 = 7;
 /// RFC 9204 §5.
 const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
 
-/// In bytes: two integers.
+/// The longest head of a frame in bytes: two integers.
 const MAX_HEAD_LENGTH: usize = 16;
 /// The largest size in bytes of a frame that is stored until it is complete.
 const MAX_FRAME: u64 = 1 << 20;
