@@ -26,7 +26,8 @@ const MIN_DELAYED_ACK: f64 = 36.0;
 /// it: in milliseconds, and as a share of R.
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
-/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
+/// A path whose round trips differ by less than this is steady: in milliseconds, and as a share of
+/// R.
 const MIN_SPREAD: f64 = 3.0;
 const SPREAD_SHARE: f64 = 0.1;
 /// The kernel stamps a departure after the call that we stamp; the two clocks differ by less than
@@ -162,7 +163,7 @@ impl<'a> Case<'a> {
         (longest.1 > 0).then_some(longest.1)
     }
 
-    /// In milliseconds: a delay of less than this beyond a round trip is attributed to the path.
+    /// The largest delay beyond a round trip, in milliseconds, that is attributed to the path.
     pub(crate) fn tolerance(&self) -> f64 {
         (2.0 * self.syn_lateness()).max(self.spread.tolerance())
     }
@@ -181,7 +182,7 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MAX_UNREST)
     }
 
-    /// In milliseconds: the time that the server itself reports (Server-Timing).
+    /// The time in milliseconds that the server itself reports (Server-Timing).
     pub(crate) fn reported(&self) -> f64 {
         let said = self.exchange.http.iter().flat_map(|h| &h.server_timing);
         said.filter_map(|(_, took, _)| took.map(ms)).sum()

@@ -20,7 +20,7 @@ pub struct Cause {
     pub decidable: Decidable,
     /// A description of the event, in one line.
     pub name: &'static str,
-    /// How the cause shows in an exchange: the signature in words.
+    /// The signature of the cause in an exchange, in words.
     pub shows: &'static str,
     /// Returns the evidence and the cost if the exchange proves the cause.
     pub signature: fn(&Case<'_>) -> Option<Cost>,
@@ -34,8 +34,8 @@ pub struct Cause {
     pub source: &'static str,
 }
 
-/// From which recordings of another client's exchange a cause can be decided. Each needs what those
-/// before it need, or more.
+/// The recordings of another client's exchange that can show a cause. Each needs what those before
+/// it need, or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decidable {
     /// Packets of either end, without keys.

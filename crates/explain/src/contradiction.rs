@@ -3,7 +3,7 @@
 
 use crate::{Case, Cause, Claim, Cost, WaitPart};
 
-/// Causes whose evidence is an answer that came later than an acknowledgement.
+/// Causes whose evidence is an answer that arrived later than an acknowledgement.
 const OF_LATENESS: [&str; 3] = ["server-think-time", "cache-miss", "slow-tls-server"];
 
 /// Causes that also claim round trips of the network, which stay if the rest is contradicted.

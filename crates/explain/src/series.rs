@@ -89,8 +89,8 @@ pub fn review(exchanges: &mut [Exchange]) {
     withdraw_rare(exchanges);
 }
 
-/// Attributes to the server what it delays in each exchange, in the same phase: repetition is a
-/// witness.
+/// Attributes a delay to the server if it occurs in the same phase of each exchange: repetition is
+/// a witness.
 fn decide(exchanges: &mut [Exchange], id: &str) {
     if !UNDECIDED.contains(&id) {
         return;
@@ -150,8 +150,8 @@ fn findings_of<'a>(
     all.filter(move |f| f.id == id)
 }
 
-/// In milliseconds: the round trips that no application delayed, and the smallest one of each
-/// exchange.
+/// The round trips that no application delayed, and the smallest one of each exchange, in
+/// milliseconds.
 fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
     exchanges
         .filter_map(|e| Some((ms(e.rtt?), e.spread())))

@@ -75,8 +75,8 @@ pub(crate) struct ForwardedRequest {
     pub(crate) takes_trailers: bool,
     /// Whether the client's trailers may be passed on, because `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// Where `Early-Data` is in the head; it is removed if the request is sent again after the
-    /// handshake.
+    /// The position of `Early-Data` in the head; it is removed if the request is sent again after
+    /// the handshake.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
@@ -93,13 +93,13 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it came before the handshake was complete, so that it may be a replay.
+    /// Whether it arrived before the handshake was complete, so that it may be a replay.
     pub(crate) early: bool,
     /// Its whole body, if it was asked for.
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
-    /// Whether it came from a proxy that asks about a request of another.
+    /// Whether it came from a proxy that asks about another client's request.
     pub(crate) asks: bool,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct OwnAnswer {
     /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
-    /// With 503: when to try again, in seconds.
+    /// For a 503, when to try again, in seconds.
     pub(crate) retry_after: u32,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,

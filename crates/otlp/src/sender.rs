@@ -224,7 +224,7 @@ impl Shared {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Sends one request. A failed one is not repeated: what it held is lost, and counted.
+    /// Sends one request. A failed one is not repeated: its contents are lost and counted.
     async fn post(&self, target: &Target, body: Vec<u8>) -> Result<(), String> {
         let is_grpc = self.settings.protocol == OtlpProtocol::Grpc;
         let mut headers = self.settings.headers.clone();

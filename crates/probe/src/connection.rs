@@ -103,7 +103,7 @@ impl OpenConnection {
     fn is_usable(&self) -> bool {
         self.connection.is_open()
             && match &self.transport {
-                // HTTP/2 has a driver that reads, so the socket's contents say nothing there.
+                // HTTP/2 has a driver that reads, so for HTTP/2 the socket's contents mean nothing.
                 Transport::Tcp { gauge, .. } => {
                     !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent()
                 }

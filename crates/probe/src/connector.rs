@@ -46,7 +46,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Whether TLS was used and no ticket has come yet.
+    /// Whether TLS was used and no ticket has arrived yet.
     pub(crate) fn lacks_ticket(&self, quic: bool) -> bool {
         let tls = self.tls.as_ref();
         tls.is_some_and(|t| t.tickets(quic).received() == 0)

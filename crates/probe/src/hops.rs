@@ -1,4 +1,4 @@
-//! From one exchange to the next: redirects, and 425 Too Early.
+//! Goes from one exchange to the next: redirects, and 425 Too Early.
 
 mod redirect;
 mod spool;

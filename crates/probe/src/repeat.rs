@@ -1,5 +1,4 @@
-//! Repeated requests, as httping makes them: a fixed number, at an interval or as fast as answers
-//! come.
+//! Repeats requests like httping: a fixed number, at an interval or as fast as answers arrive.
 
 use std::io;
 use std::time::Duration;

@@ -128,7 +128,7 @@ impl Bootstrap {
         }
     }
 
-    /// When IANA published the current copy, as it wrote it; empty if the copy does not say.
+    /// When IANA published the current copy, as written in it; empty if the copy has no date.
     pub fn publication(&self, registry: Registry) -> &str {
         self.table(registry).publication()
     }

@@ -1,8 +1,8 @@
 //! Credentials: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin only.
 //!
-//! [`Credentials`] contain a user and a password for one origin. They return what to send to a
-//! given URL, and for any other origin that is nothing: code that follows links and redirects
-//! cannot send a password along by mistake. The same applies to other bound values ([`Bound`]),
+//! [`Credentials`] contain a user and a password for one origin. For a URL at that origin they
+//! return the value to send, and for any other origin nothing, so that code that follows links and
+//! redirects cannot leak a password by mistake. The same applies to other bound values ([`Bound`]),
 //! such as the client certificate for TLS.
 //!
 //! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] requests Basic

@@ -10,7 +10,7 @@
 //! `pttl`; to manage sessions also `set`, `del`, `scan` and `wait`; for TLS sessions of early data
 //! `info`, `set` and `getdel` on `roundtrip-ticket:*`; in a cluster `cluster|slots` and `asking`,
 //! behind sentinels `role`. If a server lacks RESP3 or refuses tracking, each lookup of a session
-//! asks the server. Replicas are never asked for sessions: what they answer can be old.
+//! asks the server. Replicas are never asked for sessions, because their answers can be stale.
 
 mod discovery;
 mod link;

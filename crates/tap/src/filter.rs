@@ -9,8 +9,8 @@
 
 use libc::sock_filter;
 
-/// In bytes. A shorter `write` passes unnoticed. No request is that short, nor any TLS record of a
-/// handshake except ChangeCipherSpec.
+/// The shortest `write` that is reported, in bytes. No request is that short, nor any TLS record of
+/// a handshake except ChangeCipherSpec.
 const MIN_WRITE: u32 = 16;
 const LAST_STANDARD_STREAM: u32 = 2;
 

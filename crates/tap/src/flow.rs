@@ -24,7 +24,7 @@ const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
 /// Refused early data is sent again at once.
 const SOON: Duration = Duration::from_millis(10);
-/// An answer that may have come already is awaited for this long after the request.
+/// How long after the request an answer is still awaited that may have arrived already.
 const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
@@ -133,7 +133,8 @@ impl Flow {
         !self.heard.is_full() && (clear || !self.spoken.is_finished())
     }
 
-    /// The program is about to write. Returns the exchange that this ends, if it begins another.
+    /// Handles a program that is about to write. If the write begins a new exchange, returns the
+    /// one that it ends.
     pub(crate) fn writes(
         &mut self,
         now: Moment,

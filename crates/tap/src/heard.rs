@@ -2,7 +2,7 @@
 //! hello, or the head of an answer in clear text.
 //!
 //! The program and the tap wake up together. If the program was faster, the bytes are gone and
-//! nothing is known of them here: times never depend on them.
+//! remain unknown; times never depend on them.
 
 use std::mem::MaybeUninit;
 

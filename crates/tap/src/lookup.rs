@@ -1,5 +1,5 @@
 //! Name lookups of the program: queries to port 53 that it sends itself, and when they are
-//! answered. Queries that a daemon sends for it, and names that a file answers, are not seen.
+//! answered. Queries by a daemon on its behalf, and names from a file, are not seen.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};

@@ -19,7 +19,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const MAX_TICKETS: u64 = 1300;
 /// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
-/// An answer that comes sooner than this share of a round trip answers something else.
+/// The share of a round trip below which arriving data must answer something else.
 const SOONEST: f64 = 0.75;
 /// Shorter round trips show nothing about order.
 const MIN_RTT: Duration = Duration::from_millis(2);
@@ -108,8 +108,8 @@ impl ExchangeParts {
         }
     }
 
-    /// Notes that what was sent last was acknowledged this long after it, at `now` at the latest;
-    /// with data, the program learns of it only now.
+    /// Notes that the last sent bytes were acknowledged this long after they left, at `now` at the
+    /// latest. If data arrived with the acknowledgement, the program learns of it only now.
     pub(crate) fn acknowledged(&mut self, now: Moment, after: Duration, with_data: bool) {
         let mut events = self.events.iter().rev();
         let sent =

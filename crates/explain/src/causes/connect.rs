@@ -5,10 +5,10 @@ use roundtrip_model::{Attempt, AttemptOutcome, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
-/// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
+/// The longest delay of a SYN-ACK, in milliseconds, that a busy host alone can cause.
 const MAX_HOST_DELAY: f64 = 20.0;
-/// In milliseconds, with some tolerance: the kernel repeats a SYN after a second, and QUIC does the
-/// same with its first flight.
+/// The first time-out in milliseconds, with some tolerance: the kernel repeats a SYN after a
+/// second, and QUIC its first flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {

@@ -5,7 +5,7 @@ use roundtrip_model::{EarlyData, Event, Moment, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// In milliseconds: the time that a busy server may need for a key exchange and a signature.
+/// The time in milliseconds that a busy server may need for a key exchange and a signature.
 pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {

@@ -14,7 +14,7 @@ const JITTER: f64 = 0.1;
 /// The least lateness, in milliseconds, at which an answer is reported although no party can be
 /// blamed.
 const MIN_LATE: f64 = 10.0;
-/// As a share of the wait: a server that reports less than this did not cause it.
+/// The share of a wait below which a server's own report shows that it did not cause the wait.
 const CONTRADICTION: f64 = 0.1;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -113,8 +113,8 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
-/// By how much the answer was later than a round trip, if that is more than the path and a busy
-/// host explain; in milliseconds.
+/// How many milliseconds later than a round trip the answer was, if the path and a busy host do not
+/// explain it.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
@@ -125,7 +125,7 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     (thought >= least).then_some(thought)
 }
 
-/// In milliseconds: a shorter delay of an answer is not attributed to the server.
+/// The shortest delay of an answer, in milliseconds, that is attributed to the server.
 fn least_thinking(case: &Case<'_>) -> Option<f64> {
     Some(MIN_THINKING.max(JITTER * case.rtt?))
 }
@@ -171,7 +171,8 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     Some((thought, shown))
 }
 
-/// In milliseconds: an answer that is later than a round trip by this much had a reason.
+/// The lateness beyond a round trip, in milliseconds, from which on an answer had a specific
+/// reason.
 pub(crate) fn least_lateness(case: &Case<'_>) -> f64 {
     MIN_LATE.max(JITTER * case.rtt.unwrap_or(0.0))
 }

@@ -61,7 +61,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// In milliseconds: the kernel counts unacknowledged time in ticks.
+/// The tolerance in milliseconds, because the kernel counts unacknowledged time in ticks.
 const TICK_SLACK: f64 = 12.0;
 
 /// Waits that a lost segment prolongs.
@@ -84,7 +84,7 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
         .or_else(|| smaller(case))
 }
 
-/// The answer came after several time-outs, in segments that are far smaller than what fits.
+/// The answer arrived after several time-outs, in segments that are far smaller than possible.
 fn smaller(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let lost = case.waited(PhaseName::FirstByte, WaitPart::Loss);
@@ -122,7 +122,7 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Whether a segment as large as they may be has come through on this new connection.
+/// Whether a segment of the largest allowed size has arrived on this new connection.
 fn got_full_segments(case: &Case<'_>) -> bool {
     let largest = case.tcp().map_or(0, |tcp| u64::from(tcp.peer_mss));
     largest >= case.exchange.segment()

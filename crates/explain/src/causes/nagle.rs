@@ -35,13 +35,13 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 /// adapts it to the times between arrivals.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=46.0;
 const ADAPTED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// In milliseconds, and as a share of R: how exactly the next segment must follow the
-/// acknowledgement.
+/// How exactly the next segment must follow the acknowledgement: in milliseconds, and as a share of
+/// R.
 const EXACT: f64 = 1.0;
 const EXACT_SHARE: f64 = 0.02;
 const NEAR_SHARE: f64 = 0.2;
-/// In milliseconds, and as a share of R: on a path whose round trips differ by more, a pause of
-/// about a round trip is nothing special.
+/// The largest difference of round trips at which a pause of about a round trip is significant: in
+/// milliseconds, and as a share of R.
 const STEADY: f64 = 2.0;
 const STEADY_SHARE: f64 = 0.05;
 /// The shortest round trip, in milliseconds, that can be distinguished from a server's own work.

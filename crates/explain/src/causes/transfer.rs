@@ -118,10 +118,11 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// In milliseconds: Linux resets the congestion window of a connection that was idle for a
-/// retransmission timeout, at least 200 ms.
+/// The idle time in milliseconds after which Linux resets the congestion window: a retransmission
+/// timeout, at least 200 ms.
 const IDLE_TIMEOUT: f64 = 200.0;
-/// In milliseconds: if pauses are shorter on average, the server sends at a fixed pace.
+/// The shortest average pause in milliseconds; if pauses are shorter, the server sends at a fixed
+/// pace.
 const MIN_STALL: f64 = 5.0;
 /// The shortest pause, in milliseconds, that is named although no party can be blamed for it.
 const MIN_LATE: f64 = 10.0;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_http::{Connection, SharedConnection, Transport};
 use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Timeline, TlsFacts};
 
-/// The least number of events that are kept of a connection that has carried an answer.
+/// The smallest number of events that are kept for a connection that has carried an answer.
 pub(super) const KEPT_FACTS: usize = 256;
 
 /// The bound for a connection that has carried no answer yet, so that a flood of events cannot fill

@@ -28,9 +28,9 @@ pub struct Settings {
     /// circumvents the limit of streams that the server sets for a connection; use it only if the
     /// server is known to accept that.
     pub shared_connections: usize,
-    /// When an answer over TCP announces HTTP/3, a QUIC connection is opened beside it, which
-    /// carries no request: its ticket lets a later run begin with early data over HTTP/3. No
-    /// request and no [`super::Pool::close`] waits for it.
+    /// Whether a QUIC connection without requests is opened when an answer over TCP announces
+    /// HTTP/3. Its ticket lets a later run begin with early data over HTTP/3. No request and no
+    /// [`super::Pool::close`] waits for it.
     pub seeks_tickets: bool,
     pub deadlines: Deadlines,
     pub roots: Roots,

@@ -256,8 +256,8 @@ impl Site {
         self.serve(state);
     }
 
-    /// A connection with early data counts as open before it is answered. If no answer comes in
-    /// time, it is given up.
+    /// Watches a connection with early data, which counts as open before it is answered. If no
+    /// answer arrives in time, it is abandoned.
     fn watch(self: &Arc<Self>, lane: &Arc<Lane>) {
         if !lane.early_data {
             return;

@@ -309,7 +309,7 @@ impl Bucket {
         }
     }
 
-    /// The sum of the last 24 hours and of the hour before, because it is unknown which part of
+    /// The sum over the last 24 hours and the hour before them, because it is unknown which part of
     /// that hour counts.
     fn personal_sets(&self, now: Stamp) -> u32 {
         let hours = counted_hours(now);

@@ -1,5 +1,5 @@
 //! The life of a request after judging, for every protocol: forward → record. [`Source`] and
-//! [`Sink`] hide the client's protocol; the fronts read heads and answer what is refused.
+//! [`Sink`] hide the client's protocol; the fronts read heads and answer refused requests.
 
 mod buffered;
 mod download;
@@ -58,7 +58,7 @@ pub(crate) trait Source {
     /// Notes that the client sends another protocol from now on, until it closes.
     fn upgrade(&mut self);
 
-    /// Ends when the client is gone, and reads nothing that it sends. May never end.
+    /// Ends when the client has left, without reading its data. May never end.
     async fn gone(&mut self);
 
     /// Ends when the handshake is complete, so that early data was no replay.
@@ -67,7 +67,8 @@ pub(crate) trait Source {
 
 /// Writes the answer to the client.
 pub(crate) trait Sink {
-    /// Takes a head, which is sent with what follows. Hop-by-hop fields must not be passed on.
+    /// Takes a head, which is sent together with the next bytes. Hop-by-hop fields must not be
+    /// passed on.
     fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]);
 
     fn push(&mut self, data: &[u8]);
@@ -198,7 +199,7 @@ pub(crate) struct ExchangeEnd {
     pub(crate) upgraded: bool,
 }
 
-/// One exchange: its client and upstream, and what it was judged by.
+/// One exchange: its client and upstream, and the result of its judgement.
 pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) site: &'a Site<S>,
     pub(crate) asked: &'a ForwardedRequest,

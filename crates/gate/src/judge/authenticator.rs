@@ -14,7 +14,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// One thread's guard and sessions.
 pub struct Authenticator<S>(Option<(Guard, S)>);
 
-/// For a gate without a guard; never asked.
+/// The sessions of a gate without a guard; never used.
 pub enum NoSessions {}
 
 /// The decision before the store is asked.

@@ -17,7 +17,7 @@ const ANY: &str = "*";
 #[derive(Debug, Default)]
 pub(crate) struct CorsPolicy {
     preflight: Preflight,
-    /// As browsers write them; empty if all are allowed.
+    /// The origins as browsers write them; empty if all are allowed.
     origins: Vec<String>,
     any: bool,
     methods: AllowedNames,
@@ -260,7 +260,8 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: lower case, no default port, no path. Apps may have their own schemes.
+/// Whether this is an origin as browsers write it: lower case, no default port, no path. Apps may
+/// have their own schemes.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;

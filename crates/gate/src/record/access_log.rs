@@ -18,8 +18,8 @@ use crate::config::Access;
 const MAX_WAITING: usize = 8192;
 /// At most this much is gathered into one write.
 const MAX_BATCH: usize = 256 * 1024;
-/// Between two writes: lines are written together, and a busy worker wakes the thread at most a
-/// hundred times a second.
+/// The time between two writes: lines are written together, and a busy worker wakes the thread at
+/// most a hundred times a second.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;

@@ -166,7 +166,8 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// There are many combinations, and most never occur: a row exists once it was counted.
+/// The rows of `requests`. There are many combinations, and most never occur, so a row exists only
+/// once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![

@@ -23,7 +23,7 @@ const MAX_METHOD_LENGTH: usize = 32;
 pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
-    /// As requested; only the path is written.
+    /// The requested target; only its path is written.
     pub(crate) target: &'a str,
     /// The upstream's name.
     pub(crate) upstream: Option<&'a str>,

@@ -41,7 +41,7 @@ impl StatusClass {
 }
 
 words! {
-    /// What happened to a request that came as early data (RFC 8446 §2.3).
+    /// What happened to a request that arrived as early data (RFC 8446 §2.3).
     Early {
         Passed = "passed",
         /// It waited for the end of the handshake.

@@ -23,7 +23,7 @@ fn tell(name: &[u8], state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The message RELOADING must say when the reload began.
+/// Reports a reload; the message RELOADING must contain the time when it began.
 pub(super) fn reloading() {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;

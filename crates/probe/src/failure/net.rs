@@ -1,4 +1,4 @@
-//! Words for names that do not resolve and peers that do not answer.
+//! Messages for names that do not resolve and peers that do not answer.
 
 use std::io;
 

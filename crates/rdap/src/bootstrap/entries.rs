@@ -15,7 +15,7 @@ use crate::query::Key;
 pub(super) enum Entries {
     /// Names in A-labels and lower case.
     Names(HashMap<Cow<'static, str>, u32>),
-    /// In upper case, as in RFC 8521 §3; people also write them in lower case.
+    /// Tags in upper case, as in RFC 8521 §3; people also write them in lower case.
     Tags(HashMap<Cow<'static, str>, u32>),
     Prefixes(Prefixes),
     /// First and last number of each range, and its service; once finished, in order and without

@@ -80,7 +80,7 @@ fn method(redaction: Item<'_>, pointer: &str, report: &mut Report) -> Option<Met
         return None;
     };
     let remains = match method {
-        // Nothing says whether a replaced field is still there.
+        // It is not defined whether a replaced field is still present.
         Method::Removal | Method::ReplacementValue => false,
         Method::EmptyValue | Method::PartialValue => true,
     };

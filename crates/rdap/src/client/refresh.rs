@@ -86,7 +86,8 @@ impl Client {
         self.newly_used.notify_one();
     }
 
-    /// Renews registries as they come into use. To be polled beside the lookups; never ends.
+    /// Renews registries when they are first used. Poll it in parallel to the lookups; it never
+    /// ends.
     pub async fn renew_as_used(&self) -> Infallible {
         loop {
             self.newly_used.notified().await;

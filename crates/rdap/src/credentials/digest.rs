@@ -11,7 +11,7 @@ pub(super) struct Offer {
     realm: String,
     nonce: String,
     opaque: Option<String>,
-    /// As the server wrote it; empty if it did not name one.
+    /// The algorithm as the server wrote it; empty if it did not name one.
     algorithm: String,
     hash: &'static Algorithm,
     is_session: bool,

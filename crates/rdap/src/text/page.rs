@@ -70,7 +70,7 @@ impl Page {
         self.put(Tone::Plain, &" ".repeat(blanks));
     }
 
-    /// Goes to a column, at least two blanks behind the text: on the next line if the text reaches
+    /// Moves to a column, at least two blanks after the text: on the next line if the text reaches
     /// that far or if the column is already in use.
     pub(super) fn tab_or_below(&mut self, column: usize) {
         if self.column + 2 > column {

@@ -163,8 +163,8 @@ impl Doubts {
         ended
     }
 
-    /// Removes sessions that are not held, and with them their grace. The others are no more than
-    /// there are connections.
+    /// Removes sessions that are not held, and with them their grace. The number of the others is
+    /// bounded by the number of connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

@@ -1,4 +1,4 @@
-//! Which servers there are: a cluster's own servers say it, or sentinels do.
+//! Finds the servers, by asking a cluster's own servers or the sentinels.
 
 use std::rc::Rc;
 

@@ -60,8 +60,8 @@ impl TakesOnce for Redis {
 }
 
 impl Redis {
-    /// The history of the server that has this key, as it was when it was last asked. If that has
-    /// ended meanwhile, the value is never handed out.
+    /// The replication id of the server that has this key, from its last answer. If the id has
+    /// changed since, the value is never handed out.
     async fn term(&self, key: &[u8]) -> Result<Vec<u8>, StoreError> {
         let link = self.servers.link_for(key).await?;
         if let Some(term) = link.term.borrow().clone() {

@@ -34,9 +34,9 @@ pub(super) struct RedisServers {
     pub(super) sentinels: Vec<Rc<Node>>,
     /// The only server, if there is only one.
     only: Option<Rc<Node>>,
-    /// Slots that are about to move: another server than their master answered for them.
+    /// Slots that are being moved: a server other than their master has answered for them.
     moving: RefCell<BTreeSet<u16>>,
-    /// Held by the task that asks which servers there are.
+    /// The lock of the task that refreshes the list of servers.
     looking: Mutex<()>,
     looked: Cell<Option<Instant>>,
     failed: RefCell<Option<StoreError>>,

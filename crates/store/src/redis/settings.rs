@@ -290,7 +290,7 @@ fn database_in_query(url: &Url) -> String {
     found.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// For messages: the userinfo can contain a password.
+/// The text for messages, because the userinfo can contain a password.
 fn without_userinfo(text: &str) -> String {
     let (scheme, rest) = text.split_once("//").unwrap_or(("", text));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

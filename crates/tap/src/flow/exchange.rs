@@ -17,7 +17,7 @@ use crate::turn::{AnswerTimes, Expected};
 
 /// An attempt that began longer before a connection than this belongs to another exchange.
 const MAX_RACE: Duration = Duration::from_secs(10);
-/// A peer that refuses does so at once; an attempt that took longer was given up.
+/// The longest attempt that can be a refusal, which comes at once; a longer attempt was abandoned.
 const MAX_REFUSAL_LENGTH: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
 const HTTPS: u16 = 443;

@@ -19,7 +19,7 @@ const MIN_WAIT: Duration = Duration::from_millis(50);
 /// One thing that a connection suffers from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symptom {
-    /// For programs; stable.
+    /// A stable identifier for programs.
     pub id: &'static str,
     /// The text for readers.
     pub text: String,

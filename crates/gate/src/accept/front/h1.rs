@@ -109,7 +109,7 @@ pub(crate) async fn serve<S: Sessions>(
     outcome
 }
 
-/// Reads the beginning of a request. While nothing comes, it holds no buffers.
+/// Reads the beginning of a request. It holds no buffers until something arrives.
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,

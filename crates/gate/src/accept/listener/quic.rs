@@ -24,9 +24,10 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// The most clients with unvalidated addresses, and the most that may come in a quarter of a second
-/// and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold about 100
-/// KiB until then, nearly all of it an endless hello and waiting early data.
+/// The largest number of clients with unvalidated addresses, and of those that may arrive within a
+/// quarter of a second without ever validating theirs; further clients get a Retry first (RFC 9000
+/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it an endless hello and waiting
+/// early data.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// The number of tokens for each client; one saves its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -123,7 +124,7 @@ impl QuicListener {
         self.tls.replace(tls);
     }
 
-    /// Accepts no more connections; ends when the open ones are gone.
+    /// Stops accepting connections; ends when the open ones have ended.
     pub(crate) async fn close(&self) {
         self.endpoint.set_server_config(None);
         self.endpoint.wait_idle().await;

@@ -73,9 +73,9 @@ pub(crate) struct Listener {
     local: SocketAddr,
     secure: bool,
     failures: Arc<AtomicU64>,
-    /// A client was accepted, and another may be waiting behind it.
+    /// Whether a client was accepted, so that another may be waiting behind it.
     accepted: Cell<bool>,
-    /// No other was waiting behind the last one.
+    /// Whether no other client was waiting behind the last one.
     come_alone: Cell<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Carries the answer from the backend to the client, in pieces as they come.
+//! Carries the answer from the backend to the client, in pieces as they arrive.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -31,7 +31,7 @@ const MAX_INTERIM: usize = 256 * 1024;
 /// How a download ended.
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
-    /// The whole answer has come; the sink holds the last part of it.
+    /// The whole answer has arrived; the sink holds its last part.
     Whole {
         link_stays: bool,
         ended: ExchangeEnd,

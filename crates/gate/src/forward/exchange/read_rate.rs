@@ -8,7 +8,7 @@ use crate::forward::upstream::HeldConnection;
 
 pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
-    /// In bytes a second; 0 means no minimum.
+    /// The minimum rate in bytes a second; 0 means no minimum.
     minimum: u64,
     /// Begins when gate waits for the client for the first time: most answers never wait.
     measured: Option<Box<BodyRate>>,

@@ -109,9 +109,10 @@ pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how
-/// content is processed; also the fields by which backends identify users, and policies for
-/// browsers. Programs behind CGI cannot tell `_` and other characters from `-` (RFC 3875 §4.1.18).
+/// Whether a trailer may pass. Not allowed are fields for framing, routing, request modifiers,
+/// authentication, control data and content processing (RFC 9110 §6.5.1), fields by which backends
+/// identify users, and policies for browsers. Programs behind CGI cannot tell `_` and other
+/// characters from `-` (RFC 3875 §4.1.18).
 fn may_pass(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");

@@ -129,7 +129,7 @@ counts! {
     /// Retries, and retries that the budget did not allow.
     retried,
     over_budget,
-    /// At present: connections, unused connections, and exchanges that wait.
+    /// Current values: connections, unused connections, and exchanges that wait.
     open,
     unused,
     waiting,

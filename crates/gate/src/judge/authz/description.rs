@@ -46,7 +46,7 @@ pub(super) struct Described<'a> {
     method: &'a str,
     target: &'a str,
     host: &'a str,
-    /// Whether the proxy's client came over TLS.
+    /// Whether the proxy's client used TLS.
     pub(super) secure: bool,
     /// The proxy's client.
     pub(super) client: IpAddr,
@@ -133,7 +133,7 @@ impl<'a> Described<'a> {
         .filter(|described| !described.method.is_empty() && !described.host.is_empty())
     }
 
-    /// Hands the request over as if it had come by itself, without a body.
+    /// Passes on the described request as if it had arrived directly, without a body.
     pub(super) fn with_request<T>(&self, take: impl FnOnce(&Request<'_>) -> T) -> T {
         take(&Request {
             method: self.method,

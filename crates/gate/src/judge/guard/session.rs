@@ -22,7 +22,7 @@ pub trait Sessions {
 
 /// A session as the store has it. It has no `Debug`.
 pub struct Found {
-    /// As stored: plain base64, or sealed.
+    /// The credentials as stored: plain base64, or sealed.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
     pub watch: Rc<dyn Watch>,
@@ -44,7 +44,7 @@ pub trait Watch {
     /// it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once it is no longer valid. If a stream is open, the store is then asked again.
+    /// Ends once the answer is no longer valid. If a stream is open, the store is then asked again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 

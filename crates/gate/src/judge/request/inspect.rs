@@ -34,7 +34,7 @@ pub(crate) struct Inspected<'a> {
     /// Whether another request may follow on the client's connection.
     pub(crate) keep_alive: bool,
     pub(crate) expects_continue: bool,
-    /// The protocol that the client wants instead. RFC 9110 §7.8.
+    /// The protocol that the client wants to upgrade to. RFC 9110 §7.8.
     pub(crate) upgrade: Option<&'a [u8]>,
     /// The client accepts trailers after the answer. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,

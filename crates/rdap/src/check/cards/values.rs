@@ -55,7 +55,7 @@ fn parameters(property: &Node) -> Option<&Node> {
     property.items().get(1)
 }
 
-/// `emptied` says that null can stand for a redacted value (RFC 9537, section 3.2).
+/// If `emptied` is true, null can stand for a redacted value (RFC 9537, section 3.2).
 pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut Report) {
     let [Node::Text(name), parameters, Node::Text(kind), values @ ..] = property.items() else {
         return;

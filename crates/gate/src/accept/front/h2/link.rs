@@ -125,7 +125,7 @@ impl<IO: Stream> Link<IO> {
         .await
     }
 
-    /// Writes what is pending. Returns whether everything has been written.
+    /// Writes pending bytes. Returns whether all have been written.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut server = self.server.borrow_mut();
         while !server.pending().is_empty() {

@@ -1,5 +1,5 @@
-//! The exchanges that wait for a connection, served in turn by client: a client that asks for much
-//! delays itself, not others.
+//! The exchanges that wait for a connection, served in turn by client, so that a client with many
+//! requests delays only itself.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
