@@ -42,8 +42,7 @@ impl Packages {
     }
 }
 
-/// Reads paragraphs of `Package:`/`SoftwareVersion:`/`CheckStatus:` (Debian) or `P:`/`V:` (Alpine)
-/// lines.
+/// Reads paragraphs of `Package:`/`Version:`/`Status:` (Debian) or `P:`/`V:` (Alpine) lines.
 fn parse(text: &str) -> Vec<Package> {
     let mut packages = Vec::new();
     let (mut name, mut version, mut installed) = ("", "", true);

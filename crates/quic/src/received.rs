@@ -1,4 +1,4 @@
-//! Which packets came, and when they have to be acknowledged. RFC 9000 §13.2,
+//! Tracks which packets have arrived, and when they have to be acknowledged. RFC 9000 §13.2,
 //! draft-ietf-quic-ack-frequency.
 
 #[cfg(test)]

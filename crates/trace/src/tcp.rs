@@ -34,7 +34,7 @@ const PER_REQUEST: usize = 2 << 10;
 /// The content of a connection.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
-    /// Nothing has been said yet.
+    /// No data has been seen yet.
     #[default]
     Unknown,
     Tls([RecordFollower; 2]),

@@ -28,8 +28,8 @@ use crate::tcp::TcpFlow;
 use crate::telling::{Others, of_tcp};
 
 const DNS: u16 = 53;
-/// In nanoseconds: how long a closed connection may still bring packets, and how long one may be
-/// silent before it counts as over.
+/// How long packets of a closed connection may still arrive, and how long a connection may be
+/// silent before it counts as ended, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
 /// The least number of frames between two searches for ended connections. One is added per

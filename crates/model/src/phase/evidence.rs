@@ -17,7 +17,7 @@ const DENSE: f64 = 0.97;
 /// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
 
-/// In milliseconds and round trips: a wait this long spans several time-outs.
+/// The shortest wait that spans several time-outs, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and

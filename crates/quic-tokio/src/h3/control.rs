@@ -1,4 +1,4 @@
-//! The streams of one direction, ours and the peer's: what client and server share.
+//! The unidirectional streams of both sides: the common part of client and server.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};

@@ -142,7 +142,7 @@ impl Doubts {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }
 
-    /// The time when the first grace ends, or a time before that.
+    /// The time when the first grace ends, or an earlier time.
     pub(super) fn first_end(&self) -> Option<Instant> {
         self.first_end
     }
