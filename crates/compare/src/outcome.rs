@@ -247,8 +247,8 @@ impl Comparison {
         self.lines.iter().filter(move |line| line.kind() == kind)
     }
 
-    /// The sentence for a comparison in which no way is shown to save time: there is none, or it is
-    /// too early to tell.
+    /// The sentence for a comparison that shows no way to save time: either no way saves any, or
+    /// there are too few requests to decide.
     pub(crate) fn nothing_shown(&self) -> String {
         let unsure = self
             .of_kind(WayVerdict::Unsure)

@@ -1,5 +1,5 @@
-//! One connection, read to its end: what it carried, where it was seen from, and what cannot be
-//! decided from there.
+//! One complete connection: what it carried, where it was captured, and what cannot be decided from
+//! that place.
 
 use std::net::SocketAddr;
 use std::time::Duration;

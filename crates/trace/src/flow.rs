@@ -21,7 +21,7 @@ pub(crate) struct Flow {
     /// interfaces that see it.
     pub(crate) number: u64,
     pub(crate) last: u64,
-    /// The memory that it holds, in bytes.
+    /// The memory that the flow holds, in bytes.
     pub(crate) weight: usize,
     pub(crate) carried: Carried,
 }

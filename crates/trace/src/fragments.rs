@@ -33,7 +33,7 @@ struct Pieces {
     total: Option<usize>,
 }
 
-/// Datagrams whose fragments have come in part.
+/// Datagrams of which some fragments have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments(VecDeque<Pieces>);
 

@@ -24,7 +24,7 @@ const TOGETHER: u64 = 1_000_000;
 const MAX_COPIES_BACK: usize = 64;
 /// In bytes: enough to recognise the protocol.
 const FRONT: usize = 64;
-/// In bytes: what waits of a server's for the first bytes of its client.
+/// The largest number of a server's bytes that are held until the client's first bytes arrive.
 const MAX_FRONT: usize = 4096;
 /// The approximate memory, in bytes, of TLS in one direction, and of an unencrypted request with
 /// its answer.
@@ -301,7 +301,7 @@ impl TcpFlow {
             self.merged += 1;
             return;
         }
-        // A lone acknowledgement among others of a large transfer says little.
+        // In a large transfer, a single acknowledgement adds little.
         if full && sight.length == 0 && self.sights.len() >= 2 * MAX_SIGHTS {
             self.merged += 1;
             return;

@@ -182,7 +182,7 @@ impl Trace {
         }
         let since = self.counts.frames - self.looked;
         let flows = self.flows.len() as u64;
-        // If little comes, as through a pipe, time counts.
+        // If few frames come, as through a pipe, the time decides.
         let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
         let due = since >= LOOK_EVERY.max(flows) || long;
         if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {

@@ -7,7 +7,7 @@ use super::{FindingDiff, ProbeDiff};
 /// A part that is a smaller share of the difference is not mentioned, unless it is a change of
 /// round trips.
 const MIN_SHARE: f64 = 0.02;
-/// A person does not remember more parts.
+/// The largest number of parts that a message lists.
 const MAX_TOLD: usize = 5;
 /// The network is acquitted if it caused no more than this share of the difference.
 const ACQUITTED: f64 = 0.1;

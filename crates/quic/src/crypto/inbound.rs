@@ -85,7 +85,7 @@ impl Inbound {
         Some(std::mem::take(&mut self.ready))
     }
 
-    /// Returns the same, without taking it.
+    /// Returns the same bytes without removing them.
     pub(super) fn ready(&self) -> &[u8] {
         &self.ready
     }

@@ -33,7 +33,7 @@ pub(super) struct QuicReading<'a> {
     flow: &'a QuicFlow,
     datagrams: Vec<(u64, &'a Datagram)>,
     rtt: Option<Duration>,
-    /// In nanoseconds: from the client to where the capture was made.
+    /// The time from the client to the place of the capture, in nanoseconds.
     distance: u64,
 }
 

@@ -69,7 +69,7 @@ impl Gauge {
             first_sent: self.first_sent,
             limited: self.limited_until.is_some(),
         });
-        // A segment that is not full is the last that there was.
+        // A segment that is not full was the last one to send.
         if !bytes.is_multiple_of(self.mss.max(1)) {
             let first = self.under_way.first().map_or(end, |first| first.end);
             let ahead = self.segments(end.saturating_sub(first)) + 1;
