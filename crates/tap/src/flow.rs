@@ -18,8 +18,8 @@ use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
 
-/// An interim answer `100 Continue` as one record, by the overhead of each version. RFC 9110
-/// §15.2.1.
+/// The bytes of the interim answer `100 Continue` as one record, for each overhead that a TLS
+/// version adds. RFC 9110 §15.2.1.
 const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
 /// Refused early data is sent again at once.

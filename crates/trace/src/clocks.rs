@@ -18,9 +18,9 @@ use crate::tcp::TcpFlow;
 const MAX_MARKS: usize = 400_000;
 /// The number of parts of the captures that are compared; each gives one offset.
 const PARTS: usize = 64;
-/// In nanoseconds: the shortest part.
+/// The shortest part, in nanoseconds.
 const MIN_PART: u64 = 20_000_000;
-/// In nanoseconds: clocks do not drift by a measurable amount within this.
+/// The shortest time, in nanoseconds, within which clocks drift measurably.
 const MIN_DRIFT_SPAN: u64 = 10_000_000_000;
 
 /// What distinguishes a packet from all others.

@@ -18,7 +18,7 @@ use crate::names::is_same_host;
 use crate::vantage::VantagePoint;
 
 const DNS: u16 = 53;
-/// In milliseconds, and as a share of the exchange: a shorter wait gets no comment.
+/// The shortest wait that gets a comment, in milliseconds and as a share of the exchange.
 const MIN_GAP: f64 = 1.0;
 const SHARE: f64 = 0.05;
 /// How long before their exchange packets may be seen, in nanoseconds.

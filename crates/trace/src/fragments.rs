@@ -7,9 +7,9 @@ use roundtrip_wire::packet::{IpVersion, Packet};
 
 /// The most datagrams whose fragments are waited for; the oldest are given up.
 const MAX_DATAGRAMS: usize = 1024;
-/// In bytes: no packet is longer.
+/// The length of the longest packet, in bytes.
 const MAX_PACKET: usize = 0xffff;
-/// In nanoseconds: hosts wait no longer for the rest. RFC 8200 §4.5.
+/// How long hosts wait for the remaining fragments, in nanoseconds. RFC 8200 §4.5.
 const MAX_WAIT: u64 = 60_000_000_000;
 const IPV6_HEADER: usize = 40;
 

@@ -8,7 +8,7 @@ use crate::conversation::{Conversation, Elsewhere, LadderStep, Located};
 use crate::steps::MAX_STEPS;
 use crate::vantage::VantagePoint;
 
-/// In nanoseconds: the precision of clocks and captures.
+/// The precision of clocks and captures, in nanoseconds.
 const TOLERANCE: u64 = 500_000;
 /// Interfaces of the farther capture are numbered from here.
 pub(crate) const FAR: u32 = 1 << 16;

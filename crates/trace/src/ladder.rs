@@ -8,7 +8,7 @@ use roundtrip_model::Waited;
 use crate::conversation::{Conversation, Elsewhere, LadderStep};
 use crate::vantage::VantagePoint;
 
-/// In milliseconds: packets this close together form one rung.
+/// Packets that are at most this many milliseconds apart form one rung.
 const TOGETHER: f64 = 1.0;
 
 /// Packets of one side that came together, and the wait before them.

@@ -5,7 +5,7 @@ use roundtrip_wire::tls::{ContentKind, Handshakes, Record, Records, clear_handsh
 
 use crate::stream::Piece;
 
-/// In bytes: type, version, length.
+/// The bytes of a record's header: type, version, length.
 const HEADER: usize = 5;
 /// The largest content of an encrypted record, in bytes. RFC 5246 §6.2.3.
 const MAX_LENGTH: u64 = (1 << 14) + 2048;

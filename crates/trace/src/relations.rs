@@ -11,9 +11,9 @@ use crate::names::is_same_host;
 /// The age, in nanoseconds, beyond which an earlier attempt or an ended connection is unrelated.
 const SAME_STORY: u64 = 10_000_000_000;
 const REMEMBERED: u64 = 120_000_000_000;
-/// In nanoseconds: a server that closes this long after its answer closes an idle connection.
+/// A server that closes at least this many nanoseconds after its answer closes an idle connection.
 const IDLE: u64 = 100_000_000;
-/// In nanoseconds: a client repeats a request within this time.
+/// A client repeats a request within this many nanoseconds.
 const AT_ONCE: u64 = 1_000_000_000;
 /// The number of ends of connections that are remembered.
 const MAX_ENDS: usize = 65_536;

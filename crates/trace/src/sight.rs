@@ -3,8 +3,8 @@
 use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Ecn, Flags, IpVersion, OptionValue, Packet, Tcp};
 
-/// In nanoseconds: a packet may be captured twice within this time, and one without identification
-/// that looks the same from outside.
+/// Copies of one packet are captured within this many nanoseconds. The second value is for packets
+/// without identification, which only look the same.
 const SAME_PACKET: u64 = 5_000_000;
 const SAME_UNNUMBERED: u64 = 500_000;
 

@@ -22,7 +22,7 @@ const MAX_SIGHTS: usize = 20_000;
 const TOGETHER: u64 = 1_000_000;
 /// The number of segments among which a copy is looked for.
 const MAX_COPIES_BACK: usize = 64;
-/// In bytes: enough to recognise the protocol.
+/// The number of bytes that are enough to recognise the protocol.
 const FRONT: usize = 64;
 /// The largest number of a server's bytes that are held until the client's first bytes arrive.
 const MAX_FRONT: usize = 4096;

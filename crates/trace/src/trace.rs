@@ -35,8 +35,8 @@ const MAX_IDLE: u64 = 900_000_000_000;
 /// The least number of frames between two searches for ended connections. One is added per
 /// connection, so that the cost per frame stays constant.
 const LOOK_EVERY: u64 = 4096;
-/// In nanoseconds: a look is also due after this much of the capture's time, if few connections
-/// make it cheap.
+/// A look is also due after this many nanoseconds of the capture, if there are few connections, so
+/// that it is cheap.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
 /// The limits and the selection of a trace.

@@ -21,8 +21,8 @@ use lost::Lost;
 use rate::Gauge;
 pub(crate) use rate::Rate;
 
-/// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
-/// order by less count as coming together.
+/// Pauses that are shorter than the first value are attributed to the scheduler; packets that are
+/// out of order by less than the second count as simultaneous. In nanoseconds.
 const MIN_PAUSE: u64 = 1_000_000;
 const MIN_OVERTAKEN: u64 = 2_000_000;
 /// The header of a TLS record, in bytes.

@@ -30,8 +30,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     }],
 };
 
-/// In milliseconds: how long Linux waits before it sends a pure acknowledgement, within a tick of
-/// 4 ms and the scheduler's delay. On a new connection that is `TCP_DELACK_MIN`; later the kernel
+/// How long Linux waits before it sends a pure acknowledgement, in milliseconds, within a tick of 4
+/// ms and the scheduler's delay. On a new connection that is `TCP_DELACK_MIN`; later the kernel
 /// adapts it to the times between arrivals.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=46.0;
 const ADAPTED_ACK: RangeInclusive<f64> = 38.0..=50.0;

@@ -11,7 +11,8 @@ use crate::experiment::span;
 
 /// Round-trip times in ms: within a building, within a country, across the world.
 const ROUND_TRIPS_MS: [f64; 3] = [0.5, 20.0, 150.0];
-/// In ms: on shorter paths, some causes cost too little to be named.
+/// On paths with a round trip of at most this many milliseconds, some causes cost too little to be
+/// named.
 const SHORT_PATH: f64 = 1.0;
 /// Body sizes in bytes; all fit a server's initial window.
 const SIZES: [usize; 6] = [0, 10, 1_000, 5_000, 9_000, 12_000];

@@ -8,7 +8,7 @@ use roundtrip_path::PRESETS;
 
 const SHAPES: [&str; 4] = ["uniform", "normal", "exponential", "pareto"];
 const WAYS: [&str; 3] = ["", "up:", "down:"];
-/// In milliseconds: the largest jitter of a healthy path.
+/// The largest jitter of a healthy path, in milliseconds.
 const MAX_JITTER: usize = 20;
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 

@@ -23,12 +23,12 @@ const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and
 /// PPPoE, and over IPv6.
 const USUAL_SEGMENTS: [u64; 4] = [1448, 1460, 1440, 1428];
-/// In bytes: segments of a Linux that probes the path (`tcp_base_mss`, and half of that), with
-/// options.
+/// The segment sizes, in bytes, of a Linux that probes the path: `tcp_base_mss` and half of it,
+/// less options.
 const FALLBACKS: [std::ops::RangeInclusive<u32>; 2] = [1_000..=1_024, 488..=512];
-/// In segments: this many segments are mostly full.
+/// If there are at least this many segments, most of them are full.
 const MANY: u64 = 4;
-/// In round trips: a retransmission is not acknowledged sooner than this.
+/// The shortest time, in round trips, until a retransmission is acknowledged.
 const FASTEST_COPY: f64 = 0.9;
 
 /// A paced flight lasts this share of a round trip. Of segments that arrived too early, only the

@@ -4,11 +4,11 @@
 use super::ms;
 use crate::{Event, Exchange, Moment};
 
-/// In bytes: the headers of a segment (IPv4 and TCP with timestamps).
+/// The bytes of a segment's headers (IPv4 and TCP with timestamps).
 const HEADERS: u64 = 52;
-/// In bytes: smaller segments may follow each other for other reasons.
+/// Segments that are smaller than this many bytes may follow each other for other reasons.
 const MIN_BYTES: u64 = 200;
-/// In bytes per millisecond: a line whose rate nothing shows may be this slow (1 Mbit/s).
+/// A line of unknown rate may be this slow, in bytes per millisecond (1 Mbit/s).
 const SLOWEST: f64 = 125.0;
 /// The sizes of full QUIC datagrams, in bytes (RFC 9000 §14).
 pub(super) const FULL_DATAGRAM: std::ops::RangeInclusive<u64> = 1_200..=1_500;

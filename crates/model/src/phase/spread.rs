@@ -7,7 +7,8 @@ use super::delayed_ack::{MIN_DELAYED_ACK, was_not_delayed};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
-/// In milliseconds, and as shares of R: smaller differences between round trips are ignored.
+/// Differences between round trips that are smaller than this, in milliseconds or as a share of R,
+/// are ignored.
 const STEADY_MS: f64 = 1.0;
 const SAME: f64 = 0.02;
 /// If only one other sample is known, a sample that is later by more than this is an exception: in

@@ -11,7 +11,7 @@ use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
-/// In milliseconds and as a share of the round trip: a line that delays less is not slow.
+/// A slow line adds at least this delay, in milliseconds and as a share of the round trip.
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
@@ -20,9 +20,9 @@ const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
 /// acknowledgement of a single one.
 const MIN_SEGMENTS: u64 = 2;
-/// In milliseconds: writes that are closer together count as one.
+/// Writes that are less than this many milliseconds apart count as one.
 const TOGETHER: f64 = 0.5;
-/// In milliseconds: a departure is stamped a little after the write.
+/// A departure is stamped up to this many milliseconds after the write.
 const CLOCKS: f64 = 0.05;
 /// The tolerated disagreement, as a share of the time that the largest flight took, and of the time
 /// that a smaller one needs.
@@ -31,7 +31,7 @@ const CONFIRMS: f64 = 0.25;
 /// If there are only acknowledgements, the number of flights of other sizes that must confirm the
 /// line.
 const MIN_CONFIRMATIONS: usize = 2;
-/// In milliseconds: an acknowledgement confirms a line within this.
+/// An acknowledgement confirms a line if it agrees within this many milliseconds.
 const CONFIRMS_MS: f64 = 0.5;
 
 /// Moves the time that the line needed for sent data from the server and from losses to the

@@ -14,8 +14,8 @@ use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// In milliseconds: the shortest retransmission time-out of Linux, one tick, and how late its
-/// timers may fire.
+/// The shortest retransmission time-out of Linux, a tick, and how late its timers may fire, in
+/// milliseconds.
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;

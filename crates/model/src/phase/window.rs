@@ -2,9 +2,9 @@
 
 use crate::Exchange;
 
-/// In segments: the window of a new connection. RFC 6928 §2.
+/// The window of a new connection, in segments. RFC 6928 §2.
 pub const INITIAL_WINDOW: u64 = 10;
-/// In bytes: the smallest segment of TCP, and of a QUIC datagram (RFC 9000 §14).
+/// The smallest TCP segment and the smallest QUIC datagram (RFC 9000 §14), in bytes.
 const MIN_SEGMENT: u64 = 500;
 const QUIC_SEGMENT: u64 = 1200;
 

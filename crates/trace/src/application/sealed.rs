@@ -11,11 +11,11 @@ use crate::view::ClientView;
 /// The largest record, in bytes on the wire, that can contain only HTTP/2's acknowledgement of
 /// SETTINGS, a WINDOW_UPDATE or a PING; answers are longer.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
-/// In bytes on the wire: an encrypted alert, and the record that ends early data.
+/// The bytes on the wire of an encrypted alert, and of the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
 const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;
-/// In bytes: the beginning of an HTTP/2 connection, without and with a SETTINGS frame; each setting
-/// takes six, and a WINDOW_UPDATE thirteen.
+/// The bytes of the preface of an HTTP/2 connection, and of an empty SETTINGS frame; each setting
+/// adds six, and a WINDOW_UPDATE thirteen.
 const PREFACE: u64 = 24;
 const SETTINGS: u64 = 9;
 const SETTING: u64 = 6;
@@ -24,10 +24,10 @@ const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
 /// The overhead of a record in bytes, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
-/// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
+/// The bytes on the wire of the shortest record with a Finished, and of the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
-/// In bytes on the wire: tickets and SETTINGS.
+/// The largest number of bytes on the wire of tickets and SETTINGS.
 const MAX_TICKET: u64 = 700;
 /// Data that arrives within this time, in nanoseconds, came together with the acknowledgement of
 /// the client's Finished.

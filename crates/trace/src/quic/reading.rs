@@ -16,8 +16,8 @@ use crate::names::NameLookup;
 use crate::sight::Side;
 use crate::vantage::Vantage;
 
-/// In bytes: datagrams of the client that only acknowledge, and datagrams of the server without an
-/// answer: HANDSHAKE_DONE, tokens and tickets.
+/// The largest size, in bytes, of a client's datagrams that only acknowledge, and of a server's
+/// datagrams without an answer: HANDSHAKE_DONE, tokens and tickets.
 const MAX_ACK: u64 = 60;
 const MAX_CONTROL: u64 = 700;
 /// The least time in which an answer can arrive, as a share of a round trip.

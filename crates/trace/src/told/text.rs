@@ -13,7 +13,7 @@ const INDENT: usize = 2;
 /// Rows of a table.
 const MAX_ROWS: usize = 12;
 const MAX_STEPS: usize = 40;
-/// In milliseconds: shorter steps are left out.
+/// The shortest step that is shown, in milliseconds.
 const MIN_SHOWN: f64 = 0.05;
 
 /// One line about the log.
