@@ -3,7 +3,7 @@
 use crate::limit::{Broken, Limit, LimitError};
 use crate::{DoctorDiff, ProbeDiff, Provenance, Report};
 
-/// How two reports of one kind differ.
+/// The differences between two reports of the same kind.
 #[derive(Debug, Clone)]
 pub enum Diff {
     Probe(Box<ProbeDiff>),

@@ -1,7 +1,7 @@
-//! The last pass over a series: the evidence of all its exchanges about a cause that rests on
-//! lateness alone. A path whose other round trips are as late, about as often, explains such a
-//! cause; so does a path that loses segments, if the delay is rare. A delay that recurs each time
-//! is not a loss.
+//! The last pass over a series: it uses all exchanges to judge causes whose only evidence is
+//! lateness. A path whose other round trips are as late, about as often, explains such a cause; so
+//! does a path that loses segments, if the delay is rare. A delay that recurs each time is not a
+//! loss.
 
 use roundtrip_model::{
     Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,
@@ -24,8 +24,8 @@ const OF_LATENESS: [(&str, PhaseName); 9] = [
 ];
 /// A segment that was only late is sent again, too, in any phase.
 const SENT_AGAIN: &str = "segment-lost";
-/// The causes that the loss of a segment of the server would look like, and the phase in which it
-/// would be late.
+/// The causes that look like the loss of one of the server's segments, and the phase in which the
+/// segment would be late.
 const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
@@ -37,7 +37,7 @@ const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
 ];
 /// The causes that attribute nothing to the server.
 const NOT_OF_A_PEER: [&str; 2] = [SENT_AGAIN, "slow-first-packet"];
-/// What a server does by its settings, it does each time.
+/// Delays due to a server's settings occur each time.
 const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
@@ -51,7 +51,7 @@ const LOSSES: [&str; 5] = [
     "quic-handshake-loss",
     "quic-response-loss",
 ];
-/// As a share of R: a retransmission is later than what it replaces by at least this.
+/// The least delay of a retransmission after the original, as a share of R.
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
@@ -89,8 +89,8 @@ pub fn review(exchanges: &mut [Exchange]) {
     withdraw_rare(exchanges);
 }
 
-/// Attributes to the server what it delays in each exchange, in the same phase: repetition is a
-/// witness.
+/// Attributes a delay to the server if it occurs in the same phase of each exchange: repetition is
+/// a witness.
 fn decide(exchanges: &mut [Exchange], id: &str) {
     if !UNDECIDED.contains(&id) {
         return;
@@ -150,8 +150,8 @@ fn findings_of<'a>(
     all.filter(move |f| f.id == id)
 }
 
-/// In milliseconds: the round trips that no application delayed, and the smallest one of each
-/// exchange.
+/// The round trips that no application delayed, and the smallest one of each exchange, in
+/// milliseconds.
 fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
     exchanges
         .filter_map(|e| Some((ms(e.rtt?), e.spread())))

@@ -91,7 +91,8 @@ impl MetricText {
     }
 }
 
-/// Label values come from certificates and configurations, and people read scrapes in terminals.
+/// Escapes a label value: these come from certificates and configurations, and people read scrapes
+/// in terminals.
 fn escaped(word: &str) -> String {
     clean_lines(word)
         .replace('\\', "\\\\")

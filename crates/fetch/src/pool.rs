@@ -121,7 +121,7 @@ impl Pool {
         sites.iter().map(|site| site.learnt()).collect()
     }
 
-    /// The origins from which tickets of HTTP/3 are on their way.
+    /// The origins from which HTTP/3 tickets are being fetched.
     pub fn sought(&self) -> Vec<Origin> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         let seeking = sites.iter().filter(|site| site.is_seeking());
@@ -148,7 +148,7 @@ impl Inner {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        // With serial requests, time counts from the moment when it is this request's turn.
+        // If requests are serial, time counts from the start of this request's turn.
         let asked = self.serial.as_ref().map_or(asked, |_| self.context.now());
         let mut tries = Tries::default();
         let outcome = self.carry(ask, asked, &mut tries).await;

@@ -24,7 +24,7 @@ pub struct RequestSettings<'a> {
 /// A request that was not refused.
 #[derive(Debug)]
 pub struct Passed {
-    /// As the backend gets it.
+    /// The head for the backend.
     pub head: Vec<u8>,
     pub host: String,
     pub path: String,

@@ -32,7 +32,7 @@ pub const NAME: &str = "faults";
 const MAX_DEVIATION: f64 = 0.05;
 const MAX_DEVIATION_MS: f64 = 1.0;
 
-/// Causes by which a busy machine can slow any exchange.
+/// Causes that a busy machine can add to any exchange.
 const MACHINES: [&str; 2] = ["client-starved", "cpu-throttled"];
 /// A cost of at most this many times the wait of one thread is attributed to the machine: client,
 /// relay and server wait for each other.
@@ -102,7 +102,7 @@ pub struct CaseVerdict {
     /// All causes that were named, with their cost.
     pub findings: Vec<(String, f64)>,
     pub total_ms: f64,
-    /// How long at most a thread of this machine waited for a processor, or a packet for the relay.
+    /// The longest time that one of our threads waited for a processor, or a packet for the relay.
     pub machine_ms: f64,
     /// The parties that the exchange waited for.
     pub waited: PartyTimes,
@@ -190,7 +190,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
     let priced = costs
         .iter()
         .all(|(cause, ms)| is_near(attributed(cause), *ms, case.slack));
-    // Of two causes with the same cost, either may come first.
+    // If two causes have the same cost, either may come first.
     let costliest: Vec<String> = costs
         .iter()
         .filter(|(_, ms)| is_near(*ms, injected, case.slack))

@@ -1,4 +1,4 @@
-//! The durations and round trips of exchanges since the start, by what was asked and how it ended.
+//! The durations and round trips of exchanges since the start, by request and result.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const ROUND_TRIPS: [f64; 10] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20
 /// The largest number of sets of attributes; exchanges with further ones are not counted.
 const MAX_SETS: usize = 1000;
 
-/// What tells exchanges apart: bounded words only, no URLs.
+/// The labels of an exchange: only words from bounded sets, no URLs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     method: String,

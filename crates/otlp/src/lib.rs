@@ -1,8 +1,8 @@
 //! Sends spans and metrics to an OpenTelemetry collector, by OTLP over HTTP or gRPC.
 //!
-//! [`OtlpSettings`] holds what the environment variables of OpenTelemetry say; [`Telemetry`] queues
-//! spans and sends them in the background, or drops them and counts; [`exchange_spans`] makes spans
-//! from exchanges. A collector that is down costs its sender nothing but the counters.
+//! [`OtlpSettings`] holds the settings from OpenTelemetry's environment variables; [`Telemetry`]
+//! queues spans and sends them in the background, or drops and counts them; [`exchange_spans`]
+//! makes spans from exchanges. If the collector is down, the sender only counts the loss.
 
 mod exchange_spans;
 mod histograms;

@@ -32,7 +32,7 @@ pub struct TelemetryCounts {
     pub failed: u64,
     /// The queue was full.
     pub dropped: u64,
-    /// Why the collector did not take the last ones that failed.
+    /// The reason for the last failure.
     pub why: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Telemetry {
     /// A new position below `parent`, in its trace or in a new one.
     pub fn context(&self, parent: Option<TraceContext>) -> TraceContext {
         let mut random = [0; 24];
-        // Without randomness the ids are zero, which collectors refuse.
+        // If there is no randomness, the ids are zero, which collectors refuse.
         let _ = aws_lc_rs::rand::fill(&mut random);
         let (trace, span) = random.split_at(16);
         let trace_id = trace.try_into().unwrap_or_default();
@@ -224,7 +224,7 @@ impl Shared {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Sends one request. A failed one is not repeated: what it held is lost, and counted.
+    /// Sends one request. A failed one is not repeated: its contents are lost and counted.
     async fn post(&self, target: &Target, body: Vec<u8>) -> Result<(), String> {
         let is_grpc = self.settings.protocol == OtlpProtocol::Grpc;
         let mut headers = self.settings.headers.clone();

@@ -36,7 +36,7 @@ pub enum OtlpError {
     Tls(#[from] roundtrip_tls::TlsError),
 }
 
-/// Where spans and metrics go, and how.
+/// The destination and the protocol of spans and metrics.
 #[derive(Debug, Clone)]
 pub struct OtlpSettings {
     pub(crate) protocol: OtlpProtocol,

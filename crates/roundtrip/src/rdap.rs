@@ -35,7 +35,7 @@ use sink::Sink;
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTRY_GRACE: Duration = Duration::from_millis(200);
 
-/// In addition to 0 found, 1 failed and 2 wrong usage.
+/// The exit code for "not registered", in addition to 0 found, 1 failed and 2 wrong usage.
 const NOT_REGISTERED: u8 = 4;
 const REFUSED: u8 = 5;
 
@@ -143,7 +143,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
             told = refresh(&lookups.0) => told,
             never = &mut renewing => match never {},
         });
-        // IANA's ticket came after the answers.
+        // IANA's ticket arrived after the answers.
         lookups.0.keep();
         notes.extend(lookups.0.notes());
     }
@@ -246,8 +246,8 @@ impl Ends {
         self.found + self.not_registered + self.refused + self.failed
     }
 
-    /// In a list, names that are not registered are not failures: they are what was asked for. A
-    /// resumed list counts as a whole, even if an earlier run printed most of it.
+    /// In a list, a name that is not registered is a valid result and not a failure. A resumed list
+    /// counts as a whole, even if an earlier run printed most of it.
     fn outcome(&self, asked: u64) -> Outcome {
         let alone = asked == 1;
         match self {

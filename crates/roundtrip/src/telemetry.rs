@@ -1,4 +1,4 @@
-//! Spans and metrics for a collector of OpenTelemetry, as the flag and the environment say.
+//! Spans and metrics for an OpenTelemetry collector, configured by the flag and the environment.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const MAX_FLUSH: Duration = Duration::from_secs(5);
 /// The collector, if there is one, and the trace that this process belongs to.
 pub(crate) struct Tracing {
     telemetry: Option<Telemetry>,
-    /// From `TRACEPARENT`, where build tools and shells pass a trace on.
+    /// The parent span from `TRACEPARENT`, in which build tools and shells pass on a trace.
     parent: Option<TraceContext>,
 }
 
@@ -66,7 +66,7 @@ impl Tracing {
         }
     }
 
-    /// Sends what waits, and says what could not be sent.
+    /// Sends waiting spans, and reports those that could not be sent.
     pub(crate) async fn finish(self) {
         let Some(telemetry) = self.telemetry else {
             return;

@@ -1,5 +1,5 @@
-//! Values that can be taken only once among all users of the store: TLS sessions for early data
-//! (RFC 8446 §8.1). The listener encrypts them and knows their content.
+//! Single-use values, which only one user of the store can take: TLS sessions for early data (RFC
+//! 8446 §8.1). The listener encrypts them and knows their content.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The sessions that a client remembers from earlier handshakes, counted, and the data that can be
-//! stored of them for later processes.
+//! Stores and counts a client's sessions from earlier handshakes, and exports those that later
+//! processes can use.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -79,7 +79,7 @@ impl Tickets {
         lock(&self.cache).insert_revived(name, value, stored);
     }
 
-    /// The data to store, as far as it is known before the server's chain is.
+    /// The data to store, without the server's chain, which is not known yet.
     fn pending(
         &self,
         name: &ServerName<'static>,

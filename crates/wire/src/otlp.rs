@@ -1,4 +1,4 @@
-//! Writes OTLP: spans and metrics as OpenTelemetry's collectors read them, in protobuf.
+//! Writes OTLP: spans and metrics for OpenTelemetry's collectors, in protobuf.
 //!
 //! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change theirs.
 

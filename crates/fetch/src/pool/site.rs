@@ -210,8 +210,8 @@ impl Site {
         }
     }
 
-    /// Opens as many connections as are needed: one, unless each is known to carry only one request
-    /// at a time.
+    /// Opens the necessary connections: one, unless each is known to carry only one request at a
+    /// time.
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.context.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));
@@ -256,8 +256,8 @@ impl Site {
         self.serve(state);
     }
 
-    /// A connection with early data counts as open before it is answered. If no answer comes in
-    /// time, it is given up.
+    /// Watches a connection with early data, which counts as open before it is answered. If no
+    /// answer arrives in time, it is abandoned.
     fn watch(self: &Arc<Self>, lane: &Arc<Lane>) {
         if !lane.early_data {
             return;

@@ -80,7 +80,7 @@ impl<S> Thread<S> {
         }
     }
 
-    /// The present site; an exchange keeps the one that it began with.
+    /// The current site; an exchange keeps the one that it began with.
     pub(crate) fn site(&self) -> Rc<Site<S>> {
         self.site.borrow().clone()
     }
@@ -99,7 +99,7 @@ impl<S> Thread<S> {
             }
         }
         let ended = entry.ended.unwrap_or_else(Instant::now);
-        // Neither target nor fields: they may hold secrets.
+        // The event contains neither target nor fields, because they may hold secrets.
         debug!(
             %client,
             id = entry.caller.id.as_str(),

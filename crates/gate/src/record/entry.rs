@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) leased: Option<Instant>,
     /// The head was sent, with the part of the body that had arrived.
     pub(crate) sent: Option<Instant>,
-    /// The first byte of the answer came from the server.
+    /// When the first byte of the server's answer arrived.
     pub(crate) first_byte: Option<Instant>,
     /// The first byte was passed on to the client.
     pub(crate) passed_on: Option<Instant>,
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     /// Whether the client's connection is encrypted, and whether it was resumed.
     pub(crate) secure: bool,
     pub(crate) resumed: bool,
-    /// `None` if it came after the handshake.
+    /// `None` if the request arrived after the handshake.
     pub(crate) early: Option<Early>,
     /// 0 until a status was sent.
     pub(crate) status: u16,
@@ -49,9 +49,9 @@ pub(crate) struct Entry {
     pub(crate) retried: bool,
     /// `None` if no session is needed.
     pub(crate) known: Option<Known>,
-    /// Its ID, and the form in which its client reads errors.
+    /// The request's ID, and the format in which its client reads errors.
     pub(crate) caller: Caller,
-    /// For the access log, if there is one.
+    /// Details for the access log, if there is one.
     pub(crate) log_details: Option<Box<LogDetails>>,
 }
 
@@ -86,7 +86,7 @@ impl ExchangePhase {
 }
 
 impl Entry {
-    /// An entry of which only the protocol is known yet.
+    /// Makes an entry; only the protocol is known so far.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,

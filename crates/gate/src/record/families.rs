@@ -10,7 +10,7 @@ use super::{
 
 /// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` and `_total`.
+    /// The name without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
@@ -166,7 +166,8 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// There are many combinations, and most never occur: a row exists once it was counted.
+/// The rows of `requests`. There are many combinations, and most never occur, so a row exists only
+/// once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![

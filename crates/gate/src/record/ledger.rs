@@ -38,7 +38,7 @@ pub(crate) struct RequestCounter {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connected(pub(crate) Protocol);
 
-/// A fast-open connection whose first data came in the SYN.
+/// A fast-open connection whose first data arrived in the SYN.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FastOpened;
 
@@ -164,7 +164,7 @@ impl Ledger {
         }
         self.count(Carried::Reused);
         self.count(Avoided::UpstreamTcp);
-        // As `model::Strategy` counts: one for TCP, one more for TLS 1.3.
+        // This counts like `model::Strategy`: one for TCP, one more for TLS 1.3.
         self.add(Remedy::UpstreamReuse, 1 + u64::from(entry.upstream_secure));
         if entry.upstream_secure {
             self.count(Avoided::UpstreamTls);

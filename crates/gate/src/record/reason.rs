@@ -44,7 +44,7 @@ words! {
         StoreUnreadable = "store_unreadable",
         NoKeys = "no_keys",
         Origin = "origin",
-        // A proxy asks, and may not, or does not say about which request.
+        // A proxy that may not ask, or that does not describe the request.
         Asker = "asker",
         Undescribed = "undescribed",
         // No backend answers.

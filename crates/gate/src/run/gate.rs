@@ -39,7 +39,7 @@ pub struct Gate {
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
     pub https: Vec<SocketAddr>,
-    /// Where proxies ask.
+    /// The addresses for proxies that ask.
     pub authz_http: Vec<SocketAddr>,
     pub authz_grpc: Vec<SocketAddr>,
     pub authz_https: Vec<SocketAddr>,
@@ -62,7 +62,7 @@ pub enum News {
     /// about to expire.
     Condition(String),
     Draining(Duration),
-    /// All connections have ended; or the time was over, and this many were cut.
+    /// All connections have ended, or the time ran out and this many were cut off.
     Ended {
         cut: usize,
     },
@@ -162,7 +162,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Accepts nothing new, and waits until open exchanges are done, or until `within` is over.
+    /// Stops accepting, and waits until open exchanges are done, but no longer than `within`.
     /// Returns how many connections were cut.
     pub fn drain(mut self, within: Duration) -> usize {
         self.end(within)

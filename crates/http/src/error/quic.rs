@@ -14,7 +14,7 @@ pub enum QuicError {
     Alert(u8),
     #[error("nobody answered")]
     TimedOut,
-    /// Reported by ICMP before anything had come from the server, or there is no route.
+    /// ICMP reported it before anything had arrived from the server, or there is no route.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("stateless reset")]

@@ -11,7 +11,8 @@ use crate::experiment::span;
 
 /// Round-trip times in ms: within a building, within a country, across the world.
 const ROUND_TRIPS_MS: [f64; 3] = [0.5, 20.0, 150.0];
-/// In ms: on shorter paths, some causes cost too little to be named.
+/// On paths with a round trip of at most this many milliseconds, some causes cost too little to be
+/// named.
 const SHORT_PATH: f64 = 1.0;
 /// Body sizes in bytes; all fit a server's initial window.
 const SIZES: [usize; 6] = [0, 10, 1_000, 5_000, 9_000, 12_000];
@@ -38,7 +39,7 @@ const HEALTHY_STRATEGIES: [&str; 20] = [
     "h2+tls1.3+reuse",
     "h3+reuse",
 ];
-/// How many of a hundred cases are healthy, and how many have two faults.
+/// The percentage of healthy cases, and of cases with two faults.
 const HEALTHY_PERCENT: usize = 20;
 const PAIR_PERCENT: usize = 25;
 pub(super) const HEALTHY: &str = "none";
@@ -59,11 +60,11 @@ pub(super) struct FaultCase {
     pub(super) allowed: Vec<&'static str>,
     /// Causes and their milliseconds, the most costly first.
     costs: Vec<(String, f64)>,
-    /// By how many milliseconds the kernel's timers may change the costs.
+    /// The milliseconds by which the kernel's timers may change the costs.
     pub(super) slack: f64,
 }
 
-/// How the exchange is made, and the server.
+/// The exchange's settings, and the server's.
 #[derive(Debug)]
 pub(super) struct ExchangeSetting {
     pub(super) place: String,
@@ -320,7 +321,7 @@ impl ExchangeSetting {
         }
     }
 
-    /// With fast open, a request that does not fit the SYN is not a healthy exchange.
+    /// With fast open, an exchange whose request does not fit into the SYN is not healthy.
     fn keep_small(&mut self, strategy: Strategy) {
         if strategy.fast_open {
             self.body = self.body.min(500);

@@ -8,7 +8,7 @@ use roundtrip_path::PRESETS;
 
 const SHAPES: [&str; 4] = ["uniform", "normal", "exponential", "pareto"];
 const WAYS: [&str; 3] = ["", "up:", "down:"];
-/// In milliseconds: the largest jitter of a healthy path.
+/// The largest jitter of a healthy path, in milliseconds.
 const MAX_JITTER: usize = 20;
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -29,7 +29,8 @@ pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     }
 }
 
-/// One body in three needs several flights; and what is true of it then.
+/// Gives one exchange in three a body of several flights, and returns the findings that are then
+/// true.
 pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 3])> {
     let bytes = [100_000, 200_000, 300_000].get(random.below(9))?;
     let causes = ["slow-start", "slow-start-after-idle", "record-over-window"];
@@ -50,7 +51,7 @@ fn jitter(random: &mut Random) -> String {
     format!("jitter={way}{by}ms,{shape}")
 }
 
-/// A named network. Its queue is so long that nothing is lost: a loss is a finding.
+/// A named network, with a queue so long that no packet is lost, because a loss would be a finding.
 fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     let Some(preset) = PRESETS.get(random.below(PRESETS.len())) else {
         return (Vec::new(), Vec::new());

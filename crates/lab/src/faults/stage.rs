@@ -121,8 +121,8 @@ impl Others {
     }
 }
 
-/// A peer that answers itself, or stands in front of the origin, receives the request instead of
-/// the origin.
+/// If a peer answers itself, or is in front of the origin, it receives the request instead of the
+/// origin.
 fn url(case: &FaultCase, origin: &Running, peer: Option<&FaultyPeer>) -> String {
     let place = &case.setting.place;
     let is_asked = !matches!(

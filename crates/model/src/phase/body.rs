@@ -24,21 +24,22 @@ const ON_TIME_MS: f64 = 2.0;
 const GROWTH: f64 = 1.25;
 /// The same factor in slow start, less a small last segment.
 const DOUBLED: f64 = 1.8;
-/// In round trips: the next flight of a window begins before this, even if it is delayed.
+/// The next flight of a window begins within this many round trips, even if it is delayed.
 const LATEST_FLIGHT: f64 = 2.5;
-/// In round trips: shorter pauses are attributed to the line.
+/// Pauses that are shorter than this many round trips are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
-/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
-/// alone limits the rate. A window that is not full is twice as large on Linux.
+/// The bytes that arrive in a round trip if only the client's receive window limits the rate, as a
+/// range of shares of that window. On Linux, a window that is not full is twice as large.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// In round trips and milliseconds: shorter steady streams give no evidence about the line.
+/// A steady stream must last this many round trips and milliseconds to be evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
-/// In round trips: a last flight that ends this much early still counts as a whole round trip.
+/// A last flight that ends early by this share of a round trip still counts as a whole one.
 const ALMOST: f64 = 0.08;
-/// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
+/// Pauses after a loss that are shorter than this many round trips belong to the recovery of the
+/// sender's window.
 const RECOVERY: f64 = 1.2;
-/// As a share of a silence: a client that did not read for this part of it had closed its window.
+/// A client that did not read for this share of a silence had closed its window.
 const UNREAD: f64 = 0.4;
 
 /// Bytes that arrived, with the facts recorded since the bytes before them.
@@ -71,7 +72,7 @@ pub struct FullWindow {
     pub segments: Option<u64>,
     /// The next flight was larger, as flights are while a congestion window grows.
     pub grew: bool,
-    /// The client's receive window had no room for more.
+    /// Whether the client's own receive window had no more room.
     pub own: bool,
     /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
@@ -202,7 +203,7 @@ impl<'a> BodyAnalysis<'a> {
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));
-                // Over QUIC, data that was sent before the sender could know of the loss can be
+                // Over QUIC, data that was sent before the sender could learn of the loss can be
                 // read.
                 let due = match self.exchange.quic {
                     Some(_) => open - self.rtt,
@@ -230,7 +231,7 @@ impl<'a> BodyAnalysis<'a> {
         }
     }
 
-    /// The flights that a window stopped, each given by the arrival with which the next one began.
+    /// The flights that a window stopped, each identified by the arrival that began the next one.
     fn windows(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
         let mut room = None;

@@ -1,9 +1,9 @@
-//! The effect of a slow line on the bytes that are sent: no answer can arrive before they have
-//! left, and this time is not the server's.
+//! The effect of a slow line on sent bytes: no answer can arrive before they have left, and this
+//! time is not charged to the server.
 //!
 //! The kernel measures the rate at which the peer receives data. If that rate equals one window per
-//! round trip, or all the data there was, it says nothing about the line, and no time is attributed
-//! to the line.
+//! round trip, or covers all the data, it says nothing about the line, and no time is attributed to
+//! the line.
 
 use super::delayed_ack::MIN_DELAYED_ACK;
 use super::line::with_headers;
@@ -11,7 +11,7 @@ use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
-/// In milliseconds and as a share of the round trip: a line that delays less is not slow.
+/// A slow line adds at least this delay, in milliseconds and as a share of the round trip.
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
@@ -20,16 +20,18 @@ const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
 /// acknowledgement of a single one.
 const MIN_SEGMENTS: u64 = 2;
-/// In milliseconds: writes that are closer together count as one.
+/// Writes that are less than this many milliseconds apart count as one.
 const TOGETHER: f64 = 0.5;
-/// In milliseconds: a departure is stamped a little after the write.
+/// A departure is stamped up to this many milliseconds after the write.
 const CLOCKS: f64 = 0.05;
-/// As a share of the time that the largest flight took, and of the time that a smaller one needs.
+/// The tolerated disagreement, as a share of the time that the largest flight took, and of the time
+/// that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
 const CONFIRMS: f64 = 0.25;
-/// Only acknowledgements: so many flights of other sizes must confirm the line.
+/// If there are only acknowledgements, the number of flights of other sizes that must confirm the
+/// line.
 const MIN_CONFIRMATIONS: usize = 2;
-/// In milliseconds: an acknowledgement confirms a line within this.
+/// An acknowledgement confirms a line if it agrees within this many milliseconds.
 const CONFIRMS_MS: f64 = 0.5;
 
 /// Moves the time that the line needed for sent data from the server and from losses to the
@@ -71,8 +73,8 @@ fn carry(phase: &mut Phase, needed: f64, r: f64) {
     phase.carried = own + server + lost;
 }
 
-/// Attributes pauses while the request was sent: first to the line, as long as it needed, and then
-/// to whole round trips.
+/// Attributes pauses while the request was sent: first to the line, for as long as it needed, and
+/// then to whole round trips.
 fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     let r = rtt_ms(exchange);
     let allowed = exchange.http.as_ref().and_then(|h| h.continue_wait);
@@ -121,7 +123,8 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
 }
 
 /// The rate that the acknowledgements of several flights agree on. The kernel counts segments:
-/// small ones make its figure too high, and a later flight of them replaces that of a larger one.
+/// small ones make its figure too high, and a later flight of small ones replaces the figure of a
+/// larger one.
 fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64> {
     let r = rtt_ms(exchange);
     if exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0 {
@@ -159,7 +162,7 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
     (agree && confirmed).then_some(most as f64 / took)
 }
 
-/// The bytes that left together, up to and with those of a moment.
+/// The bytes that left together, up to and including those of a moment.
 fn sent_until(exchange: &Exchange, left: Moment) -> u64 {
     let events = exchange.timeline.iter();
     let with = |at: Moment| ms(at.since(left)) <= CLOCKS && ms(left.since(at)) <= 2.0 * TOGETHER;
@@ -352,8 +355,8 @@ mod tests {
         assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
     }
 
-    /// The kernel counted the request's two short segments as full ones, and its figure is that of
-    /// a line four times as fast.
+    /// The kernel counted the request's two short segments as full ones, so its figure suggests a
+    /// line four times as fast.
     #[test]
     fn acknowledgements_show_a_line_that_the_kernel_s_figure_hides() {
         let carried = |late: [f64; 2]| {
@@ -413,7 +416,7 @@ mod tests {
         // thinks for 30 ms.
         let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
         assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-        // A rate without a queue is that of the window: the bytes that the window allows in each
+        // Without a queue, the rate is that of the window: the bytes that the window allows in each
         // round trip.
         let e = exchange(R, 20_000, R + 30.0, line(R, 0));
         assert_eq!(waits(&e)[1].2, 0);

@@ -14,14 +14,15 @@ use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// In milliseconds: the shortest retransmission time-out of Linux, one tick, and how late its
-/// timers may fire.
+/// The shortest retransmission time-out of Linux, a tick, and how late its timers may fire, in
+/// milliseconds.
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;
-/// In round trips: after such a silence, data that is not acknowledged was sent more than once.
+/// The silence, in round trips, after which unacknowledged data has been sent more than once.
 const SEVERAL_PROBES: f64 = 6.0;
-/// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
+/// The shortest round trip at which gaps can be distinguished from scheduling; a host's loopback is
+/// shorter.
 pub(super) const MIN_TELLING_RTT: Duration = Duration::from_micros(200);
 
 /// The round trips and waits of one phase.
@@ -287,7 +288,7 @@ pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
 /// again and again.
 pub(super) fn starve(exchange: &Exchange, gap: f64, heard: &Evidence, waited: &mut Waited) {
     split(exchange, gap, waited);
-    // QUIC sends again after two round trips (RFC 9002 §6.2.1) what was not acknowledged.
+    // QUIC sends unacknowledged data again after two round trips (RFC 9002 §6.2.1).
     let in_silence = exchange.quic.is_some()
         && heard.acknowledged().is_none()
         && (exchange.rtt.is_none() || gap >= SEVERAL_PROBES * rtt_ms(exchange));
@@ -299,7 +300,7 @@ pub(super) fn starve(exchange: &Exchange, gap: f64, heard: &Evidence, waited: &m
         });
     if resent {
         waited.loss += std::mem::take(&mut waited.server);
-        // Where no round trip is known, nothing sent came back.
+        // If no round trip is known, nothing was ever answered.
         if exchange.rtt.is_none() {
             waited.loss += gap;
             waited.network -= gap;

@@ -14,16 +14,16 @@ use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
 /// The same for QUIC, whose datagrams are stamped when the client wakes up.
 const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
+/// Nine tenths of the initial window of RFC 6928, in segments. The window stopped a sender that
 /// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
+/// The shortest retransmission time-out of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
 /// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;
-/// In bytes: the smallest datagram that carries an Initial. RFC 9000 §14.1.
+/// The smallest datagram that carries an Initial, in bytes. RFC 9000 §14.1.
 const MIN_INITIAL: u64 = 1200;
 
 /// Follows the bytes of one phase in the order of their times.

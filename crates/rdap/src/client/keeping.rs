@@ -91,9 +91,9 @@ impl Keeping {
         }
     }
 
-    /// With early data, the answer arrives before the server issues a new session; and a session of
-    /// HTTP/3 can be on its way beside the answers. If no session is left for the next run, waits
-    /// for one: for two round trips and a little more.
+    /// Waits for a session if none is left for the next run, for a little more than two round
+    /// trips: with early data, the answer arrives before the server issues a new session, and an
+    /// HTTP/3 session may arrive after the answers.
     pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
         let mut owing = self.taken.take();
         for origin in pool.sought() {

@@ -88,7 +88,7 @@ fn read(args: &GateRunArgs) -> Result<Config, GateError> {
     Ok(config)
 }
 
-/// With the ports that the system chose, if any port was allowed.
+/// The configuration with the ports that the system chose for port 0.
 fn found(config: &Config, gate: &Gate) -> Config {
     let mut found = config.clone();
     let addresses = gate.addresses();

@@ -13,7 +13,7 @@ use crate::judge::credentials::Vault;
 pub enum CookieForm {
     /// In standard base64, as in hyper-auth-proxy.
     Base64,
-    /// As it is.
+    /// Unencoded.
     Raw,
 }
 

@@ -1,4 +1,4 @@
-//! Finds out in which form a request's client wants gate's own answers.
+//! Determines the format in which a client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;
@@ -23,8 +23,8 @@ impl Caller {
     }
 }
 
-/// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,
-/// the first is chosen.
+/// Chooses one of the three formats by RFC 9110 §12.5.1. If several are equally preferred, the
+/// first one is chosen.
 fn preferred(accept: &[u8]) -> ErrorFormat {
     // Most programs send no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {

@@ -32,8 +32,8 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its
-    /// clients.
+    /// Whether a field is trusted. Only the exact name is: a proxy that sets a field still repeats
+    /// its clients' other spellings.
     fn believes(&self, name: &str) -> bool {
         let is = |believed: &String| believed.eq_ignore_ascii_case(name);
         self.believed.iter().any(is)
@@ -192,7 +192,8 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     }
 }
 
-/// As its `Display` writes it. Formatting would take more time than the rest of the fields.
+/// Appends an address in the form of its `Display`. Formatting would take more time than all other
+/// fields.
 fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     use std::io::Write;
     let IpAddr::V4(v4) = address else {
