@@ -26,7 +26,7 @@ pub enum OtlpError {
         variable: String,
         source: TargetError,
     },
-    #[error("{variable}: '{value}' is not possible; {possible}")]
+    #[error("{variable}: '{value}' is not valid; {possible}")]
     Value {
         variable: String,
         value: String,

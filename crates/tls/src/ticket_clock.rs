@@ -1,5 +1,5 @@
-//! The clock of a client's configuration. rustls computes the age of a ticket from whole seconds, so
-//! that two seconds can seem to have passed when it was one. Some servers (GnuTLS) take a ticket
+//! The clock of a client's configuration. rustls computes the age of a ticket from whole seconds,
+//! so that two seconds can seem to have passed when it was one. Some servers (GnuTLS) take a ticket
 //! that claims to be older than it is for a replay, and refuse its early data. So while a ticket is
 //! being offered, this clock shows a time at which the age is rounded down. RFC 8446 §4.2.11.1.
 
@@ -10,8 +10,8 @@ use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
 
 thread_local! {
-    /// When the ticket that was just taken from the session memory was received. rustls asks for the
-    /// time next, on the same thread.
+    /// The time of receipt of the ticket that was just taken from the session memory. rustls asks
+    /// for the time next, on the same thread.
     static TAKEN: Cell<Option<SystemTime>> = const { Cell::new(None) };
 }
 

@@ -37,7 +37,7 @@ pub struct Metric {
 
 #[derive(Debug, Clone)]
 pub enum MetricValue {
-    /// Of a counter or a gauge.
+    /// The value of a counter or a gauge.
     Number(f64),
     Histogram(Histogram),
 }

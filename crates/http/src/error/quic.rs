@@ -12,7 +12,7 @@ pub enum QuicError {
     /// A TLS alert inside a CRYPTO_ERROR. RFC 9001 §4.8.
     #[error("TLS alert {0}")]
     Alert(u8),
-    #[error("nobody answered")]
+    #[error("the server did not answer")]
     TimedOut,
     /// ICMP reported it before anything had arrived from the server, or there is no route.
     #[error("{0}")]

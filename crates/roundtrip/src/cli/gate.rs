@@ -132,7 +132,7 @@ Examples:
   roundtrip gate check --config gate.toml
   roundtrip gate check --config gate.toml --connect --json
 
-Exit codes: 0 a start would succeed (there may be warnings), 1 it would not, 2 wrong usage.")]
+Exit codes: 0 gate would start (there may be warnings), 1 it would not, 2 wrong usage.")]
 pub(crate) struct GateCheckArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,

@@ -67,7 +67,7 @@ pub(crate) struct AskingArgs {
     #[arg(long)]
     pub overlay: bool,
     /// Where IANA's registries are renewed from, during lookups and at most once a day: the URL of
-    /// a directory with dns.json and its kin; off for never
+    /// a directory with dns.json and the other files; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
     /// Ask a registry in clear text if its https URL fails, but never after a certificate that does

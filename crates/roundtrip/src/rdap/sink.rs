@@ -70,7 +70,7 @@ pub(super) enum SinkError {
     Journal(#[from] JournalError),
     #[error("--resume: a list that can be read again is needed, from -f FILE")]
     NoList,
-    #[error("--resume: an output that can be cut back is needed, as -o FILE")]
+    #[error("--resume needs an output file that can be truncated: -o FILE")]
     NoOutput,
     #[error(
         "{0} was left unfinished by an earlier run\ncontinue with --resume, or remove it and {1}"
