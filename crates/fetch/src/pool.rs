@@ -150,7 +150,7 @@ impl Inner {
         };
         // If requests are serial, time counts from the start of this request's turn.
         let asked = self.serial.as_ref().map_or(asked, |_| self.context.now());
-        let mut tries = Tries::default();
+        let mut tries = Tries::for_method(ask.method);
         let outcome = self.carry(ask, asked, &mut tries).await;
         outcome.map_err(|kind| PoolError {
             url: ask.target.redacted(),

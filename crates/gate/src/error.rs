@@ -82,6 +82,9 @@ pub enum GateError {
         source: Box<FetchError>,
     },
 
+    #[error("[login] cannot be used: {0}")]
+    Login(String),
+
     // Upstreams.
     #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]
     Server {

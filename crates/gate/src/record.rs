@@ -39,6 +39,6 @@ pub(crate) use snapshot::Snapshot;
 pub(crate) use thread_log::ThreadLog;
 pub(crate) use timer::{DurationHistogram, Timer};
 pub(crate) use vocabulary::{
-    Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, Outcome, Pool, Protocol,
-    QuicStray, Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, LoginEvent, Outcome, Pool,
+    Protocol, QuicStray, Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
 };

@@ -23,6 +23,7 @@
 mod change;
 mod error;
 mod file;
+mod index;
 mod journal;
 mod memory;
 mod near;
@@ -36,6 +37,7 @@ use std::time::SystemTime;
 pub use change::{Change, SlotPart, StorePart};
 pub use error::StoreError;
 pub use file::Redb;
+pub use index::Indexes;
 pub use memory::Memory;
 pub use near::{CacheStatus, Counts, EntryHandle, Found, Near, NearSettings, Revoked};
 pub use once::{Once, TakesOnce};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-/// A request. One that changes something or has a body must have neither `early` nor `shares`.
+/// A request. One that changes something or has a body must have neither `early` nor `shares`, which
+/// [`PoolRequest::post`] sees to.
 #[derive(Debug, Clone)]
 pub struct PoolRequest {
     pub method: &'static str,
@@ -57,6 +58,19 @@ impl PoolRequest {
             early: true,
             limit: BODY_LIMIT,
             shares: true,
+        }
+    }
+
+    /// A request that changes something: it is never early, never shared, and sent a second time
+    /// only if the server said that it did not process it.
+    pub fn post(target: Target, content_type: &str, body: impl Into<Bytes>) -> Self {
+        Self {
+            method: "POST",
+            body: body.into(),
+            headers: vec![("Content-Type".into(), content_type.into())],
+            early: false,
+            shares: false,
+            ..Self::new(target)
         }
     }
 }

@@ -115,6 +115,10 @@ pub struct Route {
     pub upstream: String,
     /// Whether it needs a session. If not, the client's own `Authorization` is passed on.
     pub auth: bool,
+    /// Whether people may log in with a browser.
+    pub login: bool,
+    /// Claims that a login must have: one of the values of each.
+    pub require: BTreeMap<String, Vec<String>>,
     /// WebSocket and other upgrades.
     pub upgrades: bool,
     /// Whether answers may be silent for any time (event streams).
@@ -152,6 +156,8 @@ impl Default for Route {
             path: "/".into(),
             upstream: String::new(),
             auth: true,
+            login: false,
+            require: BTreeMap::new(),
             upgrades: false,
             streams: false,
             half_close: false,

@@ -174,6 +174,7 @@ fn reply<S: Sessions>(
     let mut fields = Vec::new();
     let (client, secure) = (described.client, described.secure);
     route.rewrite.write(inspected, client, secure, &mut fields);
+    fields.extend_from_slice(super::login_lines(session.as_ref()));
     let left = session.as_ref().map(|s| policy.authenticator.left(s));
     ProxyReply {
         grpc: false,

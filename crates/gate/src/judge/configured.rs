@@ -1,10 +1,13 @@
 //! The guard's rules, made from the configuration, with the keys that verify and the keys that
 //! unseal.
 
+use std::sync::Arc;
+
 use roundtrip_wire::jwt::Algorithm;
 
 use super::credentials::Vault;
 use super::guard::{CookieForm, Keys, Rules};
+use super::login::LoginRules;
 use crate::GateError;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, SessionStore, SigningKey, TokenForm, Tokens};
@@ -21,6 +24,10 @@ pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     rules.bearer = token.bearer;
     rules.issuer.clone_from(&token.issuer);
     rules.audience.clone_from(&token.audience);
+    rules.login = config
+        .login
+        .as_ref()
+        .map(|login| Arc::new(LoginRules::new(login)));
     rules.leeway = token.leeway.0;
     rules.tokens = token.remembered;
     rules.sessions = config.session.remembered;

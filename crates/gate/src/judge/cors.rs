@@ -232,10 +232,18 @@ impl<'a> OwnOrigin<'a> {
         }
     }
 
-    /// RFC 6454 §5. If a proxy that is not trusted terminates TLS, a page that was loaded over TLS
-    /// may be same-origin. The reverse is not accepted: anyone on the path could have written that
-    /// page.
-    fn is(&self, origin: &[u8]) -> bool {
+    /// As browsers write it. RFC 6454 §6.2.
+    pub(crate) fn written(&self) -> String {
+        let mut written = if self.secure { "https://" } else { "http://" }
+            .as_bytes()
+            .to_vec();
+        self.host.write(&mut written);
+        String::from_utf8(written).unwrap_or_default()
+    }
+
+    /// RFC 6454 §5. If TLS ends before gate and no proxy is trusted to say so, a page that came
+    /// over TLS may be its own; the reverse would be a page that anybody on the path can write.
+    pub(crate) fn is(&self, origin: &[u8]) -> bool {
         let Some((secure, authority)) = parsed(origin) else {
             return false;
         };

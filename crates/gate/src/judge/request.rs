@@ -7,6 +7,7 @@
 mod authority;
 mod caller;
 mod compose;
+mod cookies;
 mod fields;
 mod id;
 mod identity;
@@ -15,7 +16,9 @@ mod readings;
 mod rewrite;
 
 pub(crate) use authority::Authority;
-pub(crate) use compose::{Forwarding, add_length, compose};
+pub(crate) use caller::prefers_page;
+pub(crate) use compose::{Forwarding, LOGIN_FIELDS, add_length, compose};
+pub(crate) use cookies::{cookie, cookies_with};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;
 pub(crate) use identity::{is_identity, overrides_method};

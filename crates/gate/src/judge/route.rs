@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::GateError;
 use crate::config;
 use crate::judge::CorsPolicy;
+use crate::judge::login::ClaimRules;
 use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 
 /// Where a request goes, and what it may do.
@@ -18,6 +19,8 @@ pub(crate) struct Route {
     pub(crate) upstream: usize,
     pub(crate) upstream_name: Rc<str>,
     pub(crate) auth: bool,
+    pub(crate) login: bool,
+    pub(crate) require: ClaimRules,
     pub(crate) upgrades: bool,
     pub(crate) streams: bool,
     pub(crate) half_close: bool,
@@ -124,6 +127,8 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
         upstream,
         upstream_name: route.upstream.as_str().into(),
         auth: route.auth,
+        login: route.login,
+        require: ClaimRules::new(&route.require),
         upgrades: route.upgrades,
         streams: route.streams,
         half_close: route.half_close,

@@ -5,6 +5,7 @@
 mod admin;
 mod authz;
 mod listen;
+mod login;
 mod reach;
 mod record;
 mod route;
@@ -114,6 +115,7 @@ pub fn check(config: &Config, now: SystemTime) -> CheckReport {
     session::check(config, &mut report);
     upstream::check(config, &mut report);
     route::check(config, &mut report);
+    login::check(config, &mut report);
     authz::check(config, &mut report);
     admin::check(config, &mut report);
     if report.passes() {

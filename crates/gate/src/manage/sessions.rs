@@ -39,6 +39,8 @@ pub enum CredentialForm {
     Plain,
     /// In AES-256-CBC, from hyper-auth-proxy.
     Cbc,
+    /// A login by a browser, sealed; only gate writes it.
+    Login,
 }
 
 /// The parts of a session that may be shown.
@@ -121,7 +123,9 @@ impl SessionManager {
             let envelope = Envelope::parse(&record.credentials);
             return CredentialForm::Sealed(envelope.map(|e| e.key_id).unwrap_or_default());
         }
-        if self.vault.takes_cbc() {
+        if Vault::is_sealed_text(&record.credentials) {
+            CredentialForm::Login
+        } else if self.vault.takes_cbc() {
             CredentialForm::Cbc
         } else {
             CredentialForm::Plain

@@ -4,8 +4,9 @@
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
-    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent,
+    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams,
+    TlsHandshake,
 };
 
 /// Counters with one name and different labels.
@@ -21,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 19] = [
+pub(crate) const FAMILIES: [Family; 20] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -80,6 +81,11 @@ pub(crate) const FAMILIES: [Family; 19] = [
         name: "store_events",
         about: "Events of the session store.",
         rows: |s| each::<Store>(s, "event"),
+    },
+    Family {
+        name: "login_events",
+        about: "Events of logins by a browser, and of their tokens.",
+        rows: |s| each::<LoginEvent>(s, "event"),
     },
     Family {
         name: "streams_ended",

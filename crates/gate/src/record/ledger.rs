@@ -8,8 +8,8 @@ use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
-    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot,
-    Store, Streams, Timer, TlsHandshake,
+    Limit, Link, LoginEvent, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security,
+    SingleUse, Snapshot, Store, Streams, Timer, TlsHandshake,
 };
 
 /// One thread's counters. That thread and the admin thread share it. No two ledgers share a cache
@@ -65,7 +65,7 @@ macro_rules! places {
 
 places! {
     Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
-    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided,
+    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided, LoginEvent,
 }
 
 impl Counted for Connected {

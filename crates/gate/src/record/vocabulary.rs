@@ -96,6 +96,23 @@ words! {
 }
 
 words! {
+    /// Events of logins.
+    LoginEvent {
+        /// A browser was sent to the provider.
+        Begun = "begun",
+        Completed = "completed",
+        Failed = "failed",
+        Refreshed = "refreshed",
+        RefreshFailed = "refresh_failed",
+        LoggedOut = "logged_out",
+        /// The provider told of a logout.
+        ProviderLogout = "provider_logout",
+        /// Sessions that it ended.
+        SessionsEnded = "sessions_ended",
+    }
+}
+
+words! {
     /// Single-use TLS sessions (RFC 8446 §8.1) that clients asked for.
     SingleUse {
         Taken = "taken",

@@ -17,6 +17,7 @@ use crate::once::{Once, TakesOnce};
 
 /// This differs from the prefix of sessions, so that no notifications are sent for changes.
 const PREFIX: &[u8] = b"roundtrip-ticket:";
+const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.
 const INFO: &[&[u8]] = &[b"INFO", b"replication"];
 /// The length of a replication id.
@@ -56,6 +57,21 @@ impl TakesOnce for Redis {
         Ok(value
             .filter(|(stored, _)| *stored == term)
             .map(|(_, value)| value.to_vec()))
+    }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        let key = claim_key(name);
+        let life = life.as_millis().max(1).to_string();
+        let set: [&[u8]; 6] = [b"SET", &key, b"", b"NX", b"PX", life.as_bytes()];
+        match self.ask("SET", &key, &set).await? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        let key = claim_key(name);
+        self.ask("DEL", &key, &[b"DEL", &key]).await.map(|_| ())
     }
 }
 
@@ -104,6 +120,10 @@ fn term(info: &[u8]) -> Option<&[u8]> {
 /// The key in hexadecimal, so that people can read the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
     [PREFIX, hex(name).as_bytes()].concat()
+}
+
+fn claim_key(name: &[u8]) -> Vec<u8> {
+    [CLAIM_PREFIX, hex(name).as_bytes()].concat()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
+use super::streams::whole;
 use crate::accept::buffer_pool::BufferPool;
 use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::{Running, Thread};
@@ -24,7 +25,8 @@ use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
 use crate::judge::{
-    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge_arrival,
+    Admitted, CorsHeaders, ForwardedRequest, LoginRequest, MAX_FORM, OwnAnswer, RequestContext,
+    Verdict, judge_arrival,
 };
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
@@ -230,6 +232,12 @@ impl<IO: Stream> Client<IO> {
                     admitted = Some(site.policy.authenticator.authorize(&question).await);
                     self.entry.store_answered();
                 }
+                Some((Verdict::Login(asked), length)) => {
+                    self.buffer.drain(..length);
+                    let form = self.form(&asked, site).await?;
+                    let own_answer = site.policy.authenticator.log_in(*asked, form).await;
+                    return Ok(Accepted::Answer(own_answer));
+                }
                 // The decision needs more: the end of the handshake, or the body.
                 Some((Verdict::Wait | Verdict::ReadBody, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
@@ -242,6 +250,25 @@ impl<IO: Stream> Client<IO> {
                 None => {}
             }
         }
+    }
+
+    /// Reads a small body, if the request needs one.
+    async fn form<S: Sessions>(
+        &mut self,
+        asked: &LoginRequest,
+        site: &Site<S>,
+    ) -> Result<Vec<u8>, ExchangeError> {
+        if !asked.takes_body() {
+            return Ok(Vec::new());
+        }
+        let halves = Halves::new(&mut self.stream);
+        let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
+        let span = Some(site.policy.limits.head_time.0);
+        let reading = whole(&mut body, MAX_FORM);
+        let read = self.deadlines.down.within(span, reading).await;
+        let form = read.map_err(|_| ExchangeError::Slow(Limit::HeadTime))??;
+        self.entry.bytes_up = form.len() as u64;
+        Ok(form)
     }
 
     /// Judges the head in the buffer; `None` if it is incomplete.
@@ -365,6 +392,7 @@ impl<IO: Stream> Client<IO> {
             retry_after: error.retry_after(),
             grant,
             reply: None,
+            login: None,
         };
         self.say(own_answer, false).await
     }

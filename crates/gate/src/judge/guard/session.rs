@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::{SessionQuery, clock};
 use crate::Secret;
+use crate::judge::login::{ActiveLogin, ClaimRules};
 
 /// Finds sessions: the near cache, then the store.
 pub trait Sessions {
@@ -85,6 +86,7 @@ pub struct ActiveSession {
     authorization: Secret,
     /// Seconds since 1970.
     expires: Option<i64>,
+    login: Option<Box<ActiveLogin>>,
     watch: Rc<dyn Watch>,
 }
 
@@ -102,8 +104,36 @@ impl ActiveSession {
             name,
             authorization,
             expires: found.expires.map(clock::seconds),
+            login: None,
             watch: found.watch,
         }
+    }
+
+    /// It is a login, which is valid until then.
+    pub(super) fn with_login(mut self, login: ActiveLogin, until: i64) -> Self {
+        self.expires = Some(self.expires.map_or(until, |expires| expires.min(until)));
+        self.login = Some(Box::new(login));
+        self
+    }
+
+    /// If it is a login by a browser.
+    pub(crate) fn login(&self) -> Option<&ActiveLogin> {
+        self.login.as_deref()
+    }
+
+    /// Whether both are sessions of the same user. A login stays the same when its tokens are
+    /// refreshed.
+    pub(crate) fn is_same_user(&self, other: &Self) -> bool {
+        match (&self.login, &other.login) {
+            (Some(own), Some(others)) => own.is_same_person(others),
+            (None, None) => self.authorization() == other.authorization(),
+            _ => false,
+        }
+    }
+
+    /// Whether it has the claims that these rules require.
+    pub(crate) fn meets(&self, rules: &ClaimRules) -> bool {
+        rules.is_empty() || self.login().is_some_and(|login| login.meets(rules))
     }
 
     /// Must not be logged as it is.

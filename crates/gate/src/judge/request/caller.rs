@@ -15,16 +15,25 @@ impl Caller {
         }
         self.id = request_id(request);
         self.is_head = request.method == "HEAD";
-        let accept = request
-            .fields
-            .iter()
-            .find(|field| field.name.eq_ignore_ascii_case("accept"));
-        self.form = accept.map_or(ErrorFormat::Text, |field| preferred(field.value));
+        self.form = form(request);
     }
 }
 
-/// Chooses one of the three formats by RFC 9110 §12.5.1. If several are equally preferred, the
-/// first one is chosen.
+/// Whether the client would rather have a page than anything else.
+pub(crate) fn prefers_page(request: &Request<'_>) -> bool {
+    form(request) == ErrorFormat::Html
+}
+
+fn form(request: &Request<'_>) -> ErrorFormat {
+    let accept = request
+        .fields
+        .iter()
+        .find(|field| field.name.eq_ignore_ascii_case("accept"));
+    accept.map_or(ErrorFormat::Text, |field| preferred(field.value))
+}
+
+/// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,
+/// the first is chosen.
 fn preferred(accept: &[u8]) -> ErrorFormat {
     // Most programs send no more.
     if accept == b"*/*" || accept.len() > MAX_ACCEPT_LENGTH {

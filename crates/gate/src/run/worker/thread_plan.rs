@@ -42,6 +42,11 @@ impl ThreadPlan {
                 known
             }
         };
+        if let Some(login) = &plan.login
+            && !before.is_some_and(|b| b.plan.login.as_ref().is_some_and(|l| l.is(login)))
+        {
+            spawn_local(session_counts::logins(login.counts(), ledger.clone()));
+        }
         let upstreams = plan
             .groups
             .iter()
@@ -60,6 +65,7 @@ impl ThreadPlan {
             Box::new(std::time::SystemTime::now),
         )?;
         let authenticator = Authenticator::new(guard, self.known.clone());
+        let authenticator = authenticator.with_login(self.plan.login.clone());
         let alt_svc = self.plan.alt_svc.clone();
         let askers = self.plan.askers.clone();
         let config = &self.plan.config;
