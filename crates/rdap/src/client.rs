@@ -155,10 +155,16 @@ impl Client {
         self.keeping.keep(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when all results have been reported: waits briefly for data
-    /// that servers send at the end of a handshake.
-    pub async fn settle(&self) {
-        self.keeping.settle(&self.pool, Self::now()).await;
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
+    /// of which the next run has fewer than `least`, and which servers send at the end of a
+    /// handshake.
+    pub async fn settle(&self, least: usize) {
+        self.keeping.settle(&self.pool, Self::now(), least).await;
+    }
+
+    /// Whether [`Self::settle`] would wait.
+    pub fn is_owed_tickets(&self, least: usize) -> bool {
+        self.keeping.is_owed(&self.pool, Self::now(), least)
     }
 
     fn now() -> Stamp {

@@ -1,5 +1,6 @@
 //! `roundtrip rdap`: turns flags into options, and lookups into lines.
 
+mod background;
 mod conformance;
 mod failures;
 mod meaning;
@@ -149,9 +150,12 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     }
     // The same holds for tickets that servers send after early data.
     if whole && OutputStream::Out.is_terminal() {
-        lookups.0.settle().await;
+        lookups.0.settle(1).await;
     }
-    lookups.0.pool().close().await;
+    let settles_later = whole && !OutputStream::Out.is_terminal() && !args.memory.no_background;
+    if !settles_later {
+        lookups.0.pool().close().await;
+    }
     if let Some(pager) = sink.borrow_mut().pager() {
         pager.wait();
     }
@@ -159,6 +163,11 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
         for told in notes {
             note("rdap", &told);
         }
+    }
+    if settles_later {
+        drop(sink);
+        background::settle(&lookups.0, ended.code()).await;
+        lookups.0.pool().close().await;
     }
     ended
 }

@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use roundtrip_origin::{EarlyData, Quic};
 
-use crate::rdap::scene::{Said, Scene, documents, finish, said, start};
+use crate::rdap::scene::{Said, Scene, await_some, documents, finish, said, start};
 
 fn early(h3: Quic) -> Scene {
     Scene::with(|knobs| {
@@ -34,8 +35,6 @@ fn the_second_run_asks_in_early_data_over_tcp() {
         (&first["resumed"], &first["early_data"]),
         (&false.into(), &false.into())
     );
-    // A new ticket comes after an answer to early data, and without a terminal nothing waits for
-    // it: one more run is certain to have one.
     let next = run(&scene, "two.example");
     assert_eq!(
         (&next["resumed"], &next["early_data"]),
@@ -46,19 +45,88 @@ fn the_second_run_asks_in_early_data_over_tcp() {
     assert!(stats.early_data_bytes > 0, "{stats:?}");
 }
 
+/// Waits until the process that a run left behind has ended.
+fn await_background(scene: &Scene) {
+    let memory = scene.path("memory");
+    let memory = memory.to_str().unwrap();
+    await_some("the process in the background", || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let commands = processes.filter_map(|p| fs::read(p.path().join("cmdline")).ok());
+        let running = commands.filter(|c| String::from_utf8_lossy(c).contains(memory));
+        (running.count() == 0).then_some(())
+    });
+}
+
+/// The runs of a script, each after the one before left nothing running.
+fn runs(scene: &Scene, count: u32) -> Vec<serde_json::Value> {
+    let one = |n| {
+        let told = run(scene, &format!("n{n}.example"));
+        await_background(scene);
+        told
+    };
+    (0..count).map(one).collect()
+}
+
 #[test]
-fn a_later_run_asks_in_early_data_over_quic() {
-    let scene = early(Quic::On);
-    let runs: Vec<_> = (0..4)
-        .map(|n| run(&scene, &format!("n{n}.example")))
-        .collect();
-    assert!(
-        runs[2..].iter().any(|run| run["early_data"] == true),
-        "{runs:?}"
-    );
+fn a_script_never_runs_out_of_tickets_over_tcp() {
+    let scene = early(Quic::Off);
+    for (n, run) in runs(&scene, 8).iter().enumerate() {
+        assert_eq!(run["early_data"], n > 0, "{n}: {run}");
+    }
     let stats = scene.stats();
-    assert!(stats.quic_resumed >= 1, "{stats:?}");
-    assert!(stats.h3_requests >= 2, "{stats:?}");
+    // No connection only for tickets.
+    assert_eq!((stats.tls_resumed, stats.tcp_connections), (7, 8));
+}
+
+#[test]
+fn the_second_run_of_a_script_asks_in_early_data_over_quic_and_so_does_each_after_it() {
+    let scene = early(Quic::On);
+    let runs = runs(&scene, 8);
+    assert_eq!(runs[0]["http"], "2");
+    for run in &runs[1..] {
+        assert_eq!((&run["http"], &run["early_data"]), (&"3".into(), &true.into()), "{run}");
+    }
+    assert_eq!(scene.stats().quic_resumed, 7);
+}
+
+#[test]
+fn over_http1_the_next_ticket_comes_as_well() {
+    let scene = early(Quic::Off);
+    for n in 0..6 {
+        let name = format!("n{n}.example");
+        let said = scene.run(&[&ASK[..], &["--strategy", "h1+tls1.3+0rtt+reuse", &name]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        await_background(&scene);
+    }
+    assert_eq!(scene.stats().tls_resumed, 5);
+}
+
+#[test]
+fn nothing_stays_behind_if_that_is_not_wanted() {
+    let scene = early(Quic::Off);
+    for n in 0..8 {
+        let name = format!("n{n}.example");
+        let said = scene.run(&[&ASK[..], &["--no-background", &name]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+    }
+    assert!(scene.stats().tls_resumed < 7);
+}
+
+/// Who waits for the end of a pipe, or for a lock, does not wait for it.
+#[test]
+fn what_stays_behind_holds_nothing_of_its_caller() {
+    let scene = early(Quic::Off);
+    run(&scene, "one.example");
+    await_background(&scene);
+    let mut command = Command::new("sh");
+    command.current_dir(scene.directory.path()).stdin(Stdio::null());
+    // The child would keep the lock while it waits for tickets.
+    let script = r#"exec 9>lock; flock 9; "$@" >out 2>&1; exec 9>&-; ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c "$PWD/\(lock\|out\)$""#;
+    command.args(["-c", script, "sh"]);
+    let asks = scene.command(&["--refresh", "--no-follow", "two.example"]);
+    command.arg(asks.get_program()).args(asks.get_args());
+    let said = said(command);
+    assert_eq!(said.out.trim(), "0", "{said:?}");
 }
 
 #[test]
