@@ -43,7 +43,7 @@ use crate::judge::request::{
     overrides_method,
 };
 use crate::judge::route::Route;
-use crate::record::{Entry, Reason, RequestId};
+use crate::record::{Entry, Reason, RequestId, TracePosition};
 pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
@@ -99,6 +99,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
+    /// Its place in a trace, if spans are sent.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// Whether it came from a proxy that asks about a request of another.
     pub(crate) asks: bool,
 }
@@ -175,11 +177,16 @@ pub(crate) fn judge_arrival<S: Sessions>(
         return authz::judge(policy, request, arrival, admitted, entry);
     }
     entry.set_request(request);
-    let id = entry.caller.id;
+    let arrival = RequestContext {
+        id: entry.caller.id,
+        trace: entry.trace.as_ref(),
+        ..arrival
+    };
+    // The entry is written only before and after.
     judge(
         policy,
         request,
-        RequestContext { id, ..arrival },
+        arrival,
         admitted,
         out,
     )
@@ -259,6 +266,7 @@ fn judge<S: Sessions>(
         buffered,
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
+        trace: arrival.trace,
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);

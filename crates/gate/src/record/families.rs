@@ -5,7 +5,7 @@ use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
-    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
+    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Spans, Store, Streams, TlsHandshake,
 };
 
 /// Counters with one name and different labels.
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 19] = [
+pub(crate) const FAMILIES: [Family; 20] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -115,6 +115,11 @@ pub(crate) const FAMILIES: [Family; 19] = [
         name: "handshakes_avoided",
         about: "Handshakes that were avoided or shortened.",
         rows: |s| each::<Avoided>(s, "kind"),
+    },
+    Family {
+        name: "spans",
+        about: "Spans for OpenTelemetry, by what became of them.",
+        rows: |s| each::<Spans>(s, "fate"),
     },
     Family {
         name: "errors",

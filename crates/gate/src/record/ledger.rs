@@ -8,7 +8,7 @@ use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
-    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot,
+    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot, Spans,
     Store, Streams, Timer, TlsHandshake,
 };
 
@@ -65,7 +65,7 @@ macro_rules! places {
 
 places! {
     Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
-    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided,
+    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided, Spans,
 }
 
 impl Counted for Connected {
