@@ -22,7 +22,7 @@ mod refresh;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_model::Target;
 use tokio::sync::Notify;
@@ -157,9 +157,10 @@ impl Client {
 
     /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
     /// of which the next run has fewer than `least`, and which servers send at the end of a
-    /// handshake.
-    pub async fn settle(&self, least: usize) {
-        self.keeping.settle(&self.pool, Self::now(), least).await;
+    /// handshake. `limit` is the longest wait.
+    pub async fn settle(&self, least: usize, limit: Duration) {
+        let keeping = &self.keeping;
+        keeping.settle(&self.pool, Self::now(), least, limit).await;
     }
 
     /// Whether [`Self::settle`] would wait.

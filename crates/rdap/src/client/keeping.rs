@@ -22,7 +22,6 @@ const SESSIONS: usize = 1;
 const SESSIONS_H1: usize = 6;
 /// An additional wait for new sessions that are on their way.
 const EXTRA_WAIT: Duration = Duration::from_millis(200);
-const MAX_SETTLING: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) struct Keeping {
@@ -113,12 +112,13 @@ impl Keeping {
         self.memory.is_somewhere() && !self.owed(pool, now, least).is_empty()
     }
 
-    /// Waits for the sessions that are on their way: for two round trips and a little more.
-    pub(super) async fn settle(&self, pool: &Pool, now: Stamp, least: usize) {
+    /// Waits for the sessions that are on their way: for two round trips and a little more, but not
+    /// longer than `most`.
+    pub(super) async fn settle(&self, pool: &Pool, now: Stamp, least: usize, most: Duration) {
         let mut owing = self.owed(pool, now, least);
         let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
         let limit = EXTRA_WAIT + 2 * slowest.unwrap_or_default();
-        let deadline = Instant::now() + limit.min(MAX_SETTLING);
+        let deadline = Instant::now() + limit.min(most);
         while !owing.is_empty() && Instant::now() < deadline {
             sleep(POLL_INTERVAL).await;
             pool.open_connections();

@@ -14,7 +14,8 @@ const LEAST_TICKETS: usize = 2;
 /// The wait for the thread that read the list, which has nothing left to do.
 const MAX_WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(1);
-/// The longest time until the connections are closed.
+/// The longest time until the tickets are there, and until the connections are closed.
+const MAX_SETTLING: Duration = Duration::from_secs(3);
 const MAX_CLOSING: Duration = Duration::from_secs(1);
 
 /// Takes the tickets that are on their way, if later runs have few. Everything must have been
@@ -28,7 +29,7 @@ pub(super) async fn settle(client: &Client, code: u8) {
         match split() {
             Ok(Half::Foreground) => process::exit(code.into()),
             Ok(Half::Background) => {
-                client.settle(LEAST_TICKETS).await;
+                client.settle(LEAST_TICKETS, MAX_SETTLING).await;
                 // The end of a search for tickets of HTTP/3.
                 client.keep();
                 let closing = client.pool().close();
