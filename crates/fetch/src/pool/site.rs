@@ -106,12 +106,15 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
-    /// The open connections, as the origin and whether it is over QUIC. Reads what has arrived on
-    /// unused ones over HTTP/1.1; those over HTTP/2 and 3 read by themselves.
+    /// The open connections, as the origin and whether it is over QUIC. Those over HTTP/1.1 that are
+    /// unused send the end of their handshake and read what has arrived; others do that by
+    /// themselves.
     pub(super) fn look_over(&self) -> Vec<(Origin, bool)> {
         let mut state = self.state();
         let before = state.idle.len();
-        state.idle.retain_mut(Solo::is_usable);
+        state
+            .idle
+            .retain_mut(|solo| solo.lane.is_open() && solo.connection.is_quiet());
         state.solos -= before - state.idle.len();
         let lanes = state.lanes.iter().filter(|lane| lane.is_open());
         let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
