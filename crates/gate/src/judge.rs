@@ -183,13 +183,7 @@ pub(crate) fn judge_arrival<S: Sessions>(
         ..arrival
     };
     // The entry is written only before and after.
-    judge(
-        policy,
-        request,
-        arrival,
-        admitted,
-        out,
-    )
+    judge(policy, request, arrival, admitted, out)
 }
 
 /// `admitted` is what the store answered for this request. The head for the backend is written into

@@ -12,8 +12,8 @@ mod sampler;
 mod sender;
 mod settings;
 
-pub use histograms::DURATION_BOUNDS;
 pub use exchange_spans::{TracedRun, exchange_spans};
+pub use histograms::DURATION_BOUNDS;
 pub use sampler::Sampler;
 pub use sender::{MetricSource, Telemetry, TelemetryCounts};
 pub use settings::{OtlpError, OtlpProtocol, OtlpSettings};

@@ -53,7 +53,11 @@ impl Refusal {
             let busy = matches!(reply.status, 429 | 502 | 503 | 504);
             return Some(Self {
                 why: format!("the collector answered {}", reply.status),
-                again: if busy { Again::Busy(asked) } else { Again::Never },
+                again: if busy {
+                    Again::Busy(asked)
+                } else {
+                    Again::Never
+                },
             });
         }
         // A refusal has its status in the head, because it has no message.
@@ -87,7 +91,11 @@ impl From<PoolError> for Refusal {
         let passes = error.kind().may_pass();
         Self {
             why: error.to_string(),
-            again: if passes { Again::Unreached } else { Again::Never },
+            again: if passes {
+                Again::Unreached
+            } else {
+                Again::Never
+            },
         }
     }
 }
@@ -136,9 +144,21 @@ mod tests {
         }
         let asked = Some(Again::Busy(Some(Duration::from_secs(7))));
         assert_eq!(again(503, &[("Retry-After", "7")], false), asked);
-        for (code, passes) in [(1, true), (2, false), (3, false), (4, true), (8, false), (14, true), (16, false)] {
+        for (code, passes) in [
+            (1, true),
+            (2, false),
+            (3, false),
+            (4, true),
+            (8, false),
+            (14, true),
+            (16, false),
+        ] {
             let code = code.to_string();
-            let expected = if passes { Again::Busy(None) } else { Again::Never };
+            let expected = if passes {
+                Again::Busy(None)
+            } else {
+                Again::Never
+            };
             let found = again(200, &[("grpc-status", &code)], true);
             assert_eq!(found, Some(expected), "{code}");
         }

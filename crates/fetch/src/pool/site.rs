@@ -106,9 +106,8 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
-    /// The open connections, as the origin and whether it is over QUIC. Those over HTTP/1.1 that are
-    /// unused send the end of their handshake and read what has arrived; others do that by
-    /// themselves.
+    /// The open connections, as the origin and whether it is over QUIC. Unused ones over HTTP/1.1
+    /// send the end of their handshake and read what has arrived; others do that by themselves.
     pub(super) fn look_over(&self) -> Vec<(Origin, bool)> {
         let mut state = self.state();
         let before = state.idle.len();

@@ -19,8 +19,7 @@ use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::judge::ForwardedRequest;
 use crate::record::{
-    Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog,
-    Tracer,
+    Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog, Tracer,
 };
 
 /// The shared state of one thread.

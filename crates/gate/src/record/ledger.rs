@@ -8,8 +8,8 @@ use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
-    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot, Spans,
-    Store, Streams, Timer, TlsHandshake,
+    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot,
+    Spans, Store, Streams, Timer, TlsHandshake,
 };
 
 /// One thread's counters. That thread and the admin thread share it. No two ledgers share a cache

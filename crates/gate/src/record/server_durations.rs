@@ -65,7 +65,10 @@ pub(crate) fn metric<'a>(
             buckets.for_each(|(all, more)| *all += more);
         }
     }
-    let points: Vec<HistogramPoint> = sums.iter().map(|(kind, counts)| kind.point(counts)).collect();
+    let points: Vec<HistogramPoint> = sums
+        .iter()
+        .map(|(kind, counts)| kind.point(counts))
+        .collect();
     (!points.is_empty()).then_some(HistogramMetric {
         name: "http.server.request.duration",
         description: "Duration of HTTP server requests.",

@@ -65,7 +65,9 @@ impl Tracer {
         mut fields: impl Iterator<Item = &'a [u8]>,
     ) -> TracePosition {
         let parent = match (fields.next(), fields.next()) {
-            (Some(field), None) => std::str::from_utf8(field).ok().and_then(TraceContext::parse),
+            (Some(field), None) => std::str::from_utf8(field)
+                .ok()
+                .and_then(TraceContext::parse),
             _ => None,
         };
         let mut random = self.random.borrow_mut();
@@ -147,7 +149,12 @@ fn spans(
         trace_id: context.trace_id,
         span_id: context.span_id,
         parent: position.parent,
-        name: if position.method == OTHER { "HTTP" } else { position.method }.into(),
+        name: if position.method == OTHER {
+            "HTTP"
+        } else {
+            position.method
+        }
+        .into(),
         kind: SpanKind::Server,
         start: clock.at(entry.began),
         end: clock.at(ended),
@@ -197,7 +204,10 @@ fn attributes(entry: &Entry, position: &TracePosition, client: IpAddr) -> Vec<At
     add("error.type", error_type(entry));
     add("roundtrip.reason", entry.reason.map(LabelValue::as_str));
     add("roundtrip.early_data", entry.early.map(LabelValue::as_str));
-    add("roundtrip.session.known", entry.known.map(LabelValue::as_str));
+    add(
+        "roundtrip.session.known",
+        entry.known.map(LabelValue::as_str),
+    );
     if let Some(details) = &entry.log_details {
         let path = details.target.split(['?', '#']).next();
         add("url.path", path);

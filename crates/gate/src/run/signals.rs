@@ -9,7 +9,8 @@ use super::notify::{notify, reloading};
 use crate::GateError;
 use crate::config::Config;
 
-/// `collector` is where spans go; `reread` reads the configuration again; `started` is called once clients are accepted.
+/// `collector` is where spans go; `reread` reads the configuration again; `started` is called once
+/// clients are accepted.
 pub fn run(
     config: Config,
     collector: Option<OtlpSettings>,

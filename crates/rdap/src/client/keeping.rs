@@ -165,7 +165,11 @@ impl Keeping {
 }
 
 fn transport(quic: bool) -> Transport {
-    if quic { Transport::Quic } else { Transport::Tcp }
+    if quic {
+        Transport::Quic
+    } else {
+        Transport::Tcp
+    }
 }
 
 fn session(transport: Transport, stored: &StoredSession) -> Session {

@@ -107,7 +107,14 @@ fn cell(text: &str) -> String {
 #[test]
 fn the_comparison_leaves_no_rule_out() {
     const GROUPS: [&str; 8] = [
-        "autnum", "cidr", "ip", "jscontact", "nro", "paging", "sort", "subset",
+        "autnum",
+        "cidr",
+        "ip",
+        "jscontact",
+        "nro",
+        "paging",
+        "sort",
+        "subset",
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rdap-checkers.md");
     let page = std::fs::read_to_string(path).unwrap();

@@ -15,7 +15,9 @@ use crate::output::{Outcome, OutputStream, failed, say};
 use crate::{qlog, telemetry};
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
-    serve(&args.from, args.quiet, &args.logs, &args.otlp, || read(args))
+    serve(&args.from, args.quiet, &args.logs, &args.otlp, || {
+        read(args)
+    })
 }
 
 pub(super) fn answer_proxies(args: &GateAuthzArgs) -> Outcome {

@@ -321,7 +321,10 @@ fn gate_stands_in_the_trace_of_its_client() {
     let [whole] = named(&spans, "GET")[..] else {
         panic!("{spans:#?}");
     };
-    assert_eq!((&whole["parentSpanId"], &whole["kind"]), (&PARENT.into(), &2.into()));
+    assert_eq!(
+        (&whole["parentSpanId"], &whole["kind"]),
+        (&PARENT.into(), &2.into())
+    );
     assert!(spans.iter().all(|span| span["traceId"] == TRACE));
     let id = whole["spanId"].as_str().unwrap();
     let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
@@ -394,7 +397,10 @@ fn gate_alone_changes_no_trace() {
     let (backend, heard) = server();
     let (_gate, http, _) = gate(folder.path(), backend.trim_end_matches("/first"), &[]);
     let field = format!("00-{TRACE}-{PARENT}-01");
-    assert_eq!(ask(http, "GET", "/second", &format!("traceparent: {field}\r\n")).0, 404);
+    assert_eq!(
+        ask(http, "GET", "/second", &format!("traceparent: {field}\r\n")).0,
+        404
+    );
     assert_eq!(heard.recv_timeout(TIMEOUT).unwrap(), field);
     assert_eq!(ask(http, "GET", "/second", "").0, 404);
     assert_eq!(heard.recv_timeout(TIMEOUT).unwrap(), "");
@@ -413,7 +419,10 @@ fn a_probe_again_and_again_sends_each_round() {
     command.args(["probe", "-q", "--noproxy", "*", "--every", "1s", "--store"]);
     command.arg(store).args(["--otlp", &collector.http, &url]);
     let child = command.stdin(Stdio::null()).spawn().unwrap();
-    let _running = Running { child, said: Vec::new() };
+    let _running = Running {
+        child,
+        said: Vec::new(),
+    };
     let mut traces = BTreeSet::new();
     while traces.len() < 2 {
         let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
@@ -461,7 +470,13 @@ fn refusing(heads: Vec<&'static str>) -> (String, Receiver<usize>) {
 #[test]
 fn a_busy_collector_gets_the_same_spans_again_and_a_refusing_one_does_not() {
     for (heads, lost) in [
-        (vec!["503 Busy\r\nRetry-After: 0", "429 Slow Down\r\nRetry-After: 1"], false),
+        (
+            vec![
+                "503 Busy\r\nRetry-After: 0",
+                "429 Slow Down\r\nRetry-After: 1",
+            ],
+            false,
+        ),
         (vec!["400 Bad"], true),
         // Longer than the program waits at its end.
         (vec!["503 Busy\r\nRetry-After: 3600"], true),

@@ -16,7 +16,9 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
 use crate::forward::upstream;
-use crate::record::{Gauge, LabelValue, Ledger, Limit, QuicStray, SingleUse, SpanSender, ThreadLog, Tracer};
+use crate::record::{
+    Gauge, LabelValue, Ledger, Limit, QuicStray, SingleUse, SpanSender, ThreadLog, Tracer,
+};
 use crate::run::plan::Plan;
 
 pub(super) struct Listeners {

@@ -91,7 +91,11 @@ fn the_second_run_of_a_script_asks_in_early_data_over_quic_and_so_does_each_afte
     let runs = runs(&scene, 8);
     assert_eq!(runs[0]["http"], "2");
     for run in &runs[1..] {
-        assert_eq!((&run["http"], &run["early_data"]), (&"3".into(), &true.into()), "{run}");
+        assert_eq!(
+            (&run["http"], &run["early_data"]),
+            (&"3".into(), &true.into()),
+            "{run}"
+        );
     }
     assert_eq!(scene.stats().quic_resumed, 7);
 }
@@ -161,14 +165,16 @@ fn relay(mut from: TcpStream, mut to: TcpStream, late: u64) {
     });
 }
 
-/// Who waits for the end of a pipe, or for a lock, does not wait for it.
+/// A caller that waits for the end of a pipe, or for a lock, does not wait for it.
 #[test]
 fn what_stays_behind_holds_nothing_of_its_caller() {
     let scene = early(Quic::Off);
     run(&scene, "one.example");
     await_background(&scene);
     let mut command = Command::new("sh");
-    command.current_dir(scene.directory.path()).stdin(Stdio::null());
+    command
+        .current_dir(scene.directory.path())
+        .stdin(Stdio::null());
     // The child would keep the lock while it waits for tickets.
     let script = r#"exec 9>lock; flock 9; "$@" >out 2>&1; exec 9>&-; ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c "$PWD/\(lock\|out\)$""#;
     command.args(["-c", script, "sh"]);
