@@ -128,6 +128,13 @@ impl Pool {
         seeking.map(|site| site.origin.clone()).collect()
     }
 
+    /// The origins with an open connection, and whether that is over QUIC. Takes in what servers
+    /// have sent on unused connections, such as tickets.
+    pub fn open_connections(&self) -> Vec<(Origin, bool)> {
+        let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
+        sites.iter().flat_map(|site| site.look_over()).collect()
+    }
+
     pub fn tally(&self) -> PoolStats {
         self.0.context.counters.tally()
     }

@@ -74,6 +74,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         buffered: false,
         rewrite: &Rewrite::default(),
         id: b"",
+        trace: None,
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);

@@ -47,7 +47,7 @@ use crate::judge::request::{
     overrides_method,
 };
 use crate::judge::route::Route;
-use crate::record::{Entry, Reason, RequestId};
+use crate::record::{Entry, Reason, RequestId, TracePosition};
 pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
@@ -105,7 +105,9 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
-    /// Whether it came from a proxy that asks about another client's request.
+    /// Its place in a trace, if spans are sent.
+    pub(crate) trace: Option<&'a TracePosition>,
+    /// Whether it came from a proxy that asks about a request of another.
     pub(crate) asks: bool,
 }
 
@@ -195,14 +197,13 @@ pub(crate) fn judge_arrival<S: Sessions>(
         return authz::judge(policy, request, arrival, admitted, entry);
     }
     entry.set_request(request);
-    let id = entry.caller.id;
-    judge(
-        policy,
-        request,
-        RequestContext { id, ..arrival },
-        admitted,
-        out,
-    )
+    let arrival = RequestContext {
+        id: entry.caller.id,
+        trace: entry.trace.as_ref(),
+        ..arrival
+    };
+    // The entry is written only before and after.
+    judge(policy, request, arrival, admitted, out)
 }
 
 /// `admitted` is what the store answered for this request. The head for the backend is written into
@@ -286,6 +287,7 @@ fn judge<S: Sessions>(
         buffered,
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
+        trace: arrival.trace,
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);

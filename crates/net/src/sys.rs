@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod alarm;
+pub(crate) mod background;
 pub(crate) mod thread;
 pub(crate) mod transmit;
 pub(crate) mod udp;

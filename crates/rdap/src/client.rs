@@ -22,7 +22,7 @@ mod refresh;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_model::Target;
 use tokio::sync::Notify;
@@ -155,10 +155,17 @@ impl Client {
         self.keeping.keep(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when all results have been reported: waits briefly for data
-    /// that servers send at the end of a handshake.
-    pub async fn settle(&self) {
-        self.keeping.settle(&self.pool, Self::now()).await;
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
+    /// of which the next run has fewer than `least`, and which servers send at the end of a
+    /// handshake. `limit` is the longest wait.
+    pub async fn settle(&self, least: usize, limit: Duration) {
+        let keeping = &self.keeping;
+        keeping.settle(&self.pool, Self::now(), least, limit).await;
+    }
+
+    /// Whether [`Self::settle`] would wait.
+    pub fn is_owed_tickets(&self, least: usize) -> bool {
+        self.keeping.is_owed(&self.pool, Self::now(), least)
     }
 
     fn now() -> Stamp {

@@ -20,6 +20,19 @@ pub(crate) enum Outcome {
     Of(u8),
 }
 
+impl Outcome {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage(_) => 2,
+            Self::LimitMissed => 3,
+            Self::Of(code) => *code,
+        }
+    }
+}
+
 /// Prints the reason, and returns that the verb failed.
 pub(crate) fn failed(why: &dyn Display) -> Outcome {
     say(why);

@@ -24,14 +24,20 @@ pub(crate) struct Begun {
     began: Instant,
 }
 
+/// What the flag or the environment says about a collector, if either names one.
+pub(crate) fn settings(args: &OtlpArgs, service: &str) -> Result<Option<OtlpSettings>, OtlpError> {
+    let read = |name: &str| std::env::var(name).ok();
+    OtlpSettings::from_environment(args.otlp.as_deref(), service, read)
+}
+
 impl Tracing {
     /// Begins to send, if the flag or the environment names a collector.
     pub(crate) fn start(args: &OtlpArgs, service: &str) -> Result<Self, OtlpError> {
-        let read = |name: &str| std::env::var(name).ok();
-        let settings = OtlpSettings::from_environment(args.otlp.as_deref(), service, read)?;
+        let telemetry = settings(args, service)?.map(Telemetry::start);
+        let parent = std::env::var("TRACEPARENT").ok();
         Ok(Self {
-            telemetry: settings.map(Telemetry::start).transpose()?,
-            parent: read("TRACEPARENT").as_deref().and_then(TraceContext::parse),
+            telemetry: telemetry.transpose()?,
+            parent: parent.as_deref().and_then(TraceContext::parse),
         })
     }
 

@@ -106,6 +106,21 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
+    /// The open connections, as the origin and whether it is over QUIC. Unused ones over HTTP/1.1
+    /// send the end of their handshake and read what has arrived; others do that by themselves.
+    pub(super) fn look_over(&self) -> Vec<(Origin, bool)> {
+        let mut state = self.state();
+        let before = state.idle.len();
+        state
+            .idle
+            .retain_mut(|solo| solo.lane.is_open() && solo.connection.is_quiet());
+        state.solos -= before - state.idle.len();
+        let lanes = state.lanes.iter().filter(|lane| lane.is_open());
+        let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
+        let open = lanes.map(|lane| (self.origin.clone(), lane.transport.is_quic()));
+        open.collect()
+    }
+
     /// Closes all connections; waiting requests fail.
     pub(super) async fn close(&self) {
         let (lanes, idle) = {

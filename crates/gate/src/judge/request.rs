@@ -21,6 +21,7 @@ pub(crate) use compose::{Forwarding, LOGIN_FIELDS, add_length, compose};
 pub(crate) use cookies::{cookie, cookies_with};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;
+pub(super) use identity::is_read_as;
 pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;

@@ -1,13 +1,14 @@
 //! One exchange: a few instants and facts, filled as it proceeds and recorded at its end. Plain
 //! values.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
 use super::reason::ReasonKind;
 use super::{Caller, LogDetails};
-use super::{Early, Known, Outcome, Protocol, Reason};
+use super::{Early, Known, Outcome, Protocol, Reason, TracePosition, Tracer};
 
 /// No server was used.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
@@ -51,8 +52,12 @@ pub(crate) struct Entry {
     pub(crate) known: Option<Known>,
     /// The request's ID, and the format in which its client reads errors.
     pub(crate) caller: Caller,
-    /// Details for the access log, if there is one.
+    /// For the access log, if there is one, and for spans.
     pub(crate) log_details: Option<Box<LogDetails>>,
+    /// If spans are sent.
+    pub(crate) tracer: Option<Rc<Tracer>>,
+    /// Its place in a trace, once its head was read.
+    pub(crate) trace: Option<TracePosition>,
 }
 
 /// The names are probe's, for the phases that it has.
@@ -112,6 +117,8 @@ impl Entry {
             known: None,
             caller: Caller::default(),
             log_details: None,
+            tracer: None,
+            trace: None,
         }
     }
 

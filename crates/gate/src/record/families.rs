@@ -5,7 +5,7 @@ use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent,
-    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams,
+    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Spans, Store, Streams,
     TlsHandshake,
 };
 
@@ -121,6 +121,11 @@ pub(crate) const FAMILIES: [Family; 20] = [
         name: "handshakes_avoided",
         about: "Handshakes that were avoided or shortened.",
         rows: |s| each::<Avoided>(s, "kind"),
+    },
+    Family {
+        name: "spans",
+        about: "Spans for OpenTelemetry, by what became of them.",
+        rows: |s| each::<Spans>(s, "fate"),
     },
     Family {
         name: "errors",

@@ -9,7 +9,7 @@ use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
     Limit, Link, LoginEvent, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security,
-    SingleUse, Snapshot, Store, Streams, Timer, TlsHandshake,
+    SingleUse, Snapshot, Spans, Store, Streams, Timer, TlsHandshake,
 };
 
 /// One thread's counters. That thread and the admin thread share it. No two ledgers share a cache
@@ -65,7 +65,7 @@ macro_rules! places {
 
 places! {
     Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
-    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided, LoginEvent,
+    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided, LoginEvent, Spans,
 }
 
 impl Counted for Connected {

@@ -148,6 +148,17 @@ words! {
 }
 
 words! {
+    /// What became of spans.
+    Spans {
+        Sent = "sent",
+        /// The collector did not take them.
+        Failed = "failed",
+        /// The queue was full.
+        Dropped = "dropped",
+    }
+}
+
+words! {
     /// Bytes of bodies.
     Bytes { Up = "up", Down = "down", }
 }

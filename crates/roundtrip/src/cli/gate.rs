@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 use roundtrip_rdap::answer::Date;
 
-use super::{Color, ServerLogArgs};
+use super::{Color, OtlpArgs, ServerLogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -85,6 +85,8 @@ pub(crate) struct GateRunArgs {
     pub quiet: bool,
     #[command(flatten)]
     pub logs: ServerLogArgs,
+    #[command(flatten)]
+    pub otlp: OtlpArgs,
 }
 
 #[derive(Debug, Args)]

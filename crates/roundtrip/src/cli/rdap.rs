@@ -146,6 +146,9 @@ pub(crate) struct MemoryArgs {
     /// Remember nothing, and use nothing remembered
     #[arg(long)]
     pub no_memory: bool,
+    /// Leave no process behind that takes the next tickets; without it one can stay for a second
+    #[arg(long)]
+    pub no_background: bool,
     /// Answer from memory only
     #[arg(long, conflicts_with_all = ["refresh", "no_memory"])]
     pub offline: bool,

@@ -283,6 +283,7 @@ impl<IO: Stream> Client<IO> {
             early: self.early,
             body: None,
             id: RequestId::NONE,
+            trace: None,
             asks: self.peer.asks,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);

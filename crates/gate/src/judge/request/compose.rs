@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::cookies::write_others;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
+use crate::record::TracePosition;
 
 /// What the names of the fields begin with that say who is logged in.
 pub(crate) const LOGIN_FIELDS: &str = "X-Auth-Request-";
@@ -29,6 +30,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) believed: &'a [String],
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
+    /// The request's place in a trace, which the backend continues.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// A browser's preflight (Fetch §3.2.2), which is admitted without credentials.
     pub(crate) anonymous: bool,
     /// The key of a WebSocket that the client opens over a stream. RFC 8441 §5.
@@ -102,6 +105,9 @@ pub(crate) fn compose(
     if !forwarding.id.is_empty() {
         line(out, super::ID.as_bytes(), forwarding.id);
     }
+    if let Some(trace) = forwarding.trace {
+        line(out, b"traceparent", trace.context.to_field().as_bytes());
+    }
     let (client, secure) = (forwarding.client, forwarding.secure);
     forwarding.rewrite.write(inspected, client, secure, out);
     if let Some(key) = forwarding.socket_key {
@@ -170,6 +176,9 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             is("upgrade")
                 || (is("trailer") && (forwarding.buffered || !inspected.body.is_chunked()))
         }
+        // What others added to a trace belongs to that trace.
+        10 if is("tracestate") => forwarding.trace.is_some_and(|trace| trace.parent.is_none()),
+        11 => forwarding.trace.is_some() && is("traceparent"),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
@@ -304,6 +313,7 @@ mod tests {
             buffered: false,
             rewrite,
             id: b"",
+            trace: None,
         };
         let mut out = Vec::new();
         compose(&request, &inspected, &forwarding, false, &mut out);

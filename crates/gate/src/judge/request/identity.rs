@@ -186,7 +186,7 @@ pub(crate) fn overrides_method(name: &str) -> bool {
 
 /// Whether CGI makes the same variable of both names (RFC 3875 §4.1.18). It writes `-` as `_`, and
 /// some servers write every other character as `_` that is neither a letter nor a digit.
-pub(super) fn is_read_as(name: &str, other: &str) -> bool {
+pub(in crate::judge) fn is_read_as(name: &str, other: &str) -> bool {
     name.len() == other.len()
         && name
             .bytes()
