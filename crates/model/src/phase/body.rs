@@ -12,8 +12,8 @@ use std::time::Duration;
 use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
-use super::waiting::{self, MIN_TELLING_RTT, split};
-use super::{ms, rtt_ms};
+use super::waiting::{self, split};
+use super::{ms, rtt_ms, telling};
 use crate::{Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
@@ -28,6 +28,10 @@ const DOUBLED: f64 = 1.8;
 const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
+/// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
+/// all that it had.
+const MIN_CERTAIN_PAUSE: f64 = 0.25;
+const MIN_CERTAIN_PAUSE_MS: f64 = 5.0;
 /// As shares of the client's receive window: the bytes that arrive in a round trip if that window
 /// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
@@ -258,7 +262,7 @@ impl<'a> BodyAnalysis<'a> {
                 && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
             let own = (heard.fills_own_window() || steady) && !more && (before || !last);
             // A window that doubled was full, however late its next flight began.
-            let late = ms(next.began.since(flight.began)) - self.rtt;
+            let late = self.lateness(flight, next, &heard);
             let full = growing && doubled && late > 0.0;
             if full || self.was_stopped(flight, next, &heard, growing, own) {
                 let window = FullWindow {
@@ -306,7 +310,7 @@ impl<'a> BodyAnalysis<'a> {
         growing: bool,
         own: bool,
     ) -> bool {
-        let late = ms(next.began.since(flight.began)) - self.rtt;
+        let late = self.lateness(flight, next, heard);
         let tolerance = (ON_TIME * self.rtt).max(ON_TIME_MS).max(self.spread);
         let on_time = late.abs() <= tolerance;
         let gap = next.gap;
@@ -316,6 +320,16 @@ impl<'a> BodyAnalysis<'a> {
         // itself may be this late.
         let delayed = late > 0.0 && (growing || late <= self.most);
         (on_time && (growing || broken)) || (broken && delayed) || by_receiver
+    }
+
+    /// By how many milliseconds a flight began later than a round trip after the one before, beyond
+    /// the time in which a client did not run that has to acknowledge QUIC's packets itself.
+    fn lateness(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> f64 {
+        let late = ms(next.began.since(flight.began)) - self.rtt;
+        match self.exchange.quic {
+            Some(_) if late > 0.0 => (late - heard.not_running()).max(0.0),
+            _ => late,
+        }
     }
 
     /// Whether the first flight filled the initial window.
@@ -364,6 +378,7 @@ impl<'a> BodyAnalysis<'a> {
                 ..window
             });
             self.round_trips += 1;
+            let gap = self.unacknowledged(gap, heard);
             let late = gap - self.rtt;
             if late <= self.spread.max(ON_TIME * self.rtt) {
                 self.waited.network += gap;
@@ -408,20 +423,22 @@ impl<'a> BodyAnalysis<'a> {
 
     /// Why nothing arrived for `gap`, if no window stopped the sender.
     fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
+        let least = (MIN_PAUSE * self.rtt).clamp(1.0, f64::MAX);
+        let certain = (MIN_CERTAIN_PAUSE * self.rtt).max(MIN_CERTAIN_PAUSE_MS);
         // A pause this short is not attributed to any party.
-        if gap < (MIN_PAUSE * self.rtt).min(f64::MAX)
-            || gap < 1.0
-            || gap <= self.spread.max(self.most)
-        {
+        if gap < least.min(certain) || gap <= self.spread.max(self.most) {
             return PauseReason::Line;
         }
-        pause::reason(
-            self.exchange,
-            gap,
-            self.last,
-            &arrival.heard,
-            next.unwrap_or(arrival.bytes),
-        )
+        let next = next.unwrap_or(arrival.bytes);
+        match pause::reason(self.exchange, gap, self.last, &arrival.heard, next) {
+            PauseReason::Sender { is_certain: true }
+                if gap >= certain && arrival.heard.segments().is_some() =>
+            {
+                PauseReason::Sender { is_certain: true }
+            }
+            _ if gap < least => PauseReason::Line,
+            reason => reason,
+        }
     }
 
     /// A silence while the client did not read is attributed to the client, until its window had
@@ -433,6 +450,18 @@ impl<'a> BodyAnalysis<'a> {
         }
         self.waited.client += gap;
         0.0
+    }
+
+    /// A window that waits for a client which does not run opens later by that time: it is the
+    /// client's. Over TCP, the kernel acknowledges meanwhile.
+    fn unacknowledged(&mut self, gap: f64, heard: &Evidence) -> f64 {
+        let late = (gap - self.rtt).max(0.0);
+        let absent = match self.exchange.quic {
+            Some(_) => heard.not_running().min(late),
+            None => 0.0,
+        };
+        self.waited.client += absent;
+        gap - absent
     }
 
     /// The time from the last byte to the end is the client's, unless the exchange failed while it
@@ -456,6 +485,6 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        self.rtt.is_finite() && self.rtt >= ms(MIN_TELLING_RTT)
+        telling::is_telling(self.exchange)
     }
 }

@@ -217,6 +217,37 @@ fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64, cut: bool)
 }
 
 /// The server had written the whole record, so it did not pause in its middle.
+/// A server that writes two segments, the second of them short, in less than half a round trip.
+#[test]
+fn short_pauses_behind_short_segments_are_the_server_s() {
+    let server = |last: u64| {
+        let bytes = MSS + last;
+        let mut events = vec![
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (R, received(bytes)),
+            (R, Event::FirstByte),
+        ];
+        for n in 1..=10 {
+            let (at, segments, window) = (R + 20.0 * f64::from(n), 2, None);
+            events.push((
+                at - 19.9,
+                Event::Paused {
+                    segments,
+                    bytes,
+                    window,
+                },
+            ));
+            events.push((at, received(bytes)));
+        }
+        events.push((R + 200.0, Event::Finished));
+        body(&exchange(&events)).waited.server
+    };
+    assert!((server(552) - 200.0).abs() < 1.0, "{}", server(552));
+    // A line may have separated full segments.
+    assert!(server(MSS) < 1.0, "{}", server(MSS));
+}
+
 #[test]
 fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
