@@ -10,6 +10,7 @@ mod flights;
 mod line;
 mod pause;
 mod spread;
+mod steady;
 mod telling;
 mod uplink;
 mod waiting;

@@ -122,7 +122,6 @@ impl ForeignKind {
         let http = match (strategy.http, self) {
             (Http::H1, Self::Nginx | Self::Caddy | Self::Node) => true,
             (Http::H2, Self::Nginx | Self::Caddy) => !clear,
-            (Http::H3, Self::Caddy) => !strategy.reuse,
             _ => false,
         };
         plain && http
@@ -302,7 +301,9 @@ mod tests {
     #[test]
     fn a_server_is_asked_only_in_ways_that_it_has() {
         let over = |kind: ForeignKind, word: &str| kind.is_healthy_over(word.parse().unwrap());
-        assert!(over(ForeignKind::Nginx, "h2+tls1.3") && over(ForeignKind::Caddy, "h3"));
+        assert!(over(ForeignKind::Nginx, "h2+tls1.3") && over(ForeignKind::Caddy, "h1+clear"));
+        // Caddy of 2022 drops the second datagram of a post-quantum hello.
+        assert!(!over(ForeignKind::Caddy, "h3"));
         assert!(over(ForeignKind::Node, "h1+clear") && !over(ForeignKind::Node, "h2+tls1.3"));
         assert!(!over(ForeignKind::Nginx, "h1+tls1.3+0rtt") && !over(ForeignKind::Nginx, "h3"));
         for word in ["h1+clear", "h1+tls1.3"] {

@@ -32,9 +32,15 @@ pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
 }
 
 /// One body in three needs several flights; and what is true of it then.
-pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 3])> {
+pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 4])> {
     let bytes = [100_000, 200_000, 300_000].get(random.below(9))?;
-    let causes = ["slow-start", "slow-start-after-idle", "record-over-window"];
+    let causes = [
+        "slow-start",
+        "slow-start-after-idle",
+        "record-over-window",
+        // Linux begins with 64 kB.
+        "receive-window",
+    ];
     Some((format!("/bytes/{bytes}"), causes))
 }
 
