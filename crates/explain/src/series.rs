@@ -4,7 +4,7 @@
 //! loss.
 
 use roundtrip_model::{
-    Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,
+    Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_timeouts,
 };
 
 use crate::account::UNDECIDED;
@@ -42,7 +42,7 @@ const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
 const OTHERS_LOST: &str = "it is rare in this series, whose other exchanges had losses, and the loss of a segment of the server would look the same";
-const LIKE_A_TIMEOUT: &str = "it came once in this series, as late as after a time-out of the server, whose segment may have been lost";
+const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after time-outs of the server, whose segment may have been lost";
 /// Findings that prove a loss.
 const LOSSES: [&str; 5] = [
     "syn-lost",
@@ -55,6 +55,8 @@ const LOSSES: [&str; 5] = [
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
+/// The same for a cause of which each delay is that of a time-out, although nothing shows a loss.
+const RARE_LOSS: usize = 5;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
 /// A round trip is as late as a finding if it is late by at least this share of it.
@@ -110,7 +112,7 @@ fn has(exchange: &Exchange, id: &str) -> bool {
 }
 
 /// Withdraws causes that are rare in the series and look like losses: others of its exchanges had
-/// losses, or it came once, with the delay of a time-out.
+/// losses, or each delay is that of time-outs.
 fn withdraw_rare(exchanges: &mut [Exchange]) {
     let of = exchanges.iter().filter(|e| e.ok()).count();
     let lossy: Vec<bool> = exchanges
@@ -122,6 +124,12 @@ fn withdraw_rare(exchanges: &mut [Exchange]) {
         if RARE * with > of {
             continue;
         }
+        let like_timeouts = exchanges.iter().filter(|e| e.ok()).all(|exchange| {
+            let r = exchange.rtt.map_or(f64::INFINITY, ms);
+            let mut findings = exchange.findings.iter().filter(|f| f.id == id);
+            findings.all(|f| is_like_timeouts(f.ms, r))
+        });
+        let like_timeouts = like_timeouts && (with == 1 || RARE_LOSS * with <= of);
         for (n, exchange) in exchanges.iter_mut().enumerate() {
             let accounted = reported(exchange);
             let r = exchange.rtt.map_or(f64::INFINITY, ms);
@@ -134,7 +142,7 @@ fn withdraw_rare(exchanges: &mut [Exchange]) {
                 (LIKE_A_TIMEOUT, false)
             };
             let rare = |f: &Finding| {
-                let as_late = always || (with == 1 && is_like_a_timeout(f.ms, r));
+                let as_late = always || like_timeouts;
                 f.id == id && as_late && f.ms >= RETRANSMISSION * r && accounted < 0.5 * f.ms
             };
             take(exchange, phase, rare, why);

@@ -3,12 +3,15 @@
 //! in, which must have no findings.
 //!
 //! `entry` reads the faults (`lab/faults.toml`), `draw` turns them into cases, `healthy` chooses
-//! the paths of the others, `stage` runs one case; faulty `peer`s and `names` take part where a
-//! path and an origin do not suffice; `text` shows the outcome.
+//! the paths of the others, `stage` runs one case; faulty `peer`s, `names` and `foreign`
+//! servers take part where a path and an origin do not suffice; `machine` says what this host
+//! added; `text` shows the outcome.
 
 mod cost;
+mod crowd;
 mod draw;
 mod entry;
+mod foreign;
 mod healthy;
 mod machine;
 mod names;
@@ -54,6 +57,10 @@ pub enum FaultsError {
     Unknown(String, String),
     #[error("a faulty peer could not be set up")]
     Peer(#[source] std::io::Error),
+    #[error("the client's processor could not be crowded")]
+    Crowd(#[source] std::io::Error),
+    #[error("{0} could not be started: {1}")]
+    Foreign(&'static str, #[source] std::io::Error),
     #[error("the async runtime could not be started")]
     Runtime(#[from] std::io::Error),
 }
@@ -82,6 +89,9 @@ pub struct Gauntlet {
     /// The number of healthy exchanges with findings, and the number of healthy exchanges.
     pub false_alarms: usize,
     pub controls: usize,
+    /// The programs that are not installed; nothing was drawn that needs them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_installed: Vec<&'static str>,
     pub interrupted: bool,
 }
 
@@ -92,6 +102,9 @@ pub struct CaseVerdict {
     pub fault: String,
     pub path: String,
     pub strategy: String,
+    /// The program that answered, if it was not `roundtrip origin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<&'static str>,
     /// The cause that was named first.
     pub named: Option<String>,
     pub ms_injected: f64,
@@ -205,6 +218,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
         fault: case.name(),
         path: case.path(),
         strategy: case.strategy.to_string(),
+        server: case.setting.server.map(foreign::ForeignKind::program),
         ms_injected: injected,
         ms_attributed: attributed(&worst),
         first,
@@ -247,6 +261,7 @@ fn summed(plan: &GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Ga
         priced: share(priced),
         false_alarms: controls.iter().filter(|case| !case.ok).count(),
         controls: controls.len(),
+        not_installed: foreign::not_installed(),
         interrupted,
         cases,
     }

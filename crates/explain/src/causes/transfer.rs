@@ -126,6 +126,8 @@ const IDLE_TIMEOUT: f64 = 200.0;
 const MIN_STALL: f64 = 5.0;
 /// The shortest pause, in milliseconds, that is named although no party can be blamed for it.
 const MIN_LATE: f64 = 10.0;
+/// In round trips: a shorter pause is not named if it comes once or twice.
+const MIN_PAUSE_TRIPS: f64 = 0.5;
 /// Pauses that occur this often are not accidents of the path.
 const RECURRING: usize = 3;
 /// The number of consecutive flights of about equal size: the largest exceeds the smallest by at
@@ -275,7 +277,7 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
 
 fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
-    let pauses = server_pauses(transfer);
+    let pauses = server_pauses(case, transfer);
     let evidence = told(transfer, &pauses)?;
     let whole: f64 = pauses.iter().map(|p| p.ms).sum();
     let whole = whole.min(case.waited(PhaseName::Body, WaitPart::Server));
@@ -284,22 +286,23 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
         .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
 }
 
-/// The pauses that are attributed to the server: those without another explanation, and any others
-/// that recur.
-fn server_pauses(transfer: &BodyTransfer) -> Vec<Pause> {
+/// The pauses that are attributed to the server: those of half a round trip or more that nothing
+/// else explains, and also others if they recur.
+fn server_pauses(case: &Case<'_>, transfer: &BodyTransfer) -> Vec<Pause> {
     let recur = transfer.pauses.len() >= RECURRING;
-    let counts = |p: &&Pause| recur || !p.doubtful;
+    let least = MIN_PAUSE_TRIPS * case.rtt.unwrap_or(0.0);
+    let counts = |p: &&Pause| recur || !p.doubtful && p.ms >= least;
     transfer.pauses.iter().filter(counts).copied().collect()
 }
 
 /// Pauses that a loss or the path would explain as well.
 fn late_body(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
-    let servers = server_pauses(transfer);
+    let servers = server_pauses(case, transfer);
     let doubtful: Vec<Pause> = transfer
         .pauses
         .iter()
-        .filter(|p| !servers.contains(p))
+        .filter(|p| p.doubtful && !servers.contains(p))
         .copied()
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();

@@ -6,7 +6,7 @@ use roundtrip_model::{Http, Memory, Random, Security, Strategy};
 use roundtrip_origin::Knobs;
 
 use super::entry::{self, FaultEntry, FirstAddress};
-use super::{FaultsError, healthy, names, peer};
+use super::{FaultsError, foreign, healthy, names, peer};
 use crate::experiment::span;
 
 /// Round-trip times in ms: within a building, within a country, across the world.
@@ -85,8 +85,12 @@ pub(super) struct ExchangeSetting {
     pub(super) late: Duration,
     /// How long the client's thread does not run when the answer is due.
     pub(super) stopped: Duration,
+    /// For how long another program uses the client's processor when the answer is due.
+    pub(super) crowded: Duration,
     /// How long the first write of the body takes.
     pub(super) output: Duration,
+    /// The server, if it is not ours.
+    pub(super) server: Option<foreign::ForeignKind>,
 }
 
 impl FaultCase {
@@ -134,9 +138,11 @@ impl<'a> Choice<'a> {
             return Err(FaultsError::Unknown(unknown.clone(), causes.join(", ")));
         }
         let is_chosen = |entry: &&FaultEntry| only.is_empty() || only.contains(&entry.cause);
-        let chosen: Vec<&FaultEntry> = entries.iter().filter(is_chosen).collect();
+        let is_possible = |entry: &&FaultEntry| entry.is_possible();
+        let chosen = entries.iter().filter(is_chosen).filter(is_possible);
+        let chosen: Vec<&FaultEntry> = chosen.collect();
         let healthy_percent = match only.iter().any(|word| word == ONLY_HEALTHY) {
-            true if chosen.is_empty() => 100,
+            _ if chosen.is_empty() => 100,
             false if !only.is_empty() => 0,
             _ => HEALTHY_PERCENT,
         };
@@ -269,9 +275,15 @@ fn build(
         setting.keep_small(strategy);
         server_sysctls.push(healthy::congestion_control(random));
         (words, allowed) = healthy::path(random);
-        if let Some((place, also)) = healthy::body(random) {
+        // The slowest network needs longer for it than a client waits.
+        let large = healthy::body(random).filter(|_| !words.iter().any(|w| w.contains("dial-up")));
+        if let Some((place, also)) = large {
             setting.place = place;
             allowed.extend(also);
+        }
+        setting.server = healthy::server(strategy, random);
+        if setting.server.is_some() {
+            setting.body = 0;
         }
         let pause = healthy::pause(random);
         if strategy.reuse && !pause.is_zero() {
@@ -317,7 +329,9 @@ impl ExchangeSetting {
             peer: None,
             late: Duration::ZERO,
             stopped: Duration::ZERO,
+            crowded: Duration::ZERO,
             output: Duration::ZERO,
+            server: None,
         }
     }
 
@@ -361,6 +375,7 @@ impl ExchangeSetting {
         self.pause = time(&entry.pause, self.pause)?;
         self.late = time(&entry.late, self.late)?;
         self.stopped = time(&entry.stopped, self.stopped)?;
+        self.crowded = time(&entry.crowded, self.crowded)?;
         self.output = time(&entry.output, self.output)?;
         self.cookie = number(&entry.cookie, self.cookie)?;
         self.body = number(&entry.body, self.body)?;
@@ -371,6 +386,7 @@ impl ExchangeSetting {
         self.first = entry.first.or(self.first);
         self.names = entry.names.or(self.names);
         self.peer = entry.peer.or(self.peer);
+        self.server = entry.server.or(self.server);
         if let Some(said) = &entry.place {
             self.place = fill(said);
         }
@@ -397,6 +413,9 @@ mod tests {
     fn every_cause_is_drawn_some_are_pairs_and_some_are_healthy() {
         let all = names(1);
         for entry in entry::all().unwrap() {
+            if !entry.is_possible() {
+                continue;
+            }
             let drawn = all
                 .iter()
                 .filter(|name| name.contains(&entry.cause))

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::waiting::MIN_TELLING_RTT;
+use super::telling::MIN_TELLING_RTT;
 use super::{ms, rtt_ms};
 use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 

@@ -225,6 +225,11 @@ impl Evidence {
         (self.not_running + self.writing).max(self.closed)
     }
 
+    /// How long the client was ready to run but did not run, in milliseconds.
+    pub(super) fn not_running(&self) -> f64 {
+        self.not_running
+    }
+
     /// How long the client's receive window had no room, in milliseconds.
     pub(super) fn closed(&self) -> f64 {
         self.closed

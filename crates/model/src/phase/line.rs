@@ -4,9 +4,10 @@
 use super::ms;
 use crate::{Event, Exchange, Moment};
 
-/// The bytes of a segment's headers (IPv4 and TCP with timestamps).
+/// In bytes: the headers of a segment (TCP with timestamps over IPv4, and over IPv6).
 const HEADERS: u64 = 52;
-/// Segments that are smaller than this many bytes may follow each other for other reasons.
+const HEADERS_V6: u64 = 72;
+/// In bytes: smaller segments may follow each other for other reasons.
 const MIN_BYTES: u64 = 200;
 /// A line of unknown rate may be this slow, in bytes per millisecond (1 Mbit/s).
 const SLOWEST: f64 = 125.0;
@@ -109,7 +110,12 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
 }
 
 pub(super) fn with_headers(exchange: &Exchange, bytes: u64) -> u64 {
-    bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))
+    let peer = exchange.tcp.as_ref().and_then(|tcp| tcp.peer);
+    let headers = match peer {
+        Some(peer) if peer.is_ipv6() => HEADERS_V6,
+        _ => HEADERS,
+    };
+    bytes + headers * bytes.div_ceil(exchange.segment().max(1))
 }
 
 #[cfg(test)]

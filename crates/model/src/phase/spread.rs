@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::copies::WEIGHT;
 use super::delayed_ack::{MIN_DELAYED_ACK, was_not_delayed};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
@@ -68,6 +69,7 @@ impl Exchange {
         // A kept connection knows R from earlier exchanges.
         let earlier = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
         let earlier = earlier.map_or(0.0, |took| ms(took) - r);
+        let earlier = earlier.max(self.smoothed_before() - r);
         let known = self.reused.then_some((Moment::ZERO, earlier));
         // An acknowledgement that came with data may have waited for the data.
         let arrivals: Vec<Moment> = self
@@ -110,6 +112,24 @@ impl Exchange {
             with_data,
             ..Spread::new(timed.collect(), r)
         }
+    }
+}
+
+impl Exchange {
+    /// The kernel's smoothed round trip before this exchange, in milliseconds, without the samples
+    /// of this exchange; 0 if it is not known.
+    fn smoothed_before(&self) -> f64 {
+        let smoothed = self.tcp.as_ref().and_then(|tcp| tcp.rtt).map_or(0.0, ms);
+        let samples = self
+            .timeline
+            .iter()
+            .rev()
+            .filter_map(|(_, event)| match event {
+                Event::Acknowledged { after, .. } => Some(ms(*after)),
+                _ => None,
+            });
+        let before = |smoothed: f64, sample| (smoothed - WEIGHT * sample) / (1.0 - WEIGHT);
+        samples.fold(smoothed, before)
     }
 }
 
@@ -257,6 +277,34 @@ mod tests {
             spread.most_before().is_infinite(),
             "it crossed the path with the first"
         );
+    }
+
+    /// Before the late acknowledgement, the kernel had seen round trips of 14 ms.
+    #[test]
+    fn a_kept_connection_remembers_that_its_path_varies() {
+        let known = |smoothed: f64| {
+            let (rtt, after) = (Duration::from_millis(2), Duration::from_millis(45));
+            let mut e = Exchange {
+                rtt: Some(rtt),
+                reused: true,
+                tcp: Some(crate::TcpFacts {
+                    rtt: Some(Duration::from_secs_f64(smoothed / 1e3)),
+                    handshake_rtt: Some(rtt),
+                    ..crate::TcpFacts::default()
+                }),
+                ..Exchange::default()
+            };
+            let again = None;
+            e.timeline.push(
+                Moment::from_millis(45.0),
+                Event::Acknowledged { after, again },
+            );
+            e.timeline
+                .push(Moment::from_millis(45.0), Event::Received { bytes: 9 });
+            e.spread().ms()
+        };
+        assert!(known(7.4) < 0.1, "{}", known(7.4));
+        assert!((9.0..13.0).contains(&known(15.3)), "{}", known(15.3));
     }
 
     #[test]

@@ -131,16 +131,20 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
         return None;
     }
     let events = exchange.timeline.iter();
-    let acks: Vec<(u64, f64)> = events
+    let acks: Vec<(Flight, f64)> = events
         .filter_map(|(at, event)| match event {
             Event::Acknowledged { after, again: None } => {
                 Some((sent_until(exchange, *at - *after), ms(*after) - r))
             }
             _ => None,
         })
-        .filter(|(bytes, _)| *bytes > 0)
+        .filter(|(flight, _)| flight.bytes > 0)
         .collect();
-    let (most, took) = acks.iter().copied().max_by_key(|(bytes, _)| *bytes)?;
+    let (largest, took) = acks
+        .iter()
+        .copied()
+        .max_by_key(|(flight, _)| flight.bytes)?;
+    let most = largest.bytes;
     let segments = most.div_ceil(u64::from(tcp.mss).max(500));
     let told = (MIN_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
     if !told || took < MIN_MS.max(MIN_SHARE * r) {
@@ -150,27 +154,40 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
     if syn.is_some_and(|syn| ms(syn) - r > CONFIRMS * took) {
         return None;
     }
-    let on_wire = |bytes: u64| with_headers(exchange, bytes) as f64;
-    let needed = |bytes| took * on_wire(bytes) / on_wire(most);
-    let mut others = acks.iter().filter(|(bytes, _)| 2 * bytes <= most);
-    let agree = others.clone().all(|(bytes, late)| {
-        let needed = needed(*bytes);
+    let needed = |flight: &Flight| took * flight.on_wire as f64 / largest.on_wire as f64;
+    let mut others = acks.iter().filter(|(flight, _)| 2 * flight.bytes <= most);
+    let agree = others.clone().all(|(flight, late)| {
+        let needed = needed(flight);
         (late - needed).abs() <= CONFIRMS_MS.max(CONFIRMS * needed)
     });
     let confirmed = others.clone().count() >= MIN_CONFIRMATIONS
-        && others.any(|(bytes, _)| needed(*bytes) >= MIN_MS);
+        && others.any(|(flight, _)| needed(flight) >= MIN_MS);
     (agree && confirmed).then_some(most as f64 / took)
 }
 
-/// The bytes that left together, up to and including those of a moment.
-fn sent_until(exchange: &Exchange, left: Moment) -> u64 {
+/// Bytes that left together, without and with the headers of each write's segments.
+#[derive(Clone, Copy)]
+struct Flight {
+    bytes: u64,
+    on_wire: u64,
+}
+
+/// The bytes that left together, up to and with those of a moment.
+fn sent_until(exchange: &Exchange, left: Moment) -> Flight {
     let events = exchange.timeline.iter();
     let with = |at: Moment| ms(at.since(left)) <= CLOCKS && ms(left.since(at)) <= 2.0 * TOGETHER;
     let sent = events.filter_map(|(at, event)| match event {
         Event::Sent { bytes } if with(*at) => Some(*bytes),
         _ => None,
     });
-    sent.sum()
+    let none = Flight {
+        bytes: 0,
+        on_wire: 0,
+    };
+    sent.fold(none, |all, bytes| Flight {
+        bytes: all.bytes + bytes,
+        on_wire: all.on_wire + with_headers(exchange, bytes),
+    })
 }
 
 /// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
@@ -374,6 +391,27 @@ mod tests {
         // Both are late by chance, or one of them is not late.
         assert_eq!(carried([9.0, 17.0]), 0);
         assert_eq!(carried([4.5, 0.1]), 0);
+    }
+
+    /// Two short writes are two segments, each with headers, over IPv6 with larger ones.
+    #[test]
+    fn headers_of_short_writes_need_the_line_as_well() {
+        let carried = |late: f64| {
+            let hides = limited_by_what_there_was(R + 8.0);
+            let mut e = exchange(R + 50.0, 126, R + 15.0, hides);
+            if let Some(tcp) = &mut e.tcp {
+                tcp.peer = Some("[2001:db8::7]:443".parse().unwrap());
+            }
+            // 1,700 bytes are 1,844 with headers, 126 are 198, and 126 and 107 are 377.
+            acknowledge(&mut e, 0.0, 48.0);
+            let at = Moment::from_millis(R + 50.3);
+            e.timeline.push(at, Event::Sent { bytes: 107 });
+            acknowledge(&mut e, R + 50.0, 5.2);
+            acknowledge(&mut e, R + 50.3, late);
+            waits(&e)[0].2
+        };
+        assert_eq!(carried(9.8), 48);
+        assert_eq!(carried(16.0), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::delayed_ack::{DELAYED_ACK, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
 use super::spread::TOGETHER;
+use super::telling::MIN_TELLING_RTT;
 use super::uplink::sent_around;
 use super::walk::Walk;
 use super::window::INITIAL_WINDOW;
@@ -21,9 +22,6 @@ const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;
 /// The silence, in round trips, after which unacknowledged data has been sent more than once.
 const SEVERAL_PROBES: f64 = 6.0;
-/// The shortest round trip at which gaps can be distinguished from scheduling; a host's loopback is
-/// shorter.
-pub(super) const MIN_TELLING_RTT: Duration = Duration::from_micros(200);
 
 /// The round trips and waits of one phase.
 pub(super) fn attribute(
@@ -259,6 +257,25 @@ pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
     [shortest, r + shortest, shortest.max(3.0 * r)]
         .iter()
         .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
+}
+
+/// The same for an answer that was lost up to three more times: the time-out begins again with each
+/// retransmission, twice as long as before unless the one before was a probe (RFC 6298 §5.5).
+pub fn is_like_timeouts(late: f64, r: f64) -> bool {
+    let shortest = r + MIN_TIMEOUT;
+    let slack = |times: f64| -TICK..TIMER_SLACK * times;
+    let after = |first: f64, next: f64, times: i32| first + next * (2f64.powi(times) - 1.0);
+    let again = (1..=3).any(|times| {
+        let timeouts = [
+            after(r + shortest, shortest, times),
+            after(shortest, 2.0 * shortest, times),
+        ];
+        let slack = slack(f64::from(times));
+        timeouts
+            .iter()
+            .any(|timeout| slack.contains(&(late - timeout)))
+    });
+    is_like_a_timeout(late, r) || again
 }
 
 /// The number of round trips in this silence during which a new connection's window grew under the
