@@ -65,6 +65,9 @@ pub(crate) struct TracedRequest {
 /// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
 struct DataBurst {
+    /// When its first byte left or arrived.
+    began: u64,
+    /// When its last byte left, or arrived so that all of it could be read.
     at: u64,
     is_request: bool,
     bytes: u64,
@@ -98,7 +101,7 @@ fn of_bursts(bursts: &[DataBurst], rtt: u64) -> Vec<TracedRequest> {
                 asked.request_bytes += burst.bytes;
             }
             _ if burst.is_request => all.push(TracedRequest {
-                began: burst.at,
+                began: burst.began,
                 sent: burst.at,
                 request_bytes: burst.bytes,
                 is_inferred: true,
@@ -117,6 +120,7 @@ pub(crate) fn of_bytes(view: &ClientView, rtt: u64) -> Vec<TracedRequest> {
         let mut before = 0;
         for (place, at) in places {
             bursts.push(DataBurst {
+                began: *at,
                 at: *at,
                 is_request,
                 bytes: place - before,
