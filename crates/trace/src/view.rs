@@ -16,6 +16,7 @@ use crate::vantage::Vantage;
 mod lost;
 mod places;
 mod rate;
+mod timing;
 
 use lost::Lost;
 use rate::Gauge;
@@ -69,14 +70,9 @@ pub(crate) struct ClientView {
 
 impl ClientView {
     pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
-        let distance = vantage.distance();
-        let time = |sight: &SeenSegment| match sight.from {
-            Side::Client => sight.at.saturating_sub(distance),
-            Side::Server => sight.at.saturating_add(distance),
-        };
         let lost = Lost::beyond(flow, vantage);
-        let mut order: Vec<(u64, &SeenSegment)> =
-            flow.sights.iter().map(|s| (time(s), s)).collect();
+        let times = timing::at_client(flow, vantage).into_iter();
+        let mut order: Vec<(u64, &SeenSegment)> = times.zip(&flow.sights).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
