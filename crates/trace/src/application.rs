@@ -56,6 +56,8 @@ pub(crate) struct TracedRequest {
     pub(crate) answered: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) request_bytes: u64,
+    /// Of a request that was seen only as bursts: the bytes of the first.
+    pub(crate) first_bytes: u64,
     pub(crate) response_bytes: u64,
     /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
@@ -104,6 +106,7 @@ fn of_bursts(bursts: &[DataBurst], rtt: u64) -> Vec<TracedRequest> {
                 began: burst.began,
                 sent: burst.at,
                 request_bytes: burst.bytes,
+                first_bytes: burst.bytes,
                 is_inferred: true,
                 ..TracedRequest::default()
             }),
