@@ -241,6 +241,7 @@ fn asked(
         answered: response.and_then(|(_, at)| readable(at.end)),
         finished: request.received.and_then(readable),
         request_bytes: facts.size as u64 + request.body_up,
+        first_bytes: 0,
         response_bytes: response.map_or(0, |(facts, _)| facts.size as u64) + request.body_down,
         is_inferred: false,
         is_whole: request.is_whole,

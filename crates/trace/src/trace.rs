@@ -317,7 +317,10 @@ impl Trace {
     fn siblings(&self, key: FlowKey) -> impl Iterator<Item = &Flow> {
         let others = self.interfaces.iter().filter(move |i| **i != key.interface);
         let others = others.map(move |interface| key.at(*interface));
-        let twin = self.twins.of(key).filter(move |twin| key.at(twin.interface) != *twin);
+        let twin = self
+            .twins
+            .of(key)
+            .filter(move |twin| key.at(twin.interface) != *twin);
         let all = others.chain(twin);
         all.filter_map(|key| self.flows.get(&key))
     }

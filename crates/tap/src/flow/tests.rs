@@ -66,7 +66,9 @@ impl Scene {
             attempts: &mut self.attempts,
         };
         let (now, length) = (surroundings.now, bytes.len() as u64);
-        let ended = self.flow.writes(now, &info, bytes.to_vec(), length, &mut surroundings);
+        let ended = self
+            .flow
+            .writes(now, &info, bytes.to_vec(), length, &mut surroundings);
         self.accepted += length;
         ended
     }
@@ -81,7 +83,11 @@ impl Scene {
             lookups: &mut self.lookups,
             attempts: &mut self.attempts,
         };
-        assert!(self.flow.stirs(now, &info, None, &mut surroundings).is_none());
+        assert!(
+            self.flow
+                .stirs(now, &info, None, &mut surroundings)
+                .is_none()
+        );
     }
 
     fn ends(mut self, ms: f64) -> Exchange {
@@ -150,6 +156,8 @@ fn an_answer_that_is_larger_than_tickets_ends_its_request() {
         lookups: &mut scene.lookups,
         attempts: &mut scene.attempts,
     };
-    let ended = scene.flow.stirs(surroundings.now, &info, None, &mut surroundings);
+    let ended = scene
+        .flow
+        .stirs(surroundings.now, &info, None, &mut surroundings);
     assert!((first_byte(&ended.unwrap()) - 1.5).abs() < 0.01);
 }

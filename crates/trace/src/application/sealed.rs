@@ -27,8 +27,8 @@ const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
 /// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
-/// In bytes on the wire: tickets and SETTINGS; tickets alone; and by how much those of one server
-/// may differ.
+/// In bytes on the wire: tickets and SETTINGS; the smallest ticket; and by how much those of one
+/// server may differ.
 const MAX_TICKET: u64 = 700;
 const MIN_TICKET: u64 = 5 + 17 + 24;
 const BLOCK: u64 = 16;
@@ -173,7 +173,9 @@ fn is_under_way(records: &[RecordPlace], place: u64) -> bool {
 /// §6.5.3.
 fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, view: &ClientView) {
     let data = server.records().iter().filter(|r| r.is_application_data());
-    let came: Vec<u64> = data.filter_map(|record| view.readable(record.end)).collect();
+    let came: Vec<u64> = data
+        .filter_map(|record| view.readable(record.end))
+        .collect();
     let follows = |at: u64| {
         let before = came.partition_point(|came| *came <= at).checked_sub(1);
         let before = before.and_then(|before| came.get(before));
@@ -372,9 +374,10 @@ fn drop_preface(requests: &mut Vec<DataBurst>, rtt: u64) {
     }
 }
 
-/// Drops the tickets that a server sends as soon as it has the client's Finished: two records or
-/// more at the beginning that are equally long, up to the padding of a block. RFC 8446 §4.6.1.
-fn drop_equal_tickets(answers: &mut Vec<DataBurst>) {
+/// Drops the tickets that a server sends as soon as it has the client's Finished: a small record at
+/// the beginning, and those that follow it and are equally long, up to the padding of a block. A
+/// head that was taken for one is followed by its body. RFC 8446 §4.6.1.
+fn drop_first_tickets(answers: &mut Vec<DataBurst>) {
     let Some(first) = answers.first().copied() else {
         return;
     };
@@ -384,7 +387,7 @@ fn drop_equal_tickets(answers: &mut Vec<DataBurst>) {
             && answer.began.saturating_sub(first.began) <= WITH_TICKETS
     };
     let tickets = answers.iter().take_while(is_ticket).count();
-    if tickets > 1 && tickets < answers.len() {
+    if tickets > 0 && tickets < answers.len() {
         answers.drain(..tickets);
     }
 }
@@ -396,7 +399,7 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
         return;
     };
     if !seen.ended_early_data {
-        drop_equal_tickets(answers);
+        drop_first_tickets(answers);
     }
     let early = finished + rtt + (rtt / 4).max(WITH_ACK);
     let second = requests

@@ -35,6 +35,8 @@ pub(super) struct Gauge {
     delivered: u64,
     delivered_at: u64,
     first_sent: u64,
+    /// When the last acknowledgement came.
+    acknowledged_at: Option<u64>,
     /// Until so much is delivered, what is sent is limited by what there is to send.
     limited_until: Option<u64>,
     best: Option<Rate>,
@@ -61,7 +63,10 @@ impl Gauge {
         if self.under_way.is_empty() {
             (self.first_sent, self.delivered_at) = (at, at);
             self.limited_until = Some(self.delivered);
-        } else if at.saturating_sub(self.delivered_at) <= AT_ONCE {
+        } else if self
+            .acknowledged_at
+            .is_some_and(|ack| at.saturating_sub(ack) <= AT_ONCE)
+        {
             // An acknowledgement let it go: there had been more to send.
             self.limited_until = None;
         }
@@ -87,6 +92,7 @@ impl Gauge {
         let newest = self.under_way.drain(..done).next_back();
         self.delivered += self.segments(bytes);
         self.delivered_at = at;
+        self.acknowledged_at = Some(at);
         let limited = self.limited_until.filter(|until| self.delivered <= *until);
         self.limited_until = limited;
         let Some(newest) = newest else { return };

@@ -73,7 +73,10 @@ fn tick(sights: &[SeenSegment]) -> Option<u64> {
 /// before the one behind it.
 fn by_own_clock(sights: &[SeenSegment], tick: u64, times: &mut [u64]) {
     let all: Vec<(usize, u32)> = stamped(sights).collect();
-    let pairs = || all.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+    let pairs = || {
+        all.windows(2)
+            .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
+    };
     let between = |one: u32, next: u32| -> Option<u64> {
         let ticks = u64::try_from(next.wrapping_sub(one).cast_signed()).ok()?;
         let took = ticks.checked_mul(tick)?;
@@ -117,7 +120,11 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
     };
     let mut paces: Vec<f64> = all.iter().map(|one| late(one) / one.bytes as f64).collect();
     paces.sort_by(f64::total_cmp);
-    let Some(pace) = paces.get(paces.len() / 2).copied().filter(|pace| *pace >= MIN_PACE) else {
+    let Some(pace) = paces
+        .get(paces.len() / 2)
+        .copied()
+        .filter(|pace| *pace >= MIN_PACE)
+    else {
         return;
     };
     let carried = carried(flow, times, pace);
@@ -145,7 +152,9 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let mut all = Vec::new();
     for (index, sight) in flow.sights.iter().enumerate() {
         if sight.from == Side::Server {
-            let Some(start) = flow.place(Side::Server, sight.sequence).filter(|_| is_data(sight))
+            let Some(start) = flow
+                .place(Side::Server, sight.sequence)
+                .filter(|_| is_data(sight))
             else {
                 continue;
             };
@@ -172,7 +181,11 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
         };
         if sight.length == 0 && !sight.is_fin() && !sight.is_reset() && fresh > full {
             let arrived = times.get(index).copied()?;
-            all.push(Acknowledged { last, bytes, arrived });
+            all.push(Acknowledged {
+                last,
+                bytes,
+                arrived,
+            });
         }
     }
     (!all.is_empty()).then_some(all)

@@ -76,7 +76,13 @@ fn a_slow_line_to_a_client_is_not_its_own_delay() {
     client(&mut drawn, &mut link, last + 0.3, ACK, &finished);
     client(&mut drawn, &mut link, last + 0.4, ACK, &record(23, 200));
     let asked = up(last + 0.4, 200 + finished.len()) + 0.1;
-    stamped(&mut drawn, (asked, 1, asked), &mut link, ACK, &record(23, 900));
+    stamped(
+        &mut drawn,
+        (asked, 1, asked),
+        &mut link,
+        ACK,
+        &record(23, 900),
+    );
     client(&mut drawn, &mut link, asked + R / 2.0 + 16.0, ACK, b"");
     let (all, _) = drawn.read();
     assert_eq!(all[0].vantage.place, VantagePoint::Server);
@@ -85,7 +91,10 @@ fn a_slow_line_to_a_client_is_not_its_own_delay() {
     assert!(client < 5.0, "{client}: {exchange:#?}");
     let names = found(exchange);
     let of_client = ["late-request", "slow-client-library"];
-    assert!(names.iter().all(|(name, _)| !of_client.contains(name)), "{names:?}");
+    assert!(
+        names.iter().all(|(name, _)| !of_client.contains(name)),
+        "{names:?}"
+    );
 }
 
 #[test]

@@ -246,3 +246,16 @@ fn what_follows_equal_tickets_is_the_answer_however_soon() {
     let wait = wait.map_or(0.0, roundtrip_model::Phase::ms);
     assert!((wait - R - 30.0).abs() < 0.5, "{wait}: {exchange:#?}");
 }
+
+#[test]
+fn a_record_over_the_window_is_not_hidden_by_tickets_in_one_record() {
+    let (mut drawn, mut link) = shaken(&["http/1.1"]);
+    let at = 2.0 * R + 0.3;
+    drawn.send(at, &mut link, 0, ACK, &record(23, 200));
+    drawn.send(at + R, &mut link, 1, ACK, &record(23, 210));
+    let answer = [record(23, 16_406), record(23, 1_900)].concat();
+    send_in_two_flights(&mut drawn, &mut link, at + R + 0.1, &answer, 9);
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(names, [("record-over-window", R)], "{exchange:#?}");
+}

@@ -201,7 +201,14 @@ fn a_quic_session_has_its_packets_losses_and_round_trips() {
             (1, SESSION, 40, "QUIC_SESSION_CRYPTO_HANDSHAKE", 1, ""),
             (1, SESSION, 40, "QUIC_SESSION_PACKET_SENT", 0, &first),
             (2, SESSION, 40, "QUIC_SESSION_PACKET_SENT", 0, &second),
-            (45, SESSION, 40, "QUIC_SESSION_PACKET_RECEIVED", 0, r#""size":1200"#),
+            (
+                45,
+                SESSION,
+                40,
+                "QUIC_SESSION_PACKET_RECEIVED",
+                0,
+                r#""size":1200"#,
+            ),
             (
                 45,
                 SESSION,
@@ -238,7 +245,10 @@ fn a_quic_session_has_its_packets_losses_and_round_trips() {
     let events = &witness.connections[0].events;
     let count = |is: fn(&TransportEvent) -> bool| events.iter().filter(|(_, e)| is(e)).count();
     assert_eq!(count(|e| matches!(e, TransportEvent::PacketSent { .. })), 2);
-    assert_eq!(count(|e| matches!(e, TransportEvent::PacketReceived { .. })), 1);
+    assert_eq!(
+        count(|e| matches!(e, TransportEvent::PacketReceived { .. })),
+        1
+    );
     assert_eq!(count(|e| matches!(e, TransportEvent::PacketLost { .. })), 1);
     let trips: Vec<f64> = events
         .iter()
