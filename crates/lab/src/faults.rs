@@ -114,6 +114,9 @@ pub struct CaseVerdict {
     pub ok: bool,
     /// All causes that were named, with their cost.
     pub findings: Vec<(String, f64)>,
+    /// Causes that are true of the path, or of the body, of a healthy exchange.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<&'static str>,
     pub total_ms: f64,
     /// The longest time that one of our threads waited for a processor, or a packet for the relay.
     pub machine_ms: f64,
@@ -225,6 +228,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
         ok,
         named,
         findings: findings.clone(),
+        allowed: case.allowed.clone(),
         waited: PartyTimes::of(exchange),
         total_ms: exchange.total().as_secs_f64() * 1e3,
         machine_ms: machine,

@@ -115,7 +115,7 @@ impl Flow {
     /// come before the first answer, may be mistaken for one, so the answer is awaited for a while
     /// longer.
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
-        let tickets = self.turns == 0 && self.is_tls() && self.turn.answer_bytes() <= MAX_TICKETS;
+        let tickets = self.awaits_tickets() && self.turn.answer_bytes() <= MAX_TICKETS;
         let awaits = self.turn.request.is_some_and(|asked| {
             self.turn.answer_bytes() == 0 || tickets && now.since(asked) < MAX_LOOK
         });
@@ -149,6 +149,9 @@ impl Flow {
         }
         self.opens(now, info);
         let ended = self.settle(info, surroundings);
+        // What came before this call cannot answer it: over a short path, tickets may come between
+        // the client's Finished and its request.
+        self.arrives(now, info);
         self.pending = Some(Pending {
             at: now,
             bytes,
@@ -213,14 +216,23 @@ impl Flow {
         } else {
             None
         };
+        if let Some(looked) = looked {
+            let offset = info.bytes_received().saturating_sub(looked.len() as u64);
+            self.heard.add(offset, looked);
+        }
+        self.arrives(now, info);
+        ended
+    }
+
+    /// Notes what has arrived and what was acknowledged by now.
+    fn arrives(&mut self, now: Moment, info: &TcpInfo) {
+        if self.stage != FlowState::Open {
+            return;
+        }
         let acknowledged = self.bystander.acknowledged(info);
         let (bytes, events) = self.bystander.received(now, info);
         if let Some(after) = acknowledged {
             self.turn.acknowledged(now, after, bytes > 0);
-        }
-        if let Some(looked) = looked {
-            let offset = info.bytes_received().saturating_sub(looked.len() as u64);
-            self.heard.add(offset, looked);
         }
         if bytes > 0 {
             self.spoken.answered();
@@ -231,7 +243,6 @@ impl Flow {
         }
         let rtt = self.bystander.min_rtt();
         self.turn.received(events, now, bytes, rtt);
-        ended
     }
 
     /// The connection could not be opened.
@@ -286,8 +297,25 @@ impl Flow {
             CONTINUE_RECORDS.contains(&answer) && !self.spoken.may_be_http2() && self.is_tls();
         // HTTP/2 begins with settings of both sides, before or after the request.
         let is_control = answer <= MAX_CONTROL && self.spoken.may_be_http2();
-        let is_answered = answer > 0 && !is_interim && !is_control;
+        let is_answered = answer > 0 && !is_interim && !is_control && !self.may_be_tickets(at);
         written.request && is_answered && !self.repeats(written, at)
+    }
+
+    /// Whether all that came since the request may be tickets, so that a write at this time may go
+    /// on with the request: they follow the client's Finished at once, and nothing but their number
+    /// distinguishes them from a small answer. The exchange then says that this was inferred.
+    fn may_be_tickets(&self, at: Moment) -> bool {
+        let rtt = self.bystander.min_rtt().unwrap_or_default();
+        let soon = |finished: Moment| at.since(finished) < SOON + rtt;
+        self.awaits_tickets()
+            && self.turn.answer_bytes() <= MAX_TICKETS
+            && self.handshake.finished.is_some_and(soon)
+    }
+
+    /// Whether this is the first request after a handshake of TLS 1.3, before whose answer the
+    /// server may send tickets.
+    fn awaits_tickets(&self) -> bool {
+        self.turns == 0 && self.is_tls() && self.spoken.is_tls12() != Some(true)
     }
 
     /// Whether this write repeats early data that the server refused: it follows Finished.
@@ -325,3 +353,6 @@ impl Flow {
         self.spoken.protocol() == Protocol::Tls
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,6 +57,8 @@ pub(crate) struct TracedRequest {
     pub(crate) answered: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) request_bytes: u64,
+    /// Of a request that was seen only as bursts: the bytes of the first.
+    pub(crate) first_bytes: u64,
     pub(crate) response_bytes: u64,
     /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
@@ -66,6 +68,9 @@ pub(crate) struct TracedRequest {
 /// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
 struct DataBurst {
+    /// When its first byte left or arrived.
+    began: u64,
+    /// When its last byte left, or arrived so that all of it could be read.
     at: u64,
     is_request: bool,
     bytes: u64,
@@ -99,9 +104,10 @@ fn of_bursts(bursts: &[DataBurst], rtt: u64) -> Vec<TracedRequest> {
                 asked.request_bytes += burst.bytes;
             }
             _ if burst.is_request => all.push(TracedRequest {
-                began: burst.at,
+                began: burst.began,
                 sent: burst.at,
                 request_bytes: burst.bytes,
+                first_bytes: burst.bytes,
                 is_inferred: true,
                 ..TracedRequest::default()
             }),
@@ -118,6 +124,7 @@ pub(crate) fn of_bytes(view: &ClientView, rtt: u64) -> Vec<TracedRequest> {
         let mut before = 0;
         for (place, at) in places {
             bursts.push(DataBurst {
+                began: *at,
                 at: *at,
                 is_request,
                 bytes: place - before,
@@ -235,6 +242,7 @@ fn asked(
         answered: response.and_then(|(_, at)| readable(at.end)),
         finished: request.received.and_then(readable),
         request_bytes: facts.size as u64 + request.body_up,
+        first_bytes: 0,
         response_bytes: response.map_or(0, |(facts, _)| facts.size as u64) + request.body_down,
         is_inferred: false,
         is_whole: request.is_whole,

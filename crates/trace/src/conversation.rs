@@ -24,6 +24,9 @@ pub struct Conversation {
     /// The first and the last frame, and how many there are.
     pub frames: (u64, u64),
     pub packets: u64,
+    /// The segments or datagrams that the client and the server sent again, as far as they were
+    /// seen.
+    pub sent_again: [u64; 2],
     /// When the first frame was captured, in nanoseconds since 1970.
     pub began: u64,
     /// The requests were seen only as bursts of encrypted bytes, which may hold several each.

@@ -44,6 +44,14 @@ impl Flow {
         }
     }
 
+    /// The sequence number of the SYN with which it began.
+    pub(crate) fn first_sequence(&self) -> Option<u32> {
+        match &self.carried {
+            Carried::Tcp(flow) if flow.syn.is_some() => flow.first[0],
+            _ => None,
+        }
+    }
+
     /// Whether it was opened to repeat the request that crossed the end of another connection.
     pub(crate) fn repeats(
         &self,

@@ -81,6 +81,13 @@ pub(crate) fn join(
         half as f64 / 1e6
     );
     near.vantage.evidence.insert(0, why);
+    if (near.client, near.server) != (far.client, far.server) {
+        let translated = format!(
+            "its addresses are translated between the captures: the other one has it from {} to {}",
+            far.client, far.server
+        );
+        near.vantage.evidence.push(translated);
+    }
     near.undecidable
         .retain(|unknown| !unknown.needs.starts_with("a capture at"));
     near.located = Some(located);

@@ -73,6 +73,10 @@ fn connection(conversation: &Conversation) -> Value {
         "interface": conversation.interface,
         "frames": [conversation.frames.0, conversation.frames.1],
         "packets": conversation.packets,
+        "sent_again": {
+            "client": conversation.sent_again[0],
+            "server": conversation.sent_again[1],
+        },
         "vantage": {
             "place": vantage.place.as_str(),
             "evidence": vantage.evidence,

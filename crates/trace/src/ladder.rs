@@ -159,6 +159,7 @@ mod tests {
             exchanges: Vec::new(),
             frames: (1, 9),
             packets: 9,
+            sent_again: [0; 2],
             began: 0,
             is_inferred: false,
             session: None,

@@ -39,6 +39,7 @@ mod telling;
 pub mod text;
 pub mod told;
 mod trace;
+mod twins;
 mod vantage;
 mod view;
 

@@ -351,6 +351,10 @@ impl QuicFlow {
                 self.datagrams.last().map_or(0, |d| d.frame),
             ),
             packets: self.datagrams.len() as u64 + self.merged,
+            sent_again: [Side::Client, Side::Server].map(|side| {
+                let again = self.datagrams.iter().filter(|d| d.again && d.from == side);
+                again.count() as u64
+            }),
             began,
             is_inferred: self.requests().is_none(),
             undecidable: self.undecidable(),

@@ -64,6 +64,7 @@ pub(crate) fn of_tcp(
         vantage,
         frames,
         packets: flow.sights.len() as u64 + flow.merged,
+        sent_again: steps::sent_again(flow),
         began,
         is_inferred: told.is_inferred,
         exchanges: told.exchanges,

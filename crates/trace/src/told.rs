@@ -142,22 +142,25 @@ impl Log {
 
     /// The facts that a log of this kind cannot show, and what would show them.
     pub fn undecidable(&self) -> &'static [(&'static str, &'static str)] {
-        match self.format {
-            Format::Qlog => &[(
+        // Of TCP, a NetLog has no packets.
+        let mut connections = self.witness.connections.iter();
+        let has_packets = connections.len() > 0 && connections.all(|c| !c.events.is_empty());
+        if self.format == Format::Qlog || (self.format == Format::NetLog && has_packets) {
+            return &[(
                 "what was lost in the other direction, and why an answer was late",
                 "the other end's qlog, or a capture",
-            )],
-            _ => &[
-                (
-                    "whether a late answer is the server's or the path's: losses are not in the log",
-                    "a capture at this end",
-                ),
-                (
-                    "whether the client itself was late",
-                    "`roundtrip trace -- COMMAND`",
-                ),
-            ],
+            )];
         }
+        &[
+            (
+                "whether a late answer is the server's or the path's: losses are not in the log",
+                "a capture at this end",
+            ),
+            (
+                "whether the client itself was late",
+                "`roundtrip trace -- COMMAND`",
+            ),
+        ]
     }
 
     /// A request in the form that [`roundtrip_model::Limit`] needs. It blames no party.

@@ -26,6 +26,7 @@ use crate::relations::{ConnectionEnd, ConnectionEnds, Openers, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::telling::{Others, of_tcp};
+use crate::twins::Twins;
 
 const DNS: u16 = 53;
 /// How long packets of a closed connection may still arrive, and how long a connection may be
@@ -79,6 +80,7 @@ pub struct Trace {
     /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
+    twins: Twins,
     /// In bytes.
     held: usize,
     looked: u64,
@@ -100,6 +102,7 @@ impl Trace {
             fragments: Fragments::default(),
             frame: 0,
             done: Siblings::default(),
+            twins: Twins::default(),
             held: 0,
             looked: 0,
             looked_at: 0,
@@ -291,6 +294,9 @@ impl Trace {
         }
         let mut flow = Flow::new(0, at, carried);
         let mark = flow.mark();
+        if let (Some(_), Some(first)) = (self.options.far, flow.first_sequence()) {
+            self.twins.take(key, first, at);
+        }
         let same = self.siblings(key).find(|other| other.mark() == mark);
         flow.number = match same {
             Some(other) if mark.is_some() => other.number,
@@ -306,10 +312,17 @@ impl Trace {
         self.flows.insert(key, flow);
     }
 
-    /// The flows of other interfaces between the same ends.
+    /// The flows of other interfaces between the same ends, or between ends whose addresses are
+    /// translated from them.
     fn siblings(&self, key: FlowKey) -> impl Iterator<Item = &Flow> {
         let others = self.interfaces.iter().filter(move |i| **i != key.interface);
-        others.filter_map(move |interface| self.flows.get(&key.at(*interface)))
+        let others = others.map(move |interface| key.at(*interface));
+        let twin = self
+            .twins
+            .of(key)
+            .filter(move |twin| key.at(twin.interface) != *twin);
+        let all = others.chain(twin);
+        all.filter_map(|key| self.flows.get(&key))
     }
 
     fn udp(
@@ -385,7 +398,7 @@ impl Trace {
         self.held = self.held.saturating_sub(flow.weight);
         let is_one_way = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_one_way());
         self.counts.one_way += u64::from(is_one_way);
-        let number = flow.number;
+        let (number, first) = (flow.number, flow.first_sequence());
         let tried = match &flow.carried {
             Carried::Tcp(flow) if flow.is_opening() => {
                 self.opening.remove(&key);
@@ -405,6 +418,7 @@ impl Trace {
             Carried::Quic(flow) => (flow.requests().is_some(), flow.sealed()),
         };
         let waits = self.siblings(key).any(|other| other.number == number);
+        self.twins.end(key, first);
         let lookups = self.lookups.entry(key.interface).or_default();
         let ends = self.ends.entry(key.interface).or_default();
         let mut conversation = match flow.carried {

@@ -16,6 +16,7 @@ use crate::vantage::Vantage;
 mod lost;
 mod places;
 mod rate;
+mod timing;
 
 use lost::Lost;
 use rate::Gauge;
@@ -48,7 +49,9 @@ pub(crate) struct ClientView {
     pub(crate) needless: u32,
     pub(crate) out_of_order: u32,
     pub(crate) largest_window: u64,
-    /// How long the server had no room for the client's data, in nanoseconds.
+    /// In bytes: the largest segment that arrived.
+    pub(crate) largest_segment: u64,
+    /// In nanoseconds: how long the server had no room for the client's data.
     pub(crate) without_room: u64,
     /// The number of bytes in the SYN that the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
@@ -69,14 +72,9 @@ pub(crate) struct ClientView {
 
 impl ClientView {
     pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
-        let distance = vantage.distance();
-        let time = |sight: &SeenSegment| match sight.from {
-            Side::Client => sight.at.saturating_sub(distance),
-            Side::Server => sight.at.saturating_add(distance),
-        };
         let lost = Lost::beyond(flow, vantage);
-        let mut order: Vec<(u64, &SeenSegment)> =
-            flow.sights.iter().map(|s| (time(s), s)).collect();
+        let times = timing::at_client(flow, vantage).into_iter();
+        let mut order: Vec<(u64, &SeenSegment)> = times.zip(&flow.sights).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
@@ -293,6 +291,7 @@ impl<'a> Watcher<'a> {
         }
         self.acknowledgment(at, sight);
         for (start, end) in data {
+            self.view.largest_segment = self.view.largest_segment.max(end - start);
             self.data(at, *start, *end);
         }
         if sight.is_fin() {
@@ -312,9 +311,19 @@ impl<'a> Watcher<'a> {
         }
         let before = self.under_way.first().map(|d| d.start);
         let done = self.under_way.partition_point(|d| d.end <= end);
-        let newest = self.under_way.drain(..done).next_back();
-        if let Some(newest) = newest {
-            let bytes = newest.end - before.unwrap_or(newest.start).min(newest.start);
+        let last = done.checked_sub(1);
+        let until = last
+            .and_then(|last| self.under_way.get(last))
+            .map(|d| d.end);
+        // Data behind a lost segment is acknowledged when that has come again.
+        let all = self.under_way.get(..done).unwrap_or_default();
+        let at_hole = all.iter().rposition(|data| data.again.is_some());
+        let newest = self
+            .under_way
+            .drain(..done)
+            .nth(at_hole.or(last).unwrap_or(0));
+        if let (Some(newest), Some(until)) = (newest, until) {
+            let bytes = until - before.unwrap_or(newest.start).min(newest.start);
             let repeated = newest.again.is_some();
             self.gauge.acknowledged(at, end, bytes, repeated);
             // The echo of the client's clock shows which copy arrived.

@@ -74,7 +74,7 @@ pub struct ToldConnection {
     pub peer: Option<String>,
     /// The spans that the connection itself took.
     pub spans: Vec<ToldSpan>,
-    /// The transport's events; only qlog has them.
+    /// Only in qlog, and of QUIC in NetLog.
     pub events: Vec<(LogTime, TransportEvent)>,
 }
 

@@ -53,10 +53,11 @@ impl Flow {
             return None;
         }
         let is_first = self.turns == 0;
+        let tickets = self.awaits_tickets();
         self.turns += 1;
         let answered = turn.answered(Expected {
             rtt: self.bystander.min_rtt(),
-            tickets: is_first && self.is_tls() && self.spoken.is_tls12() != Some(true),
+            tickets,
             frames: self.spoken.may_be_http2(),
         });
         let chosen = self.heard.chosen();

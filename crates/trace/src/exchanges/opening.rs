@@ -133,7 +133,11 @@ impl ExchangeBuilder<'_> {
             mss,
             first_mss: mss,
             announced_mss: of_peer.map(u32::from),
-            peer_mss: mss,
+            // What was joined after it had arrived is larger than what came.
+            peer_mss: match u32::try_from(view.largest_segment) {
+                Ok(0) | Err(_) => mss,
+                Ok(largest) => largest.min(mss),
+            },
             ecn: ecn(self.flow.syn) && ecn(self.flow.syn_ack),
             out_of_order: view.out_of_order,
             peer_window: view.largest_window,

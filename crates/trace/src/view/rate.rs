@@ -4,6 +4,8 @@
 
 /// The weight of a new sample, as one part in this many.
 const WEIGHT: f64 = 8.0;
+/// In nanoseconds: what follows an acknowledgement within this had waited for it.
+const AT_ONCE: u64 = 200_000;
 
 /// A segment that is under way, and what had been delivered when it was sent.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +36,9 @@ pub(super) struct Gauge {
     delivered: u64,
     delivered_at: u64,
     first_sent: u64,
-    /// The delivered amount up to which the rate is limited by the application.
+    /// When the last acknowledgement came.
+    acknowledged_at: Option<u64>,
+    /// Until so much is delivered, what is sent is limited by what there is to send.
     limited_until: Option<u64>,
     best: Option<Rate>,
     smoothed: Option<f64>,
@@ -60,6 +64,12 @@ impl Gauge {
         if self.under_way.is_empty() {
             (self.first_sent, self.delivered_at) = (at, at);
             self.limited_until = Some(self.delivered);
+        } else if self
+            .acknowledged_at
+            .is_some_and(|ack| at.saturating_sub(ack) <= AT_ONCE)
+        {
+            // An acknowledgement let it go: there had been more to send.
+            self.limited_until = None;
         }
         self.under_way.push(Departure {
             end,
@@ -83,6 +93,7 @@ impl Gauge {
         let newest = self.under_way.drain(..done).next_back();
         self.delivered += self.segments(bytes);
         self.delivered_at = at;
+        self.acknowledged_at = Some(at);
         let limited = self.limited_until.filter(|until| self.delivered <= *until);
         self.limited_until = limited;
         let Some(newest) = newest else { return };
@@ -166,6 +177,29 @@ mod tests {
             !last.limited && (990_000..1_010_000).contains(&last.bytes),
             "{last:?}"
         );
+    }
+
+    #[test]
+    fn records_that_end_within_a_segment_do_not_hide_that_more_had_to_be_sent() {
+        // A segment a millisecond; every third one is short, and each leaves when room is made.
+        let mut gauge = Gauge::new(5 * MS, 1000);
+        let mut sent = 0;
+        let mut leave = |gauge: &mut Gauge, at, n: u64| {
+            let bytes = if n % 3 == 2 { 600 } else { 1000 };
+            sent += bytes;
+            gauge.sent(at, sent, bytes);
+            (sent, bytes)
+        };
+        let mut open: std::collections::VecDeque<_> =
+            (0..10).map(|n| leave(&mut gauge, 0, n)).collect();
+        for n in 10..100 {
+            let at = n * MS;
+            let (end, bytes) = open.pop_front().unwrap();
+            gauge.acknowledged(at, end, bytes, false);
+            open.push_back(leave(&mut gauge, at + 10_000, n));
+        }
+        let (_, last) = gauge.rates.last().unwrap();
+        assert!(!last.limited, "{last:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! events belong to sources (a request, a job, a socket) that refer to each other; here they become
 //! requests, each with the work of its jobs and sockets.
 
+mod packets;
 mod sources;
 
 use std::collections::HashMap;
@@ -207,6 +208,7 @@ fn connection(id: u64, source: &NetLogSource) -> ToldConnection {
     let mut connection = ToldConnection {
         id: id.to_string(),
         peer: source.text("remote_address").map(str::to_owned),
+        events: source.packets.events().to_vec(),
         ..ToldConnection::default()
     };
     for (name, phase) in OF_OTHERS {

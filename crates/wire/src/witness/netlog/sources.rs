@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::packets::QuicPackets;
 use super::{NetLogConstants, parameter};
 use crate::witness::{LogTime, MAX_KEPT, nanoseconds, number, text, whole};
 
@@ -23,6 +24,8 @@ pub(super) struct NetLogSource {
     pub(super) begin: LogTime,
     /// The end of everything, as far as it is known.
     pub(super) end: Option<LogTime>,
+    /// What a QUIC session sent and received.
+    pub(super) packets: QuicPackets,
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
@@ -73,6 +76,7 @@ impl Sources {
             }
         }
         let parameters = &event["params"];
+        source.packets.take(at, kind, parameters);
         if let Some((name, value)) = parameter(kind, parameters) {
             let value = match name {
                 "url" | "method" => {
