@@ -9,35 +9,35 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 
-pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The longest request of HTTP/0.9.
-pub const MAX_LINE: usize = 4096;
+pub(crate) const MAX_LINE: usize = 4096;
 
-pub enum Game {
+pub(crate) enum Game {
     Client(ClientGame),
     Server(ServerGame),
 }
 
-pub struct ClientGame {
-    pub case: String,
-    pub protocol: String,
-    pub authority: String,
-    pub server: SocketAddr,
-    pub paths: Vec<String>,
+pub(crate) struct ClientGame {
+    pub(crate) case: String,
+    pub(crate) protocol: String,
+    pub(crate) authority: String,
+    pub(crate) server: SocketAddr,
+    pub(crate) paths: Vec<String>,
     directory: PathBuf,
 }
 
-pub struct ServerGame {
-    pub case: String,
-    pub address: SocketAddr,
-    pub certificate: String,
-    pub key: String,
+pub(crate) struct ServerGame {
+    pub(crate) case: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
     www: PathBuf,
 }
 
 impl Game {
-    pub fn from_args() -> Result<Self> {
+    pub(crate) fn from_args() -> Result<Self> {
         let mut words = std::env::args().skip(1);
         let mut word = || words.next().ok_or("src/game.rs has the arguments");
         Ok(match word()?.as_str() {
@@ -62,7 +62,7 @@ impl Game {
 
 impl ClientGame {
     /// What each connection fetches, in order.
-    pub fn visits(&self) -> Vec<&[String]> {
+    pub(crate) fn visits(&self) -> Vec<&[String]> {
         match self.case.as_str() {
             "resumption" | "zerortt" => vec![&self.paths[..1], &self.paths[1..]],
             "handshakeloss" | "handshakecorruption" => self.paths.chunks(1).collect(),
@@ -70,7 +70,7 @@ impl ClientGame {
         }
     }
 
-    pub fn save(&self, path: &str, body: &[u8]) -> Result<()> {
+    pub(crate) fn save(&self, path: &str, body: &[u8]) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or_default();
         Ok(fs::write(self.directory.join(name), body)?)
     }
@@ -78,12 +78,12 @@ impl ClientGame {
 
 impl ServerGame {
     /// The document that a line of HTTP/0.9 requests.
-    pub fn answer(&self, line: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn answer(&self, line: &[u8]) -> Option<Vec<u8>> {
         let line = std::str::from_utf8(line).ok()?;
         self.document(line.strip_prefix("GET ")?.trim_end())
     }
 
-    pub fn document(&self, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn document(&self, path: &str) -> Option<Vec<u8>> {
         let path = Path::new(path.trim_start_matches('/'));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
         is_below.then(|| fs::read(self.www.join(path)).ok()).flatten()

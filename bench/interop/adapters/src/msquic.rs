@@ -29,7 +29,7 @@ const KEY_UPDATES: usize = 2;
 /// The wait for tickets, and between key updates.
 const PAUSE: Duration = Duration::from_millis(300);
 /// The longest wait for the next event of a connection.
-const MAX_WAIT: Duration = Duration::from_secs(120);
+const MAX_WAIT: Duration = Duration::from_mins(2);
 /// The bytes that a migrating client has received before it moves.
 const BEFORE_MOVE: usize = 100_000;
 

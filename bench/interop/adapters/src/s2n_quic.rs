@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 
 use game::{ClientGame, Game, MAX_LINE, Result, ServerGame};
 
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The wait for tickets, and the time limit for the last packets of a connection.
 const PAUSE: Duration = Duration::from_millis(300);
 const MAX_STREAMS: u64 = 2000;

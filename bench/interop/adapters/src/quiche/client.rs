@@ -17,7 +17,7 @@ const BEFORE_MOVE: usize = 100_000;
 /// `ssl_early_data_accepted`.
 const EARLY_ACCEPTED: u32 = 2;
 
-pub fn run(game: &ClientGame) -> Result<()> {
+pub(crate) fn run(game: &ClientGame) -> Result<()> {
     let (mut session, mut said) = (None, Vec::new());
     for paths in game.visits() {
         let mut visit = Visit::new(game, paths, session.take())?;

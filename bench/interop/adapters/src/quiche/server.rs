@@ -9,7 +9,7 @@ use quiche::{Config, Connection, ConnectionId, Error, PathEvent, Type};
 use crate::game::{MAX_LINE, Result, ServerGame};
 use crate::{ID_LENGTH, MAX_DATAGRAM, config, log_keys, offer_ids, random, receive, send_all, take};
 
-pub fn run(game: &ServerGame) -> Result<()> {
+pub(crate) fn run(game: &ServerGame) -> Result<()> {
     let mut config = config(&[b"hq-interop", b"h3"])?;
     config.load_cert_chain_from_pem_file(&game.certificate)?;
     config.load_priv_key_from_pem_file(&game.key)?;
