@@ -45,5 +45,6 @@ pub(crate) use timer::{DurationHistogram, Timer};
 pub(crate) use tracer::{SpanSender, TracePosition, Tracer};
 pub(crate) use vocabulary::{
     Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, LoginEvent, Outcome, Pool,
-    Protocol, QuicStray, Remedy, Security, SingleUse, Spans, StatusClass, Store, Streams, TlsHandshake,
+    Protocol, QuicStray, Remedy, Security, SingleUse, Spans, StatusClass, Store, Streams,
+    TlsHandshake,
 };

@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 20] = [
+pub(crate) const FAMILIES: [Family; 21] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",

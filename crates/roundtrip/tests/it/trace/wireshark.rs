@@ -96,7 +96,10 @@ fn copies_and_the_first_round_trip_are_those_of_tshark() {
             let first = tshark(end, None, field, &[field]);
             let first = milliseconds(first.first().unwrap());
             let ours = number(&told[0]["tcp"]["handshake_rtt_ms"]);
-            assert!(ours <= 1.5 * first && first <= 1.5 * ours, "{loss}: {ours} {first}");
+            assert!(
+                ours <= 1.5 * first && first <= 1.5 * ours,
+                "{loss}: {ours} {first}"
+            );
         }
     }
 }
@@ -137,6 +140,9 @@ fn requests_and_handshakes_are_those_of_tshark() {
         let phases = ours[0]["phases"].as_array().unwrap().iter();
         let tls = phases.filter(|phase| phase["name"] == "tls");
         let tls: f64 = tls.map(|phase| number(&phase["ms"])).sum();
-        assert!((tls - (ended - began)).abs() < 0.01, "{strategy}: {tls} {began} {ended}");
+        assert!(
+            (tls - (ended - began)).abs() < 0.01,
+            "{strategy}: {tls} {began} {ended}"
+        );
     }
 }
