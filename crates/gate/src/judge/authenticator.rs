@@ -66,11 +66,7 @@ impl<S: Sessions> Authenticator<S> {
         };
         match guard.judge(request, login) {
             GuardDecision::Pass(pass) => {
-                if let Some(login) = &self.login
-                    && guard.wants_refresh(&pass)
-                {
-                    login.refresh_soon(pass.name());
-                }
+                self.refresh_in_time(guard, &pass);
                 AuthDecision::Pass(Some(pass))
             }
             GuardDecision::Ask(question) => AuthDecision::Ask(question),
@@ -131,7 +127,20 @@ impl<S: Sessions> Authenticator<S> {
             .as_ref()
             .ok_or(AuthError::Store(SessionError::Down))?;
         let answer = sessions.find(question.session()).await;
-        guard.admit(question, answer)
+        let admitted = guard.admit(question, answer);
+        if let Ok(pass) = &admitted {
+            self.refresh_in_time(guard, pass);
+        }
+        admitted
+    }
+
+    /// The session goes on meanwhile.
+    fn refresh_in_time(&self, guard: &Guard, pass: &Pass) {
+        if let Some(login) = &self.login
+            && guard.wants_refresh(pass)
+        {
+            login.refresh_soon(pass.name());
+        }
     }
 
     /// The remaining time of the session and its token.
