@@ -1,7 +1,8 @@
 """Makes the recording of a place between client and server from one of both ends (pcapng of `lab run faults --record`).
 
 A packet that both ends saw passes the middle half-way between the two times. One that was lost passes it half of the
-shortest way after it left: it is lost behind that place. Hop limits are as they left, comments are left out.
+shortest way after it left: it is lost behind that place. One that a middlebox changed passes it as its sender sent it.
+Hop limits are as they left, comments are left out.
 """
 
 import collections
@@ -26,13 +27,34 @@ def between(source, target):
         way = 0 if at <= there else 1
         ways[way] = min(ways.get(way, abs(there - at)), abs(there - at))
         seen.append(((at + there) // 2, data))
-    alone += [one for many in waiting.values() for one in many]
+    alone += changed([one for many in waiting.values() for one in many], alone, seen)
     if len(seen) * 2 < len(ends[0]):
         return False
     half = min(ways.values(), default=0) // 2
     seen += [(at + half, data) for at, data in alone]
     write(target, link, sorted(seen, key=lambda one: one[0]))
     return True
+
+
+def changed(there, alone, seen):
+    """Joins packets of one end with those of the other that a middlebox made of them, and returns the others."""
+    left = []
+    for at, data in there:
+        twin = next((one for one in alone if segment(data) and segment(one[1]) == segment(data)), None)
+        if twin is None:
+            left.append((at, data))
+            continue
+        alone.remove(twin)
+        seen.append(((at + twin[0]) // 2, min((at, data), twin)[1]))
+    return left
+
+
+def segment(data):
+    """What a middlebox that takes options or data away leaves of a TCP segment: ports, numbers and flags."""
+    if data[:1] and data[0] >> 4 == 4 and data[9:10] == b"\x06":
+        tcp = data[(data[0] & 15) * 4:]
+        return tcp[:12] + tcp[13:14]
+    return None
 
 
 def same(data):

@@ -1,7 +1,7 @@
-//! The configuration as the file has it: plain values with their defaults, one module for each
-//! table. `reading` parses a file and reports an unknown key with line and column; `home` supplies
-//! the configuration if there is no file; `meaning` loads what values refer to; `template` is a
-//! file with all keys.
+//! The configuration as in the file: plain values with their defaults, one module for each table.
+//! `reading` parses a file and reports an unknown key with line and column; `home` supplies the
+//! configuration if there is no file; `meaning` loads what values refer to; `template` is a file
+//! with all keys.
 //!
 //! Whether the values fit together (upstreams that exist, certificates that match their keys) is
 //! checked by [`check`](crate::manage::check).

@@ -24,7 +24,7 @@ pub struct RequestSettings<'a> {
 /// A request that was not refused.
 #[derive(Debug)]
 pub struct Passed {
-    /// As the backend gets it.
+    /// The head for the backend.
     pub head: Vec<u8>,
     pub host: String,
     pub path: String,
@@ -74,6 +74,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         buffered: false,
         rewrite: &Rewrite::default(),
         id: b"",
+        trace: None,
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);

@@ -1,15 +1,15 @@
-//! Decides what is done with a request head, and writes the head for the backend. It is the same
-//! for every protocol.
+//! Decides what to do with a request head, and writes the head for the backend, in the same way for
+//! every protocol.
 //!
-//! A front calls [`judge_arrival`] with the [`Policy`] that is served now. What a proxy asks about
-//! is judged by `authz`, everything else by `judge`, which does no I/O and takes these steps:
+//! A front calls [`judge_arrival`] with the current [`Policy`]. `authz` judges questions of
+//! proxies, and `judge` everything else, in these steps and without I/O:
 //!
 //! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route; it considers every way in which a backend may read the path
 //!    (`request::readings`).
-//! 3. A request that came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or
-//!    its body must be read first ([`Verdict::ReadBody`], `jmap`).
-//! 4. `cors` answers preflights, and refuses what a page of another origin may not do.
+//! 3. A request in early data that is not clearly safe has to wait ([`Verdict::Wait`]), or its body
+//!    must be read first ([`Verdict::ReadBody`], `jmap`).
+//! 4. `cors` answers preflights, and refuses requests that a page of another origin may not make.
 //! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
 //!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
 //!    Whoever has neither is sent to log in, if the route allows it (`login`); so are requests for
@@ -47,7 +47,7 @@ use crate::judge::request::{
     overrides_method,
 };
 use crate::judge::route::Route;
-use crate::record::{Entry, Reason, RequestId};
+use crate::record::{Entry, Reason, RequestId, TracePosition};
 pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
@@ -79,10 +79,10 @@ pub(crate) struct ForwardedRequest {
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client accepts trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
-    /// The client's trailers may be passed on: `Connection` names none of them.
+    /// Whether the client's trailers may be passed on, because `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// Where `Early-Data` is in the head; it is removed if the request is sent again after the
-    /// handshake.
+    /// The position of `Early-Data` in the head; it is removed if the request is sent again after
+    /// the handshake.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
@@ -99,17 +99,19 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it came before the handshake was complete, so that it may be a replay.
+    /// Whether it arrived before the handshake was complete, so that it may be a replay.
     pub(crate) early: bool,
     /// Its whole body, if it was asked for.
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
+    /// Its place in a trace, if spans are sent.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// Whether it came from a proxy that asks about a request of another.
     pub(crate) asks: bool,
 }
 
-/// In seconds, for conditions that may soon be over.
+/// The `Retry-After` value in seconds, for conditions that may soon end.
 const RETRY_AFTER: u32 = 1;
 
 /// What the store answered for a request.
@@ -139,11 +141,11 @@ pub(crate) struct OwnAnswer {
     /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
-    /// With 503: when to try again, in seconds.
+    /// For a 503, when to try again, in seconds.
     pub(crate) retry_after: u32,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
-    /// What a proxy that asks is told besides.
+    /// Further data for a proxy that asks.
     pub(crate) reply: Option<Box<ProxyReply>>,
     /// What is said because of a login.
     pub(crate) login: Option<Box<LoginReply>>,
@@ -182,7 +184,7 @@ impl OwnAnswer {
     }
 }
 
-/// Judges a request of a client, or what a proxy asks about, and records it in `entry`.
+/// Judges a client's request, or a proxy's question, and records it in `entry`.
 pub(crate) fn judge_arrival<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
@@ -195,14 +197,13 @@ pub(crate) fn judge_arrival<S: Sessions>(
         return authz::judge(policy, request, arrival, admitted, entry);
     }
     entry.set_request(request);
-    let id = entry.caller.id;
-    judge(
-        policy,
-        request,
-        RequestContext { id, ..arrival },
-        admitted,
-        out,
-    )
+    let arrival = RequestContext {
+        id: entry.caller.id,
+        trace: entry.trace.as_ref(),
+        ..arrival
+    };
+    // The entry is written only before and after.
+    judge(policy, request, arrival, admitted, out)
 }
 
 /// `admitted` is what the store answered for this request. The head for the backend is written into
@@ -286,6 +287,7 @@ fn judge<S: Sessions>(
         buffered,
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
+        trace: arrival.trace,
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
@@ -378,7 +380,7 @@ enum AccessDecision {
         anonymous: bool,
     },
     Ask(SessionQuery),
-    /// With the status.
+    /// The request is denied with this status.
     Denied(u16, Reason),
     /// A preflight that gate answers.
     Preflight(CorsHeaders),

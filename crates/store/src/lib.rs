@@ -2,8 +2,8 @@
 //! front of each.
 //!
 //! A store is opened once ([`SharedStore`]), and each thread uses it through its own handle
-//! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. The
-//! gate knows what the credentials contain and who may have them.
+//! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. Only
+//! the gate knows what the credentials contain and who may use them.
 //!
 //! ```
 //! use roundtrip_store::{Memory, SharedStore, Record, Store};

@@ -160,8 +160,8 @@ impl Store for Redis {
             return Ok(count > 0);
         }
         if count == 0 {
-            // An earlier attempt can have removed it without a confirmation. `WAIT` looks only at
-            // writes of its own connection, so there has to be one. Nobody is admitted by it.
+            // An earlier attempt may have removed it without a confirmation. `WAIT` covers only
+            // writes on the same connection, so this writes a dummy value, which admits no one.
             let set: [&[u8]; 5] = [b"SET", &key, b"", b"PX", b"1"];
             asked = self.servers.ask(&key, &[&set, &del]).await?;
             let mut answers = std::mem::take(&mut asked.answers).into_iter();
@@ -212,7 +212,7 @@ impl Source for Redis {
         self.servers.news.next()
     }
 
-    /// From the first call on, connections are kept open.
+    /// Connections are kept open from the first call on.
     async fn changed(&self) {
         if self.tending.borrow().is_empty() {
             let tend = tending::tend(self.servers.clone());

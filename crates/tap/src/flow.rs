@@ -18,13 +18,13 @@ use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
 
-/// An interim answer `100 Continue` as one record, by the overhead of each version. RFC 9110
-/// §15.2.1.
+/// The bytes of the interim answer `100 Continue` as one record, for each overhead that a TLS
+/// version adds. RFC 9110 §15.2.1.
 const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
 /// Refused early data is sent again at once.
 const SOON: Duration = Duration::from_millis(10);
-/// An answer that may have come already is awaited for this long after the request.
+/// How long after the request an answer is still awaited that may have arrived already.
 const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     pub(crate) heard: Heard,
     /// A write whose outcome is not known yet.
     pending: Option<Pending>,
-    /// The bytes that the kernel has accepted, as far as they were noticed.
+    /// The number of bytes that the kernel has accepted, as far as the tap has seen.
     accepted: u64,
     turn: ExchangeParts,
     handshake: HandshakeTimes,
@@ -115,14 +115,14 @@ impl Flow {
     /// come before the first answer, may be mistaken for one, so the answer is awaited for a while
     /// longer.
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
-        let tickets = self.turns == 0 && self.is_tls() && self.turn.answer_bytes() <= MAX_TICKETS;
+        let tickets = self.awaits_tickets() && self.turn.answer_bytes() <= MAX_TICKETS;
         let awaits = self.turn.request.is_some_and(|asked| {
             self.turn.answer_bytes() == 0 || tickets && now.since(asked) < MAX_LOOK
         });
         self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }
 
-    /// How much of the next write is worth reading, in bytes.
+    /// The number of bytes of the next write that are worth reading.
     pub(crate) fn appetite(&self) -> usize {
         self.spoken.appetite()
     }
@@ -133,7 +133,8 @@ impl Flow {
         !self.heard.is_full() && (clear || !self.spoken.is_finished())
     }
 
-    /// The program is about to write. Returns the exchange that this ends, if it begins another.
+    /// Handles a program that is about to write. If the write begins a new exchange, returns the
+    /// one that it ends.
     pub(crate) fn writes(
         &mut self,
         now: Moment,
@@ -148,6 +149,9 @@ impl Flow {
         }
         self.opens(now, info);
         let ended = self.settle(info, surroundings);
+        // What came before this call cannot answer it: over a short path, tickets may come between
+        // the client's Finished and its request.
+        self.arrives(now, info);
         self.pending = Some(Pending {
             at: now,
             bytes,
@@ -189,8 +193,8 @@ impl Flow {
         self.opened = Some(at);
     }
 
-    /// Something happened to the socket: it is open, something arrived, or it is over. `looked` are
-    /// bytes that the program has not read yet; they end where the kernel's received data ends.
+    /// Handles an event of the socket: it was opened, something arrived, or it was closed. `looked`
+    /// are bytes that the program has not read yet; they end where the kernel's received data ends.
     pub(crate) fn stirs(
         &mut self,
         now: Moment,
@@ -212,14 +216,23 @@ impl Flow {
         } else {
             None
         };
+        if let Some(looked) = looked {
+            let offset = info.bytes_received().saturating_sub(looked.len() as u64);
+            self.heard.add(offset, looked);
+        }
+        self.arrives(now, info);
+        ended
+    }
+
+    /// Notes what has arrived and what was acknowledged by now.
+    fn arrives(&mut self, now: Moment, info: &TcpInfo) {
+        if self.stage != FlowState::Open {
+            return;
+        }
         let acknowledged = self.bystander.acknowledged(info);
         let (bytes, events) = self.bystander.received(now, info);
         if let Some(after) = acknowledged {
             self.turn.acknowledged(now, after, bytes > 0);
-        }
-        if let Some(looked) = looked {
-            let offset = info.bytes_received().saturating_sub(looked.len() as u64);
-            self.heard.add(offset, looked);
         }
         if bytes > 0 {
             self.spoken.answered();
@@ -230,7 +243,6 @@ impl Flow {
         }
         let rtt = self.bystander.min_rtt();
         self.turn.received(events, now, bytes, rtt);
-        ended
     }
 
     /// The connection could not be opened.
@@ -285,8 +297,25 @@ impl Flow {
             CONTINUE_RECORDS.contains(&answer) && !self.spoken.may_be_http2() && self.is_tls();
         // HTTP/2 begins with settings of both sides, before or after the request.
         let is_control = answer <= MAX_CONTROL && self.spoken.may_be_http2();
-        let is_answered = answer > 0 && !is_interim && !is_control;
+        let is_answered = answer > 0 && !is_interim && !is_control && !self.may_be_tickets(at);
         written.request && is_answered && !self.repeats(written, at)
+    }
+
+    /// Whether all that came since the request may be tickets, so that a write at this time may go
+    /// on with the request: they follow the client's Finished at once, and nothing but their number
+    /// distinguishes them from a small answer. The exchange then says that this was inferred.
+    fn may_be_tickets(&self, at: Moment) -> bool {
+        let rtt = self.bystander.min_rtt().unwrap_or_default();
+        let soon = |finished: Moment| at.since(finished) < SOON + rtt;
+        self.awaits_tickets()
+            && self.turn.answer_bytes() <= MAX_TICKETS
+            && self.handshake.finished.is_some_and(soon)
+    }
+
+    /// Whether this is the first request after a handshake of TLS 1.3, before whose answer the
+    /// server may send tickets.
+    fn awaits_tickets(&self) -> bool {
+        self.turns == 0 && self.is_tls() && self.spoken.is_tls12() != Some(true)
     }
 
     /// Whether this write repeats early data that the server refused: it follows Finished.
@@ -324,3 +353,6 @@ impl Flow {
         self.spoken.protocol() == Protocol::Tls
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,15 +21,16 @@ pub(crate) use clear::{of_answer_alone, of_http1};
 use sealed::hellos;
 pub(crate) use sealed::of_tls;
 
-/// As a share of a round trip: no answer comes sooner.
+/// The least time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 
-/// What the handshake showed.
+/// The facts of the handshake.
 #[derive(Debug, Default)]
 pub(crate) struct TlsSeen {
     pub(crate) client: Option<ClientHello>,
     pub(crate) server: Option<ServerHello>,
-    /// The server's choice, or what the order of the records shows if its hello was cut off.
+    /// The version that the server chose, or that the order of the records shows if its hello was
+    /// truncated.
     pub(crate) version: Option<Version>,
     pub(crate) was_retried: bool,
     pub(crate) began: Option<u64>,
@@ -56,6 +57,8 @@ pub(crate) struct TracedRequest {
     pub(crate) answered: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) request_bytes: u64,
+    /// Of a request that was seen only as bursts: the bytes of the first.
+    pub(crate) first_bytes: u64,
     pub(crate) response_bytes: u64,
     /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
@@ -65,6 +68,9 @@ pub(crate) struct TracedRequest {
 /// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
 struct DataBurst {
+    /// When its first byte left or arrived.
+    began: u64,
+    /// When its last byte left, or arrived so that all of it could be read.
     at: u64,
     is_request: bool,
     bytes: u64,
@@ -98,9 +104,10 @@ fn of_bursts(bursts: &[DataBurst], rtt: u64) -> Vec<TracedRequest> {
                 asked.request_bytes += burst.bytes;
             }
             _ if burst.is_request => all.push(TracedRequest {
-                began: burst.at,
+                began: burst.began,
                 sent: burst.at,
                 request_bytes: burst.bytes,
+                first_bytes: burst.bytes,
                 is_inferred: true,
                 ..TracedRequest::default()
             }),
@@ -117,6 +124,7 @@ pub(crate) fn of_bytes(view: &ClientView, rtt: u64) -> Vec<TracedRequest> {
         let mut before = 0;
         for (place, at) in places {
             bursts.push(DataBurst {
+                began: *at,
                 at: *at,
                 is_request,
                 bytes: place - before,
@@ -137,7 +145,7 @@ pub(crate) fn of_opened(
     let mut seen = hellos(&followers[0], &followers[1]);
     seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
     let is_13 = seen.version == Some(Version::TLS13);
-    // TLS 1.2: the handshake is over when the server's Finished has come, or after the client's if
+    // TLS 1.2: the handshake ends when the server's Finished has arrived, or after the client's if
     // it ends a resumption. RFC 5246 §7.3.
     let [client, server] = inside.finished;
     let left = client.and_then(|end| view.left(end));
@@ -202,7 +210,7 @@ fn asked(
     }
     let response = request.response.as_ref();
     let sent = left(request.sent).unwrap_or(began);
-    // What comes before the whole request has left answers its head: `100 Continue`.
+    // Data that arrives before the whole request has left answers its head: `100 Continue`.
     let mut interim = request.interim_at.iter().filter_map(|at| readable(*at));
     let interim = interim.find(|at| *at >= sent);
     Some(TracedRequest {
@@ -234,6 +242,7 @@ fn asked(
         answered: response.and_then(|(_, at)| readable(at.end)),
         finished: request.received.and_then(readable),
         request_bytes: facts.size as u64 + request.body_up,
+        first_bytes: 0,
         response_bytes: response.map_or(0, |(facts, _)| facts.size as u64) + request.body_down,
         is_inferred: false,
         is_whole: request.is_whole,

@@ -10,7 +10,7 @@ use crate::ranking::Ranking;
 
 pub const SCHEMA: &str = "roundtrip/trace/1";
 
-/// The whole document. `left_out`: the number of exchanges for which there was no room.
+/// The whole document. `left_out` is the number of exchanges that did not fit into memory.
 pub fn document(
     file: &str,
     counts: &CaptureCounts,
@@ -73,6 +73,10 @@ fn connection(conversation: &Conversation) -> Value {
         "interface": conversation.interface,
         "frames": [conversation.frames.0, conversation.frames.1],
         "packets": conversation.packets,
+        "sent_again": {
+            "client": conversation.sent_again[0],
+            "server": conversation.sent_again[1],
+        },
         "vantage": {
             "place": vantage.place.as_str(),
             "evidence": vantage.evidence,

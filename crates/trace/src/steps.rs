@@ -10,25 +10,10 @@ use crate::tcp::TcpFlow;
 pub(crate) const MAX_STEPS: usize = 4000;
 
 pub(crate) fn of(flow: &TcpFlow) -> Vec<LadderStep> {
-    let mut highest = [0_u64; 2];
+    let mut copies = Copies::default();
     let mut steps = Vec::new();
     for sight in flow.sights.iter().take(MAX_STEPS) {
-        let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
-        let start = flow.place(sight.from, data_at);
-        let seen = &mut highest[sight.from.index()];
-        let again = match start {
-            Some(start) if sight.length > 0 => {
-                let again = start < *seen;
-                *seen = (*seen).max(start + u64::from(sight.length));
-                again
-            }
-            _ => {
-                sight.is_syn()
-                    && steps
-                        .iter()
-                        .any(|step: &LadderStep| is_same_syn(step, sight))
-            }
-        };
+        let (start, again) = copies.take(flow, sight);
         steps.push(LadderStep {
             frame: sight.frame,
             at: sight.at,
@@ -44,8 +29,40 @@ pub(crate) fn of(flow: &TcpFlow) -> Vec<LadderStep> {
     steps
 }
 
-fn is_same_syn(step: &LadderStep, sight: &SeenSegment) -> bool {
-    step.from_client == (sight.from == Side::Client) && step.text.starts_with("SYN")
+/// How many segments each side sent again.
+pub(crate) fn sent_again(flow: &TcpFlow) -> [u64; 2] {
+    let mut copies = Copies::default();
+    let mut sums = [0; 2];
+    for sight in &flow.sights {
+        let (_, again) = copies.take(flow, sight);
+        sums[sight.from.index()] += u64::from(again);
+    }
+    sums
+}
+
+/// Finds segments that were sent before: with data below what was seen of their side, or another
+/// SYN.
+#[derive(Default)]
+struct Copies {
+    highest: [u64; 2],
+    syns: [bool; 2],
+}
+
+impl Copies {
+    /// Where the segment's data begins, and whether it was sent before.
+    fn take(&mut self, flow: &TcpFlow, sight: &SeenSegment) -> (Option<u64>, bool) {
+        let side = sight.from.index();
+        let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+        let start = flow.place(sight.from, data_at);
+        let known = start.filter(|_| sight.length > 0);
+        let again = known.is_some_and(|start| start < self.highest[side]);
+        if let Some(start) = known {
+            let end = start.saturating_add(u64::from(sight.length));
+            self.highest[side] = self.highest[side].max(end);
+        }
+        let syn_again = sight.is_syn() && std::mem::replace(&mut self.syns[side], true);
+        (start, again || syn_again && known.is_none())
+    }
 }
 
 fn words(sight: &SeenSegment, start: Option<u64>) -> String {

@@ -26,20 +26,21 @@ use crate::relations::{ConnectionEnd, ConnectionEnds, Openers, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::telling::{Others, of_tcp};
+use crate::twins::Twins;
 
 const DNS: u16 = 53;
-/// In nanoseconds: how long a closed connection may still bring packets, and how long one may be
-/// silent before it counts as over.
+/// How long packets of a closed connection may still arrive, and how long a connection may be
+/// silent before it counts as ended, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
-/// The fewest frames between two looks for connections that are over; plus one for each connection,
-/// so that a look costs each frame the same.
+/// The least number of frames between two searches for ended connections. One is added per
+/// connection, so that the cost per frame stays constant.
 const LOOK_EVERY: u64 = 4096;
-/// In nanoseconds: a look is also due after this much of the capture's time, if few connections
-/// make it cheap.
+/// A look is also due after this many nanoseconds of the capture, if there are few connections, so
+/// that it is cheap.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
-/// How much may be held.
+/// The limits and the selection of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// In bytes.
@@ -79,6 +80,7 @@ pub struct Trace {
     /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
+    twins: Twins,
     /// In bytes.
     held: usize,
     looked: u64,
@@ -100,6 +102,7 @@ impl Trace {
             fragments: Fragments::default(),
             frame: 0,
             done: Siblings::default(),
+            twins: Twins::default(),
             held: 0,
             looked: 0,
             looked_at: 0,
@@ -114,7 +117,7 @@ impl Trace {
         keys.finish();
     }
 
-    /// Takes what a capture holds next.
+    /// Takes the next item of a capture.
     pub fn take(&mut self, item: CaptureItem<'_>) {
         match item {
             CaptureItem::Packet(packet) => self.push(&packet),
@@ -182,7 +185,7 @@ impl Trace {
         }
         let since = self.counts.frames - self.looked;
         let flows = self.flows.len() as u64;
-        // If little comes, as through a pipe, time counts.
+        // If few frames come, as through a pipe, the time decides.
         let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
         let due = since >= LOOK_EVERY.max(flows) || long;
         if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {
@@ -211,7 +214,7 @@ impl Trace {
         packet: &Packet<'_>,
     ) {
         self.counts.fragments += 1;
-        // What the capture has cut cannot be joined; the first one still has the headers.
+        // Truncated fragments cannot be joined; the first one still has the headers.
         if !packet.is_complete() && packet.fragment().offset == 0 {
             self.packet(interface, at, way, packet);
             return;
@@ -291,6 +294,9 @@ impl Trace {
         }
         let mut flow = Flow::new(0, at, carried);
         let mark = flow.mark();
+        if let (Some(_), Some(first)) = (self.options.far, flow.first_sequence()) {
+            self.twins.take(key, first, at);
+        }
         let same = self.siblings(key).find(|other| other.mark() == mark);
         flow.number = match same {
             Some(other) if mark.is_some() => other.number,
@@ -306,10 +312,17 @@ impl Trace {
         self.flows.insert(key, flow);
     }
 
-    /// The flows of other interfaces between the same ends.
+    /// The flows of other interfaces between the same ends, or between ends whose addresses are
+    /// translated from them.
     fn siblings(&self, key: FlowKey) -> impl Iterator<Item = &Flow> {
         let others = self.interfaces.iter().filter(move |i| **i != key.interface);
-        others.filter_map(move |interface| self.flows.get(&key.at(*interface)))
+        let others = others.map(move |interface| key.at(*interface));
+        let twin = self
+            .twins
+            .of(key)
+            .filter(move |twin| key.at(twin.interface) != *twin);
+        let all = others.chain(twin);
+        all.filter_map(|key| self.flows.get(&key))
     }
 
     fn udp(
@@ -348,7 +361,7 @@ impl Trace {
         }
     }
 
-    /// Drops connections that are over, and the oldest if there are too many.
+    /// Removes ended connections, and the oldest ones if there are too many.
     fn look(&mut self, now: u64) {
         let over = |flow: &Flow| {
             let idle = now.saturating_sub(flow.last);
@@ -385,7 +398,7 @@ impl Trace {
         self.held = self.held.saturating_sub(flow.weight);
         let is_one_way = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_one_way());
         self.counts.one_way += u64::from(is_one_way);
-        let number = flow.number;
+        let (number, first) = (flow.number, flow.first_sequence());
         let tried = match &flow.carried {
             Carried::Tcp(flow) if flow.is_opening() => {
                 self.opening.remove(&key);
@@ -405,6 +418,7 @@ impl Trace {
             Carried::Quic(flow) => (flow.requests().is_some(), flow.sealed()),
         };
         let waits = self.siblings(key).any(|other| other.number == number);
+        self.twins.end(key, first);
         let lookups = self.lookups.entry(key.interface).or_default();
         let ends = self.ends.entry(key.interface).or_default();
         let mut conversation = match flow.carried {
@@ -463,12 +477,13 @@ impl Trace {
         all
     }
 
-    /// The conversations that are over, each once.
+    /// Returns each finished conversation once.
     pub fn finished(&mut self) -> Vec<Conversation> {
         self.done.drain()
     }
 
-    /// The capture is over: everything else, in the order of their numbers.
+    /// Call this at the end of the capture: returns all other conversations, in the order of their
+    /// numbers.
     pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
         // Failed attempts come last: they may belong to a connection that followed.
         let in_vain = |key: &FlowKey| self.opening.contains(key);

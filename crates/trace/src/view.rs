@@ -16,13 +16,14 @@ use crate::vantage::Vantage;
 mod lost;
 mod places;
 mod rate;
+mod timing;
 
 use lost::Lost;
 use rate::Gauge;
 pub(crate) use rate::Rate;
 
-/// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
-/// order by less count as coming together.
+/// Pauses that are shorter than the first value are attributed to the scheduler; packets that are
+/// out of order by less than the second count as simultaneous. In nanoseconds.
 const MIN_PAUSE: u64 = 1_000_000;
 const MIN_OVERTAKEN: u64 = 2_000_000;
 /// The header of a TLS record, in bytes.
@@ -31,7 +32,7 @@ const HEADER: u64 = 5;
 /// Something that the client could notice, at a time in nanoseconds since 1970.
 pub(crate) type Noticed = (u64, Event);
 
-/// What the client saw.
+/// An event, as the client saw it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientView {
     pub(crate) events: Vec<Noticed>,
@@ -48,9 +49,11 @@ pub(crate) struct ClientView {
     pub(crate) needless: u32,
     pub(crate) out_of_order: u32,
     pub(crate) largest_window: u64,
+    /// In bytes: the largest segment that arrived.
+    pub(crate) largest_segment: u64,
     /// In nanoseconds: how long the server had no room for the client's data.
     pub(crate) without_room: u64,
-    /// How much of the data in the SYN the SYN-ACK acknowledged.
+    /// The number of bytes in the SYN that the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
     pub(crate) syn_data_acked: u64,
     /// When the server or the client ended the connection with a reset or in order.
@@ -59,7 +62,7 @@ pub(crate) struct ClientView {
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
-    /// What the client's kernel would have measured, and when.
+    /// The values that the client's kernel would have measured, and when.
     rates: Vec<(u64, Rate)>,
     trips: Vec<(u64, u64)>,
     pub(crate) congested: bool,
@@ -69,14 +72,9 @@ pub(crate) struct ClientView {
 
 impl ClientView {
     pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
-        let distance = vantage.distance();
-        let time = |sight: &SeenSegment| match sight.from {
-            Side::Client => sight.at.saturating_sub(distance),
-            Side::Server => sight.at.saturating_add(distance),
-        };
         let lost = Lost::beyond(flow, vantage);
-        let mut order: Vec<(u64, &SeenSegment)> =
-            flow.sights.iter().map(|s| (time(s), s)).collect();
+        let times = timing::at_client(flow, vantage).into_iter();
+        let mut order: Vec<(u64, &SeenSegment)> = times.zip(&flow.sights).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
@@ -112,7 +110,7 @@ struct Watcher<'a> {
     flow: &'a TcpFlow,
     rtt: u64,
     view: ClientView,
-    /// How far the client has sent, and how far it has read.
+    /// The positions up to which the client has sent and read.
     sent: u64,
     read: u64,
     under_way: Vec<UnackedData>,
@@ -126,10 +124,10 @@ struct Watcher<'a> {
     busy: Option<u64>,
     last_arrival: Option<u64>,
     flight: SentFlight,
-    /// The last window that the server was told, and since when it has had no room.
+    /// The last window that was announced to the server.
     window: u64,
     closed: Option<u64>,
-    /// Since when the server has had no room.
+    /// The time since which the server has had no room.
     no_room: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
@@ -202,7 +200,7 @@ impl<'a> Watcher<'a> {
             if sight.acknowledges() && sight.length == 0 {
                 self.flight.acknowledged = true;
             }
-            // The client has what it acknowledges, even if the capture does not.
+            // The client has all bytes that it acknowledges, even if the capture lacks some.
             if let Some(end) = self.flow.acknowledged(sight)
                 && end > self.read
                 && !self.ahead.is_empty()
@@ -293,6 +291,7 @@ impl<'a> Watcher<'a> {
         }
         self.acknowledgment(at, sight);
         for (start, end) in data {
+            self.view.largest_segment = self.view.largest_segment.max(end - start);
             self.data(at, *start, *end);
         }
         if sight.is_fin() {
@@ -312,9 +311,19 @@ impl<'a> Watcher<'a> {
         }
         let before = self.under_way.first().map(|d| d.start);
         let done = self.under_way.partition_point(|d| d.end <= end);
-        let newest = self.under_way.drain(..done).next_back();
-        if let Some(newest) = newest {
-            let bytes = newest.end - before.unwrap_or(newest.start).min(newest.start);
+        let last = done.checked_sub(1);
+        let until = last
+            .and_then(|last| self.under_way.get(last))
+            .map(|d| d.end);
+        // Data behind a lost segment is acknowledged when that has come again.
+        let all = self.under_way.get(..done).unwrap_or_default();
+        let at_hole = all.iter().rposition(|data| data.again.is_some());
+        let newest = self
+            .under_way
+            .drain(..done)
+            .nth(at_hole.or(last).unwrap_or(0));
+        if let (Some(newest), Some(until)) = (newest, until) {
+            let bytes = until - before.unwrap_or(newest.start).min(newest.start);
             let repeated = newest.again.is_some();
             self.gauge.acknowledged(at, end, bytes, repeated);
             // The echo of the client's clock shows which copy arrived.
@@ -443,7 +452,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// The flight before this arrival is over if there was a pause.
+    /// Ends the flight before this arrival if there was a pause.
     fn pause(&mut self, at: u64) {
         let Some(last) = self.last_arrival else {
             self.flight.window = Some(self.window);

@@ -20,8 +20,8 @@ pub struct PoolRequest {
     pub early: bool,
     /// The largest uncompressed size of the body in bytes.
     pub limit: u64,
-    /// Whether an equal request in flight answers this one too. A caller that knows that there is
-    /// none saves memory without it.
+    /// Whether an equal request in flight may answer this one too. A caller without equal requests
+    /// saves memory by setting it to false.
     pub shares: bool,
 }
 
@@ -93,7 +93,7 @@ impl Reply {
     }
 }
 
-/// Where the time of one request went. Steps that were done before it have no time.
+/// How the time of one request was spent. Steps that were completed before it have no time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timing {
     pub dns: Duration,

@@ -7,7 +7,7 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 /// A table of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigTable {
-    /// With its brackets.
+    /// The table's header with its brackets.
     pub header: String,
     pub about: String,
     pub keys: Vec<ConfigKey>,
@@ -16,7 +16,7 @@ pub struct ConfigTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigKey {
     pub name: String,
-    /// As it is written in the file.
+    /// The value as the file contains it.
     pub value: String,
     pub about: String,
     /// Whether it is only an example, because the key has no default.

@@ -25,7 +25,7 @@ pub struct Authenticator<S> {
     login: Option<LoginHandle>,
 }
 
-/// For a gate without a guard; never asked.
+/// The sessions of a gate without a guard; never used.
 pub enum NoSessions {}
 
 /// The decision before the store is asked.
@@ -143,7 +143,7 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// What is left of the session and its token.
+    /// The remaining time of the session and its token.
     pub(crate) fn left(&self, passed: &Pass) -> Duration {
         let guard = self.guard.as_ref().map(|(guard, _)| guard);
         guard.map_or(Duration::ZERO, |guard| guard.left(passed))
@@ -162,9 +162,9 @@ impl<S: Sessions> Authenticator<S> {
                 .is_ok_and(|again| again.is_same_user(passed))
     }
 
-    /// Ends when the session would not admit the request any more, or not as the same user: its
-    /// token or its session is over. If the session was only changed, or forgotten because the
-    /// store's pushes stopped, the store is asked again.
+    /// Ends when the request would no longer be admitted as the same user, because its token or its
+    /// session has ended. If the session has only changed, or was forgotten because the store's
+    /// pushes stopped, it asks the store again.
     pub(crate) async fn over(&self, passed: &Pass) {
         let Some((guard, _)) = &self.guard else {
             return std::future::pending().await;

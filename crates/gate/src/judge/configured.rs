@@ -46,7 +46,7 @@ pub(crate) fn keys(token: &Tokens) -> Result<Keys, GateError> {
     Ok(keys)
 }
 
-/// The algorithms of the keys, and those that a set's keys may have.
+/// The algorithms of the configured keys, and those that a JWK Set's keys may have.
 pub(crate) fn allowed(token: &Tokens) -> Result<Vec<Algorithm>, GateError> {
     let of_set = token.jwks.iter().flat_map(|jwks| &jwks.algorithms);
     let named = token.key.iter().map(|key| &key.algorithm).chain(of_set);

@@ -86,7 +86,7 @@ impl Vault {
         Ok(())
     }
 
-    /// From now on, unsealed credentials are read as AES-256-CBC.
+    /// Makes the vault read unsealed credentials as AES-256-CBC.
     pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
         self.cbc = key_bytes(key);
         self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {
@@ -95,12 +95,12 @@ impl Vault {
         })
     }
 
-    /// From now on, plain base64 is refused.
+    /// Makes the vault refuse plain base64.
     pub fn refuse_plain(&mut self) {
         self.plain = false;
     }
 
-    /// The name of the key that seals, if there is one.
+    /// The name of the sealing key, if there is one.
     pub fn seals_with(&self) -> Option<&str> {
         self.keys.first().map(|key| key.name.as_str())
     }
@@ -123,7 +123,8 @@ impl Vault {
         let VaultKey { name, aead, .. } = self.keys.first().ok_or(GateError::NoSealingKey)?;
         let mut nonce = [0; envelope::NONCE];
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| GateError::Cryptography)?;
-        // Includes room for the tag: a reallocation would leave a copy of the password behind.
+        // The capacity includes the tag: a reallocation would leave a copy of the password in
+        // memory.
         let mut sealed = Vec::with_capacity(login.line().len() + AES_256_GCM.tag_len());
         sealed.extend_from_slice(login.line());
         let aad = Aad::from(session.as_bytes());

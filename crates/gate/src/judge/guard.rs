@@ -3,7 +3,7 @@
 //! allocating; otherwise the store must be asked (a `SessionQuery`), and its answer is admitted.
 //!
 //! Each thread has its own guard over [`Rules`] that all threads share. When keys change, new rules
-//! are made, which a guard may follow; it then forgets what it verified with old keys. Other
+//! are published, and each guard adopts them and forgets what it verified with old keys. Other
 //! modules read heads, ask the store, and send denials.
 
 mod clock;
@@ -52,7 +52,7 @@ pub struct Guard {
 }
 
 struct Verified {
-    /// Where the token was found: the same bytes elsewhere are another token, or no token at all.
+    /// Where the token was found: the same bytes in another place are a different token, or none.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
@@ -303,7 +303,7 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
-    /// What is left of its token and its session.
+    /// The remaining time of its token and its session.
     pub(crate) fn left(&self, pass: &Pass) -> Duration {
         let now = clock::seconds(self.wall.now());
         Duration::from_secs(u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0))

@@ -13,7 +13,7 @@ use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 /// Where a request goes, and what it may do.
 pub(crate) struct Route {
     host: String,
-    /// Without a trailing slash.
+    /// The path without a trailing slash.
     path: String,
     /// The index of its upstream, in the order of their names.
     pub(crate) upstream: usize,
@@ -53,9 +53,9 @@ impl Routes {
         Ok(Self(made))
     }
 
-    /// A path that backends may read in several ways must lead to the same route by all of them, or
-    /// it is refused. Otherwise `/%6amap`, `/x;/jmap` or `/JMAP` could be admitted by another route
-    /// than the one that protects `/jmap`.
+    /// Finds the route. All readings of a path must lead to the same route, or the request is
+    /// refused. Otherwise `/%6amap`, `/x;/jmap` or `/JMAP` could be admitted by another route than
+    /// the one that protects `/jmap`.
     pub(crate) fn find(
         &self,
         host: &Authority<'_>,

@@ -1,5 +1,5 @@
-//! Whether gate could start: everything that is wrong with a configuration, not only the first
-//! error, and what is probably not intended. Each table has a file; `reach` also asks the store and
+//! Checks whether gate could start: reports all errors of a configuration, not only the first, and
+//! settings that are probably not intended. Each table has a file; `reach` also asks the store and
 //! the servers. It changes nothing.
 
 mod admin;

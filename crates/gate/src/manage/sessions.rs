@@ -33,9 +33,9 @@ pub struct SessionManager {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CredentialForm {
-    /// With the key of this name.
+    /// Sealed with the key of this name.
     Sealed(String),
-    /// In base64, which anybody with access to the store can read.
+    /// In base64, which anyone with access to the store can read.
     Plain,
     /// In AES-256-CBC, from hyper-auth-proxy.
     Cbc,

@@ -5,13 +5,13 @@ use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent,
-    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams,
+    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Spans, Store, Streams,
     TlsHandshake,
 };
 
 /// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` and `_total`.
+    /// The name without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 20] = [
+pub(crate) const FAMILIES: [Family; 21] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -123,6 +123,11 @@ pub(crate) const FAMILIES: [Family; 20] = [
         rows: |s| each::<Avoided>(s, "kind"),
     },
     Family {
+        name: "spans",
+        about: "Spans for OpenTelemetry, by what became of them.",
+        rows: |s| each::<Spans>(s, "fate"),
+    },
+    Family {
         name: "errors",
         about: "Exchanges that failed for the client: 5xx, or an answer that gate or the backend broke off.",
         rows: |s| {
@@ -172,7 +177,8 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// There are many combinations, and most never occur: a row exists once it was counted.
+/// The rows of `requests`. There are many combinations, and most never occur, so a row exists only
+/// once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![

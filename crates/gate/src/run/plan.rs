@@ -1,4 +1,4 @@
-//! What all threads share, made from a configuration. A reload makes a new plan and keeps
+//! The data that all threads share, made from a configuration. A reload makes a new plan and keeps
 //! everything that did not change, so that connections, sessions and tickets survive.
 
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! The effect of a slow line on the bytes that are sent: no answer can arrive before they have
-//! left, and this time is not the server's.
+//! The effect of a slow line on sent bytes: no answer can arrive before they have left, and this
+//! time is not charged to the server.
 //!
 //! The kernel measures the rate at which the peer receives data. If that rate equals one window per
-//! round trip, or all the data there was, it says nothing about the line, and no time is attributed
-//! to the line.
+//! round trip, or covers all the data, it says nothing about the line, and no time is attributed to
+//! the line.
 
 use super::delayed_ack::MIN_DELAYED_ACK;
 use super::line::with_headers;
@@ -11,7 +11,7 @@ use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
-/// In milliseconds and as a share of the round trip: a line that delays less is not slow.
+/// A slow line adds at least this delay, in milliseconds and as a share of the round trip.
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
@@ -20,16 +20,18 @@ const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
 /// acknowledgement of a single one.
 const MIN_SEGMENTS: u64 = 2;
-/// In milliseconds: writes that are closer together count as one.
+/// Writes that are less than this many milliseconds apart count as one.
 const TOGETHER: f64 = 0.5;
-/// In milliseconds: a departure is stamped a little after the write.
+/// A departure is stamped up to this many milliseconds after the write.
 const CLOCKS: f64 = 0.05;
-/// As a share of the time that the largest flight took, and of the time that a smaller one needs.
+/// The tolerated disagreement, as a share of the time that the largest flight took, and of the time
+/// that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
 const CONFIRMS: f64 = 0.25;
-/// Only acknowledgements: so many flights of other sizes must confirm the line.
+/// If there are only acknowledgements, the number of flights of other sizes that must confirm the
+/// line.
 const MIN_CONFIRMATIONS: usize = 2;
-/// In milliseconds: an acknowledgement confirms a line within this.
+/// An acknowledgement confirms a line if it agrees within this many milliseconds.
 const CONFIRMS_MS: f64 = 0.5;
 
 /// Moves the time that the line needed for sent data from the server and from losses to the
@@ -71,8 +73,8 @@ fn carry(phase: &mut Phase, needed: f64, r: f64) {
     phase.carried = own + server + lost;
 }
 
-/// Attributes pauses while the request was sent: first to the line, as long as it needed, and then
-/// to whole round trips.
+/// Attributes pauses while the request was sent: first to the line, for as long as it needed, and
+/// then to whole round trips.
 fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     let r = rtt_ms(exchange);
     let allowed = exchange.http.as_ref().and_then(|h| h.continue_wait);
@@ -121,23 +123,28 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
 }
 
 /// The rate that the acknowledgements of several flights agree on. The kernel counts segments:
-/// small ones make its figure too high, and a later flight of them replaces that of a larger one.
+/// small ones make its figure too high, and a later flight of small ones replaces the figure of a
+/// larger one.
 fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64> {
     let r = rtt_ms(exchange);
     if exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0 {
         return None;
     }
     let events = exchange.timeline.iter();
-    let acks: Vec<(u64, f64)> = events
+    let acks: Vec<(Flight, f64)> = events
         .filter_map(|(at, event)| match event {
             Event::Acknowledged { after, again: None } => {
                 Some((sent_until(exchange, *at - *after), ms(*after) - r))
             }
             _ => None,
         })
-        .filter(|(bytes, _)| *bytes > 0)
+        .filter(|(flight, _)| flight.bytes > 0)
         .collect();
-    let (most, took) = acks.iter().copied().max_by_key(|(bytes, _)| *bytes)?;
+    let (largest, took) = acks
+        .iter()
+        .copied()
+        .max_by_key(|(flight, _)| flight.bytes)?;
+    let most = largest.bytes;
     let segments = most.div_ceil(u64::from(tcp.mss).max(500));
     let told = (MIN_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
     if !told || took < MIN_MS.max(MIN_SHARE * r) {
@@ -147,27 +154,40 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
     if syn.is_some_and(|syn| ms(syn) - r > CONFIRMS * took) {
         return None;
     }
-    let on_wire = |bytes: u64| with_headers(exchange, bytes) as f64;
-    let needed = |bytes| took * on_wire(bytes) / on_wire(most);
-    let mut others = acks.iter().filter(|(bytes, _)| 2 * bytes <= most);
-    let agree = others.clone().all(|(bytes, late)| {
-        let needed = needed(*bytes);
+    let needed = |flight: &Flight| took * flight.on_wire as f64 / largest.on_wire as f64;
+    let mut others = acks.iter().filter(|(flight, _)| 2 * flight.bytes <= most);
+    let agree = others.clone().all(|(flight, late)| {
+        let needed = needed(flight);
         (late - needed).abs() <= CONFIRMS_MS.max(CONFIRMS * needed)
     });
     let confirmed = others.clone().count() >= MIN_CONFIRMATIONS
-        && others.any(|(bytes, _)| needed(*bytes) >= MIN_MS);
+        && others.any(|(flight, _)| needed(flight) >= MIN_MS);
     (agree && confirmed).then_some(most as f64 / took)
 }
 
+/// Bytes that left together, without and with the headers of each write's segments.
+#[derive(Clone, Copy)]
+struct Flight {
+    bytes: u64,
+    on_wire: u64,
+}
+
 /// The bytes that left together, up to and with those of a moment.
-fn sent_until(exchange: &Exchange, left: Moment) -> u64 {
+fn sent_until(exchange: &Exchange, left: Moment) -> Flight {
     let events = exchange.timeline.iter();
     let with = |at: Moment| ms(at.since(left)) <= CLOCKS && ms(left.since(at)) <= 2.0 * TOGETHER;
     let sent = events.filter_map(|(at, event)| match event {
         Event::Sent { bytes } if with(*at) => Some(*bytes),
         _ => None,
     });
-    sent.sum()
+    let none = Flight {
+        bytes: 0,
+        on_wire: 0,
+    };
+    sent.fold(none, |all, bytes| Flight {
+        bytes: all.bytes + bytes,
+        on_wire: all.on_wire + with_headers(exchange, bytes),
+    })
 }
 
 /// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
@@ -352,8 +372,8 @@ mod tests {
         assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
     }
 
-    /// The kernel counted the request's two short segments as full ones, and its figure is that of
-    /// a line four times as fast.
+    /// The kernel counted the request's two short segments as full ones, so its figure suggests a
+    /// line four times as fast.
     #[test]
     fn acknowledgements_show_a_line_that_the_kernel_s_figure_hides() {
         let carried = |late: [f64; 2]| {
@@ -371,6 +391,27 @@ mod tests {
         // Both are late by chance, or one of them is not late.
         assert_eq!(carried([9.0, 17.0]), 0);
         assert_eq!(carried([4.5, 0.1]), 0);
+    }
+
+    /// Two short writes are two segments, each with headers, over IPv6 with larger ones.
+    #[test]
+    fn headers_of_short_writes_need_the_line_as_well() {
+        let carried = |late: f64| {
+            let hides = limited_by_what_there_was(R + 8.0);
+            let mut e = exchange(R + 50.0, 126, R + 15.0, hides);
+            if let Some(tcp) = &mut e.tcp {
+                tcp.peer = Some("[2001:db8::7]:443".parse().unwrap());
+            }
+            // 1,700 bytes are 1,844 with headers, 126 are 198, and 126 and 107 are 377.
+            acknowledge(&mut e, 0.0, 48.0);
+            let at = Moment::from_millis(R + 50.3);
+            e.timeline.push(at, Event::Sent { bytes: 107 });
+            acknowledge(&mut e, R + 50.0, 5.2);
+            acknowledge(&mut e, R + 50.3, late);
+            waits(&e)[0].2
+        };
+        assert_eq!(carried(9.8), 48);
+        assert_eq!(carried(16.0), 0);
     }
 
     #[test]
@@ -413,7 +454,7 @@ mod tests {
         // thinks for 30 ms.
         let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
         assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-        // A rate without a queue is that of the window: the bytes that the window allows in each
+        // Without a queue, the rate is that of the window: the bytes that the window allows in each
         // round trip.
         let e = exchange(R, 20_000, R + 30.0, line(R, 0));
         assert_eq!(waits(&e)[1].2, 0);

@@ -8,6 +8,7 @@ mod logs;
 mod program;
 mod qlog;
 mod two_captures;
+mod wireshark;
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! Values that can be taken only once, in the file.
+//! Single-use values in the file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl TakesOnce for Redb {
     }
 }
 
-/// Also creates the tables.
+/// Removes expired values; also creates the tables.
 pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     let mut values = transaction.open_table(ENTRIES)?;
     let mut ends = transaction.open_table(ENDS)?;

@@ -1,4 +1,4 @@
-//! Values that can be taken only once, in memory.
+//! Single-use values in memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

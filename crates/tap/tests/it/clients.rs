@@ -5,7 +5,9 @@ use std::time::Duration;
 use roundtrip_model::{Event, Exchange, Http, PhaseName, Security};
 use roundtrip_origin::{Knobs, Running};
 
-use crate::server::{Followed, command, follow, has, phases, serve, thinking};
+use crate::server::{
+    Followed, command, follow, has, phases, serve, thinking, thinking_with_tickets,
+};
 use crate::skip;
 
 const THINK: u64 = 60;
@@ -105,17 +107,22 @@ fn curl_over_tls() {
     if !has("curl") {
         return skip::lacking(TEST, "curl");
     }
-    let server = thinking(THINK);
-    for (flag, security) in [
-        ("--tlsv1.3", Security::Tls13),
-        ("--tls-max=1.2", Security::Tls12),
+    // With tickets and without.
+    for (tickets, flag, security) in [
+        (0, "--tlsv1.3", Security::Tls13),
+        (2, "--tlsv1.3", Security::Tls13),
+        (4, "--tlsv1.3 --http1.1", Security::Tls13),
+        (2, "--tls-max 1.2", Security::Tls12),
     ] {
+        let server = thinking_with_tickets(THINK, tickets);
         let url = format!("https://localhost:{}/bytes/1000", server.https.port());
-        let flag: Vec<&str> = flag.split('=').collect();
-        let words = [&["curl", "-sSk4"], flag.as_slice(), &[&url]].concat();
+        let flags: Vec<&str> = flag.split(' ').collect();
+        let words = [&["curl", "-sSk4"], flags.as_slice(), &[&url]].concat();
         let followed = follow(command(&words));
         assert_eq!(followed.output.stdout.len(), 1000, "{:?}", followed.output);
-        let exchange = followed.exchanges.first().unwrap();
+        let [exchange] = followed.exchanges.as_slice() else {
+            panic!("{tickets} {flag}: {:?}", followed.exchanges);
+        };
         assert_eq!(exchange.used.security, security);
         assert_eq!(
             exchange.url,

@@ -11,16 +11,20 @@ pub(crate) fn serve(knobs: Knobs) -> Running {
     Origin::spawn_thread(knobs).unwrap()
 }
 
-/// A server that waits this long, in milliseconds, before each answer. It sends no tickets: over
-/// the loopback, the tap could take them for the answer's first bytes.
+/// A server that waits this long, in milliseconds, before each answer. It sends two tickets after a
+/// handshake of TLS 1.3, as servers do.
 pub(crate) fn thinking(ms: u64) -> Running {
+    thinking_with_tickets(ms, TlsKnobs::default().ticket_count)
+}
+
+pub(crate) fn thinking_with_tickets(ms: u64, ticket_count: u8) -> Running {
     serve(Knobs {
         http: HttpKnobs {
             think: std::time::Duration::from_millis(ms),
             ..HttpKnobs::default()
         },
         tls: TlsKnobs {
-            ticket_count: 0,
+            ticket_count,
             ..TlsKnobs::default()
         },
         ..Knobs::default()

@@ -8,31 +8,36 @@ use super::{DataBurst, SOONEST, TlsSeen, TracedRequest, of_bursts};
 use crate::records::{RecordFollower, RecordPlace};
 use crate::view::ClientView;
 
-/// In bytes on the wire: answers are longer than records that hold only an HTTP/2 acknowledgement
-/// of SETTINGS, a WINDOW_UPDATE or a PING.
+/// The largest record, in bytes on the wire, that can contain only HTTP/2's acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or a PING; answers are longer.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
-/// In bytes on the wire: an encrypted alert, and the record that ends early data.
+/// The bytes on the wire of an encrypted alert, and of the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
 const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;
-/// In bytes: the beginning of an HTTP/2 connection, without and with a SETTINGS frame; each setting
-/// takes six, and a WINDOW_UPDATE thirteen.
+/// The bytes of the preface of an HTTP/2 connection, and of an empty SETTINGS frame; each setting
+/// adds six, and a WINDOW_UPDATE thirteen.
 const PREFACE: u64 = 24;
 const SETTINGS: u64 = 9;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
-/// In bytes: what a record adds, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
+/// The overhead of a record in bytes, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
-/// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
+/// The bytes on the wire of the shortest record with a Finished, and of the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
-/// In bytes on the wire: tickets and SETTINGS.
+/// In bytes on the wire: tickets and SETTINGS; the smallest ticket; and by how much those of one
+/// server may differ.
 const MAX_TICKET: u64 = 700;
+const MIN_TICKET: u64 = 5 + 17 + 24;
+const BLOCK: u64 = 16;
+/// In nanoseconds: tickets are sent together.
+const WITH_TICKETS: u64 = 1_000_000;
 /// In nanoseconds: what comes with the acknowledgement of the client's Finished.
 const WITH_ACK: u64 = 5_000_000;
 
-/// What a TLS connection shows without its keys.
+/// Reads what a TLS connection shows without its keys.
 pub(crate) fn of_tls(
     followers: &[RecordFollower; 2],
     view: &ClientView,
@@ -72,13 +77,15 @@ pub(crate) fn of_tls(
         // In TLS 1.3, alerts look like data.
         let data = data.filter(|r| !is_13 || r.length() != ALERT);
         data.filter_map(|record| {
-            let at = if is_request {
-                view.left(record.end)?
+            let ends = [record.start + 1, record.end];
+            let [began, at] = if is_request {
+                ends.map(|end| view.left(end))
             } else {
-                view.readable(record.end)?
+                ends.map(|end| view.readable(end))
             };
             Some(DataBurst {
-                at,
+                began: began?,
+                at: at?,
                 is_request,
                 bytes: record.length(),
             })
@@ -92,7 +99,9 @@ pub(crate) fn of_tls(
     }
     if may_be_h2 {
         drop_preface(&mut requests, rtt);
-        drop_control(&mut requests, &answers, rtt);
+        let under_way = |at: u64| is_under_way(server.records(), view.read_at(at));
+        drop_settings_ack(&mut requests, server, view);
+        drop_control(&mut requests, &answers, rtt, &under_way);
     }
     let mut bursts = [requests, answers].concat();
     bursts.sort_by_key(|burst| burst.at);
@@ -103,7 +112,7 @@ pub(crate) fn of_tls(
 #[derive(Debug, Default)]
 struct HandshakeEnd {
     requests_from: u64,
-    /// What the client sent between two requests and still belongs to it.
+    /// Data that the client sent before the next request and that still belongs to this one.
     between: Range<u64>,
     answers_from: u64,
 }
@@ -131,8 +140,8 @@ fn after_resumption(server: &RecordFollower) -> u64 {
     data.next().map_or(first.end, |finished| finished.end)
 }
 
-/// Whether frames of HTTP/2 that ask nothing fill this record: up to three of an acknowledgement of
-/// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may be as long.
+/// Whether this record may contain only HTTP/2 control frames: up to three of an acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may have the same length.
 fn may_be_control(length: u64) -> bool {
     SEALS.iter().any(|seal| {
         let inside = length.checked_sub(*seal);
@@ -145,9 +154,48 @@ fn may_be_control(length: u64) -> bool {
     })
 }
 
+/// Whether a record of this length holds nothing that asks: SETTINGS with an acknowledgement, or one
+/// WINDOW_UPDATE. A request has more fields than fit.
+fn is_control(length: u64) -> bool {
+    let mut inside = SEALS.iter().filter_map(|seal| length.checked_sub(*seal));
+    inside.any(|inside| inside == SETTINGS || inside == WINDOW_UPDATE)
+}
+
+/// Whether the server had begun a record and not ended it, when the client had read up to `place`:
+/// its answer went on.
+fn is_under_way(records: &[RecordPlace], place: u64) -> bool {
+    let at = records.partition_point(|record| record.end <= place);
+    records.get(at).is_some_and(|record| record.start < place)
+}
+
+/// Drops the acknowledgement of the server's SETTINGS, which every client sends as soon as it has
+/// read them: the first record that may hold it and follows data of the server at once. RFC 9113
+/// §6.5.3.
+fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, view: &ClientView) {
+    let data = server.records().iter().filter(|r| r.is_application_data());
+    let came: Vec<u64> = data
+        .filter_map(|record| view.readable(record.end))
+        .collect();
+    let follows = |at: u64| {
+        let before = came.partition_point(|came| *came <= at).checked_sub(1);
+        let before = before.and_then(|before| came.get(before));
+        before.is_some_and(|came| at - came <= WITH_ACK)
+    };
+    let mut later = requests.iter().enumerate().skip(1);
+    let found = later.find(|(_, request)| may_be_control(request.bytes) && follows(request.began));
+    if let Some(found) = found.map(|(place, _)| place) {
+        requests.remove(found);
+    }
+}
+
 /// Drops what asks nothing: of records that are as long as such frames, only one that an answer
 /// follows, which nothing else can have caused, is a request.
-fn drop_control(requests: &mut Vec<DataBurst>, answers: &[DataBurst], rtt: u64) {
+fn drop_control(
+    requests: &mut Vec<DataBurst>,
+    answers: &[DataBurst],
+    rtt: u64,
+    under_way: &dyn Fn(u64) -> bool,
+) {
     let soonest = (rtt as f64 * SOONEST) as u64;
     let data: Vec<u64> = answers
         .iter()
@@ -165,7 +213,8 @@ fn drop_control(requests: &mut Vec<DataBurst>, answers: &[DataBurst], rtt: u64) 
             asked = Some(request.at);
             return true;
         }
-        let Some(answered) = after(request.at) else {
+        let answered = after(request.at).filter(|_| !is_control(request.bytes));
+        let Some(answered) = answered.filter(|_| !under_way(request.at)) else {
             return false;
         };
         let is_open = asked.is_some_and(|asked| {
@@ -257,7 +306,7 @@ fn finished_13(
     Some(HandshakeEnd::at(from_client, from_server))
 }
 
-/// TLS 1.2: the handshake is over when the server's Finished has come.
+/// TLS 1.2: the handshake ends when the server's Finished has arrived.
 fn finished_12(
     server: &RecordFollower,
     view: &ClientView,
@@ -325,21 +374,43 @@ fn drop_preface(requests: &mut Vec<DataBurst>, rtt: u64) {
     }
 }
 
+/// Drops the tickets that a server sends as soon as it has the client's Finished: a small record at
+/// the beginning, and those that follow it and are equally long, up to the padding of a block. A
+/// head that was taken for one is followed by its body. RFC 8446 §4.6.1.
+fn drop_first_tickets(answers: &mut Vec<DataBurst>) {
+    let Some(first) = answers.first().copied() else {
+        return;
+    };
+    let is_ticket = |answer: &&DataBurst| {
+        (MIN_TICKET..=MAX_TICKET).contains(&answer.bytes)
+            && answer.bytes.abs_diff(first.bytes) <= BLOCK
+            && answer.began.saturating_sub(first.began) <= WITH_TICKETS
+    };
+    let tickets = answers.iter().take_while(is_ticket).count();
+    if tickets > 0 && tickets < answers.len() {
+        answers.drain(..tickets);
+    }
+}
+
 /// Tickets and SETTINGS come a round trip after the client's Finished, whatever the answer to the
 /// request: if a later answer follows, they are not the answer.
 fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &TlsSeen, rtt: u64) {
     let Some(finished) = seen.finished else {
         return;
     };
+    if !seen.ended_early_data {
+        drop_first_tickets(answers);
+    }
     let early = finished + rtt + (rtt / 4).max(WITH_ACK);
     let second = requests
         .iter()
         .find(|request| request.at > early)
         .map_or(u64::MAX, |request| request.at);
-    let first: Vec<&DataBurst> = answers.iter().filter(|a| a.at <= early).collect();
+    // Of a record that a window cut, the beginning counts: its answer was not late.
+    let first: Vec<&DataBurst> = answers.iter().filter(|a| a.began <= early).collect();
     let later = answers
         .iter()
-        .any(|a| a.at > early && a.at < second.saturating_add(rtt));
+        .any(|a| a.began > early && a.at < second.saturating_add(rtt));
     let all_small = first.iter().all(|a| a.bytes <= MAX_TICKET);
     // An answer to early data comes before the client's Finished can have brought tickets.
     let ticketed = finished + (rtt as f64 * SOONEST) as u64;
@@ -349,6 +420,6 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
         return;
     }
     if later && all_small && !first.is_empty() {
-        answers.retain(|answer| answer.at > early);
+        answers.retain(|answer| answer.began > early);
     }
 }

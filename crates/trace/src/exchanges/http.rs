@@ -1,4 +1,4 @@
-//! What a request and its answer show in clear text, and the URL.
+//! The facts about a request and its answer in clear text, and the URL.
 
 use roundtrip_model::{Exchange, HttpFacts};
 use roundtrip_wire::server_timing;
@@ -47,8 +47,10 @@ impl ExchangeBuilder<'_> {
         let Some(request) = &asked.request else {
             // Encrypted: only the sizes are known.
             if asked.first_byte.is_some() && self.tls.is_some() {
+                // A head is in the first record; the rest may be a body.
                 exchange.http = Some(HttpFacts {
-                    request_bytes: asked.request_bytes,
+                    request_bytes: asked.first_bytes,
+                    uploaded: asked.request_bytes - asked.first_bytes,
                     downloaded: asked.response_bytes,
                     decoded: asked.response_bytes,
                     keep_alive: true,

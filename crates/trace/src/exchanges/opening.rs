@@ -133,7 +133,11 @@ impl ExchangeBuilder<'_> {
             mss,
             first_mss: mss,
             announced_mss: of_peer.map(u32::from),
-            peer_mss: mss,
+            // What was joined after it had arrived is larger than what came.
+            peer_mss: match u32::try_from(view.largest_segment) {
+                Ok(0) | Err(_) => mss,
+                Ok(largest) => largest.min(mss),
+            },
             ecn: ecn(self.flow.syn) && ecn(self.flow.syn_ack),
             out_of_order: view.out_of_order,
             peer_window: view.largest_window,
@@ -142,7 +146,7 @@ impl ExchangeBuilder<'_> {
         }
     }
 
-    /// What the client's kernel would have measured until then.
+    /// The values that the client's kernel would have measured until then.
     pub(super) fn measured(&self, tcp: &mut TcpFacts, until: u64) {
         let (rate, smoothed) = self.view.measured_at(until);
         tcp.rtt = smoothed.map(Duration::from_nanos).or(tcp.rtt);
@@ -209,7 +213,7 @@ impl ExchangeBuilder<'_> {
                 .is_some_and(|(left, end)| left < end)
     }
 
-    /// What the client showed that it wanted.
+    /// The strategy that the client requested.
     pub(super) fn wanted(&self, used: Strategy) -> Strategy {
         let client = self.tls.and_then(|seen| seen.client.as_ref());
         let early = client.is_some_and(|c| c.early_data);
@@ -284,7 +288,7 @@ fn is_resumed(seen: &TlsSeen) -> bool {
 
 fn alpn(seen: &TlsSeen) -> Option<String> {
     let told = seen.server.as_ref().and_then(|server| server.alpn.clone());
-    // TLS 1.3 hides the answer; if only one was offered, there was no choice.
+    // TLS 1.3 encrypts the selected protocol; if only one was offered, it must be that.
     told.or_else(|| match seen.client.as_ref()?.alpn.as_slice() {
         [only] => Some(only.clone()),
         _ => None,

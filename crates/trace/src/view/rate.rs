@@ -1,8 +1,11 @@
-//! What the client's kernel would have measured of its own data: the delivery rate and the smoothed
-//! round trip, as Linux computes them (RFC 6298 §2; draft-cheng-iccrg-delivery-rate-estimation).
+//! Computes what the client's kernel would have measured for its own data: the delivery rate and
+//! the smoothed round trip, as Linux computes them (RFC 6298 §2;
+//! draft-cheng-iccrg-delivery-rate-estimation).
 
 /// The weight of a new sample, as one part in this many.
 const WEIGHT: f64 = 8.0;
+/// In nanoseconds: what follows an acknowledgement within this had waited for it.
+const AT_ONCE: u64 = 200_000;
 
 /// A segment that is under way, and what had been delivered when it was sent.
 #[derive(Debug, Clone, Copy)]
@@ -18,9 +21,9 @@ struct Departure {
 /// A measured rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
-    /// In bytes a second.
+    /// The rate in bytes per second.
     pub(crate) bytes: u64,
-    /// There was not more to send.
+    /// Whether there was nothing more to send.
     pub(crate) limited: bool,
 }
 
@@ -33,6 +36,8 @@ pub(super) struct Gauge {
     delivered: u64,
     delivered_at: u64,
     first_sent: u64,
+    /// When the last acknowledgement came.
+    acknowledged_at: Option<u64>,
     /// Until so much is delivered, what is sent is limited by what there is to send.
     limited_until: Option<u64>,
     best: Option<Rate>,
@@ -59,6 +64,12 @@ impl Gauge {
         if self.under_way.is_empty() {
             (self.first_sent, self.delivered_at) = (at, at);
             self.limited_until = Some(self.delivered);
+        } else if self
+            .acknowledged_at
+            .is_some_and(|ack| at.saturating_sub(ack) <= AT_ONCE)
+        {
+            // An acknowledgement let it go: there had been more to send.
+            self.limited_until = None;
         }
         self.under_way.push(Departure {
             end,
@@ -68,7 +79,7 @@ impl Gauge {
             first_sent: self.first_sent,
             limited: self.limited_until.is_some(),
         });
-        // A segment that is not full is the last that there was.
+        // A segment that is not full was the last one to send.
         if !bytes.is_multiple_of(self.mss.max(1)) {
             let first = self.under_way.first().map_or(end, |first| first.end);
             let ahead = self.segments(end.saturating_sub(first)) + 1;
@@ -82,6 +93,7 @@ impl Gauge {
         let newest = self.under_way.drain(..done).next_back();
         self.delivered += self.segments(bytes);
         self.delivered_at = at;
+        self.acknowledged_at = Some(at);
         let limited = self.limited_until.filter(|until| self.delivered <= *until);
         self.limited_until = limited;
         let Some(newest) = newest else { return };
@@ -165,6 +177,29 @@ mod tests {
             !last.limited && (990_000..1_010_000).contains(&last.bytes),
             "{last:?}"
         );
+    }
+
+    #[test]
+    fn records_that_end_within_a_segment_do_not_hide_that_more_had_to_be_sent() {
+        // A segment a millisecond; every third one is short, and each leaves when room is made.
+        let mut gauge = Gauge::new(5 * MS, 1000);
+        let mut sent = 0;
+        let mut leave = |gauge: &mut Gauge, at, n: u64| {
+            let bytes = if n % 3 == 2 { 600 } else { 1000 };
+            sent += bytes;
+            gauge.sent(at, sent, bytes);
+            (sent, bytes)
+        };
+        let mut open: std::collections::VecDeque<_> =
+            (0..10).map(|n| leave(&mut gauge, 0, n)).collect();
+        for n in 10..100 {
+            let at = n * MS;
+            let (end, bytes) = open.pop_front().unwrap();
+            gauge.acknowledged(at, end, bytes, false);
+            open.push_back(leave(&mut gauge, at + 10_000, n));
+        }
+        let (_, last) = gauge.rates.last().unwrap();
+        assert!(!last.limited, "{last:?}");
     }
 
     #[test]

@@ -321,3 +321,71 @@ fn the_first_small_datagram_after_the_handshake_shows_that_the_request_had_come(
     let names = found(&exchange);
     assert_eq!(names, [("server-think-time", 200.0)], "{exchange:#?}");
 }
+
+#[test]
+fn a_lost_segment_before_one_that_arrived_shows_when_both_are_acknowledged() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.open(0.0, &mut link, R);
+    let asked = request(&format!("/{}", "x".repeat(1500)));
+    let (first, second) = asked.split_at(1460);
+    let at = link.next[0];
+    drawn.send(R + 0.1, &mut link, 0, ACK, first);
+    drawn.send(R + 0.1, &mut link, 0, ACK, second);
+    // The second one came, and the first one once more.
+    let acknowledgement = |acknowledges: u32| Segment {
+        flags: ACK,
+        acknowledges: Some(acknowledges),
+        ..Segment::default()
+    };
+    drawn.segment(2.0 * R + 0.1, &mut link, 1, acknowledgement(at));
+    let again = Segment {
+        sequence: Some(at),
+        flags: ACK,
+        payload: first,
+        ..Segment::default()
+    };
+    drawn.segment(2.25 * R + 0.1, &mut link, 0, again);
+    let all = at + asked.len() as u32;
+    drawn.segment(3.25 * R + 0.2, &mut link, 1, acknowledgement(all));
+    drawn.send(3.25 * R + 0.3, &mut link, 1, ACK, &answer(100, ""));
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(
+        names.first(),
+        Some(&("segment-lost", (1.25 * R).round())),
+        "{exchange:#?}"
+    );
+}
+
+#[test]
+fn segments_that_never_were_full_show_a_hole() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.open(0.0, &mut link, R);
+    drawn.send(R + 0.1, &mut link, 0, ACK, &request("/"));
+    let whole = answer(4000, "");
+    let first = link.next[1];
+    let part = |from: usize, until: usize| Segment {
+        sequence: Some(first + from as u32),
+        flags: ACK,
+        payload: &whole[from..until],
+        ..Segment::default()
+    };
+    // Full segments are lost three times; the last one is short and comes.
+    let end = whole.len();
+    drawn.segment(2.0 * R + 0.2, &mut link, 1, part(end - 500, end));
+    drawn.send(2.0 * R + 0.3, &mut link, 0, ACK, b"");
+    let mut at = 2.0 * R + 1500.0;
+    for from in (0..end - 500).step_by(500) {
+        drawn.segment(at, &mut link, 1, part(from, (from + 500).min(end - 500)));
+        at += 0.1;
+    }
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(
+        names.first().map(|(name, _)| *name),
+        Some("mtu-black-hole"),
+        "{exchange:#?}"
+    );
+}

@@ -6,6 +6,7 @@
 mod blind;
 mod clear;
 mod drawn;
+mod far;
 mod hostile;
 mod packets;
 mod recorded;

@@ -1,7 +1,7 @@
 //! TLS without its keys, drawn packet by packet: cut, lost, with early data, and with records of
 //! HTTP/2 that ask nothing.
 
-use roundtrip_model::{Exchange, Security};
+use roundtrip_model::{Exchange, PhaseName, Security};
 
 use crate::packets::{ACK, Drawn, Link, Segment, client_hello, found, record, server_hello};
 
@@ -156,4 +156,106 @@ fn early_data_that_was_accepted_has_its_answer_in_the_servers_flight() {
     let total = exchange.total().as_secs_f64() * 1e3;
     assert!((total - 2.0 * R).abs() < 1.0, "{total}");
     assert_eq!(found(&exchange), []);
+}
+
+/// Two tickets, as a server sends them after the handshake.
+fn tickets() -> Vec<u8> {
+    [record(23, 102), record(23, 102)].concat()
+}
+
+/// Sends `bytes` in full segments: `first` of them at `at`, the others a round trip later.
+fn send_in_two_flights(drawn: &mut Drawn, link: &mut Link, at: f64, bytes: &[u8], first: usize) {
+    for (n, segment) in bytes.chunks(1460).enumerate() {
+        let at = if n < first { at } else { at + R };
+        drawn.send(at + n as f64 * 0.01, link, 1, ACK, segment);
+    }
+    drawn.send(at + R + 1.0, link, 0, ACK, b"");
+}
+
+#[test]
+fn a_record_that_a_window_cut_shows_slow_start_behind_the_tickets() {
+    let (mut drawn, mut link) = shaken(&["http/1.1"]);
+    let at = 2.0 * R + 0.3;
+    drawn.send(at, &mut link, 0, ACK, &record(23, 200));
+    drawn.send(at + R, &mut link, 1, ACK, &tickets());
+    let answer = [record(23, 180), record(23, 16_406), record(23, 5_000)].concat();
+    send_in_two_flights(&mut drawn, &mut link, at + R + 0.1, &answer, 9);
+    let exchange = drawn.exchange();
+    assert_eq!(found(&exchange), [("slow-start", R)], "{exchange:#?}");
+    let total = exchange.total().as_secs_f64() * 1e3;
+    assert!((total - 4.0 * R).abs() < 2.0, "{total}");
+}
+
+/// The handshake of HTTP/2, a request at `at`, and the server's SETTINGS and acknowledgement a
+/// round trip later.
+fn asked_over_h2() -> (Drawn, Link, f64) {
+    let (mut drawn, mut link) = shaken(&["h2"]);
+    let at = 2.0 * R + 0.3;
+    drawn.send(at, &mut link, 0, ACK, &record(23, 5 + 17 + 24 + 27));
+    drawn.send(at + 0.1, &mut link, 0, ACK, &record(23, 120));
+    let settings = [tickets(), record(23, 43), record(23, 31)].concat();
+    drawn.send(at + R, &mut link, 1, ACK, &settings);
+    (drawn, link, at + R)
+}
+
+#[test]
+fn an_acknowledgement_of_settings_does_not_divide_an_answer() {
+    let (mut drawn, mut link, at) = asked_over_h2();
+    let answer = [record(23, 100), record(23, 16_406), record(23, 5_000)].concat();
+    for segment in answer.chunks(1460).take(9) {
+        drawn.send(at + 0.1, &mut link, 1, ACK, segment);
+    }
+    drawn.send(at + 0.2, &mut link, 0, ACK, &record(23, 31));
+    // Two updates of windows leave while the answer is under way.
+    drawn.send(at + 0.3, &mut link, 0, ACK, &record(23, 48));
+    for segment in answer.chunks(1460).skip(9) {
+        drawn.send(at + R + 0.2, &mut link, 1, ACK, segment);
+    }
+    let exchange = drawn.exchange();
+    assert_eq!(found(&exchange), [("slow-start", R)], "{exchange:#?}");
+}
+
+#[test]
+fn a_server_that_pauses_in_its_answer_is_not_asked_again_by_settings() {
+    let (mut drawn, mut link, at) = asked_over_h2();
+    let piece = [record(23, 100), record(23, 2_031)].concat();
+    for segment in piece.chunks(1460) {
+        drawn.send(at + 0.1, &mut link, 1, ACK, segment);
+    }
+    drawn.send(at + 0.2, &mut link, 0, ACK, &record(23, 31));
+    for segment in record(23, 2_031).chunks(1460) {
+        drawn.send(at + 300.1, &mut link, 1, ACK, segment);
+    }
+    let exchange = drawn.exchange();
+    assert_eq!(found(&exchange), [("body-stalls", 300.0)], "{exchange:#?}");
+}
+
+#[test]
+fn what_follows_equal_tickets_is_the_answer_however_soon() {
+    let (mut drawn, mut link) = shaken(&["http/1.1"]);
+    let at = 2.0 * R + 0.3;
+    drawn.send(at, &mut link, 0, ACK, &record(23, 200));
+    drawn.send(at + R, &mut link, 1, ACK, &tickets());
+    // Less than a quarter of a round trip later.
+    let answer = [record(23, 180), record(23, 1_000)].concat();
+    drawn.send(at + R + 30.0, &mut link, 1, ACK, &answer);
+    let exchange = drawn.exchange();
+    let phases = exchange.phases();
+    let mut phases = phases.iter();
+    let wait = phases.find(|phase| phase.name == PhaseName::FirstByte);
+    let wait = wait.map_or(0.0, roundtrip_model::Phase::ms);
+    assert!((wait - R - 30.0).abs() < 0.5, "{wait}: {exchange:#?}");
+}
+
+#[test]
+fn a_record_over_the_window_is_not_hidden_by_tickets_in_one_record() {
+    let (mut drawn, mut link) = shaken(&["http/1.1"]);
+    let at = 2.0 * R + 0.3;
+    drawn.send(at, &mut link, 0, ACK, &record(23, 200));
+    drawn.send(at + R, &mut link, 1, ACK, &record(23, 210));
+    let answer = [record(23, 16_406), record(23, 1_900)].concat();
+    send_in_two_flights(&mut drawn, &mut link, at + R + 0.1, &answer, 9);
+    let exchange = drawn.exchange();
+    let names = found(&exchange);
+    assert_eq!(names, [("record-over-window", R)], "{exchange:#?}");
 }

@@ -35,7 +35,7 @@ use body::RequestBody;
 
 /// How long a connection keeps its buffers after an exchange.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a client may keep sending, unread, after the last answer.
+/// How long a client may keep sending, without being read, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most of a new request that is read at once.
 const FIRST_READ: usize = PIECE / 4;
@@ -111,7 +111,7 @@ pub(crate) async fn serve<S: Sessions>(
     outcome
 }
 
-/// Reads the beginning of a request. While nothing comes, it holds no buffers.
+/// Reads the beginning of a request. It holds no buffers until something arrives.
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,
@@ -184,7 +184,7 @@ impl<IO: Stream> Client<IO> {
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 || last {
-                // It was admitted, so it may send one request even if gate is about to end.
+                // The client was admitted, so it may send one request even if gate is about to end.
                 deadline.within(Some(span), reading).await
             } else {
                 deadline.at_rest(span, reading).await
@@ -204,7 +204,7 @@ impl<IO: Stream> Client<IO> {
         Ok(false)
     }
 
-    /// Between exchanges a connection keeps only what it has read of the next request.
+    /// Releases buffers: between exchanges a connection keeps only the bytes of the next request.
     fn give_back(&mut self, spare: &BufferPool) {
         spare.collect(&mut self.head);
         spare.collect(&mut self.out);
@@ -283,6 +283,7 @@ impl<IO: Stream> Client<IO> {
             early: self.early,
             body: None,
             id: RequestId::NONE,
+            trace: None,
             asks: self.peer.asks,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);

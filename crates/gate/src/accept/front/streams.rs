@@ -169,6 +169,7 @@ impl<S: Sessions> ConnectionState<S> {
             early: !self.confirmed.is_given(),
             body,
             id: RequestId::NONE,
+            trace: None,
             asks: self.peer.asks,
         };
         head.read(self.version, &site.policy.limits, |request| {

@@ -1,4 +1,4 @@
-//! What a proxy is told beside the status.
+//! The data that a proxy gets in addition to the status.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use crate::judge::login::LoginRules;
 pub enum CookieForm {
     /// In standard base64, as in hyper-auth-proxy.
     Base64,
-    /// As it is.
+    /// Unencoded.
     Raw,
 }
 

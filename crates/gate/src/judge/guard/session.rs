@@ -1,4 +1,4 @@
-//! A session as a guard knows it, and what the guard needs from a store: an answer, and a notice
+//! A session as the guard sees it, and the guard's interface to a store: an answer, and a notice
 //! when the answer is no longer valid.
 
 use std::cell::Cell;
@@ -23,7 +23,7 @@ pub trait Sessions {
 
 /// A session as the store has it. It has no `Debug`.
 pub struct Found {
-    /// As stored: plain base64, or sealed.
+    /// The credentials as stored: plain base64, or sealed.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
     pub watch: Rc<dyn Watch>,
@@ -38,14 +38,14 @@ pub enum SessionError {
     Unreadable,
 }
 
-/// Whether what a store answered is still valid.
+/// Tells whether a store's answer is still valid.
 pub trait Watch {
     /// Whether it may be used for another request. Not after the store pushed an invalidation,
     /// after its connection was lost, or after the session was revoked. Called on every request, so
     /// it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once it is no longer valid. If a stream is open, the store is then asked again.
+    /// Ends once the answer is no longer valid. If a stream is open, the store is then asked again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
@@ -71,7 +71,7 @@ impl Watch for ManualWatch {
 
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            // In one thread nothing happens between the check and the wait.
+            // On a single thread, nothing can happen between the check and the wait.
             if !self.outdated.get() {
                 self.changed.notified().await;
             }

@@ -1,4 +1,4 @@
-//! Finds out in which form a request's client wants gate's own answers.
+//! Determines the format in which a client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::cookies::write_others;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
+use crate::record::TracePosition;
 
 /// What the names of the fields begin with that say who is logged in.
 pub(crate) const LOGIN_FIELDS: &str = "X-Auth-Request-";
@@ -29,6 +30,8 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) believed: &'a [String],
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
+    /// The request's place in a trace, which the backend continues.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// A browser's preflight (Fetch §3.2.2), which is admitted without credentials.
     pub(crate) anonymous: bool,
     /// The key of a WebSocket that the client opens over a stream. RFC 8441 §5.
@@ -40,8 +43,8 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its
-    /// clients.
+    /// Whether a field is trusted. Only the exact name is: a proxy that sets a field still repeats
+    /// its clients' other spellings.
     fn believes(&self, name: &str) -> bool {
         let is = |believed: &String| believed.eq_ignore_ascii_case(name);
         self.believed.iter().any(is)
@@ -101,6 +104,9 @@ pub(crate) fn compose(
     forwarded(request, forwarding, out);
     if !forwarding.id.is_empty() {
         line(out, super::ID.as_bytes(), forwarding.id);
+    }
+    if let Some(trace) = forwarding.trace {
+        line(out, b"traceparent", trace.context.to_field().as_bytes());
     }
     let (client, secure) = (forwarding.client, forwarding.secure);
     forwarding.rewrite.write(inspected, client, secure, out);
@@ -170,6 +176,9 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             is("upgrade")
                 || (is("trailer") && (forwarding.buffered || !inspected.body.is_chunked()))
         }
+        // What others added to a trace belongs to that trace.
+        10 if is("tracestate") => forwarding.trace.is_some_and(|trace| trace.parent.is_none()),
+        11 => forwarding.trace.is_some() && is("traceparent"),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
@@ -186,12 +195,12 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         _ => false,
     };
     let rewrite = forwarding.rewrite;
-    let proxys = is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
+    let is_a_proxys = || is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
     let names_person = !forwarding.identity.is_empty() && is_login_field(name);
     !ours
         && !names_person
         && (!forwarding.anonymous || is_of_a_question(name))
-        && !proxys
+        && !is_a_proxys()
         && !rewrite.removes(name)
         && !inspected
             .hop
@@ -229,7 +238,8 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     }
 }
 
-/// As its `Display` writes it. Formatting would take more time than the rest of the fields.
+/// Appends an address in the form of its `Display`. Formatting would take more time than all other
+/// fields.
 fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     use std::io::Write;
     let IpAddr::V4(v4) = address else {
@@ -303,6 +313,7 @@ mod tests {
             buffered: false,
             rewrite,
             id: b"",
+            trace: None,
         };
         let mut out = Vec::new();
         compose(&request, &inspected, &forwarding, false, &mut out);

@@ -24,7 +24,7 @@ pub(super) struct ThreadPlan {
 }
 
 impl ThreadPlan {
-    /// Upstreams whose group is kept are kept as well.
+    /// Makes a plan. Upstreams are kept if their group is kept.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
             |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;

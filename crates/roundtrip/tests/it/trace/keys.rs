@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::trace::{results, roundtrip, text};
 
 /// A program behind a path, recorded, with the secrets of its sessions.
-fn recorded_with_keys(folder: &Path, program: &[&str]) -> (PathBuf, PathBuf) {
+pub(super) fn recorded_with_keys(folder: &Path, program: &[&str]) -> (PathBuf, PathBuf) {
     let file = folder.join("packets.pcapng");
     let keys = folder.join("keys.log");
     let path = [

@@ -10,7 +10,7 @@ use crate::trace::{recorded, results, roundtrip, text};
 
 /// The packets of each end of a recording in a separate file; the server's clock is 3.7 s behind.
 /// Also returns which frames, in their own file, were lost on the way.
-fn torn(file: &Path, folder: &Path) -> ([PathBuf; 2], [Vec<u64>; 2]) {
+pub(super) fn torn(file: &Path, folder: &Path) -> ([PathBuf; 2], [Vec<u64>; 2]) {
     let paths = ["client", "server"].map(|name| folder.join(name).with_extension("pcapng"));
     let mut lost: [Vec<u64>; 2] = Default::default();
     let bytes = fs::read(file).unwrap();
@@ -115,4 +115,65 @@ fn two_captures_tell_where_packets_were_lost() {
     // A pipe cannot be read twice.
     let output = roundtrip(&["trace", client, "-"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+/// The client's address and port, as a translator (NAT) would show them to the server.
+fn translated(file: &Path) {
+    let bytes = fs::read(file).unwrap();
+    let mut writer = PcapngWriter::new(&Section::default()).unwrap();
+    for block in PcapngReader::new(&bytes) {
+        match block.unwrap() {
+            Block::Interface(interface) => drop(writer.interface(&interface).unwrap()),
+            Block::Packet(mut packet) => {
+                let data = packet.data.to_mut();
+                // TCP over IPv4, from or to the server's port.
+                if data[0] >> 4 == 4 && data[9] == 6 {
+                    let head = usize::from(data[0] & 15) * 4;
+                    let from_server = data[head..head + 2] == 80_u16.to_be_bytes();
+                    let (address, port) = if from_server { (16, 2) } else { (12, 0) };
+                    data[address..address + 4].copy_from_slice(&[203, 0, 113, 9]);
+                    data[head + port..head + port + 2].copy_from_slice(&61_000_u16.to_be_bytes());
+                }
+                writer.packet(&packet).unwrap();
+            }
+            _ => {}
+        }
+    }
+    fs::write(file, writer.take()).unwrap();
+}
+
+#[test]
+fn a_connection_whose_addresses_are_translated_between_two_captures_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.pcapng");
+    let path = [
+        "path",
+        "--rtt",
+        "40ms",
+        "--loss",
+        "down:nth:4",
+        "--origin",
+        "think=50ms",
+        "--pcapng",
+        file.to_str().unwrap(),
+        "--",
+        env!("CARGO_BIN_EXE_roundtrip"),
+        "probe",
+        "-q4",
+        "http://server.test/bytes/20000",
+    ];
+    let output = roundtrip(&path);
+    assert!(output.status.success(), "{output:?}");
+    let ([client, server], lost) = torn(&file, folder.path());
+    translated(&server);
+    let files = [&client, &server].map(|file| file.to_str().unwrap());
+    let output = roundtrip(&["trace", "--json", files[0], files[1]]);
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["results"].as_array().unwrap().len(), 1);
+    let connection = &document["results"][0]["connection"];
+    let frames = serde_json::to_value(&lost[1]).unwrap();
+    assert_eq!(connection["located"]["from_server"]["lost_frames"], frames);
+    let evidence = connection["vantage"]["evidence"].to_string();
+    assert!(evidence.contains("203.0.113.9:61000"), "{evidence}");
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
+use super::packets::QuicPackets;
 use super::{NetLogConstants, parameter};
 use crate::witness::{LogTime, MAX_KEPT, nanoseconds, number, text, whole};
 
@@ -13,7 +14,7 @@ const MAX_HELPERS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     all: BTreeMap<u64, NetLogSource>,
-    /// In nanoseconds of the log's ticks.
+    /// The first tick of the log, in nanoseconds.
     first: Option<u64>,
 }
 
@@ -23,6 +24,8 @@ pub(super) struct NetLogSource {
     pub(super) begin: LogTime,
     /// The end of everything, as far as it is known.
     pub(super) end: Option<LogTime>,
+    /// What a QUIC session sent and received.
+    pub(super) packets: QuicPackets,
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
@@ -73,6 +76,7 @@ impl Sources {
             }
         }
         let parameters = &event["params"];
+        source.packets.take(at, kind, parameters);
         if let Some((name, value)) = parameter(kind, parameters) {
             let value = match name {
                 "url" | "method" => {
@@ -156,7 +160,7 @@ fn is_helping(event: &str) -> bool {
 }
 
 impl NetLogSource {
-    /// From the first beginning to the last end; `None` if there is no end.
+    /// The span from the first beginning to the last end; `None` if there is no end.
     pub(super) fn span(&self, name: &str) -> Option<(LogTime, LogTime)> {
         let span = self.spans.get(name)?;
         Some((span.begin, span.end?))

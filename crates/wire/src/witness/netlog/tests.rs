@@ -1,8 +1,9 @@
 //! A log in the form of Chrome's, with its numbers chosen here: requests, their jobs and sockets.
 
 use super::*;
+use crate::witness::TransportEvent;
 
-const EVENTS: [&str; 13] = [
+const EVENTS: [&str; 19] = [
     "REQUEST_ALIVE",
     "URL_REQUEST_START_JOB",
     "HTTP_STREAM_REQUEST",
@@ -16,10 +17,17 @@ const EVENTS: [&str; 13] = [
     "HTTP_TRANSACTION_READ_RESPONSE_HEADERS",
     "HTTP_TRANSACTION_READ_BODY",
     "SOCKET_ALIVE",
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION",
+    "QUIC_SESSION_CRYPTO_HANDSHAKE",
+    "QUIC_SESSION_PACKET_SENT",
+    "QUIC_SESSION_PACKET_RECEIVED",
+    "QUIC_SESSION_PACKET_LOST",
+    "QUIC_SESSION_ACK_FRAME_RECEIVED",
 ];
 const REQUEST: u64 = 1;
 const JOB: u64 = 2;
 const SOCKET: u64 = 3;
+const SESSION: u64 = 4;
 
 fn log(events: &[(u64, u64, u64, &str, u64, &str)]) -> String {
     let number = |name: &str| EVENTS.iter().position(|known| *known == name).unwrap();
@@ -38,7 +46,7 @@ fn log(events: &[(u64, u64, u64, &str, u64, &str)]) -> String {
         })
         .collect();
     format!(
-        r#"{{"constants":{{"logEventTypes":{{{}}},"logSourceType":{{"URL_REQUEST":1,"HTTP_STREAM_JOB":2,"SOCKET":3}},"logEventPhase":{{"PHASE_BEGIN":1,"PHASE_END":2,"PHASE_NONE":0}},"timeTickOffset":1700000000000}},
+        r#"{{"constants":{{"logEventTypes":{{{}}},"logSourceType":{{"URL_REQUEST":1,"HTTP_STREAM_JOB":2,"SOCKET":3,"QUIC_SESSION":4}},"logEventPhase":{{"PHASE_BEGIN":1,"PHASE_END":2,"PHASE_NONE":0}},"timeTickOffset":1700000000000}},
 "events": [
 {}
 ]}}"#,
@@ -176,4 +184,78 @@ fn a_log_that_is_cut_off_anywhere_has_what_is_before() {
     assert_eq!(most, 2);
     assert_eq!(read(b"{\"events\": []}"), None);
     assert_eq!(read(b"[]"), None);
+}
+
+#[test]
+fn a_quic_session_has_its_packets_losses_and_round_trips() {
+    let session = r#""source_dependency":{"id":40,"type":4}"#;
+    let bound = "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION";
+    let sent = |number: u64| {
+        format!(r#""packet_number":{number},"size":1250,"encryption_level":"ENCRYPTION_INITIAL""#)
+    };
+    let (first, second) = (sent(1), sent(2));
+    let witness = read(
+        log(&[
+            (0, REQUEST, 10, "REQUEST_ALIVE", 1, r#""url":"https://a/""#),
+            (0, REQUEST, 10, bound, 0, session),
+            (1, SESSION, 40, "QUIC_SESSION_CRYPTO_HANDSHAKE", 1, ""),
+            (1, SESSION, 40, "QUIC_SESSION_PACKET_SENT", 0, &first),
+            (2, SESSION, 40, "QUIC_SESSION_PACKET_SENT", 0, &second),
+            (
+                45,
+                SESSION,
+                40,
+                "QUIC_SESSION_PACKET_RECEIVED",
+                0,
+                r#""size":1200"#,
+            ),
+            (
+                45,
+                SESSION,
+                40,
+                "QUIC_SESSION_ACK_FRAME_RECEIVED",
+                0,
+                r#""largest_observed":"2","delta_time_largest_observed_us":3000"#,
+            ),
+            // It was acknowledged before.
+            (
+                46,
+                SESSION,
+                40,
+                "QUIC_SESSION_ACK_FRAME_RECEIVED",
+                0,
+                r#""largest_observed":2"#,
+            ),
+            (
+                50,
+                SESSION,
+                40,
+                "QUIC_SESSION_PACKET_LOST",
+                0,
+                r#""packet_number":1"#,
+            ),
+            (60, SESSION, 40, "QUIC_SESSION_CRYPTO_HANDSHAKE", 2, ""),
+            (99, REQUEST, 10, "REQUEST_ALIVE", 2, ""),
+        ])
+        .as_bytes(),
+    )
+    .unwrap();
+    let handshake = (ToldPhase::Handshake, 1, 60);
+    assert!(spans(&witness.requests[0]).contains(&handshake));
+    let events = &witness.connections[0].events;
+    let count = |is: fn(&TransportEvent) -> bool| events.iter().filter(|(_, e)| is(e)).count();
+    assert_eq!(count(|e| matches!(e, TransportEvent::PacketSent { .. })), 2);
+    assert_eq!(
+        count(|e| matches!(e, TransportEvent::PacketReceived { .. })),
+        1
+    );
+    assert_eq!(count(|e| matches!(e, TransportEvent::PacketLost { .. })), 1);
+    let trips: Vec<f64> = events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            TransportEvent::Metrics { latest_rtt, .. } => *latest_rtt,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(trips, [40.0]);
 }

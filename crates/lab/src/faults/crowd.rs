@@ -1,0 +1,120 @@
+//! Another program on the client's processor, which the kernel prefers for a while: the client is
+//! ready to run and does not run.
+
+use std::fs;
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use roundtrip_net::cpu::{allowed_cpus, pin_to};
+
+/// It sets the scheduling policy of a thread, which needs privileges.
+const CHRT: &str = "chrt";
+
+/// Dropping it waits until the other program has ended.
+pub(super) struct Crowd {
+    begin: Option<Sender<(Instant, Instant)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Crowd {
+    /// Whether this user can start such a program.
+    pub(super) fn is_possible() -> bool {
+        static POSSIBLE: OnceLock<bool> = OnceLock::new();
+        *POSSIBLE.get_or_init(|| chrt(&["--fifo", "1", "true"]))
+    }
+
+    /// Pins the calling thread to a processor, and starts the other program, which waits.
+    pub(super) fn prepare() -> io::Result<Self> {
+        let cpus = allowed_cpus()?;
+        let cpu = *cpus.last().ok_or(io::ErrorKind::NotFound)?;
+        pin_to(cpu)?;
+        let (sender, orders) = channel();
+        let (ready, is_ready) = channel();
+        let thread = thread::Builder::new()
+            .name("roundtrip-crowd".into())
+            .spawn(move || compete(cpu, &ready, &orders))?;
+        if is_ready.recv() != Ok(true) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(Self {
+            begin: Some(sender),
+            thread: Some(thread),
+        })
+    }
+
+    /// The other program runs alone between these times after now.
+    pub(super) fn between(&self, begin: Duration, end: Duration) {
+        let now = Instant::now();
+        if let Some(sender) = &self.begin {
+            // Without a receiver, the thread has ended already.
+            let _ = sender.send((now + begin, now + end));
+        }
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.begin = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn compete(cpu: usize, ready: &Sender<bool>, orders: &Receiver<(Instant, Instant)>) {
+    let is_preferred = pin_to(cpu).is_ok() && prefer_this_thread();
+    if ready.send(is_preferred).is_err() {
+        return;
+    }
+    while let Ok((begin, end)) = orders.recv() {
+        thread::sleep(begin.saturating_duration_since(Instant::now()));
+        while Instant::now() < end {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn prefer_this_thread() -> bool {
+    let link = fs::read_link("/proc/thread-self").unwrap_or_default();
+    let thread = link.file_name().unwrap_or_default().to_string_lossy();
+    !thread.is_empty() && chrt(&["--fifo", "--pid", "1", &thread])
+}
+
+fn chrt(arguments: &[&str]) -> bool {
+    let mut command = Command::new(CHRT);
+    let silent = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    let status = silent.stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The thread cannot run between two readings of the clock.
+    #[test]
+    fn the_other_program_takes_the_processor() {
+        if !Crowd::is_possible() {
+            return;
+        }
+        let longest = thread::spawn(|| {
+            let crowd = Crowd::prepare().unwrap();
+            crowd.between(Duration::from_millis(20), Duration::from_millis(120));
+            let (began, mut last) = (Instant::now(), Instant::now());
+            let mut longest = Duration::ZERO;
+            while began.elapsed() < Duration::from_millis(200) {
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
+            }
+            longest
+        });
+        assert!(longest.join().unwrap() >= Duration::from_millis(60));
+    }
+}

@@ -1,0 +1,234 @@
+//! When packets left the client and arrived there, if they were seen elsewhere.
+//!
+//! At least half of the shortest round trip lies between. What a line or a radio adds shows in two
+//! witnesses: the client's own clock in its timestamps (RFC 7323), and the acknowledgements that it
+//! must not delay (RFC 5681 §4.2).
+
+use super::mss;
+use crate::sight::{SeenSegment, Side};
+use crate::tcp::TcpFlow;
+use crate::vantage::Vantage;
+
+/// In nanoseconds: the ticks of timestamps.
+const TICKS: [u64; 4] = [1_000_000, 4_000_000, 10_000_000, 1_000];
+/// In nanoseconds: this long must be seen to recognise a tick; and for this long, clocks agree to a
+/// tick.
+const MIN_SEEN: u64 = 30_000_000;
+const MAX_AGREEING: u64 = 5_000_000_000;
+/// By how much the time that ticks count may differ from the time that was seen, as a share and in
+/// nanoseconds.
+const NEAR: f64 = 0.2;
+const NEAR_NS: f64 = 8e6;
+/// In bytes: the headers of a segment with timestamps.
+const HEADERS: u64 = 52;
+/// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
+const MIN_PACE: f64 = 700.0;
+/// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
+const FITS: f64 = 4e6;
+const FITS_SHARE: f64 = 0.25;
+
+/// The time of each segment at the client, in the order of the flow's sights.
+pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage) -> Vec<u64> {
+    let distance = vantage.distance();
+    let sights = &flow.sights;
+    let mut times: Vec<u64> = sights
+        .iter()
+        .map(|sight| match sight.from {
+            Side::Client => sight.at.saturating_sub(distance),
+            Side::Server => sight.at.saturating_add(distance),
+        })
+        .collect();
+    if distance == 0 {
+        return times;
+    }
+    if let Some(tick) = tick(sights) {
+        by_own_clock(sights, tick, &mut times);
+    }
+    by_line(flow, &mut times);
+    times
+}
+
+/// The segments of the client with timestamps: their index and its clock.
+fn stamped(sights: &[SeenSegment]) -> impl DoubleEndedIterator<Item = (usize, u32)> {
+    let all = sights.iter().enumerate();
+    all.filter(|(_, sight)| sight.from == Side::Client)
+        .filter_map(|(index, sight)| Some((index, sight.stamps?.0)))
+}
+
+/// The length of a tick of the client's timestamps, in nanoseconds.
+fn tick(sights: &[SeenSegment]) -> Option<u64> {
+    let (first, last) = (stamped(sights).next()?, stamped(sights).next_back()?);
+    let at = |index: usize| sights.get(index).map(|sight| sight.at);
+    let took = at(last.0)?.checked_sub(at(first.0)?)?;
+    let ticks = u64::try_from(last.1.wrapping_sub(first.1).cast_signed()).ok()?;
+    (took >= MIN_SEEN).then_some(())?;
+    let near = |tick: &u64| {
+        let apart = (ticks as f64 * *tick as f64 - took as f64).abs();
+        apart <= (NEAR * took as f64).max(NEAR_NS)
+    };
+    TICKS.into_iter().find(near)
+}
+
+/// A segment left no later than its clock shows: so much after the one before it, and so much
+/// before the one behind it.
+fn by_own_clock(sights: &[SeenSegment], tick: u64, times: &mut [u64]) {
+    let all: Vec<(usize, u32)> = stamped(sights).collect();
+    let pairs = || {
+        all.windows(2)
+            .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
+    };
+    let between = |one: u32, next: u32| -> Option<u64> {
+        let ticks = u64::try_from(next.wrapping_sub(one).cast_signed()).ok()?;
+        let took = ticks.checked_mul(tick)?;
+        (took <= MAX_AGREEING).then_some(took)
+    };
+    for ((one, before), (next, clock)) in pairs() {
+        let (Some(took), Some(left)) = (between(before, clock), times.get(one).copied()) else {
+            continue;
+        };
+        if let Some(time) = times.get_mut(next) {
+            *time = (*time).min(left + took + tick);
+        }
+    }
+    let backwards: Vec<_> = pairs().collect();
+    for ((one, clock), (next, after)) in backwards.into_iter().rev() {
+        let (Some(took), Some(left)) = (between(clock, after), times.get(next).copied()) else {
+            continue;
+        };
+        if let Some(time) = times.get_mut(one) {
+            *time = (*time).min((left + tick).saturating_sub(took));
+        }
+    }
+}
+
+/// What was acknowledged at once: the index of its last segment, the bytes of its flight until then
+/// with their headers, and when it must have arrived.
+struct Acknowledged {
+    last: usize,
+    bytes: u64,
+    arrived: u64,
+}
+
+/// Data of the server arrives later where a slow line carries it.
+fn by_line(flow: &TcpFlow, times: &mut [u64]) {
+    let Some(all) = acknowledged(flow, times) else {
+        return;
+    };
+    let late = |one: &Acknowledged| {
+        let time = times.get(one.last).copied().unwrap_or(one.arrived);
+        one.arrived.saturating_sub(time) as f64
+    };
+    let mut paces: Vec<f64> = all.iter().map(|one| late(one) / one.bytes as f64).collect();
+    paces.sort_by(f64::total_cmp);
+    let Some(pace) = paces
+        .get(paces.len() / 2)
+        .copied()
+        .filter(|pace| *pace >= MIN_PACE)
+    else {
+        return;
+    };
+    let carried = carried(flow, times, pace);
+    let fits = all.iter().filter(|one| {
+        let expected = carried.get(one.last).copied().unwrap_or(0);
+        let apart = expected.abs_diff(one.arrived) as f64;
+        apart <= FITS.max(FITS_SHARE * late(one))
+    });
+    if 2 * fits.count() <= all.len() {
+        return;
+    }
+    let latest = latest(flow, times);
+    for ((time, carried), latest) in times.iter_mut().zip(carried).zip(latest) {
+        *time = carried.min(latest.max(*time)).max(*time);
+    }
+}
+
+/// The acknowledgements that the client did not delay: without data, of more than a full segment,
+/// of data that was sent once. `None` if there is none.
+fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
+    let full = u64::from(mss(flow).max(1));
+    // What is under way: index, end in the stream, and the bytes of the flight until then.
+    let mut open: Vec<(usize, u64, u64)> = Vec::new();
+    let (mut highest, mut flight, mut known) = (0, 0, 0);
+    let mut all = Vec::new();
+    for (index, sight) in flow.sights.iter().enumerate() {
+        if sight.from == Side::Server {
+            let Some(start) = flow
+                .place(Side::Server, sight.sequence)
+                .filter(|_| is_data(sight))
+            else {
+                continue;
+            };
+            let end = start + u64::from(sight.length);
+            if start < highest {
+                // After a loss, acknowledgements say nothing about the line.
+                return None;
+            }
+            if open.is_empty() {
+                flight = 0;
+            }
+            flight += u64::from(sight.length) + HEADERS;
+            highest = end;
+            open.push((index, end, flight));
+            continue;
+        }
+        let Some(end) = flow.acknowledged(sight).filter(|end| *end > known) else {
+            continue;
+        };
+        let fresh = end - std::mem::replace(&mut known, end);
+        let done = open.partition_point(|(_, until, _)| *until <= end);
+        let Some((last, _, bytes)) = open.drain(..done).next_back() else {
+            continue;
+        };
+        if sight.length == 0 && !sight.is_fin() && !sight.is_reset() && fresh > full {
+            let arrived = times.get(index).copied()?;
+            all.push(Acknowledged {
+                last,
+                bytes,
+                arrived,
+            });
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn is_data(sight: &SeenSegment) -> bool {
+    sight.length > 0 && !sight.is_syn()
+}
+
+/// When each segment of the server arrives over a line that needs so many nanoseconds for a byte.
+fn carried(flow: &TcpFlow, times: &[u64], pace: f64) -> Vec<u64> {
+    let mut free = 0;
+    let all = flow.sights.iter().zip(times);
+    all.map(|(sight, time)| {
+        if sight.from == Side::Client || !is_data(sight) {
+            return *time;
+        }
+        let needed = pace * (u64::from(sight.length) + HEADERS) as f64;
+        free = free.max(*time) + needed as u64;
+        free
+    })
+    .collect()
+}
+
+/// The time of the first segment of the client that acknowledges each segment of the server: it had
+/// arrived by then.
+fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
+    let mut latest = vec![u64::MAX; times.len()];
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    for ((index, sight), time) in flow.sights.iter().enumerate().zip(times) {
+        if sight.from == Side::Server {
+            let start = flow.place(Side::Server, sight.sequence);
+            if let Some(start) = start.filter(|_| is_data(sight)) {
+                open.push((index, start + u64::from(sight.length)));
+            }
+        } else if let Some(end) = flow.acknowledged(sight) {
+            let done = open.partition_point(|(_, until)| *until <= end);
+            for (index, _) in open.drain(..done) {
+                if let Some(latest) = latest.get_mut(index) {
+                    *latest = *time;
+                }
+            }
+        }
+    }
+    latest
+}
