@@ -56,7 +56,8 @@ impl Keeping {
             return;
         }
         let state = self.memory.origin(&origin, now);
-        let quic = state.alt_svc.is_some();
+        // HTTP/3 can be forced, or known from the name's HTTPS record, without any Alt-Svc.
+        let quic = state.alt_svc.is_some() || state.sessions(Transport::Quic) > 0;
         let taken = match state.alpn.as_deref() {
             Some("http/1.1") => SESSIONS_H1,
             _ => SESSIONS,

@@ -101,6 +101,21 @@ fn the_second_run_of_a_script_asks_in_early_data_over_quic_and_so_does_each_afte
 }
 
 #[test]
+fn a_ticket_of_http3_is_used_where_nothing_announces_it() {
+    let scene = Scene::with(|knobs| {
+        knobs.tls.early_data = EarlyData::On;
+        knobs.http.alt_svc = Some("none".into());
+    });
+    for n in 0..3 {
+        let name = format!("n{n}.example");
+        let said = scene.run(&[&ASK[..], &["--strategy", "h3+0rtt", &name]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        await_background(&scene);
+    }
+    assert_eq!(scene.stats().quic_resumed, 2);
+}
+
+#[test]
 fn over_http1_the_next_ticket_comes_as_well() {
     let scene = early(Quic::Off);
     for n in 0..6 {
