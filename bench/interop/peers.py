@@ -272,6 +272,9 @@ class Msquic(Adapted):
     client_protocols = server_protocols = [HQ]
     no_client = no_server = {"http3": "msquic has no HTTP/3"}
 
+    def environment(self, game, role):
+        return {"LD_LIBRARY_PATH": str(self.program.parents[1] / "lib")}
+
 
 def rounds(game):
     """What is fetched by one client after another: for two connections the first document, then the rest."""

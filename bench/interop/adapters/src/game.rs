@@ -85,7 +85,11 @@ impl ServerGame {
 
     pub(crate) fn document(&self, path: &str) -> Option<Vec<u8>> {
         let path = Path::new(path.trim_start_matches('/'));
-        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
-        is_below.then(|| fs::read(self.www.join(path)).ok()).flatten()
+        let is_below = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        is_below
+            .then(|| fs::read(self.www.join(path)).ok())
+            .flatten()
     }
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use msquic::ffi::{HQUIC, QUIC_VERSION_SETTINGS};
 use msquic::{
     Addr, AllowedCipherSuiteFlags, Api, BufferRef, CertificateFile, Configuration, Connection,
-    ConnectionEvent, ConnectionRef, ConnectionShutdownFlags, Credential, CredentialConfig, Listener,
-    ListenerEvent, PARAM_CONFIGURATION_VERSION_SETTINGS, PARAM_CONN_LOCAL_ADDRESS,
+    ConnectionEvent, ConnectionRef, ConnectionShutdownFlags, Credential, CredentialConfig,
+    Listener, ListenerEvent, PARAM_CONFIGURATION_VERSION_SETTINGS, PARAM_CONN_LOCAL_ADDRESS,
     PARAM_CONN_REMOTE_ADDRESS, PARAM_CONN_RESUMPTION_TICKET, PARAM_GLOBAL_RETRY_MEMORY_PERCENT,
     Registration, RegistrationConfig, SendFlags, ServerResumptionLevel, Settings, Status, Stream,
     StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags, StreamStartFlags,
@@ -135,11 +135,13 @@ impl<'a> Visit<'a> {
             set(handle, PARAM_CONFIGURATION_VERSION_SETTINGS, &[only(&[V2])])?;
         }
         let trust = CredentialConfig::new_client().set_ca_certificate_file(game.authority.clone());
-        configuration.load_credential(&credentials(&game.case, trust)).map_err(told)?;
+        configuration
+            .load_credential(&credentials(&game.case, trust))
+            .map_err(told)?;
         let (tell, told_here) = channel();
         let teller = tell.clone();
-        let connection =
-            Connection::open(registration, move |_, event| Ok(hear(&teller, event))).map_err(told)?;
+        let connection = Connection::open(registration, move |_, event| Ok(hear(&teller, event)))
+            .map_err(told)?;
         let visit = Self {
             game,
             configuration,
@@ -167,7 +169,9 @@ impl<'a> Visit<'a> {
             self.ask(paths)?;
         }
         let port = self.game.server.port();
-        self.connection.start(&self.configuration, "server", port).map_err(told)?;
+        self.connection
+            .start(&self.configuration, "server", port)
+            .map_err(told)?;
         self.wait_until(|told| matches!(told, Told::Connected))?;
         if self.game.case == "keyupdate" {
             for _ in 0..KEY_UPDATES {
@@ -229,13 +233,21 @@ impl<'a> Visit<'a> {
     fn ask(&self, paths: &[String]) -> Result<()> {
         for path in paths {
             let (tell, name, mut body) = (self.tell.clone(), path.clone(), Vec::new());
-            let stream = Stream::open(&self.connection, StreamOpenFlags::NONE, move |stream, event| {
-                read(&tell, &name, &mut body, &stream, event);
-                Ok(())
-            });
+            let stream = Stream::open(
+                &self.connection,
+                StreamOpenFlags::NONE,
+                move |stream, event| {
+                    read(&tell, &name, &mut body, &stream, event);
+                    Ok(())
+                },
+            );
             let stream = stream.map_err(told)?;
             stream.start(StreamStartFlags::NONE).map_err(told)?;
-            let flags = if self.is_early { SendFlags::ALLOW_0_RTT } else { SendFlags::NONE };
+            let flags = if self.is_early {
+                SendFlags::ALLOW_0_RTT
+            } else {
+                SendFlags::NONE
+            };
             send(&stream, format!("GET {path}\r\n").into_bytes(), flags).map_err(told)?;
             // SAFETY: its callback closes it.
             unsafe { stream.into_raw() };
@@ -247,7 +259,11 @@ impl<'a> Visit<'a> {
     fn move_away(&mut self) -> Result<()> {
         let mut received = 0;
         self.wait_until(|told| {
-            received += if let Told::Part(bytes) = told { *bytes } else { 0 };
+            received += if let Told::Part(bytes) = told {
+                *bytes
+            } else {
+                0
+            };
             received > BEFORE_MOVE
         })?;
         let here = self.connection.get_local_addr().map_err(told)?;
@@ -296,7 +312,9 @@ fn read(
     let told = match event {
         StreamEvent::Receive { buffers, .. } => {
             let before = body.len();
-            buffers.iter().for_each(|part| body.extend_from_slice(part.as_bytes()));
+            buffers
+                .iter()
+                .for_each(|part| body.extend_from_slice(part.as_bytes()));
             Told::Part(body.len() - before)
         }
         StreamEvent::PeerSendShutdown => Told::Body(path.to_owned(), take(body)),
@@ -313,14 +331,20 @@ fn read(
 fn serve(game: Arc<ServerGame>, registration: &Registration) -> Result<()> {
     if game.case == "retry" {
         // With no memory for handshakes, each client must prove its address.
-        set(std::ptr::null_mut(), PARAM_GLOBAL_RETRY_MEMORY_PERCENT, &[0_u16])?;
+        set(
+            std::ptr::null_mut(),
+            PARAM_GLOBAL_RETRY_MEMORY_PERCENT,
+            &[0_u16],
+        )?;
     }
     let protocol = [BufferRef::from("hq-interop")];
     let configuration =
         Configuration::open(registration, &protocol, Some(&settings())).map_err(told)?;
     let files = CertificateFile::new(game.key.clone(), game.certificate.clone());
     let identity = CredentialConfig::new().set_credential(Credential::CertificateFile(files));
-    configuration.load_credential(&credentials(&game.case, identity)).map_err(told)?;
+    configuration
+        .load_credential(&credentials(&game.case, identity))
+        .map_err(told)?;
     let address = Addr::from(game.address);
     let listener = Listener::open(registration, move |_, event| {
         if let ListenerEvent::NewConnection { connection, .. } = event {
@@ -372,7 +396,9 @@ fn answer(game: &ServerGame, line: &mut Vec<u8>, stream: &StreamRef, event: Stre
             line.extend(buffers.iter().flat_map(|part| part.as_bytes()).take(room));
         }
         StreamEvent::PeerSendShutdown => {
-            let sent = game.answer(line).map(|body| send(stream, body, SendFlags::NONE));
+            let sent = game
+                .answer(line)
+                .map(|body| send(stream, body, SendFlags::NONE));
             if !matches!(sent, Some(Ok(()))) {
                 stream.shutdown(StreamShutdownFlags::ABORT, 1).ok();
             }

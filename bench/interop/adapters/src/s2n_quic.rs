@@ -70,7 +70,11 @@ async fn ask(game: Arc<ClientGame>) -> Result<()> {
 }
 
 async fn visit(game: &Arc<ClientGame>, config: Arc<ClientConfig>, paths: &[String]) -> Result<()> {
-    let from = if game.server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let from = if game.server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
     let mut client = Client::builder()
         .with_tls(tls::Client::from(config))?
         .with_io(from)?
@@ -115,7 +119,9 @@ async fn serve(game: Arc<ServerGame>) -> Result<()> {
         .with_tls(tls::Server::from(config))?
         .with_io(game.address)?
         .with_limits(limits()?)?
-        .with_endpoint_limits(Attempts { are_retried: game.case == "retry" })?
+        .with_endpoint_limits(Attempts {
+            are_retried: game.case == "retry",
+        })?
         .start()?;
     while let Some(connection) = server.accept().await {
         tokio::spawn(attend(game.clone(), connection));
@@ -129,7 +135,11 @@ struct Attempts {
 
 impl Limiter for Attempts {
     fn on_connection_attempt(&mut self, _: &ConnectionAttempt) -> Outcome {
-        if self.are_retried { Outcome::retry() } else { Outcome::allow() }
+        if self.are_retried {
+            Outcome::retry()
+        } else {
+            Outcome::allow()
+        }
     }
 }
 
@@ -152,6 +162,8 @@ async fn answer(game: &ServerGame, mut stream: BidirectionalStream) -> Result<()
             return Err("the request is too long".into());
         }
     }
-    stream.send(game.answer(&line).ok_or("no such document")?.into()).await?;
+    stream
+        .send(game.answer(&line).ok_or("no such document")?.into())
+        .await?;
     Ok(stream.finish()?)
 }

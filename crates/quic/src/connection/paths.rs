@@ -4,17 +4,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::MIN_DATAGRAM;
 use super::amplification::Amplification;
 use super::random::Random;
-use super::{MIN_DATAGRAM, MIN_PACKET};
 use crate::{RecvMeta, Time};
 
 /// How many unanswered challenges are remembered: any of them validates. RFC 9000 §8.2.
 const CHALLENGES: usize = 4;
 /// The most answers that wait to be sent.
 const OWED: usize = 4;
-/// A datagram with a PATH_RESPONSE has room for its frame: a header, the frame, and a tag.
-const MIN_RESPONSE: usize = 1 + 20 + 4 + 9 + 16;
+/// A datagram with a PATH_CHALLENGE or a PATH_RESPONSE has room for its frame: a header, the frame,
+/// and a tag. Three times the shortest packet is more.
+const MIN_ALONE: usize = 1 + 20 + 4 + 9 + 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct Path {
@@ -292,7 +293,7 @@ impl Paths {
         while !self.owed.is_empty() {
             let owed = self.owed.remove(0);
             let credit = self.credit_at(owed.remote);
-            if credit >= MIN_RESPONSE {
+            if credit >= MIN_ALONE {
                 let target = Target {
                     remote: owed.remote,
                     local: owed.local,
@@ -308,14 +309,14 @@ impl Paths {
     pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
         let data = self.random.bytes();
         let credit = self.credit();
-        let (path, credit) = if self.active.wants_challenge() && credit >= MIN_PACKET {
+        let (path, credit) = if self.active.wants_challenge() && credit >= MIN_ALONE {
             (&mut self.active, credit)
         } else {
             // A path that is left is kept only if it is validated.
             (self.previous.as_mut()?, usize::MAX)
         };
         let target = path.target(MIN_DATAGRAM.min(credit));
-        if target.size < MIN_PACKET || !path.wants_challenge() {
+        if target.size < MIN_ALONE || !path.wants_challenge() {
             return None;
         }
         path.on_challenge_sent(data, target.size >= MIN_DATAGRAM);

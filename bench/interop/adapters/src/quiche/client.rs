@@ -51,8 +51,7 @@ impl<'a> Visit<'a> {
         }
         let id = random::<ID_LENGTH>()?;
         let id = ConnectionId::from_ref(&id);
-        let mut connection =
-            quiche::connect(Some("server"), &id, local, game.server, &mut config)?;
+        let mut connection = quiche::connect(Some("server"), &id, local, game.server, &mut config)?;
         log_keys(&mut connection)?;
         if let Some(session) = session {
             connection.set_session(&session)?;
@@ -64,7 +63,14 @@ impl<'a> Visit<'a> {
             received: 0,
             h3: None,
         };
-        Ok(Self { game, socket, local, connection, requests, has_moved: false })
+        Ok(Self {
+            game,
+            socket,
+            local,
+            connection,
+            requests,
+            has_moved: false,
+        })
     }
 
     fn play(&mut self) -> Result<()> {
@@ -74,7 +80,12 @@ impl<'a> Visit<'a> {
             send_all(&mut self.connection, &self.socket, self.local)?;
             match receive(&self.socket, &mut buffer, self.connection.timeout())? {
                 Some((length, from)) => {
-                    take(&mut self.connection, &mut buffer[..length], from, self.local);
+                    take(
+                        &mut self.connection,
+                        &mut buffer[..length],
+                        from,
+                        self.local,
+                    );
                 }
                 None => self.connection.on_timeout(),
             }
@@ -112,7 +123,11 @@ impl<'a> Visit<'a> {
 }
 
 fn bind(server: SocketAddr) -> Result<UdpSocket> {
-    let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let any = if server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
     Ok(UdpSocket::bind(any)?)
 }
 
@@ -190,7 +205,9 @@ impl Requests<'_> {
     fn read_h3(&mut self, game: &ClientGame, connection: &mut Connection) -> Result<()> {
         let mut part = vec![0; 1 << 16];
         loop {
-            let Some(h3) = &mut self.h3 else { return Ok(()) };
+            let Some(h3) = &mut self.h3 else {
+                return Ok(());
+            };
             match h3.poll(connection) {
                 Ok((stream, h3::Event::Data)) => {
                     while let Some(h3) = &mut self.h3
@@ -214,14 +231,20 @@ impl Requests<'_> {
     }
 
     fn add(&mut self, stream: u64, part: &[u8]) -> Result<()> {
-        let (_, body) = self.running.get_mut(&stream).ok_or("a stream of the server's")?;
+        let (_, body) = self
+            .running
+            .get_mut(&stream)
+            .ok_or("a stream of the server's")?;
         body.extend_from_slice(part);
         self.received += part.len();
         Ok(())
     }
 
     fn end(&mut self, game: &ClientGame, stream: u64) -> Result<()> {
-        let (path, body) = self.running.remove(&stream).ok_or("a stream of the server's")?;
+        let (path, body) = self
+            .running
+            .remove(&stream)
+            .ok_or("a stream of the server's")?;
         game.save(path, &body)
     }
 }

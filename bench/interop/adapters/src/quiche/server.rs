@@ -7,7 +7,9 @@ use quiche::h3::{self, Header, NameValue};
 use quiche::{Config, Connection, ConnectionId, Error, PathEvent, Type};
 
 use crate::game::{MAX_LINE, Result, ServerGame};
-use crate::{ID_LENGTH, MAX_DATAGRAM, config, log_keys, offer_ids, random, receive, send_all, take};
+use crate::{
+    ID_LENGTH, MAX_DATAGRAM, config, log_keys, offer_ids, random, receive, send_all, take,
+};
 
 pub(crate) fn run(game: &ServerGame) -> Result<()> {
     let mut config = config(&[b"hq-interop", b"h3"])?;
@@ -15,7 +17,14 @@ pub(crate) fn run(game: &ServerGame) -> Result<()> {
     config.load_priv_key_from_pem_file(&game.key)?;
     config.enable_early_data();
     let socket = UdpSocket::bind(game.address)?;
-    let server = Server { game, config, socket, visitors: HashMap::new(), numbers: HashMap::new(), last: 0 };
+    let server = Server {
+        game,
+        config,
+        socket,
+        visitors: HashMap::new(),
+        numbers: HashMap::new(),
+        last: 0,
+    };
     server.run()
 }
 
@@ -34,10 +43,18 @@ impl Server<'_> {
         let local = self.game.address;
         let mut buffer = vec![0; 1 << 16];
         loop {
-            let timeout = self.visitors.values().filter_map(|v| v.connection.timeout()).min();
+            let timeout = self
+                .visitors
+                .values()
+                .filter_map(|v| v.connection.timeout())
+                .min();
             let received = receive(&self.socket, &mut buffer, timeout)?;
             for visitor in self.visitors.values_mut() {
-                if visitor.connection.timeout().is_some_and(|left| left.is_zero()) {
+                if visitor
+                    .connection
+                    .timeout()
+                    .is_some_and(|left| left.is_zero())
+                {
                     visitor.connection.on_timeout();
                 }
             }
@@ -57,7 +74,11 @@ impl Server<'_> {
                     visitor.connection.close(false, 1, b"").ok();
                 }
             }
-            self.visitors.retain(|_, visitor| !visitor.connection.is_closed());
+            self.visitors
+                .retain(|_, visitor| !visitor.connection.is_closed());
+            // quiche closes a connection whose first packet is spoilt; the next one begins anew.
+            self.numbers
+                .retain(|_, number| self.visitors.contains_key(number));
         }
     }
 
@@ -116,7 +137,12 @@ struct Visitor {
 impl Visitor {
     fn new(connection: Connection) -> Self {
         let (lines, answers) = (HashMap::new(), HashMap::new());
-        Self { connection, h3: None, lines, answers }
+        Self {
+            connection,
+            h3: None,
+            lines,
+            answers,
+        }
     }
 
     fn advance(&mut self, game: &ServerGame) {
@@ -161,7 +187,10 @@ impl Visitor {
     fn read_h3(&mut self, game: &ServerGame) -> Result<()> {
         if self.h3.is_none() {
             let config = h3::Config::new()?;
-            self.h3 = Some(h3::Connection::with_transport(&mut self.connection, &config)?);
+            self.h3 = Some(h3::Connection::with_transport(
+                &mut self.connection,
+                &config,
+            )?);
         }
         while let Some(h3) = &mut self.h3 {
             match h3.poll(&mut self.connection) {
@@ -185,7 +214,9 @@ impl Visitor {
     fn write(&mut self) -> Result<()> {
         let streams: Vec<u64> = self.answers.keys().copied().collect();
         for stream in streams {
-            let Some((body, sent)) = self.answers.get_mut(&stream) else { continue };
+            let Some((body, sent)) = self.answers.get_mut(&stream) else {
+                continue;
+            };
             let rest = &body[*sent..];
             let more = match &mut self.h3 {
                 Some(h3) => match h3.send_body(&mut self.connection, stream, rest, true) {
