@@ -139,8 +139,10 @@ struct BodyAnalysis<'a> {
     rtt: f64,
     spread: f64,
     most: f64,
-    /// In milliseconds: how late a flight may be because of the path, however few samples there are.
+    /// In milliseconds: how late a flight may be because of the path, however few samples there are,
+    /// and how late any later one.
     possible: f64,
+    possible_later: f64,
     round_trips: u32,
     waited: Waited,
     transfer: BodyTransfer,
@@ -164,6 +166,7 @@ impl<'a> BodyAnalysis<'a> {
                 _ => spread.most(),
             },
             possible: spread.most(),
+            possible_later: spread.most_later(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: BodyTransfer::default(),
@@ -305,6 +308,10 @@ impl<'a> BodyAnalysis<'a> {
                 if gap >= certain && arrival.heard.segments().is_some() =>
             {
                 PauseReason::Sender { is_certain: true }
+            }
+            // Where the sender may have had more, the path may have held it back.
+            PauseReason::Sender { is_certain: false } if gap <= self.possible_later => {
+                PauseReason::Line
             }
             _ if gap < least => PauseReason::Line,
             reason => reason,

@@ -32,6 +32,28 @@ const MIN_CONFIRMATIONS: usize = 2;
 /// In milliseconds: an acknowledgement confirms a line within this.
 const CONFIRMS_MS: f64 = 0.5;
 
+impl Exchange {
+    /// In milliseconds: how long the line may have needed for a request of several segments, if it
+    /// was the reason why an acknowledgement of other data was late. It need not have been.
+    pub fn carriage_of_request(&self) -> f64 {
+        let (r, request) = (rtt_ms(self), request_bytes(self));
+        if request <= self.segment() || !r.is_finite() {
+            return 0.0;
+        }
+        let events = self.timeline.iter();
+        let paces = events.filter_map(|(at, event)| match event {
+            Event::Acknowledged { after, again: None } => {
+                let flight = sent_until(self, *at - *after);
+                let late = ms(*after) - r;
+                let counts = (1..request).contains(&flight.bytes) && late < MIN_DELAYED_ACK;
+                counts.then(|| late / flight.on_wire as f64)
+            }
+            _ => None,
+        });
+        paces.fold(0.0, f64::max) * with_headers(self, request) as f64
+    }
+}
+
 /// Moves the time that the line needed for sent data from the server and from losses to the
 /// network.
 pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
@@ -420,6 +442,19 @@ mod tests {
             acknowledge(&mut e, R + 20.0, late);
             assert_eq!(waits(&e)[0].2, carried, "{late}");
         }
+    }
+
+    #[test]
+    fn a_hello_shows_how_long_a_large_request_may_take() {
+        let carriage = |request: u64| {
+            let mut e = exchange(R + 20.0, request, R + 140.0, TcpFacts::default());
+            // 1,700 bytes, which are 1,804 with headers, took 4 ms.
+            acknowledge(&mut e, 0.0, 4.0);
+            e.carriage_of_request()
+        };
+        // 8,200 are 8,512 with headers.
+        assert!((carriage(8_200) - 18.9).abs() < 0.1, "{}", carriage(8_200));
+        assert!(carriage(1_000) < 1e-9, "it is one segment");
     }
 
     #[test]

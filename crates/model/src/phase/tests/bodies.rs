@@ -302,9 +302,23 @@ fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     assert_eq!((transfer.stalls.len(), transfer.pauses.len()), (1, 0));
 }
 
+/// Acknowledgements show that the path is steady.
+fn on_a_steady_path(e: &Exchange) -> Exchange {
+    let mut e = e.clone();
+    for at in [1.0, 70.0, 130.0] {
+        let (after, again) = (Duration::from_millis(R as u64), None);
+        let event = Event::Acknowledged { after, again };
+        e.timeline.push(Moment::from_millis(at), event);
+    }
+    e
+}
+
 fn is_doubtful(e: &Exchange) -> bool {
-    let pauses = e.transfer().unwrap().pauses;
+    let pauses = on_a_steady_path(e).transfer().unwrap().pauses;
     assert_eq!(pauses.len(), 1, "{pauses:?}");
+    // On a path of which nothing is known, a doubtful pause is nobody's.
+    let unknown = e.transfer().unwrap().pauses;
+    assert_eq!(unknown.is_empty(), pauses[0].doubtful, "{unknown:?}");
     pauses[0].doubtful
 }
 
