@@ -94,19 +94,16 @@ pub(super) enum ForeignKind {
     Nginx,
     Caddy,
     Node,
-    /// `http.server`, which writes head and body separately, without `TCP_NODELAY`.
-    Python,
 }
 
 impl ForeignKind {
-    pub(super) const ALL: [Self; 4] = [Self::Nginx, Self::Caddy, Self::Node, Self::Python];
+    pub(super) const ALL: [Self; 3] = [Self::Nginx, Self::Caddy, Self::Node];
 
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
             Self::Caddy => "caddy",
             Self::Node => "node",
-            Self::Python => "python3",
         }
     }
 
@@ -181,12 +178,9 @@ impl ForeignServer {
 
     fn await_ready(&mut self, kind: ForeignKind, side: &Namespace) -> Result<(), FaultsError> {
         let began = Instant::now();
-        let doors = match kind {
-            ForeignKind::Python => vec![self.http],
-            _ => vec![self.http, self.https],
-        };
+        let doors = [self.http, self.https];
         loop {
-            let all = doors.clone();
+            let all = doors;
             let listens = side.run(move || all.iter().all(|at| TcpStream::connect(at).is_ok()))?;
             if listens {
                 return Ok(());
@@ -247,7 +241,6 @@ fn prepare(
         ForeignKind::Nginx => NGINX,
         ForeignKind::Caddy => CADDY,
         ForeignKind::Node => NODE,
-        ForeignKind::Python => return Ok(certificate),
     };
     let filled = configuration
         .replace("@directory@", &directory.display().to_string())
@@ -279,18 +272,6 @@ fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath, address
         ForeignKind::Node => {
             command.arg(configuration);
         }
-        ForeignKind::Python => {
-            command.args([
-                "-m",
-                "http.server",
-                "--bind",
-                &address.to_string(),
-                "--directory",
-            ]);
-            command
-                .arg(directory.join("www"))
-                .arg(HTTP_PORT.to_string());
-        }
     }
 }
 
@@ -306,9 +287,6 @@ mod tests {
         assert!(!over(ForeignKind::Caddy, "h3"));
         assert!(over(ForeignKind::Node, "h1+clear") && !over(ForeignKind::Node, "h2+tls1.3"));
         assert!(!over(ForeignKind::Nginx, "h1+tls1.3+0rtt") && !over(ForeignKind::Nginx, "h3"));
-        for word in ["h1+clear", "h1+tls1.3"] {
-            assert!(!over(ForeignKind::Python, word), "its second write waits");
-        }
     }
 
     #[test]
@@ -320,13 +298,11 @@ mod tests {
             assert!(pem.contains("BEGIN CERTIFICATE"));
             let body = fs::read(directory.path().join("www/bytes/7")).unwrap();
             assert_eq!(body, b"xxxxxxx");
-            if kind != ForeignKind::Python {
-                let text = fs::read_to_string(directory.path().join("configuration")).unwrap();
-                assert!(
-                    text.contains("198.18.0.1") && !text.contains("@address@"),
-                    "{text}"
-                );
-            }
+            let text = fs::read_to_string(directory.path().join("configuration")).unwrap();
+            assert!(
+                text.contains("198.18.0.1") && !text.contains("@address@"),
+                "{text}"
+            );
         }
     }
 }
