@@ -20,8 +20,6 @@ const HTTP_PORT: u16 = 8080;
 const HTTPS_PORT: u16 = 8443;
 /// Directories of daemons, which an ordinary user's PATH does not contain.
 const DAEMON_DIRECTORIES: &str = "/usr/local/sbin:/usr/sbin:/sbin";
-/// Bodies that exist as files, in bytes.
-const MAX_FILES: usize = 16;
 
 const NGINX: &str = "\
 daemon off;
@@ -157,7 +155,7 @@ impl ForeignServer {
         let ca_pem = prepare(kind, directory.path(), address, name, place).map_err(failed)?;
         let program = find(kind.program()).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let mut command = side.command(program);
-        words(kind, &mut command, directory.path(), address);
+        words(kind, &mut command, directory.path());
         let log = fs::File::create(directory.path().join("log")).map_err(failed)?;
         command
             .env("HOME", directory.path())
@@ -234,7 +232,7 @@ fn prepare(
     write("key.pem", own.signing_key.serialize_pem().as_bytes())?;
     fs::create_dir_all(directory.join("www/bytes"))?;
     let wanted = place.strip_prefix("/bytes/").and_then(|of| of.parse().ok());
-    for size in wanted.into_iter().take(MAX_FILES) {
+    if let Some(size) = wanted {
         write(&format!("www/bytes/{size}"), &vec![b'x'; size])?;
     }
     let configuration = match kind {
@@ -253,7 +251,7 @@ fn prepare(
 }
 
 /// The arguments of the server.
-fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath, address: Ipv4Addr) {
+fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath) {
     let configuration = directory.join("configuration");
     match kind {
         ForeignKind::Nginx => {
@@ -290,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_name_theirdirectory_and_address() {
+    fn the_files_name_their_directory_and_address() {
         let directory = tempfile::tempdir().unwrap();
         let here = Ipv4Addr::new(198, 18, 0, 1);
         for kind in ForeignKind::ALL {
