@@ -302,6 +302,16 @@ fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     assert_eq!((transfer.stalls.len(), transfer.pauses.len()), (1, 0));
 }
 
+/// With fast open, the answer comes with the SYN-ACK, and its segments are not counted.
+#[test]
+fn a_first_flight_that_was_not_counted_is_judged_by_its_bytes() {
+    let mut e = answer(&[(0.0, 10), (1.05 * R, 20), (2.1 * R, 12)]);
+    flight_ended(&mut e, 0.0, 0, 0, false);
+    let body = body(&e);
+    assert_eq!(body.round_trips, 2, "{body:?}");
+    assert!(body.waited.server < 1.0, "{body:?}");
+}
+
 /// Acknowledgements show that the path is steady.
 fn on_a_steady_path(e: &Exchange) -> Exchange {
     let mut e = e.clone();
