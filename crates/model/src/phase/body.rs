@@ -310,7 +310,10 @@ impl<'a> BodyAnalysis<'a> {
                 PauseReason::Sender { is_certain: true }
             }
             // Where the sender may have had more, the path may have held it back.
-            PauseReason::Sender { is_certain: false } if gap <= self.possible_later => {
+            PauseReason::Sender { is_certain: false }
+                if gap <= self.possible_later
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+            {
                 PauseReason::Line
             }
             _ if gap < least => PauseReason::Line,
