@@ -102,28 +102,3 @@ fn chrt(arguments: &[&str]) -> bool {
     let status = silent.stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The thread cannot run between two readings of the clock.
-    #[test]
-    fn the_other_program_takes_the_processor() {
-        if !Crowd::is_possible() {
-            return;
-        }
-        let longest = thread::spawn(|| {
-            let crowd = Crowd::prepare().unwrap();
-            crowd.between(Duration::from_millis(20), Duration::from_millis(120));
-            let (began, mut last) = (Instant::now(), Instant::now());
-            let mut longest = Duration::ZERO;
-            while began.elapsed() < Duration::from_millis(200) {
-                longest = longest.max(last.elapsed());
-                last = Instant::now();
-            }
-            longest
-        });
-        assert!(longest.join().unwrap() >= Duration::from_millis(60));
-    }
-}
