@@ -365,6 +365,6 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        telling::is_telling(self.exchange)
+        telling::is_telling_of_flights(self.exchange)
     }
 }

@@ -16,6 +16,15 @@ const ABSENCE: u32 = 2;
 
 /// Whether a wait of a round trip can be told from other waits of this exchange.
 pub(super) fn is_telling(exchange: &Exchange) -> bool {
+    is_longer(exchange, MIN_TELLING_QUIC_RTT)
+}
+
+/// The same for the flights of an answer, which are many.
+pub(super) fn is_telling_of_flights(exchange: &Exchange) -> bool {
+    is_longer(exchange, MIN_TELLING_RTT)
+}
+
+fn is_longer(exchange: &Exchange, over_quic: Duration) -> bool {
     let Some(quic) = &exchange.quic else {
         return exchange.rtt.is_some_and(|rtt| rtt >= MIN_TELLING_RTT);
     };
@@ -26,7 +35,7 @@ pub(super) fn is_telling(exchange: &Exchange) -> bool {
     let shortest = if is_here {
         MIN_TELLING_OF_ONE_HOST.max(ABSENCE * absence(exchange))
     } else {
-        MIN_TELLING_QUIC_RTT
+        over_quic
     };
     exchange.rtt.is_some_and(|rtt| rtt >= shortest)
 }
