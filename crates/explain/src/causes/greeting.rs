@@ -81,7 +81,9 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let witness = case.acknowledged_before(sent, answered)?;
     let doubt = case.doubt(late);
     let late = case.served(late, witness);
-    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?)).then(|| {
+    // An acknowledgement crosses a slow line sooner than the server's flight.
+    let carried = case.exchange.carriage_of_answer(sent, answered);
+    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?) + carried).then(|| {
         let evidence = format!(
             "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {:.1} ms before{doubt}",
             witness.early

@@ -196,7 +196,8 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     if greeting >= least.max(work).max(case.tolerance()) {
         tell(case.handshake(), greeting, "the ClientHello");
     }
-    if let Some(late) = thought(case).filter(|late| *late >= least) {
+    let carried = case.exchange.carriage_of_request();
+    if let Some(late) = thought(case).filter(|late| *late >= least + carried) {
         tell(PhaseName::FirstByte, late, "the request");
     }
     let missed = missed(case).map(|told| format!("; {told}"));

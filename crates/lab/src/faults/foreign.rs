@@ -20,8 +20,6 @@ const HTTP_PORT: u16 = 8080;
 const HTTPS_PORT: u16 = 8443;
 /// Directories of daemons, which an ordinary user's PATH does not contain.
 const DAEMON_DIRECTORIES: &str = "/usr/local/sbin:/usr/sbin:/sbin";
-/// Bodies that exist as files, in bytes.
-const MAX_FILES: usize = 16;
 
 const NGINX: &str = "\
 daemon off;
@@ -94,19 +92,16 @@ pub(super) enum ForeignKind {
     Nginx,
     Caddy,
     Node,
-    /// `http.server`, which writes head and body separately, without `TCP_NODELAY`.
-    Python,
 }
 
 impl ForeignKind {
-    pub(super) const ALL: [Self; 4] = [Self::Nginx, Self::Caddy, Self::Node, Self::Python];
+    pub(super) const ALL: [Self; 3] = [Self::Nginx, Self::Caddy, Self::Node];
 
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Nginx => "nginx",
             Self::Caddy => "caddy",
             Self::Node => "node",
-            Self::Python => "python3",
         }
     }
 
@@ -160,7 +155,7 @@ impl ForeignServer {
         let ca_pem = prepare(kind, directory.path(), address, name, place).map_err(failed)?;
         let program = find(kind.program()).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let mut command = side.command(program);
-        words(kind, &mut command, directory.path(), address);
+        words(kind, &mut command, directory.path());
         let log = fs::File::create(directory.path().join("log")).map_err(failed)?;
         command
             .env("HOME", directory.path())
@@ -181,12 +176,9 @@ impl ForeignServer {
 
     fn await_ready(&mut self, kind: ForeignKind, side: &Namespace) -> Result<(), FaultsError> {
         let began = Instant::now();
-        let doors = match kind {
-            ForeignKind::Python => vec![self.http],
-            _ => vec![self.http, self.https],
-        };
+        let doors = [self.http, self.https];
         loop {
-            let all = doors.clone();
+            let all = doors;
             let listens = side.run(move || all.iter().all(|at| TcpStream::connect(at).is_ok()))?;
             if listens {
                 return Ok(());
@@ -240,14 +232,13 @@ fn prepare(
     write("key.pem", own.signing_key.serialize_pem().as_bytes())?;
     fs::create_dir_all(directory.join("www/bytes"))?;
     let wanted = place.strip_prefix("/bytes/").and_then(|of| of.parse().ok());
-    for size in wanted.into_iter().take(MAX_FILES) {
+    if let Some(size) = wanted {
         write(&format!("www/bytes/{size}"), &vec![b'x'; size])?;
     }
     let configuration = match kind {
         ForeignKind::Nginx => NGINX,
         ForeignKind::Caddy => CADDY,
         ForeignKind::Node => NODE,
-        ForeignKind::Python => return Ok(certificate),
     };
     let filled = configuration
         .replace("@directory@", &directory.display().to_string())
@@ -260,7 +251,7 @@ fn prepare(
 }
 
 /// The arguments of the server.
-fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath, address: Ipv4Addr) {
+fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath) {
     let configuration = directory.join("configuration");
     match kind {
         ForeignKind::Nginx => {
@@ -279,18 +270,6 @@ fn words(kind: ForeignKind, command: &mut Command, directory: &FilePath, address
         ForeignKind::Node => {
             command.arg(configuration);
         }
-        ForeignKind::Python => {
-            command.args([
-                "-m",
-                "http.server",
-                "--bind",
-                &address.to_string(),
-                "--directory",
-            ]);
-            command
-                .arg(directory.join("www"))
-                .arg(HTTP_PORT.to_string());
-        }
     }
 }
 
@@ -306,13 +285,10 @@ mod tests {
         assert!(!over(ForeignKind::Caddy, "h3"));
         assert!(over(ForeignKind::Node, "h1+clear") && !over(ForeignKind::Node, "h2+tls1.3"));
         assert!(!over(ForeignKind::Nginx, "h1+tls1.3+0rtt") && !over(ForeignKind::Nginx, "h3"));
-        for word in ["h1+clear", "h1+tls1.3"] {
-            assert!(!over(ForeignKind::Python, word), "its second write waits");
-        }
     }
 
     #[test]
-    fn the_files_name_theirdirectory_and_address() {
+    fn the_files_name_their_directory_and_address() {
         let directory = tempfile::tempdir().unwrap();
         let here = Ipv4Addr::new(198, 18, 0, 1);
         for kind in ForeignKind::ALL {
@@ -320,13 +296,11 @@ mod tests {
             assert!(pem.contains("BEGIN CERTIFICATE"));
             let body = fs::read(directory.path().join("www/bytes/7")).unwrap();
             assert_eq!(body, b"xxxxxxx");
-            if kind != ForeignKind::Python {
-                let text = fs::read_to_string(directory.path().join("configuration")).unwrap();
-                assert!(
-                    text.contains("198.18.0.1") && !text.contains("@address@"),
-                    "{text}"
-                );
-            }
+            let text = fs::read_to_string(directory.path().join("configuration")).unwrap();
+            assert!(
+                text.contains("198.18.0.1") && !text.contains("@address@"),
+                "{text}"
+            );
         }
     }
 }

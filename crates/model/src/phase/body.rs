@@ -139,8 +139,10 @@ struct BodyAnalysis<'a> {
     rtt: f64,
     spread: f64,
     most: f64,
-    /// In milliseconds: how late a flight may be because of the path, however few samples there are.
+    /// In milliseconds: how late a flight may be because of the path, however few samples there are,
+    /// and how late any later one.
     possible: f64,
+    possible_later: f64,
     round_trips: u32,
     waited: Waited,
     transfer: BodyTransfer,
@@ -164,6 +166,7 @@ impl<'a> BodyAnalysis<'a> {
                 _ => spread.most(),
             },
             possible: spread.most(),
+            possible_later: spread.most_later(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: BodyTransfer::default(),
@@ -306,6 +309,13 @@ impl<'a> BodyAnalysis<'a> {
             {
                 PauseReason::Sender { is_certain: true }
             }
+            // Where the sender may have had more, the path may have held it back.
+            PauseReason::Sender { is_certain: false }
+                if gap <= self.possible_later
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+            {
+                PauseReason::Line
+            }
             _ if gap < least => PauseReason::Line,
             reason => reason,
         }
@@ -355,6 +365,6 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        telling::is_telling(self.exchange)
+        telling::is_telling_of_flights(self.exchange)
     }
 }

@@ -91,7 +91,9 @@ impl Evidence {
                 bytes,
                 window,
             } => {
-                self.flight = Some((*segments, *bytes));
+                // With fast open, the segments of the first flight may have come before the
+                // counters were read.
+                self.flight = (*segments > 0).then_some((*segments, *bytes));
                 self.window = *window;
             }
             Event::CutOff => self.cut = true,

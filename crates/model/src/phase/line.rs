@@ -1,7 +1,7 @@
 //! The time that a slow line needs for an answer. Segments that arrive back to back show how long
 //! the line takes for each, and the first segment took just as long.
 
-use super::ms;
+use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
 /// In bytes: the headers of a segment (TCP with timestamps over IPv4, and over IPv6).
@@ -25,7 +25,8 @@ impl Exchange {
         let pace = match pace {
             Some(_) if self.quic.is_none() => return 0.0,
             Some(pace) => pace.min(1.0 / SLOWEST),
-            None => 1.0 / SLOWEST,
+            // The way to the client is hardly slower than the other one.
+            None => uplink::slowest_ms_per_byte(self, u64::MAX).max(1.0 / SLOWEST),
         };
         arrived(self, since, until) as f64 * pace
     }

@@ -69,7 +69,7 @@ pub(super) fn reason(
 
 /// Whether the sender may have had more to send: its last packet was full, or as full as records
 /// allow that each fit one segment.
-fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
+pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
             || largest_datagram(exchange)

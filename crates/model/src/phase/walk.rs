@@ -196,7 +196,10 @@ impl<'a> Walk<'a> {
             && self.received + MIN_INITIAL > limit
             && self.received <= self.sent.saturating_mul(3);
         let window = FULL_FIRST_WINDOW * self.exchange.segment();
-        let asked_again = (1..1 + self.exchange.extra_trips).contains(&self.round_trips);
+        let quic = self.exchange.quic.as_ref();
+        let lost = quic.is_some_and(|quic| quic.lost_in_handshake > 0);
+        let extra = self.exchange.extra_trips;
+        let asked_again = extra > 0 && (1..1 + extra + u32::from(lost)).contains(&self.round_trips);
         at_limit || asked_again || self.unstopped >= window
     }
 

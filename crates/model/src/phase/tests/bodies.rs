@@ -302,8 +302,29 @@ fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     assert_eq!((transfer.stalls.len(), transfer.pauses.len()), (1, 0));
 }
 
+/// With fast open, the answer comes with the SYN-ACK, and its segments are not counted.
+#[test]
+fn a_first_flight_that_was_not_counted_is_judged_by_its_bytes() {
+    let mut e = answer(&[(0.0, 10), (1.05 * R, 20), (2.1 * R, 12)]);
+    flight_ended(&mut e, 0.0, 0, 0, false);
+    let body = body(&e);
+    assert_eq!(body.round_trips, 2, "{body:?}");
+    assert!(body.waited.server < 1.0, "{body:?}");
+}
+
+/// Acknowledgements show that the path is steady.
+fn on_a_steady_path(e: &Exchange) -> Exchange {
+    let mut e = e.clone();
+    for at in [1.0, 70.0, 130.0] {
+        let (after, again) = (Duration::from_millis(R as u64), None);
+        let event = Event::Acknowledged { after, again };
+        e.timeline.push(Moment::from_millis(at), event);
+    }
+    e
+}
+
 fn is_doubtful(e: &Exchange) -> bool {
-    let pauses = e.transfer().unwrap().pauses;
+    let pauses = on_a_steady_path(e).transfer().unwrap().pauses;
     assert_eq!(pauses.len(), 1, "{pauses:?}");
     pauses[0].doubtful
 }
@@ -315,6 +336,9 @@ fn a_pause_behind_full_packets_may_be_the_path_s() {
         let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
         flight_ended(&mut e, 0.0, 10, bytes, false);
         assert_eq!(is_doubtful(&e), doubtful, "{bytes}");
+        // On a path of which nothing is known, such a pause is nobody's.
+        let unknown = e.transfer().unwrap().pauses;
+        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
     // Over QUIC, no segments are counted.
     for (last, doubtful) in [(1_200, true), (700, false)] {
@@ -339,6 +363,8 @@ fn a_single_packet_after_a_time_out_may_have_been_lost() {
         let mut e = answer(&[(0.0, 2), (pause, segments)]);
         flight_ended(&mut e, 0.0, 2, MSS + 300, false);
         assert_eq!(is_doubtful(&e), doubtful, "{pause} {segments}");
+        // It may recur, which a loss does not.
+        assert_eq!(e.transfer().unwrap().pauses.len(), 1);
     }
 }
 

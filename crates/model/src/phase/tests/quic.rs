@@ -118,6 +118,31 @@ fn a_server_that_may_go_on_makes_no_round_trip_of_its_pause() {
     assert!(stopped.waited.server < 1.5, "{stopped:?}");
 }
 
+/// Half of the first hello is lost, and the server asks for another one.
+#[test]
+fn a_loss_and_another_hello_take_a_round_trip_each() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (50.7, received(52)),
+        (57.0, sent(1_200)),
+        (107.2, received(1_200)),
+        (107.5, sent(1_200)),
+        (157.7, received(2_400)),
+        (158.0, sent(100)),
+        (158.0, Event::HandshakeFinished),
+        (158.0, Event::Finished),
+    ]);
+    let lost_in_handshake = 1;
+    let quic = QuicFacts {
+        lost_in_handshake,
+        ..QuicFacts::default()
+    };
+    (e.tcp, e.quic, e.extra_trips) = (None, Some(quic), 1);
+    assert_eq!(names(&e).last(), Some(&("quic", 3)));
+}
+
 /// Both programs share a busy host, so that every wait takes milliseconds, and R as well.
 #[test]
 fn a_busy_host_adds_no_round_trip() {
