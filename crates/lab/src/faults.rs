@@ -8,7 +8,6 @@
 //! added; `text` shows the outcome.
 
 mod cost;
-mod crowd;
 mod draw;
 mod entry;
 mod foreign;
@@ -57,8 +56,6 @@ pub enum FaultsError {
     Unknown(String, String),
     #[error("a faulty peer could not be set up")]
     Peer(#[source] std::io::Error),
-    #[error("the client's processor could not be crowded")]
-    Crowd(#[source] std::io::Error),
     #[error("{0} could not be started: {1}")]
     Foreign(&'static str, #[source] std::io::Error),
     #[error("the async runtime could not be started")]

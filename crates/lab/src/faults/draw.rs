@@ -85,8 +85,6 @@ pub(super) struct ExchangeSetting {
     pub(super) late: Duration,
     /// How long the client's thread does not run when the answer is due.
     pub(super) stopped: Duration,
-    /// For how long another program uses the client's processor when the answer is due.
-    pub(super) crowded: Duration,
     /// How long the first write of the body takes.
     pub(super) output: Duration,
     /// The server, if it is not ours.
@@ -333,7 +331,6 @@ impl ExchangeSetting {
             peer: None,
             late: Duration::ZERO,
             stopped: Duration::ZERO,
-            crowded: Duration::ZERO,
             output: Duration::ZERO,
             server: None,
         }
@@ -379,7 +376,6 @@ impl ExchangeSetting {
         self.pause = time(&entry.pause, self.pause)?;
         self.late = time(&entry.late, self.late)?;
         self.stopped = time(&entry.stopped, self.stopped)?;
-        self.crowded = time(&entry.crowded, self.crowded)?;
         self.output = time(&entry.output, self.output)?;
         self.cookie = number(&entry.cookie, self.cookie)?;
         self.body = number(&entry.body, self.body)?;

@@ -4,7 +4,6 @@ use roundtrip_origin::Knobs;
 use serde::Deserialize;
 
 use super::cost::ExpectedCost;
-use super::crowd::Crowd;
 use super::{FaultsError, foreign, names, peer};
 use crate::experiment::knobs;
 
@@ -67,8 +66,6 @@ pub(super) struct FaultEntry {
     #[serde(default)]
     pub(super) output: Option<String>,
     #[serde(default)]
-    pub(super) crowded: Option<String>,
-    #[serde(default)]
     pub(super) server: Option<foreign::ForeignKind>,
     #[serde(default)]
     pub(super) far: bool,
@@ -124,7 +121,6 @@ impl FaultEntry {
             name("late", self.late.is_some()),
             name("stopped", self.stopped.is_some()),
             name("output", self.output.is_some()),
-            name("crowded", self.crowded.is_some()),
             name("server", self.server.is_some()),
         ];
         words.chain(rest.into_iter().flatten()).collect()
@@ -133,7 +129,6 @@ impl FaultEntry {
     /// Whether the programs that it needs are installed.
     pub(super) fn is_possible(&self) -> bool {
         self.server.is_none_or(foreign::ForeignKind::is_installed)
-            && (self.crowded.is_none() || Crowd::is_possible())
     }
 
     pub(super) fn cost(&self) -> Result<ExpectedCost, FaultsError> {

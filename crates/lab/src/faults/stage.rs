@@ -12,7 +12,6 @@ use roundtrip_path::{Namespace, Path};
 use roundtrip_probe::{Family, Options, Override, Prober, Proxy};
 use roundtrip_tls::Roots;
 
-use super::crowd::Crowd;
 use super::draw::{ExchangeSetting, FaultCase};
 use super::entry::FirstAddress;
 use super::foreign::ForeignServer;
@@ -257,11 +256,6 @@ fn headers(setting: &ExchangeSetting) -> Vec<(String, String)> {
 /// The last run and, if it has several hops, the one that is judged.
 fn ask(options: Options, target: &Target, case: &FaultCase) -> Result<Exchange, FaultsError> {
     let setting = &case.setting;
-    let crowd = if setting.crowded.is_zero() {
-        None
-    } else {
-        Some(Crowd::prepare().map_err(FaultsError::Crowd)?)
-    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -273,10 +267,6 @@ fn ask(options: Options, target: &Target, case: &FaultCase) -> Result<Exchange, 
                 Duration::from_secs_f64(case.rtt_ms / 1e3),
                 setting.stopped,
             ));
-        }
-        if let Some(crowd) = &crowd {
-            let rtt = Duration::from_secs_f64(case.rtt_ms / 1e3);
-            crowd.between(rtt.mul_f64(1.5), rtt * 2 + setting.crowded);
         }
         for run in 0..setting.runs {
             if run > 0 {
