@@ -33,11 +33,9 @@ const DNS: u16 = 53;
 /// silent before it counts as ended, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
-/// The least number of frames between two searches for ended connections. One is added per
-/// connection, so that the cost per frame stays constant.
+/// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
-/// A look is also due after this many nanoseconds of the capture, if there are few connections, so
-/// that it is cheap.
+/// With few connections, a look is also due after this many nanoseconds of the capture.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
 /// The limits and the selection of a trace.

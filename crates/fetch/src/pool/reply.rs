@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-/// A request. One that changes something or has a body must have neither `early` nor `shares`, which
-/// [`PoolRequest::post`] sees to.
+/// A request. One that changes something or has a body must have neither `early` nor `shares`,
+/// which [`PoolRequest::post`] sees to.
 #[derive(Debug, Clone)]
 pub struct PoolRequest {
     pub method: &'static str,

@@ -9,7 +9,8 @@
 //!   [is given](Vault::read_cbc). Anyone who can write to the store can change what such a value
 //!   means without being noticed: reseal the sessions, then remove the key.
 //!
-//! `sealed_text` seals logins and what belongs to them with keys that are derived from the same ones.
+//! `sealed_text` seals logins and what belongs to them with keys that are derived from the same
+//! ones.
 //!
 //! The plain text must be UTF-8 with a colon and without control characters. The store decides
 //! where it is kept.

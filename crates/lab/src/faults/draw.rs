@@ -411,17 +411,19 @@ mod tests {
 
     #[test]
     fn every_cause_is_drawn_some_are_pairs_and_some_are_healthy() {
-        let all = names(1);
+        // One seed can leave out one of a hundred causes.
+        let many: Vec<String> = (1..4).flat_map(names).collect();
         for entry in entry::all().unwrap() {
             if !entry.is_possible() {
                 continue;
             }
-            let drawn = all
+            let drawn = many
                 .iter()
                 .filter(|name| name.contains(&entry.cause))
                 .count();
             assert!(drawn > 0, "{}", entry.cause);
         }
+        let all = names(1);
         let pairs = all.iter().filter(|name| name.contains(" + ")).count();
         let healthy = all.iter().filter(|name| *name == HEALTHY).count();
         assert!(

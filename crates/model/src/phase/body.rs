@@ -139,8 +139,8 @@ struct BodyAnalysis<'a> {
     rtt: f64,
     spread: f64,
     most: f64,
-    /// In milliseconds: how late a flight may be because of the path, however few samples there are,
-    /// and how late any later one.
+    /// In milliseconds: how late a flight may be because of the path, however few samples there
+    /// are, and how late any later one.
     possible: f64,
     possible_later: f64,
     round_trips: u32,

@@ -17,7 +17,7 @@ use crate::GateError;
 const PREFIX: &str = "l1.";
 const SALT: &[u8] = b"roundtrip gate login 1";
 const SALT_LENGTH: usize = 32;
-/// Of a sealed text. Tokens are a few KiB.
+/// The largest sealed text. Tokens are a few KiB.
 const MAX_SEALED: usize = 64 * 1024;
 
 pub(super) fn derive(key: &[u8]) -> Prk {

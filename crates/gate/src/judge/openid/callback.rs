@@ -20,7 +20,7 @@ use crate::record::{LoginEvent, Reason};
 
 /// How long a state that was used is remembered: longer than it can be used.
 const USED_LIFE: Duration = Duration::from_secs(2 * state::LIFE as u64);
-/// Of a parameter.
+/// The longest parameter.
 const MAX_PARAMETER: usize = 4096;
 
 /// The provider's answer in the query. RFC 6749 §4.1.2.

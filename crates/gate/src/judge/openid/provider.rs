@@ -29,10 +29,10 @@ use crate::{GateError, Secret};
 /// The time limit from the name lookup to an answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_METADATA: u64 = 256 * 1024;
-/// Of an answer with tokens, or with claims.
+/// The largest answer with tokens, or with claims.
 const MAX_ANSWER: u64 = 64 * 1024;
 const MAX_CLAIMS: usize = 16 * 1024;
-/// Of an access or refresh token.
+/// The largest access or refresh token.
 const MAX_TOKEN: usize = 8 * 1024;
 /// How long metadata and keys are used before they are read again.
 const METADATA_LIFE: Duration = Duration::from_hours(1);

@@ -24,8 +24,8 @@ pub(crate) fn cookies_with<'a>(
     })
 }
 
-/// Writes a field's cookies, except for those that gate keeps for itself: `own` and what begins with
-/// `own` and `-login-`. Returns whether any was written.
+/// Writes a field's cookies, except for those that gate keeps for itself: `own` and what begins
+/// with `own` and `-login-`. Returns whether any was written.
 pub(super) fn write_others(value: &[u8], own: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     for pair in pairs(value) {

@@ -1,5 +1,5 @@
-//! `[login]` and the routes where people may log in: a provider that can be asked, sessions that can
-//! be sealed, and cookies that browsers give back.
+//! `[login]` and the routes where people may log in: a provider that can be asked, sessions that
+//! can be sealed, and cookies that browsers give back.
 
 use std::collections::BTreeSet;
 

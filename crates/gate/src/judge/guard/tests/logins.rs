@@ -115,7 +115,7 @@ fn a_login_that_is_stored_under_another_name_is_refused() {
     }
 }
 
-/// Who may sign tokens may not choose whose login to use.
+/// A signer of tokens must not choose whose login to use.
 #[test]
 fn a_token_cannot_name_a_login() {
     let (guard, ..) = login_guard();
