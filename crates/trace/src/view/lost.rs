@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::mss;
 use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::{Vantage, VantagePoint};
@@ -112,6 +113,11 @@ impl Lost {
         let Some(start) = start else {
             return Some(Vec::new());
         };
+        // A segment is lost as a whole; what the capture has joined is several.
+        let is_one = sight.length <= mss(flow);
+        if is_one && self.parts.contains_key(&sight.frame) {
+            return None;
+        }
         let mut rest = vec![(start, start + u64::from(sight.length))];
         for (from, until) in self.parts.get(&sight.frame).into_iter().flatten() {
             let pieces = rest.into_iter();

@@ -42,7 +42,8 @@ pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage) -> Vec<u64> {
         return times;
     }
     if let Some(tick) = tick(sights) {
-        by_own_clock(sights, tick, &mut times);
+        let floors = floors(flow, &times);
+        by_own_clock(sights, tick, &floors, &mut times);
     }
     by_line(flow, &mut times);
     times
@@ -69,10 +70,41 @@ fn tick(sights: &[SeenSegment]) -> Option<u64> {
     TICKS.into_iter().find(near)
 }
 
+/// For each segment of the client, when what it acknowledges can have come: it left later.
+fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
+    let mut floors = Vec::with_capacity(times.len());
+    // The ends of the server's data in the stream, and when the first copy can have come.
+    let mut open: Vec<(u64, u64)> = Vec::new();
+    let mut came = 0;
+    for (sight, time) in flow.sights.iter().zip(times) {
+        if sight.from == Side::Server {
+            let at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
+            let end = flow
+                .place(Side::Server, at)
+                .map(|at| at + u64::from(sight.length));
+            let is_new = |end: &u64| open.last().is_none_or(|(last, _)| *end > *last);
+            if let Some(end) = end.filter(is_new) {
+                open.push((end, *time));
+            }
+        } else if let Some(end) = flow.acknowledged(sight) {
+            let done = open.partition_point(|(until, _)| *until <= end);
+            let newest = done.checked_sub(1).and_then(|newest| open.get(newest));
+            came = newest.map_or(came, |(_, time)| came.max(*time));
+        }
+        floors.push(came);
+    }
+    floors
+}
+
 /// A segment left no later than its clock shows: so much after the one before it, and so much
 /// before the one behind it.
-fn by_own_clock(sights: &[SeenSegment], tick: u64, times: &mut [u64]) {
+fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [u64]) {
     let all: Vec<(usize, u32)> = stamped(sights).collect();
+    let lower = |times: &mut [u64], index: usize, bound: u64| {
+        if let Some(time) = times.get_mut(index) {
+            *time = (*time).min(bound.max(floors.get(index).copied().unwrap_or(0)));
+        }
+    };
     let pairs = || {
         all.windows(2)
             .filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)))
@@ -86,18 +118,14 @@ fn by_own_clock(sights: &[SeenSegment], tick: u64, times: &mut [u64]) {
         let (Some(took), Some(left)) = (between(before, clock), times.get(one).copied()) else {
             continue;
         };
-        if let Some(time) = times.get_mut(next) {
-            *time = (*time).min(left + took + tick);
-        }
+        lower(times, next, left + took + tick);
     }
     let backwards: Vec<_> = pairs().collect();
     for ((one, clock), (next, after)) in backwards.into_iter().rev() {
         let (Some(took), Some(left)) = (between(clock, after), times.get(next).copied()) else {
             continue;
         };
-        if let Some(time) = times.get_mut(one) {
-            *time = (*time).min((left + tick).saturating_sub(took));
-        }
+        lower(times, one, (left + tick).saturating_sub(took));
     }
 }
 
