@@ -113,8 +113,18 @@ fn requests_and_handshakes_are_those_of_tshark() {
     let urls = [1000, 2000, 3000].map(|n| format!("https://server.test/bytes/{n}"));
     // Some builds of tshark do not decode the fields of HTTP/3, so its HEADERS frames are counted.
     for (strategy, request, field, value) in [
-        ("h1+tls1.3+reuse", "http.request", "http.request.method", "GET"),
-        ("h2+tls1.3+reuse", "http2.headers.method", "http2.headers.method", "GET"),
+        (
+            "h1+tls1.3+reuse",
+            "http.request",
+            "http.request.method",
+            "GET",
+        ),
+        (
+            "h2+tls1.3+reuse",
+            "http2.headers.method",
+            "http2.headers.method",
+            "GET",
+        ),
         ("h3+reuse", "udp.dstport == 443", "http3.frame_type", "1"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -126,7 +136,9 @@ fn requests_and_handshakes_are_those_of_tshark() {
         let ours = results(&client, Some(&keys));
         let theirs = tshark(&client, Some(&keys), request, &[field]);
         // A frame may have several requests.
-        let values = theirs.iter().flat_map(|line| line.split(['\t', ',']).skip(1));
+        let values = theirs
+            .iter()
+            .flat_map(|line| line.split(['\t', ',']).skip(1));
         let theirs = values.filter(|theirs| *theirs == value).count();
         assert_eq!(ours.len(), theirs, "{strategy}: {ours:#?}");
         if strategy.starts_with("h3") {
