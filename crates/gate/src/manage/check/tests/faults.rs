@@ -235,7 +235,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "redb:DIR/home/sessions.redb",
         "redis://u:canary@h",
-        &["error session.store: 'redis://h' is no address"],
+        &["error session.store: 'redis://h' is not the address"],
     ),
     (
         "id = \"a\"",
