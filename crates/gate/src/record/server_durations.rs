@@ -141,7 +141,7 @@ mod tests {
         };
         assert!(metric(&threads, 1, 2).is_none());
         threads[0].add(kind(200), Duration::from_millis(6));
-        threads[1].add(kind(200), Duration::from_secs(60));
+        threads[1].add(kind(200), Duration::from_mins(1));
         let found = metric(&threads, 1, 2).unwrap();
         let [point] = &found.points[..] else {
             panic!("{found:?}");
