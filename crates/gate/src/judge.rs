@@ -12,10 +12,8 @@
 //! 4. `cors` answers preflights, and refuses requests that a page of another origin may not make.
 //! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
 //!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
-//!    Whoever has neither is sent to log in, if the route allows it (`login`); so are requests for
-//!    gate's own paths ([`Verdict::Login`]), which the front has the login service answer.
-//! 6. `request::compose` writes the head for the backend; [`ForwardedRequest`] keeps what is needed
-//!    later.
+//!    The login service answers pages without either and gate's own paths ([`Verdict::Login`]).
+//! 6. `request::compose` writes the head for the backend.
 
 pub(crate) mod authenticator;
 pub(crate) mod authz;

@@ -36,6 +36,7 @@ fn no_two_counters_share_a_place() {
     all::<Remedy>(&mut slots);
     all::<Avoided>(&mut slots);
     all::<LoginEvent>(&mut slots);
+    all::<Spans>(&mut slots);
     slots.extend([FastOpened.slot()]);
     let distinct: HashSet<usize> = slots.iter().copied().collect();
     assert_eq!(distinct.len(), slots.len());
