@@ -56,7 +56,7 @@ pub(crate) struct TracedRequest {
     pub(crate) answered: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) request_bytes: u64,
-    /// Of a request that was seen only as bursts: the bytes of the first.
+    /// The bytes of the first burst, if the request was seen only as bursts.
     pub(crate) first_bytes: u64,
     pub(crate) response_bytes: u64,
     /// The request was seen only as a burst, which may hold several.
