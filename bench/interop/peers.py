@@ -227,6 +227,55 @@ class Tquic(Peer):
                 "--log-level", "ERROR", *retry]
 
 
+class Adapted(Peer):
+    """A library, behind a small program of ours: `bench/interop/adapters`."""
+
+    fixed = ""
+
+    def __init__(self):
+        self.program = CACHE / f"{self.name}-{self.fixed}" / "bin" / f"interop_{self.name.replace('-', '_')}"
+
+    def is_installed(self):
+        return self.program.exists()
+
+    def version(self):
+        return f"{self.name} {self.fixed}"
+
+    def client(self, game):
+        return [[self.program, "client", game.case.name, game.protocol, game.authority, game.downloads, game.address, *game.paths]]
+
+    def server(self, game):
+        return [self.program, "server", game.case.name, game.address, game.www, game.certificate, game.key]
+
+
+class S2nQuic(Adapted):
+    """Its server asks a rule that cannot be changed whether a client may move, and the rule knows no benchmark addresses."""
+
+    name, fixed = "s2n-quic", "1.91.0"
+    client_protocols = server_protocols = [HQ]
+    lacks = {"http3": "s2n-quic has no HTTP/3, and what joins it to a crate that has is not published", "v2": "s2n-quic has no version 2",
+             "resumption": "over rustls, s2n-quic writes and reads no tickets", "zerortt": "s2n-quic has no 0-RTT"}
+    still = "s2n-quic lets no client move between addresses for benchmarks (198.18.0.0/15), which the path has"
+    no_server = lacks | {"rebind-port": still, "rebind-addr": still}
+    no_client = lacks | {"keyupdate": "s2n-quic updates keys only near the cipher's limit",
+                         "connectionmigration": "s2n-quic's clients do not move by themselves"}
+
+
+class Quiche(Adapted):
+    name, fixed = "quiche", "0.30.0"
+    no_server = {"ecn": "quiche marks nothing", "v2": "quiche has no version 2"}
+    no_client = no_server | {"chacha20": "BoringSSL has no choice of ciphers in TLS 1.3", "keyupdate": "quiche updates no keys by itself"}
+
+
+class Msquic(Adapted):
+    name, fixed = "msquic", "2.5.1-beta"
+    client_protocols = server_protocols = [HQ]
+    no_client = no_server = {"http3": "msquic has no HTTP/3"}
+
+    def environment(self, game, role):
+        return {"LD_LIBRARY_PATH": str(self.program.parents[1] / "lib")}
+
+
 def rounds(game):
     """What is fetched by one client after another: for two connections the first document, then the rest."""
     if game.case.connections == 2:
@@ -240,4 +289,4 @@ def first_line(command, environment=None):
 
 
 def everybody(target):
-    return [Ours(target), Ngtcp2(), Aioquic(), QuicGo(), Quinn(target), Tquic()]
+    return [Ours(target), Ngtcp2(), Aioquic(), QuicGo(), Quinn(target), Tquic(), S2nQuic(), Quiche(), Msquic()]

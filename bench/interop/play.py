@@ -47,6 +47,9 @@ def certificate(place, further):
 
 class Game:
     def __init__(self, case, client, server, library, place):
+        for holes in (client.no_client, server.no_server):
+            if reason := holes.get(case.name):
+                raise Hole(reason)
         self.case, self.client, self.server, self.place = case, client, server, place
         self.www, self.hashes = library.www, library.hashes
         self.certificate, self.key = library.long if case.long_chain else library.short
@@ -85,9 +88,6 @@ class Game:
 
     def play(self, roundtrip, reader):
         """The outcome, as it goes into the result."""
-        for holes in (self.client.no_client, self.server.no_server):
-            if reason := holes.get(self.case.name):
-                raise Hole(reason)
         self.place.mkdir()
         self.downloads.mkdir(parents=True)
         serve, script = self.server_script(), self.client_script()

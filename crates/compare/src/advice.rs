@@ -15,7 +15,7 @@ pub struct Advice {
 /// The server does it already, so nothing has to be done there.
 pub(crate) const THERE: &str = "nothing: it does this already";
 
-/// For a server that accepts early data but does not act on it at once.
+/// The advice for a server that accepts early data but does not act on it at once.
 pub(crate) const AT_ONCE: &str =
     "answer what came as early data at once, and not only when the handshake is over";
 

@@ -7,18 +7,19 @@ use roundtrip_probe::ConnectionUse;
 use crate::outcome::Prediction;
 use crate::way::Way;
 
-/// In round trips: a longer pause ends a flight, as does the time in which the next one begins.
+/// The longest pause within a flight, in round trips. A flight also ends when it is time for the
+/// next one.
 const PAUSE: f64 = 0.25;
 const FLIGHT: f64 = 0.97;
-/// A shorter flight does not show how fast bytes come.
+/// The shortest flight that shows how fast bytes arrive.
 const MIN_SEGMENTS: u64 = 4;
-/// How much faster than the bandwidth that it has seen BBR sends while that grows, 2 / ln 2, and by
-/// how much a flight may differ from it.
+/// BBR's startup gain, 2 / ln 2: the factor by which it sends faster than the measured bandwidth
+/// while that grows. Also, the tolerance for a flight.
 const STARTUP_GAIN: f64 = 2.885;
 const STARTUP_SLACK: f64 = 0.2;
 
-/// What the baseline takes besides the round trips of its arithmetic, in ms: medians of the
-/// exchanges of the discovery.
+/// The time of the baseline beyond its round trips, in ms: medians of the exchanges of the
+/// discovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) rtt: f64,
@@ -28,7 +29,7 @@ pub(crate) struct Costs {
     name: f64,
     /// Computation at both ends, in a full handshake.
     handshake: f64,
-    /// From the request to the first byte, without the round trip.
+    /// The time from the request to the first byte, without the round trip.
     reply: f64,
     body: f64,
     /// Round trips that the body takes beyond the first byte, because the window of a new
@@ -39,8 +40,8 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// From the rehearsals, or from the first answer if the budget allowed none. `None` if R could
-    /// not be measured.
+    /// Computes the costs from the rehearsals, or from the first answer if the budget allowed none.
+    /// `None` if R could not be measured.
     pub(crate) fn of(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
         let exchanges = if rehearsals.is_empty() {
             std::slice::from_ref(first)
@@ -150,8 +151,8 @@ impl Parts {
     }
 }
 
-/// What the body takes once the window has reached its size, in ms: all of it comes as fast as the
-/// fastest of its flights, and the server and the client pause as they did. Flights grow until
+/// The time of the body once the window has reached its size, in ms: all of it arrives as fast as
+/// the fastest of its flights, and the server and the client pause as they did. Flights grow until
 /// then, and a sender that paces them leaves hardly any pause between them.
 fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     if body.round_trips == 0 {
@@ -178,7 +179,7 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
     once.min(body.ms())
 }
 
-/// Arrivals without a pause among them that came within a round trip.
+/// Groups arrivals into flights: those within a round trip and without a pause among them.
 fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Moment, u64)]> {
     let mut began = arrivals.first().map(|(at, _)| *at);
     arrivals.chunk_by(move |(before, _), (at, _)| {
@@ -195,7 +196,7 @@ fn flights(arrivals: &[(Moment, u64)], rtt: f64) -> impl Iterator<Item = &[(Mome
 #[derive(Debug, Clone, Copy)]
 struct FlightSize {
     bytes: u64,
-    /// In milliseconds.
+    /// The time for each byte, in milliseconds.
     per_byte: f64,
 }
 

@@ -11,7 +11,7 @@ use crate::outcome::MeasuredWay;
 const SHARE: f64 = 0.05;
 const MIN_MS: f64 = 1.0;
 
-/// `None` if they agree, or if there is nothing to compare with.
+/// Explains why measurement and prediction disagree; `None` if they agree, or if one is missing.
 pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option<String> {
     let predicted = line.predicted?;
     let gap = line.median()? - predicted.ms;

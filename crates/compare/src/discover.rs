@@ -17,7 +17,8 @@ use crate::wishes::Wishes;
 /// The number of exchanges of the baseline whose medians give the arithmetic all but the round
 /// trips.
 const REHEARSALS: usize = 5;
-/// How long to wait on a path that swallows a handshake; four round trips if these are longer.
+/// How long to wait on a path that drops a handshake silently; four round trips if these are
+/// longer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(crate) struct Discovery {

@@ -21,7 +21,7 @@ const MAX_FAILURES: usize = 3;
 /// More blocks than the largest budget allows.
 const MAX_BLOCKS: usize = 10_000;
 
-/// What is reported while the lines fill.
+/// Progress reports while samples are collected.
 pub(crate) struct MeasureStep {
     pub(crate) block: u32,
     pub(crate) sent: u32,

@@ -108,7 +108,7 @@ fn with(strategy: Strategy, memory: Memory) -> Strategy {
     Strategy { memory, ..strategy }
 }
 
-/// Without a post-quantum key share.
+/// The strategy without a post-quantum key share.
 fn classical_only(strategy: Strategy) -> Strategy {
     let post_quantum = false;
     Strategy {

@@ -109,8 +109,7 @@ pub struct Absent {
     pub way: Way,
     /// What was observed.
     pub why: String,
-    /// What it would save by arithmetic, in ms and round trips; `None` for a way that was not
-    /// requested.
+    /// The calculated saving, in ms and round trips; `None` for a way that was not requested.
     pub would_save: Option<Prediction>,
     pub advice: Advice,
 }
@@ -206,7 +205,7 @@ impl MeasuredWay {
 }
 
 impl WayVerdict {
-    /// In the order of reports.
+    /// All verdicts, in the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Saves,
         Self::Idle,
@@ -248,8 +247,8 @@ impl Comparison {
         self.lines.iter().filter(move |line| line.kind() == kind)
     }
 
-    /// The sentence for a comparison in which no way is shown to save time: there is none, or it is
-    /// too early to tell.
+    /// The sentence for a comparison that shows no way to save time: either no way saves any, or
+    /// there are too few requests to decide.
     pub(crate) fn nothing_shown(&self) -> String {
         let unsure = self
             .of_kind(WayVerdict::Unsure)

@@ -94,8 +94,8 @@ fn slim(exchange: &Exchange) -> Exchange {
     slim
 }
 
-/// Counts one too many rather than too few: a kept connection that was not used may have carried a
-/// request before it was found dead.
+/// The number of requests, which may be one too high: a kept connection that was not used may have
+/// carried a request before it turned out to be closed.
 fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
     let exchanges = || sequence.hops.iter().flatten();
     let primed = exchanges().any(|e| e.primed);

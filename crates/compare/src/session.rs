@@ -92,7 +92,7 @@ fn arms(found: &Discovery, costs: Option<&Costs>, k: u32) -> (Vec<MeasuredWay>, 
         .into();
     let mut absent = Vec::new();
     for (way, support) in &found.ways {
-        // How another program makes its requests is unknown, so nothing is predicted for it.
+        // It is unknown how another program makes its requests, so nothing is predicted for it.
         let predicted = predict(way).filter(|_| way.command.is_none());
         let idle = match support {
             Support::Works => None,
@@ -102,7 +102,7 @@ fn arms(found: &Discovery, costs: Option<&Costs>, k: u32) -> (Vec<MeasuredWay>, 
                 absent.push(Absent::new(way.clone(), why.clone(), would));
                 continue;
             }
-            // It is unknown whether it is supported, so it is unknown what it would save.
+            // It is unknown whether the server supports it, and therefore what it would save.
             Support::Unasked(why) => {
                 absent.push(Absent::new(way.clone(), why.clone(), None));
                 continue;

@@ -1,5 +1,5 @@
-//! Decides whether a server supports a way, from what an exchange did and not from what it was
-//! asked to do. Pure functions.
+//! Decides whether a server supports a way: by what an exchange did, not by what it was configured
+//! to do. Pure functions.
 
 use roundtrip_model::{EarlyData, Exchange, Http, Memory, Security, Strategy};
 

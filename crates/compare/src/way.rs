@@ -9,7 +9,7 @@ use roundtrip_probe::{ConnectionUse, Family};
 pub enum Remedy {
     /// Nothing: all other ways are compared with it.
     Baseline,
-    /// Nothing either: the baseline, measured again. What it seems to save is error.
+    /// Nothing either: the baseline, measured again. Its apparent saving is measurement error.
     Control,
     KeepConnection,
     AtOnce,

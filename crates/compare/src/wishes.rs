@@ -10,7 +10,7 @@ use crate::CompareError;
 #[derive(Debug, Clone)]
 pub struct Wishes {
     pub target: Target,
-    /// As typed; it is passed to other clients.
+    /// The URL as typed; it is passed to other clients.
     pub url: String,
     /// How to make requests; the strategy is set for each way.
     pub options: Options,
@@ -39,7 +39,7 @@ pub struct RequestLimits {
 }
 
 impl Wishes {
-    /// Reports what is wrong before anything is sent.
+    /// Reports wrong values before anything is sent.
     pub fn check(&self) -> Result<(), CompareError> {
         if self.target.scheme == Scheme::Tcp {
             return Err(CompareError::Echo);

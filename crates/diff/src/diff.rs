@@ -3,7 +3,7 @@
 use crate::limit::{Broken, Limit, LimitError};
 use crate::{DoctorDiff, ProbeDiff, Provenance, Report};
 
-/// How two reports of one kind differ.
+/// The differences between two reports of the same kind.
 #[derive(Debug, Clone)]
 pub enum Diff {
     Probe(Box<ProbeDiff>),
@@ -13,7 +13,7 @@ pub enum Diff {
 /// Why two reports cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DiffError {
-    #[error("A is a report of {a}, B one of {b}; compare two of a kind")]
+    #[error("A is a report of {a}, but B is one of {b}; both must be of the same kind")]
     Kinds { a: &'static str, b: &'static str },
     #[error("nothing was measured on one side")]
     Nothing,

@@ -31,7 +31,7 @@ pub struct ReportedCheck {
 }
 
 impl ReportedCheck {
-    /// How bad it is; `None` if that is unknown.
+    /// The severity; `None` if it is unknown.
     fn rank(&self) -> Option<u8> {
         match self.status.as_str() {
             "good" => Some(0),

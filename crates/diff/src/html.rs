@@ -76,7 +76,7 @@ fn tile(side: &str, figures: &SideFigures, failed: usize) -> Markup {
 /// Chooses a side.
 type Side = fn((Waited, Waited)) -> Waited;
 
-/// Both sides' phases to one scale.
+/// The phases of both sides on one scale.
 fn bars(diff: &ProbeDiff) -> Markup {
     let side = |of: Side| -> Vec<Waited> { diff.stages.iter().map(|s| of(s.waited())).collect() };
     let (a, b) = (side(|(a, _)| a), side(|(_, b)| b));

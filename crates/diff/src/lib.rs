@@ -2,8 +2,8 @@
 //! unexplained.
 //!
 //! Pure: it takes the bytes of two JSON documents, and returns values, and text, JSON or a page of
-//! them. `docs/json.md` describes the documents. They may come from anybody: sizes are bounded,
-//! types are checked, and words are kept as they came until [`text`] and [`html`] make them safe to
+//! them. `docs/json.md` describes the documents. They may come from anyone: sizes are bounded,
+//! types are checked, and texts are stored unchanged until [`text`] and [`html`] make them safe to
 //! show.
 
 mod diff;

@@ -149,8 +149,8 @@ impl Limit {
         self.comparison.holds(value, self.bound.value())
     }
 
-    /// The measured value, if the difference breaks this limit. What was not seen breaks nothing,
-    /// and what chance can explain is not «worse».
+    /// The measured value, if the difference breaks this limit. A value that was not seen breaks no
+    /// limit, and what chance can explain is not «worse».
     pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
         let (a, more) = self.quantity.of(diff)?;
         if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {

@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
             .ok_or_else(|| self.wrong("true or false"))
     }
 
-    /// A fact in words: a text, a number, yes or no, or a list of them. `None` if there is none.
+    /// A fact as text: a string, a number, yes or no, or a list of these. `None` if there is none.
     pub(crate) fn words(&self) -> Result<Option<String>, ReadError> {
         let simple = |value: &Value| match value {
             Value::String(text) => Some(text.clone()),

@@ -5,10 +5,11 @@ use roundtrip_report::{clean, ms};
 
 use crate::{Contribution, ContributionKind, Priced, ProbeDiff};
 
-/// A part that is a smaller share of the difference has no line of its own, unless all are wanted.
+/// A part with a smaller share of the difference gets no separate line, unless all parts are
+/// requested.
 const MIN_SHARE: f64 = 0.01;
 
-/// The parts that have a line each, and the smaller ones, which share one.
+/// Splits the parts into those with a separate line, and the smaller ones, which share one line.
 pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Contribution>, Vec<&Contribution>) {
     let least = MIN_SHARE * diff.difference.ms.abs();
     let always = |kind| {
@@ -72,7 +73,7 @@ pub(crate) fn trips(count: f64) -> String {
     format!("{count} {unit}")
 }
 
-/// How many results there are, and how far apart they lie.
+/// Describes the number of results, and their spread.
 pub(crate) fn spread(total: &Summary) -> String {
     match total.n {
         1 => "one result".into(),
@@ -98,7 +99,7 @@ pub(crate) fn title(name: &str) -> String {
     known.to_owned()
 }
 
-/// What a finding costs on one side, and in how many runs if not in all.
+/// The cost of a finding on one side, and in how many runs it occurred, if not in all.
 pub(crate) fn price(side: Option<&Priced>) -> String {
     match side {
         None => "none".into(),

@@ -1,4 +1,4 @@
-//! What a report of `probe` says, as far as two of them can be compared, and the comparison.
+//! Those parts of a `probe` report that can be compared, and the comparison.
 
 mod answer;
 mod attribution;
@@ -52,7 +52,7 @@ pub struct ReportedPhase {
     pub name: String,
     pub ms: f64,
     pub round_trips: f64,
-    /// From its start until the client sent something.
+    /// The time from its start until the client first sent something.
     pub first_sent_ms: Option<f64>,
     pub waited: Waited,
 }

@@ -1,9 +1,9 @@
-//! When, where and by which version a report was made, as far as it says.
+//! When, where and by which version a report was made, as far as the report states it.
 
 use crate::ReadError;
 use crate::node::Node;
 
-/// Reports that are older than these keys have none of them.
+/// Reports from before these keys existed have none of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {
     /// RFC 3339.
@@ -24,7 +24,7 @@ impl Provenance {
         })
     }
 
-    /// `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`: as it came, not yet safe to show.
+    /// `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`: unchanged, and so not safe to show yet.
     pub(crate) fn told(&self) -> Option<String> {
         let host = self.host.as_ref().map(|host| format!("on {host}"));
         let made: Vec<&str> = [self.started.as_deref(), host.as_deref()]

@@ -1,5 +1,5 @@
-//! From bytes to a report: which document it is, and its bounds. The modules below read the content
-//! of each document.
+//! Parses bytes into a report: determines the kind of document, and enforces bounds. The modules
+//! below read the content of each document.
 
 mod facts;
 mod results;
@@ -13,7 +13,7 @@ use crate::{Doctor, Probe, Provenance, ReadError};
 /// The longest quote from a document that is not understood.
 const MAX_CITED_LENGTH: usize = 60;
 
-/// A report that can be compared with one of its own kind.
+/// A report, which can be compared with another one of the same kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     Probe(Probe),

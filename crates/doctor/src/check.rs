@@ -1,7 +1,7 @@
 //! One finding of the doctor and the subject it is about.
 //!
-//! Everything shown passes through [`plain`]: a value may come from a file that somebody else
-//! wrote, and must not carry terminal escapes or run on for pages.
+//! All output passes through [`plain`]: a value may come from a file that someone else wrote, and
+//! must not contain terminal escapes or be very long.
 
 use roundtrip_report::terminal::acts;
 use serde::Serialize;
@@ -52,7 +52,7 @@ impl Area {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// Cannot be better, or there is nothing to gain.
+    /// It cannot be improved, or nothing would be gained.
     Good,
     /// Works, but time can be gained, or a limit is worth knowing.
     Notice,
@@ -67,9 +67,9 @@ pub enum CheckStatus {
 pub struct Check {
     /// Stable name, kebab-case; several findings may share it (two OpenSSL libraries).
     pub id: &'static str,
-    /// What it is about, for grouping.
+    /// The subject, for grouping.
     pub area: Area,
-    /// What it is about, for people.
+    /// The subject, for readers.
     pub title: &'static str,
     /// What was found.
     pub value: String,
@@ -96,7 +96,7 @@ impl Check {
     }
 }
 
-/// What a check is about, before anything is known.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckSubject {
     pub(crate) id: &'static str,
@@ -121,7 +121,7 @@ impl CheckSubject {
         self.found(CheckStatus::Problem, value, meaning)
     }
 
-    /// Not found out: the value is `why`.
+    /// Makes a finding with an unknown result; its value is `why`.
     pub(crate) fn unknown(self, why: impl std::fmt::Display, meaning: impl AsRef<str>) -> Check {
         self.found(CheckStatus::Unknown, why.to_string(), meaning)
     }

@@ -1,7 +1,7 @@
 //! The register of checks. A new check is one new file here and one line below.
 //!
-//! A check is a pure function of the scene: it reads, judges and reports, and never fails; what it
-//! cannot find out has status `Unknown`.
+//! A check is a pure function of the scene: it reads, judges and reports, and never fails; a fact
+//! that it cannot determine has status `Unknown`.
 
 mod buffers;
 mod capture;

@@ -75,14 +75,14 @@ pub(crate) fn try_io_uring() -> io::Result<()> {
     Ok(())
 }
 
-/// How far a process gets with creating namespaces.
+/// Which namespaces a process can create.
 #[derive(Debug)]
 pub(crate) enum Unshared {
     /// A user namespace, and a network namespace in it.
     Both,
     /// A user namespace, but no network namespace in it.
     UserOnly(io::Error),
-    /// Not even a user namespace.
+    /// It cannot even create a user namespace.
     Neither(io::Error),
 }
 

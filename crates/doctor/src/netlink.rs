@@ -1,4 +1,4 @@
-//! Tables of the kernel: routes, links, and what it remembers of other hosts. `roundtrip_net`
+//! Reads kernel tables: routes, links, and the metrics cached for other hosts. `roundtrip_net`
 //! requests them, and `roundtrip_wire::netlink` describes the layout of messages.
 
 pub(crate) mod links;

@@ -1,6 +1,6 @@
-//! What the package manager says is installed: a second source besides the libraries' own bytes,
-//! and the distribution's name for a version. Reads the databases of Debian and Alpine; RPM's is
-//! binary and not supported.
+//! Lists the packages that the package manager has installed: a second source besides the
+//! libraries' own bytes, and the distribution's name for a version. Reads the databases of Debian
+//! and Alpine; RPM's is binary and not supported.
 
 use crate::root::Root;
 
@@ -8,7 +8,7 @@ use crate::root::Root;
 const DATABASES: [&str; 2] = ["/var/lib/dpkg/status", "/lib/apk/db/installed"];
 /// Databases with one file for each package (images without a package manager).
 const DISTROLESS: &str = "/var/lib/dpkg/status.d/*";
-/// The most packages that are read, so that a hostile database cannot fill memory.
+/// The largest number of packages that are read, so that a hostile database cannot fill memory.
 const MAX_PACKAGES: usize = 50_000;
 
 /// The installed packages.
@@ -42,8 +42,7 @@ impl Packages {
     }
 }
 
-/// Reads paragraphs of `Package:`/`SoftwareVersion:`/`CheckStatus:` (Debian) or `P:`/`V:` (Alpine)
-/// lines.
+/// Reads paragraphs of `Package:`/`Version:`/`Status:` (Debian) or `P:`/`V:` (Alpine) lines.
 fn parse(text: &str) -> Vec<Package> {
     let mut packages = Vec::new();
     let (mut name, mut version, mut installed) = ("", "", true);

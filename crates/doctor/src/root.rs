@@ -133,7 +133,7 @@ impl Root {
             if links > MAX_LINKS {
                 return Err(RootReadError::from(Errno::LOOP));
             }
-            // With an empty path, readlinkat reads the link that the descriptor itself refers to.
+            // If the path is empty, readlinkat reads the link that the descriptor refers to.
             let target = readlinkat(&found, "", Vec::new())?.into_bytes();
             let target = PathBuf::from(OsString::from_vec(target));
             if target.is_absolute() {

@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// What followed each marker, in the order of the markers; without duplicates, in file order.
 pub(crate) type Captures = Vec<Vec<String>>;
 
-/// Reads at most `limit` bytes and captures what follows each marker.
+/// Reads at most `limit` bytes, and captures the text after each marker.
 pub(crate) fn scan(file: impl Read, limit: u64, markers: &[&str]) -> io::Result<Captures> {
     let finders: Vec<Finder> = markers.iter().map(Finder::new).collect();
     let longest = markers.iter().map(|m| m.len()).max().unwrap_or(0);
@@ -51,7 +51,7 @@ pub(crate) fn scan(file: impl Read, limit: u64, markers: &[&str]) -> io::Result<
     }
 }
 
-/// Captures what follows each match that begins before `settled`.
+/// Captures the text after each match that begins before `settled`.
 fn capture(finder: &Finder, buffer: &[u8], settled: usize, found: &mut Vec<String>) {
     for position in finder.find_iter(buffer) {
         if position >= settled || found.len() >= MAX_CAPTURES {

@@ -11,7 +11,7 @@ use crate::root::{Root, RootReadError};
 #[derive(Debug)]
 pub(crate) struct ExaminedSystem {
     pub(crate) root: Root,
-    /// `None` for an image: its kernel will be that of the host that runs it.
+    /// `None` for an image, which will use the kernel of the host that runs it.
     pub(crate) probes: Option<Probes>,
 }
 

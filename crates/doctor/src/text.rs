@@ -9,7 +9,7 @@ use roundtrip_report::terminal::{Style, Tone, wrap};
 use crate::check::{Check, CheckStatus};
 use crate::report::StatusCounts;
 
-/// Nothing can be laid out in less; more is hard to read.
+/// The narrowest usable layout; lines wider than the maximum are hard to read.
 const MIN_WIDTH: usize = 30;
 const MAX_WIDTH: usize = 110;
 /// Meaning and advice begin under the title.

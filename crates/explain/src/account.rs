@@ -16,7 +16,7 @@ const MIN_SHARE: f64 = 0.02;
 
 /// The causes that leave open whether the server or the path was the reason.
 pub(crate) const UNDECIDED: [&str; 2] = ["late-answer", "late-body"];
-/// The phases in which an answer may be late without a cause that claims it.
+/// The phases in which an answer may be late although no cause claims the delay.
 const OF_ANSWERS: [PhaseName; 3] = [PhaseName::Tls, PhaseName::Quic, PhaseName::FirstByte];
 
 /// The parts of an exchange's time, in milliseconds. The parts sum to `whole`, and none is
@@ -38,7 +38,7 @@ pub struct Account {
     pub minor: f64,
     /// Time without evidence for any cause.
     pub unexplained: f64,
-    /// The phases in which that time lies, the largest share first.
+    /// The phases with unexplained time, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
     /// The parts of the waits for the server that nothing shows to be the server's, by phase.
     pub undecided: Vec<(PhaseName, f64)>,
@@ -121,7 +121,7 @@ pub fn account(exchange: &Exchange) -> Account {
 }
 
 fn weighs(case: &Case<'_>, granted: Granted) -> bool {
-    // In the phases, too, half a round trip distinguishes an answer from a coincidence.
+    // Within phases, too, half a round trip is the limit between an answer and a coincidence.
     let whole_trips = case.is_telling()
         && granted.round_trips > 0
         && case
@@ -159,8 +159,8 @@ impl Remainder {
         let (mut network, mut server, mut resolver) = (0.0, 0.0, 0.0);
         match name {
             PhaseName::Name => resolver = left(WaitPart::Resolver),
-            // The server's usual work needs no reason. A longer wait that no cause claims does: the
-            // path may vary by so much that nothing shows who caused it.
+            // The server's usual work needs no reason. A longer wait that no cause claims does need
+            // one: the path may vary so much that nothing shows which party caused it.
             PhaseName::FirstByte => {
                 network = trip;
                 server = left(WaitPart::Server);

@@ -11,21 +11,23 @@ use roundtrip_model::{
 
 use crate::{Claim, Cost, WaitPart};
 
-/// In milliseconds. Below this, a round trip cannot be told from the host's own scheduling.
+/// The shortest round trip, in milliseconds, that can be distinguished from the host's own
+/// scheduling.
 const MIN_TELLING_RTT: f64 = 0.2;
 
-/// In milliseconds. A SYN-ACK that was later than this had a special reason, which says nothing
-/// about the next answer.
+/// The largest lateness of a SYN-ACK, in milliseconds, that says anything about the next answer. A
+/// larger one had a special reason.
 const MAX_UNREST: f64 = 10.0;
 
-/// In milliseconds: Linux delays acknowledgements by 40 ms or more (RFC 1122 §4.2.3.2); this is one
-/// tick less.
+/// The shortest delayed acknowledgement in milliseconds: Linux delays by 40 ms or more (RFC 1122
+/// §4.2.3.2); this is one tick less.
 const MIN_DELAYED_ACK: f64 = 36.0;
-/// In milliseconds, and as a share of R: an acknowledgement that comes this long before the answer
-/// was sent without it.
+/// An acknowledgement was sent separately from the answer if it arrives at least this long before
+/// it: in milliseconds, and as a share of R.
 const MIN_EARLY: f64 = 2.0;
 const SHARE_EARLY: f64 = 0.05;
-/// In milliseconds, and as a share of R: a path whose round trips differ by less is steady.
+/// A path whose round trips differ by less than this is steady: in milliseconds, and as a share of
+/// R.
 const MIN_SPREAD: f64 = 3.0;
 const SPREAD_SHARE: f64 = 0.1;
 /// The kernel stamps a departure after the call that we stamp; the two clocks differ by less than
@@ -61,7 +63,7 @@ pub(crate) struct Witness {
 impl<'a> Case<'a> {
     pub fn new(exchange: &'a Exchange) -> Self {
         let mut phases = exchange.phases();
-        // What an earlier account left undecided is decided anew.
+        // Times that an earlier account left undecided are decided again.
         for phase in &mut phases {
             phase.waited.server += std::mem::take(&mut phase.waited.unknown);
         }
@@ -110,8 +112,7 @@ impl<'a> Case<'a> {
         (n > 0).then(|| Cost::new(evidence).claim(claim))
     }
 
-    /// How long the client worked on these tasks in a phase, as far as the phase waited for them;
-    /// in milliseconds.
+    /// The milliseconds that a phase waited for these tasks of the client.
     pub(crate) fn worked(&self, name: PhaseName, tasks: &[Task]) -> f64 {
         let took: f64 = self
             .named(name)
@@ -162,12 +163,13 @@ impl<'a> Case<'a> {
         (longest.1 > 0).then_some(longest.1)
     }
 
-    /// In milliseconds: a delay of less than this beyond a round trip is attributed to the path.
+    /// The largest delay beyond a round trip, in milliseconds, that is attributed to the path.
     pub(crate) fn tolerance(&self) -> f64 {
         (2.0 * self.syn_lateness()).max(self.spread.tolerance())
     }
 
-    /// In milliseconds: a sample that is later than R by less does not show that the path varies.
+    /// The least lateness, in milliseconds beyond R, with which a sample shows that the path
+    /// varies.
     pub(crate) fn least_spread(&self) -> f64 {
         MIN_SPREAD.max(SPREAD_SHARE * self.rtt.unwrap_or(0.0))
     }
@@ -180,7 +182,7 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MAX_UNREST)
     }
 
-    /// In milliseconds: the time that the server itself reports (Server-Timing).
+    /// The time in milliseconds that the server itself reports (Server-Timing).
     pub(crate) fn reported(&self) -> f64 {
         let said = self.exchange.http.iter().flat_map(|h| &h.server_timing);
         said.filter_map(|(_, took, _)| took.map(ms)).sum()
@@ -191,7 +193,7 @@ impl<'a> Case<'a> {
     /// not the slow part.
     pub(crate) fn acknowledged_before(&self, asked: Moment, answered: Moment) -> Option<Witness> {
         let r = self.rtt?;
-        // An acknowledgement of what had left before says nothing about the request.
+        // An acknowledgement of earlier data says nothing about the request.
         let sent = self.exchange.timeline.iter().rev();
         let left = sent
             .filter(|(at, event)| *at <= asked && matches!(event, Event::Sent { .. }))
@@ -293,7 +295,8 @@ impl<'a> Case<'a> {
         names
     }
 
-    /// Whether the answer only tells the client to ask again, elsewhere or in another way.
+    /// Whether the answer only makes the client send another request, to another place or in
+    /// another way.
     pub(crate) fn is_detour(&self) -> bool {
         self.is_too_early() || self.is_redirect() || self.is_challenge() || self.is_preflight()
     }

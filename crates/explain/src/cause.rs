@@ -16,11 +16,11 @@ pub struct CauseFamily {
 pub struct Cause {
     /// Kebab-case and stable: programs identify a cause by it.
     pub id: &'static str,
-    /// What has to be recorded for others' exchanges to show it.
+    /// The recordings in which other clients' exchanges can show it.
     pub decidable: Decidable,
     /// A description of the event, in one line.
     pub name: &'static str,
-    /// How the cause shows in an exchange: the signature in words.
+    /// The signature of the cause in an exchange, in words.
     pub shows: &'static str,
     /// Returns the evidence and the cost if the exchange proves the cause.
     pub signature: fn(&Case<'_>) -> Option<Cost>,
@@ -34,15 +34,15 @@ pub struct Cause {
     pub source: &'static str,
 }
 
-/// From which recordings of another client's exchange a cause can be decided. Each needs what those
-/// before it need, or more.
+/// The recordings of another client's exchange that can show a cause. Each needs what those before
+/// it need, or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decidable {
     /// Packets of either end, without keys.
     Packets,
-    /// Packets of either end, and what they say: clear text, or the session's keys.
+    /// Packets at either end with readable contents: clear text, or the session's keys.
     Content,
-    /// Packets at the client's end, which has what is lost before the server.
+    /// Packets at the client's end, which include those that are lost on the way to the server.
     ClientEnd,
     /// The client itself: no packet shows it.
     ClientItself,
@@ -56,7 +56,7 @@ impl Decidable {
         Self::ClientItself,
     ];
 
-    /// As in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Packets => "packets",
@@ -66,7 +66,7 @@ impl Decidable {
         }
     }
 
-    /// In words.
+    /// The name for readers.
     pub fn title(self) -> &'static str {
         match self {
             Self::Packets => "packets, from either end",

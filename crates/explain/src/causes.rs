@@ -24,8 +24,8 @@ use crate::{Cause, CauseFamily};
 
 pub(crate) use http::least_lateness;
 
-/// Causes are asked in this order: where two could claim the same time, the more specific one comes
-/// first.
+/// Causes are evaluated in this order: if two could claim the same time, the more specific one
+/// comes first.
 pub const FAMILIES: &[CauseFamily] = &[
     detour::FAMILY,
     name::FAMILY,

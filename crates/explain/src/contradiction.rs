@@ -3,7 +3,7 @@
 
 use crate::{Case, Cause, Claim, Cost, WaitPart};
 
-/// Causes whose evidence is an answer that came later than an acknowledgement.
+/// Causes whose evidence is an answer that arrived later than an acknowledgement.
 const OF_LATENESS: [&str; 3] = ["server-think-time", "cache-miss", "slow-tls-server"];
 
 /// Causes that also claim round trips of the network, which stay if the rest is contradicted.
@@ -12,8 +12,8 @@ const OF_TWO_PARTS: [&str; 1] = ["proxy-connect"];
 /// The cause that attributes to the path time that other causes would attribute to the server.
 const ACQUITS: &str = "path-varies";
 
-/// Why the facts contradict a cause as far as it blames the server. Returns the reason if nothing
-/// else of the cost remains.
+/// Checks whether the facts contradict a cause that blames the server. Returns the reason if no
+/// other part of the cost remains.
 pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &mut Cost) -> Option<String> {
     if of.id == ACQUITS {
         return None;

@@ -1,10 +1,10 @@
-//! The last pass over a series: the evidence of all its exchanges about a cause that rests on
-//! lateness alone. A path whose other round trips are as late, about as often, explains such a
-//! cause; so does a path that loses segments, if the delay is rare. A delay that recurs each time
-//! is not a loss.
+//! The last pass over a series: it uses all exchanges to judge causes whose only evidence is
+//! lateness. A path whose other round trips are as late, about as often, explains such a cause; so
+//! does a path that loses segments, if the delay is rare. A delay that recurs each time is not a
+//! loss.
 
 use roundtrip_model::{
-    Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_a_timeout,
+    Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_timeouts,
 };
 
 use crate::account::UNDECIDED;
@@ -24,8 +24,8 @@ const OF_LATENESS: [(&str, PhaseName); 9] = [
 ];
 /// A segment that was only late is sent again, too, in any phase.
 const SENT_AGAIN: &str = "segment-lost";
-/// The causes that the loss of a segment of the server would look like, and the phase in which it
-/// would be late.
+/// The causes that look like the loss of one of the server's segments, and the phase in which the
+/// segment would be late.
 const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
     ("late-answer", PhaseName::FirstByte),
     ("server-think-time", PhaseName::FirstByte),
@@ -37,12 +37,12 @@ const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
 ];
 /// The causes that attribute nothing to the server.
 const NOT_OF_A_PEER: [&str; 2] = [SENT_AGAIN, "slow-first-packet"];
-/// What a server does by its settings, it does each time.
+/// Delays due to a server's settings occur each time.
 const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
 const OTHERS_LOST: &str = "it is rare in this series, whose other exchanges had losses, and the loss of a segment of the server would look the same";
-const LIKE_A_TIMEOUT: &str = "it came once in this series, as late as after a time-out of the server, whose segment may have been lost";
+const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after time-outs of the server, whose segment may have been lost";
 /// Findings that prove a loss.
 const LOSSES: [&str; 5] = [
     "syn-lost",
@@ -51,10 +51,12 @@ const LOSSES: [&str; 5] = [
     "quic-handshake-loss",
     "quic-response-loss",
 ];
-/// As a share of R: a retransmission is later than what it replaces by at least this.
+/// The least delay of a retransmission after the original, as a share of R.
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
+/// The same for a cause of which each delay is that of a time-out, although nothing shows a loss.
+const RARE_LOSS: usize = 5;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
 /// A round trip is as late as a finding if it is late by at least this share of it.
@@ -89,8 +91,8 @@ pub fn review(exchanges: &mut [Exchange]) {
     withdraw_rare(exchanges);
 }
 
-/// Attributes to the server what it delays in each exchange, in the same phase: repetition is a
-/// witness.
+/// Attributes a delay to the server if it occurs in the same phase of each exchange: repetition is
+/// a witness.
 fn decide(exchanges: &mut [Exchange], id: &str) {
     if !UNDECIDED.contains(&id) {
         return;
@@ -110,7 +112,7 @@ fn has(exchange: &Exchange, id: &str) -> bool {
 }
 
 /// Withdraws causes that are rare in the series and look like losses: others of its exchanges had
-/// losses, or it came once, with the delay of a time-out.
+/// losses, or each delay is that of time-outs.
 fn withdraw_rare(exchanges: &mut [Exchange]) {
     let of = exchanges.iter().filter(|e| e.ok()).count();
     let lossy: Vec<bool> = exchanges
@@ -122,6 +124,12 @@ fn withdraw_rare(exchanges: &mut [Exchange]) {
         if RARE * with > of {
             continue;
         }
+        let like_timeouts = exchanges.iter().filter(|e| e.ok()).all(|exchange| {
+            let r = exchange.rtt.map_or(f64::INFINITY, ms);
+            let mut findings = exchange.findings.iter().filter(|f| f.id == id);
+            findings.all(|f| is_like_timeouts(f.ms, r))
+        });
+        let like_timeouts = like_timeouts && (with == 1 || RARE_LOSS * with <= of);
         for (n, exchange) in exchanges.iter_mut().enumerate() {
             let accounted = reported(exchange);
             let r = exchange.rtt.map_or(f64::INFINITY, ms);
@@ -134,7 +142,7 @@ fn withdraw_rare(exchanges: &mut [Exchange]) {
                 (LIKE_A_TIMEOUT, false)
             };
             let rare = |f: &Finding| {
-                let as_late = always || (with == 1 && is_like_a_timeout(f.ms, r));
+                let as_late = always || like_timeouts;
                 f.id == id && as_late && f.ms >= RETRANSMISSION * r && accounted < 0.5 * f.ms
             };
             take(exchange, phase, rare, why);
@@ -150,8 +158,8 @@ fn findings_of<'a>(
     all.filter(move |f| f.id == id)
 }
 
-/// In milliseconds: the round trips that no application delayed, and the smallest one of each
-/// exchange.
+/// The round trips that no application delayed, and the smallest one of each exchange, in
+/// milliseconds.
 fn round_trips<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<f64> {
     exchanges
         .filter_map(|e| Some((ms(e.rtt?), e.spread())))

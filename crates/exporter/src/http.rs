@@ -146,7 +146,7 @@ fn request(
         None => named,
         Some(name) => {
             // The request goes to the target's address, under another name. A redirect to another
-            // origin goes there.
+            // origin goes to that origin's address.
             let renamed = renamed(&named, &name)?;
             options.connect_to.push(ConnectTo {
                 from_host: Some(renamed.host_name()),

@@ -111,8 +111,8 @@ fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
             modified as f64,
         );
     }
-    // blackbox_exporter also counts the redirect that it was told not to follow, whose body it does
-    // not read.
+    // blackbox_exporter also counts a redirect that it was configured not to follow, and does not
+    // read its body.
     let unfollowed = usize::from(http.is_some_and(|http| http.redirect.is_some()));
     let redirects = (hops.len().saturating_sub(1) + unfollowed) as f64;
     text.gauge("probe_http_redirects", "The number of redirects", redirects);

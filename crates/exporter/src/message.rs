@@ -12,6 +12,8 @@ pub(crate) struct Asked {
     pub(crate) scrape_timeout: Option<f64>,
     /// The trace that the scrape belongs to.
     pub(crate) trace: Option<TraceContext>,
+    /// The client prefers Prometheus' protobuf format to text.
+    pub(crate) prefers_protobuf: bool,
     /// Whether another request may follow on the connection.
     pub(crate) stays: bool,
 }
@@ -20,18 +22,77 @@ pub(crate) struct Asked {
 pub(crate) struct Answered {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
-    pub(crate) body: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answered {
     /// Text for people. It quotes requests, the configuration and the answers of probed servers,
     /// and people read it in terminals, so characters that act there are escaped.
     pub(crate) fn text(status: u16, body: &str) -> Self {
-        let body = clean_lines(body);
         Self {
             status,
             content_type: "text/plain; charset=utf-8",
-            body,
+            body: clean_lines(body).into_bytes(),
+        }
+    }
+}
+
+pub(crate) const PROTOBUF: &str = "application/vnd.google.protobuf; \
+    proto=io.prometheus.client.MetricFamily; encoding=delimited";
+
+/// Whether an `Accept` field ranks Prometheus' protobuf format at least as high as any other, as
+/// Prometheus does if it collects native histograms. RFC 9110 §12.5.1.
+pub(crate) fn prefers_protobuf(accept: &str) -> bool {
+    let (mut protobuf, mut others) = (0.0, 0.0);
+    for range in accept.split(',') {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
+        let get = |name: &str| {
+            let found = parameters
+                .iter()
+                .find(|(n, _)| n.trim().eq_ignore_ascii_case(name));
+            found.map(|(_, value)| value.trim().trim_matches('"'))
+        };
+        let quality: f32 = get("q")
+            .map_or(Some(1.0), |q| q.parse().ok())
+            .unwrap_or(0.0);
+        let is_protobuf = kind.eq_ignore_ascii_case("application/vnd.google.protobuf")
+            && get("proto") == Some("io.prometheus.client.MetricFamily")
+            && get("encoding") == Some("delimited");
+        let best = if is_protobuf {
+            &mut protobuf
+        } else {
+            &mut others
+        };
+        *best = quality.max(*best);
+    }
+    protobuf > 0.0 && protobuf >= others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protobuf_is_sent_to_whom_prefers_it() {
+        const TEXT: &str = "application/openmetrics-text;version=1.0.0;q=0.5,\
+            text/plain;q=0.3,*/*;q=0.1";
+        const DELIMITED: &str = "application/vnd.google.protobuf;\
+            proto=io.prometheus.client.MetricFamily;encoding=delimited";
+        assert!(prefers_protobuf(&format!("{DELIMITED},{TEXT}")));
+        assert!(prefers_protobuf(&format!("{TEXT}, {DELIMITED}; q=0.5")));
+        assert!(!prefers_protobuf(&format!("{DELIMITED};q=0.4,{TEXT}")));
+        assert!(!prefers_protobuf(&format!("{DELIMITED};q=0")));
+        assert!(!prefers_protobuf(&format!("{DELIMITED};q=x,{TEXT}")));
+        for other in [
+            TEXT,
+            "",
+            "*/*",
+            "application/vnd.google.protobuf",
+            ";;,=,;q=",
+        ] {
+            assert!(!prefers_protobuf(other), "{other}");
         }
     }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_otlp::TelemetryCounts;
+use roundtrip_wire::prometheus::{Histogram, Metric, MetricFamily, MetricKind, MetricValue};
 
-use crate::text::MetricText;
-
-/// The upper limits of the buckets for the duration of probes, in seconds.
+/// The upper limits of the classic buckets for the duration of probes, in seconds.
 const BUCKETS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
@@ -23,28 +22,54 @@ pub(crate) struct OwnMetrics {
     reload_ok: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ModuleCounts {
     succeeded: u64,
     failed: u64,
-    seconds: f64,
-    buckets: [u64; BUCKETS.len()],
+    durations: Histogram,
+}
+
+impl Default for ModuleCounts {
+    fn default() -> Self {
+        Self {
+            succeeded: 0,
+            failed: 0,
+            durations: Histogram::new(&BUCKETS),
+        }
+    }
 }
 
 /// The fate of the spans for a collector.
-pub(crate) fn spans(counts: &TelemetryCounts, text: &mut MetricText) {
-    let name = "roundtrip_exporter_spans_total";
-    text.head(
-        name,
-        "Spans for the collector of OpenTelemetry, by what became of them",
-        "counter",
-    );
-    for (fate, count) in [
+pub(crate) fn spans(counts: &TelemetryCounts) -> MetricFamily {
+    let fates = [
         ("sent", counts.sent),
         ("failed", counts.failed),
         ("dropped", counts.dropped),
-    ] {
-        text.sample(name, &[("fate", fate)], count as f64);
+    ];
+    MetricFamily {
+        name: "roundtrip_exporter_spans_total",
+        help: "Spans for the collector of OpenTelemetry, by what became of them",
+        kind: MetricKind::Counter,
+        metrics: fates
+            .map(|(fate, count)| metric(vec![("fate", fate.to_owned())], count as f64))
+            .into(),
+    }
+}
+
+fn metric(labels: Vec<(&'static str, String)>, value: f64) -> Metric {
+    Metric {
+        labels,
+        value: MetricValue::Number(value),
+    }
+}
+
+/// A metric without labels.
+fn single(name: &'static str, help: &'static str, kind: MetricKind, value: f64) -> MetricFamily {
+    MetricFamily {
+        name,
+        help,
+        kind,
+        metrics: vec![metric(Vec::new(), value)],
     }
 }
 
@@ -56,11 +81,7 @@ impl OwnMetrics {
         } else {
             &mut counts.failed
         } += 1;
-        let seconds = took.as_secs_f64();
-        counts.seconds += seconds;
-        for (end, count) in BUCKETS.iter().zip(&mut counts.buckets) {
-            *count += u64::from(seconds <= *end);
-        }
+        counts.durations.add(took.as_secs_f64());
     }
 
     pub(crate) fn reloaded(&mut self, ok: bool) {
@@ -70,77 +91,78 @@ impl OwnMetrics {
         }
     }
 
-    pub(crate) fn text(&self) -> MetricText {
-        let mut text = MetricText::default();
-        text.gauges(
-            "roundtrip_exporter_build_info",
-            "The version that runs",
-            "version",
-            [(env!("CARGO_PKG_VERSION"), 1.0)],
-        );
-        let name = "blackbox_exporter_config_last_reload_success_timestamp_seconds";
+    pub(crate) fn families(&self) -> Vec<MetricFamily> {
         let since = self
             .reloaded
             .and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let help = "Timestamp of the last successful configuration reload.";
-        text.gauge(name, help, since.map_or(0.0, |since| since.as_secs_f64()));
-        text.gauge(
-            "blackbox_exporter_config_last_reload_successful",
-            "Blackbox exporter config loaded successfully.",
-            f64::from(u8::from(self.reload_ok)),
-        );
-        let unknown = "blackbox_module_unknown_total";
-        text.head(
-            unknown,
-            "Count of unknown modules requested by probes",
-            "counter",
-        );
-        text.sample(unknown, &[], self.unknown_modules as f64);
-        let refused = "roundtrip_exporter_probes_refused_total";
-        text.head(
-            refused,
-            "Probes that were refused because too many were running",
-            "counter",
-        );
-        text.sample(refused, &[], self.refused as f64);
-        text.gauge(
-            "roundtrip_exporter_probes_running",
-            "Probes that are running",
-            self.running as f64,
-        );
-        self.probes(&mut text);
-        text
+        let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+        vec![
+            MetricFamily {
+                name: "roundtrip_exporter_build_info",
+                help: "The version that runs",
+                kind: MetricKind::Gauge,
+                metrics: vec![metric(version, 1.0)],
+            },
+            single(
+                "blackbox_exporter_config_last_reload_success_timestamp_seconds",
+                "Timestamp of the last successful configuration reload.",
+                MetricKind::Gauge,
+                since.map_or(0.0, |since| since.as_secs_f64()),
+            ),
+            single(
+                "blackbox_exporter_config_last_reload_successful",
+                "Blackbox exporter config loaded successfully.",
+                MetricKind::Gauge,
+                f64::from(u8::from(self.reload_ok)),
+            ),
+            single(
+                "blackbox_module_unknown_total",
+                "Count of unknown modules requested by probes",
+                MetricKind::Counter,
+                self.unknown_modules as f64,
+            ),
+            single(
+                "roundtrip_exporter_probes_refused_total",
+                "Probes that were refused because too many were running",
+                MetricKind::Counter,
+                self.refused as f64,
+            ),
+            single(
+                "roundtrip_exporter_probes_running",
+                "Probes that are running",
+                MetricKind::Gauge,
+                self.running as f64,
+            ),
+            self.outcomes(),
+            self.durations(),
+        ]
     }
 
-    fn probes(&self, text: &mut MetricText) {
-        let name = "roundtrip_exporter_probes_total";
-        text.head(
-            name,
-            "Probes that are over, by module and outcome",
-            "counter",
-        );
-        for (module, counts) in &self.modules {
-            for (outcome, count) in [("success", counts.succeeded), ("failure", counts.failed)] {
-                text.sample(
-                    name,
-                    &[("module", module), ("outcome", outcome)],
-                    count as f64,
-                );
-            }
+    fn outcomes(&self) -> MetricFamily {
+        let of_module = |(module, counts): (&String, &ModuleCounts)| {
+            [("success", counts.succeeded), ("failure", counts.failed)].map(|(outcome, count)| {
+                let labels = vec![("module", module.clone()), ("outcome", outcome.to_owned())];
+                metric(labels, count as f64)
+            })
+        };
+        MetricFamily {
+            name: "roundtrip_exporter_probes_total",
+            help: "Probes that are over, by module and outcome",
+            kind: MetricKind::Counter,
+            metrics: self.modules.iter().flat_map(of_module).collect(),
         }
-        let name = "roundtrip_exporter_probe_duration_seconds";
-        text.head(name, "How long probes took", "histogram");
-        for (module, counts) in &self.modules {
-            let total = (counts.succeeded + counts.failed) as f64;
-            for (end, count) in BUCKETS.iter().zip(counts.buckets) {
-                let labels = [("module", module.as_str()), ("le", &end.to_string())];
-                text.sample(&format!("{name}_bucket"), &labels, count as f64);
-            }
-            let labels = [("module", module.as_str()), ("le", "+Inf")];
-            text.sample(&format!("{name}_bucket"), &labels, total);
-            let labels = [("module", module.as_str())];
-            text.sample(&format!("{name}_sum"), &labels, counts.seconds);
-            text.sample(&format!("{name}_count"), &labels, total);
+    }
+
+    fn durations(&self) -> MetricFamily {
+        let of_module = |(module, counts): (&String, &ModuleCounts)| Metric {
+            labels: vec![("module", module.clone())],
+            value: MetricValue::Histogram(counts.durations.clone()),
+        };
+        MetricFamily {
+            name: "roundtrip_exporter_probe_duration_seconds",
+            help: "How long probes took",
+            kind: MetricKind::Histogram,
+            metrics: self.modules.iter().map(of_module).collect(),
         }
     }
 }

@@ -4,14 +4,15 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use roundtrip_report::clean;
+use roundtrip_wire::prometheus;
 use url::form_urlencoded;
 
-use crate::message::{Answered, Asked};
+use crate::message::{Answered, Asked, PROTOBUF};
 use crate::own_metrics;
 use crate::probe::ProbeTarget;
 use crate::run::{self, ProbeRun};
 use crate::state::ExporterState;
-use crate::text::CONTENT_TYPE;
+use crate::text::{CONTENT_TYPE, MetricText};
 use crate::tracing;
 
 /// The largest length of a target, in bytes.
@@ -38,7 +39,7 @@ pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
         "/-/reload" => Answered::text(405, "This endpoint requires a POST request.\n"),
         _ if !reads => Answered::text(405, "Only GET and HEAD are possible here.\n"),
         "/probe" => probe(&Query::parse(query), asked, state).await,
-        "/metrics" => metrics(state),
+        "/metrics" => metrics(asked, state),
         "/config" => Answered::text(200, &state.modules().shown().replace("\r\n", "\n")),
         "/-/healthy" => Answered::text(200, "Healthy\n"),
         "/logs" => logs(&Query::parse(query), state),
@@ -83,20 +84,31 @@ fn reload(state: &ExporterState) -> Answered {
     }
 }
 
-fn metrics(state: &ExporterState) -> Answered {
+fn metrics(scrape: &Asked, state: &ExporterState) -> Answered {
+    let mut families = state.own.borrow().families();
+    if let Some(telemetry) = &state.options.telemetry {
+        families.push(own_metrics::spans(&telemetry.counts()));
+    }
+    if scrape.prefers_protobuf {
+        return Answered {
+            status: 200,
+            content_type: PROTOBUF,
+            body: prometheus::encode(&families),
+        };
+    }
+    let mut text = MetricText::default();
+    for family in &families {
+        text.family(family);
+    }
+    metrics_text(&text)
+}
+
+fn metrics_text(text: &MetricText) -> Answered {
     Answered {
         status: 200,
         content_type: CONTENT_TYPE,
-        body: own_text(state),
+        body: text.as_str().into(),
     }
-}
-
-fn own_text(state: &ExporterState) -> String {
-    let mut text = state.own.borrow().text();
-    if let Some(telemetry) = &state.options.telemetry {
-        own_metrics::spans(&telemetry.counts(), &mut text);
-    }
-    text.as_str().to_owned()
 }
 
 async fn probe(query: &Query, scrape: &Asked, state: &ExporterState) -> Answered {
@@ -145,11 +157,7 @@ async fn probe(query: &Query, scrape: &Asked, state: &ExporterState) -> Answered
     if query.debug {
         return Answered::text(200, &debug(&ran, &asked.module));
     }
-    Answered {
-        status: 200,
-        content_type: CONTENT_TYPE,
-        body: ran.metrics.as_str().to_owned(),
-    }
+    metrics_text(&ran.metrics)
 }
 
 /// Waits for permission to run a probe, and returns it with the remaining time.
@@ -228,7 +236,8 @@ fn page(state: &ExporterState) -> Answered {
              <title>roundtrip exporter</title><style>{STYLE}</style><h1>roundtrip exporter {version}</h1>\
              <p><a href=metrics>Metrics</a> · <a href=config>Configuration</a></p><h2>Modules</h2><ul>{modules}</ul>\
              <h2>Recent probes</h2><table><tr><th>Module<th>Target<th>Result<th>Log</tr>{rows}</table></html>\n"
-        ),
+        )
+        .into_bytes(),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::message::{Answered, Asked};
+use crate::message::{Answered, Asked, prefers_protobuf};
 use crate::routes;
 use crate::state::ExporterState;
 
@@ -93,6 +93,7 @@ fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
         path: head.target.to_owned(),
         scrape_timeout: field("x-prometheus-scrape-timeout-seconds").and_then(|s| s.parse().ok()),
         trace: field("traceparent").and_then(TraceContext::parse),
+        prefers_protobuf: field("accept").is_some_and(prefers_protobuf),
         stays: bodiless && !closes && !head.is_http10,
     };
     Ok(Some((asked, head.length)))
@@ -116,7 +117,7 @@ fn written(answered: &Answered, stays: bool, is_head: bool) -> Vec<u8> {
     head += "\r\n";
     let mut bytes = head.into_bytes();
     if !is_head {
-        bytes.extend_from_slice(answered.body.as_bytes());
+        bytes.extend_from_slice(&answered.body);
     }
     bytes
 }

@@ -19,13 +19,13 @@ pub struct ExporterOptions {
     /// Leave modules out that cannot be honoured, instead of refusing the file.
     pub skip_unsupported: bool,
     pub listen: SocketAddr,
-    /// How long before the scrape's time-out a probe ends.
+    /// How long before the scrape's time-out a probe has to end.
     pub timeout_offset: Duration,
     /// The number of recent probes that are kept with their logs.
     pub history: usize,
     /// The number of probes that may run at once; more have to wait.
     pub probes: usize,
-    /// Where spans of probes go.
+    /// The destination of probes' spans.
     pub telemetry: Option<Telemetry>,
 }
 

@@ -72,7 +72,8 @@ async fn talk(
         }
         if step.starttls {
             *phase = "tls";
-            // What a stranger sent before the handshake must not count as sent after it.
+            // Bytes from before the TLS handshake, which anyone can have sent, must not count as
+            // encrypted.
             came.clear();
             line = line
                 .secured(&module.tls_config, host, &mut run.metrics)

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use roundtrip_report::terminal::clean_lines;
+use roundtrip_wire::prometheus::{Histogram, MetricFamily, MetricKind, MetricValue};
 
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -45,6 +46,42 @@ impl MetricText {
         let _ = writeln!(self.0, "{after} {}", number(value));
     }
 
+    /// All metrics of a name. Native histograms cannot be written in this format.
+    pub(crate) fn family(&mut self, family: &MetricFamily) {
+        let name = family.name;
+        let kind = match family.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        };
+        self.head(name, family.help, kind);
+        for metric in &family.metrics {
+            let labels = metric.labels.iter();
+            let labels: Vec<_> = labels
+                .map(|(label, word)| (*label, word.as_str()))
+                .collect();
+            match &metric.value {
+                MetricValue::Number(value) => self.sample(name, &labels, *value),
+                MetricValue::Histogram(histogram) => self.histogram(name, &labels, histogram),
+            }
+        }
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
+        let total = histogram.count();
+        for (limit, count) in histogram.buckets().chain([(f64::INFINITY, total)]) {
+            let limit = number(limit);
+            let labels: Vec<_> = labels
+                .iter()
+                .copied()
+                .chain([("le", limit.as_str())])
+                .collect();
+            self.sample(&format!("{name}_bucket"), &labels, count as f64);
+        }
+        self.sample(&format!("{name}_sum"), labels, histogram.sum());
+        self.sample(&format!("{name}_count"), labels, total as f64);
+    }
+
     pub(crate) fn append(&mut self, other: &Self) {
         self.0.push_str(&other.0);
     }
@@ -54,7 +91,8 @@ impl MetricText {
     }
 }
 
-/// Label values come from certificates and configurations, and people read scrapes in terminals.
+/// Escapes a label value: these come from certificates and configurations, and people read scrapes
+/// in terminals.
 fn escaped(word: &str) -> String {
     clean_lines(word)
         .replace('\\', "\\\\")

@@ -171,8 +171,8 @@ impl Memory {
         }
     }
 
-    /// Notes that an origin's file cannot be locked, either for a reason that affects all files or
-    /// for one that affects only this file.
+    /// Notes that an origin's file cannot be locked. The reason may affect all files or only this
+    /// one.
     fn cannot_lock(&self, directory: &Directory, origin: &Authority, error: &io::Error) {
         if matches!(
             error.kind(),

@@ -121,11 +121,18 @@ impl Pool {
         sites.iter().map(|site| site.learnt()).collect()
     }
 
-    /// The origins from which tickets of HTTP/3 are on their way.
+    /// The origins from which HTTP/3 tickets are being fetched.
     pub fn sought(&self) -> Vec<Origin> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         let seeking = sites.iter().filter(|site| site.is_seeking());
         seeking.map(|site| site.origin.clone()).collect()
+    }
+
+    /// The origins with an open connection, and whether that is over QUIC. Takes in what servers
+    /// have sent on unused connections, such as tickets.
+    pub fn open_connections(&self) -> Vec<(Origin, bool)> {
+        let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
+        sites.iter().flat_map(|site| site.look_over()).collect()
     }
 
     pub fn tally(&self) -> PoolStats {
@@ -148,9 +155,9 @@ impl Inner {
             Some(places) => places.acquire().await.ok(),
             None => None,
         };
-        // With serial requests, time counts from the moment when it is this request's turn.
+        // If requests are serial, time counts from the start of this request's turn.
         let asked = self.serial.as_ref().map_or(asked, |_| self.context.now());
-        let mut tries = Tries::default();
+        let mut tries = Tries::for_method(ask.method);
         let outcome = self.carry(ask, asked, &mut tries).await;
         outcome.map_err(|kind| PoolError {
             url: ask.target.redacted(),

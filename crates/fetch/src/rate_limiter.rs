@@ -219,8 +219,8 @@ impl RateLimiter {
         Verdict::AskAgain { until }
     }
 
-    /// Changes the shared bucket; if its file stays locked for too long, changes only that of this
-    /// process.
+    /// Changes the shared bucket; if its file stays locked for too long, changes only this
+    /// process's bucket.
     async fn change<T>(
         &self,
         gate: &Gate,

@@ -1,7 +1,7 @@
-//! The configuration as the file has it: plain values with their defaults, one module for each
-//! table. `reading` parses a file and reports an unknown key with line and column; `home` supplies
-//! the configuration if there is no file; `meaning` loads what values refer to; `template` is a
-//! file with all keys.
+//! The configuration as in the file: plain values with their defaults, one module for each table.
+//! `reading` parses a file and reports an unknown key with line and column; `home` supplies the
+//! configuration if there is no file; `meaning` loads what values refer to; `template` is a file
+//! with all keys.
 //!
 //! Whether the values fit together (upstreams that exist, certificates that match their keys) is
 //! checked by [`check`](crate::manage::check).
@@ -12,6 +12,7 @@ mod cors;
 mod home;
 mod limits;
 mod listen;
+mod login;
 pub(crate) mod meaning;
 mod nearest;
 mod reading;
@@ -30,6 +31,8 @@ pub use cors::{Cors, Preflight};
 pub use home::{Home, make_signing_key};
 pub use limits::Limits;
 pub use listen::Listen;
+pub(crate) use login::is_loopback;
+pub use login::{IssuerUrl, Login, LoginToken, OwnPath};
 pub use meaning::place;
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SentinelLogin, SessionStore};
@@ -49,6 +52,7 @@ pub struct Config {
     pub upstream: std::collections::BTreeMap<String, Upstream>,
     /// The longest path that matches wins; a route with a host precedes one without.
     pub route: Vec<Route>,
+    pub login: Option<Login>,
     pub authz: Authz,
     pub limits: Limits,
     pub admin: Admin,

@@ -11,6 +11,8 @@ use roundtrip_tls::TlsError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
+    #[error(transparent)]
+    Otlp(#[from] roundtrip_otlp::OtlpError),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} is larger than {limit} bytes, too large for a key", path.display())]
@@ -81,6 +83,9 @@ pub enum GateError {
         url: String,
         source: Box<FetchError>,
     },
+
+    #[error("[login] cannot be used: {0}")]
+    Login(String),
 
     // Upstreams.
     #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]

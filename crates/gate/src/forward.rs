@@ -12,7 +12,7 @@
 //! 3. It returns the connection. `exchange::lease` says whether the request is sent once more, over
 //!    another connection.
 //!
-//! In every phase an exchange ends when its client has gone, when its session is over
+//! In every phase an exchange ends when its client has gone, when its session has ended
 //! (`judge::authenticator`), or when one of its `deadlines` passes. Connections of all protocols
 //! are read and written as HTTP/1.1, by `h1`. `site` holds the configuration that a thread serves
 //! at the moment.
@@ -21,6 +21,7 @@ pub(crate) mod deadlines;
 pub(crate) mod exchange;
 pub(crate) mod h1;
 pub(crate) mod halves;
+mod login_answer;
 mod own_answer;
 mod proxy_reply;
 pub(crate) mod site;

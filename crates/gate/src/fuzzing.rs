@@ -24,7 +24,7 @@ pub struct RequestSettings<'a> {
 /// A request that was not refused.
 #[derive(Debug)]
 pub struct Passed {
-    /// As the backend gets it.
+    /// The head for the backend.
     pub head: Vec<u8>,
     pub host: String,
     pub path: String,
@@ -65,12 +65,16 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         secure: true,
         early: way.early,
         authorization: way.authorization,
+        identity: b"",
+        // What is left of its cookies is still a field.
+        own_cookie: way.trusted.then_some("a"),
         believed: if way.trusted { &believed } else { &[] },
         anonymous: false,
         socket_key: None,
         buffered: false,
         rewrite: &Rewrite::default(),
         id: b"",
+        trace: None,
     };
     let mut head = Vec::new();
     let early = compose(request, &inspected, &forwarding, way.upgrades, &mut head);
@@ -130,7 +134,7 @@ pub fn response(bytes: &[u8], of_head: bool) -> Option<ParsedAnswer> {
 /// The session that a guard would ask the store for, for a request with this head.
 pub fn judge(guard: &Guard, head: &[u8]) -> Option<String> {
     let read = h1::request(head, &Limits::default(), |request| {
-        match guard.judge(request) {
+        match guard.judge(request, false) {
             GuardDecision::Ask(question) => Some(question.session().to_owned()),
             // The store was never asked, so no session is known.
             GuardDecision::Pass(_) | GuardDecision::Deny(_) => None,

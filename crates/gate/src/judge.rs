@@ -1,17 +1,19 @@
-//! Decides what is done with a request head, and writes the head for the backend. It is the same
-//! for every protocol.
+//! Decides what to do with a request head, and writes the head for the backend, in the same way for
+//! every protocol.
 //!
-//! A front calls [`judge_arrival`] with the [`Policy`] that is served now. What a proxy asks about
-//! is judged by `authz`, everything else by `judge`, which does no I/O and takes these steps:
+//! A front calls [`judge_arrival`] with the current [`Policy`]. `authz` judges questions of
+//! proxies, and `judge` everything else, in these steps and without I/O:
 //!
 //! 1. `request::inspect` refuses heads that can be read in two ways.
 //! 2. `route` finds the route; it considers every way in which a backend may read the path
 //!    (`request::readings`).
-//! 3. A request that came as early data and is not plainly safe has to wait ([`Verdict::Wait`]), or
-//!    its body must be read first ([`Verdict::ReadBody`], `jmap`).
-//! 4. `cors` answers preflights, and refuses what a page of another origin may not do.
+//! 3. A request in early data that is not clearly safe has to wait ([`Verdict::Wait`]), or its body
+//!    must be read first ([`Verdict::ReadBody`], `jmap`).
+//! 4. `cors` answers preflights, and refuses requests that a page of another origin may not make.
 //! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
 //!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
+//!    Whoever has neither is sent to log in, if the route allows it (`login`); so are requests for
+//!    gate's own paths ([`Verdict::Login`]), which the front has the login service answer.
 //! 6. `request::compose` writes the head for the backend; [`ForwardedRequest`] keeps what is needed
 //!    later.
 
@@ -24,6 +26,8 @@ mod entry;
 pub mod guard;
 pub(crate) mod jmap;
 pub mod keyring;
+pub(crate) mod login;
+pub(crate) mod openid;
 pub(crate) mod original_client;
 pub(crate) mod policy;
 mod reasons;
@@ -43,10 +47,12 @@ use crate::judge::request::{
     overrides_method,
 };
 use crate::judge::route::Route;
-use crate::record::{Entry, Reason, RequestId};
+use crate::record::{Entry, Reason, RequestId, TracePosition};
 pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
+use login::{ActiveLogin, LoginAnswer, LoginRules};
+pub(crate) use login::{LoginPage, LoginReply, LoginRequest, MAX_FORM};
 use policy::Policy;
 pub(crate) use websocket::WebSocketAccept;
 
@@ -73,10 +79,10 @@ pub(crate) struct ForwardedRequest {
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client accepts trailers. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
-    /// The client's trailers may be passed on: `Connection` names none of them.
+    /// Whether the client's trailers may be passed on, because `Connection` names none of them.
     pub(crate) sends_trailers: bool,
-    /// Where `Early-Data` is in the head; it is removed if the request is sent again after the
-    /// handshake.
+    /// The position of `Early-Data` in the head; it is removed if the request is sent again after
+    /// the handshake.
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
@@ -93,17 +99,19 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it came before the handshake was complete, so that it may be a replay.
+    /// Whether it arrived before the handshake was complete, so that it may be a replay.
     pub(crate) early: bool,
     /// Its whole body, if it was asked for.
     pub(crate) body: Option<&'a [u8]>,
     /// Its ID.
     pub(crate) id: RequestId,
+    /// Its place in a trace, if spans are sent.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// Whether it came from a proxy that asks about a request of another.
     pub(crate) asks: bool,
 }
 
-/// In seconds, for conditions that may soon be over.
+/// The `Retry-After` value in seconds, for conditions that may soon end.
 const RETRY_AFTER: u32 = 1;
 
 /// What the store answered for a request.
@@ -120,6 +128,8 @@ pub(crate) enum Verdict {
     /// Its body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes something; then it
     /// is judged again.
     ReadBody,
+    /// The login service answers it, perhaps after its body was read.
+    Login(Box<LoginRequest>),
     Answer(OwnAnswer),
 }
 
@@ -131,12 +141,14 @@ pub(crate) struct OwnAnswer {
     /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
-    /// With 503: when to try again, in seconds.
+    /// For a 503, when to try again, in seconds.
     pub(crate) retry_after: u32,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
-    /// What a proxy that asks is told besides.
+    /// Further data for a proxy that asks.
     pub(crate) reply: Option<Box<ProxyReply>>,
+    /// What is said because of a login.
+    pub(crate) login: Option<Box<LoginReply>>,
 }
 
 impl OwnAnswer {
@@ -149,6 +161,16 @@ impl OwnAnswer {
             retry_after: RETRY_AFTER,
             grant: None,
             reply: None,
+            login: None,
+        }
+    }
+
+    pub(crate) fn for_login(reply: LoginReply, stays: bool) -> Self {
+        let (status, reason) = (reply.status, reply.reason);
+        Self {
+            stays,
+            login: Some(Box::new(reply)),
+            ..Self::new(status, reason)
         }
     }
 
@@ -162,7 +184,7 @@ impl OwnAnswer {
     }
 }
 
-/// Judges a request of a client, or what a proxy asks about, and records it in `entry`.
+/// Judges a client's request, or a proxy's question, and records it in `entry`.
 pub(crate) fn judge_arrival<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
@@ -175,14 +197,13 @@ pub(crate) fn judge_arrival<S: Sessions>(
         return authz::judge(policy, request, arrival, admitted, entry);
     }
     entry.set_request(request);
-    let id = entry.caller.id;
-    judge(
-        policy,
-        request,
-        RequestContext { id, ..arrival },
-        admitted,
-        out,
-    )
+    let arrival = RequestContext {
+        id: entry.caller.id,
+        trace: entry.trace.as_ref(),
+        ..arrival
+    };
+    // The entry is written only before and after.
+    judge(policy, request, arrival, admitted, out)
 }
 
 /// `admitted` is what the store answered for this request. The head for the backend is written into
@@ -203,6 +224,9 @@ fn judge<S: Sessions>(
             ..OwnAnswer::new(status, reason)
         })
     };
+    if let Some(verdict) = judge_own_path(policy, request, &inspected, &arrival) {
+        return Ok(verdict);
+    }
     let Some(route) = policy.routes.find(&inspected.host, inspected.path)? else {
         return Ok(answer(404, Reason::NoRoute, None));
     };
@@ -217,12 +241,8 @@ fn judge<S: Sessions>(
         // The surplus would be taken for the next request.
         return Err(BadRequestError::Length);
     }
-    if arrival.early && !is_safe(request, &inspected) {
-        match arrival.body {
-            None if is_to_be_looked_at(route, request, &inspected) => return Ok(Verdict::ReadBody),
-            Some(body) if jmap::only_reads(body) => {}
-            _ => return Ok(Verdict::Wait),
-        }
+    if let Some(verdict) = judge_early(route, request, &inspected, &arrival) {
+        return Ok(verdict);
     }
     let upgrade = route.upgrades && inspected.upgrade.is_some();
     if request
@@ -238,27 +258,36 @@ fn judge<S: Sessions>(
     let (session, anonymous) = match access {
         AccessDecision::Granted { session, anonymous } => (session, anonymous),
         AccessDecision::Ask(question) => return Ok(Verdict::Ask(question)),
-        AccessDecision::Denied(status, reason) => return Ok(answer(status, reason, grant)),
+        AccessDecision::Denied(status, reason) => {
+            let may = route.login && status == 401;
+            let login = policy.login.as_ref().filter(|_| may);
+            let said = login.and_then(|l| l.turn_away(request, &inspected, &own, reason));
+            let said = said.map(|said| login_verdict(said, request, &inspected));
+            return Ok(said.unwrap_or_else(|| answer(status, reason, grant)));
+        }
         AccessDecision::Preflight(told) => {
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
     };
-    let opening = match request.protocol {
-        Some(_) => Some(WebSocketAccept::new().ok_or(BadRequestError::Protocol)?),
-        None => None,
-    };
+    let opening = request
+        .protocol
+        .map(|_| WebSocketAccept::new().ok_or(BadRequestError::Protocol));
+    let opening = opening.transpose()?;
     let (socket, key) = opening.unzip();
     let forwarding = Forwarding {
         client: arrival.client,
         secure: arrival.secure,
         early: arrival.early,
         authorization: session.as_ref().map(|pass| pass.authorization()),
+        identity: login_lines(session.as_ref()),
+        own_cookie: policy.login.as_ref().map(LoginRules::cookie),
         believed,
         anonymous,
         socket_key: key.as_deref(),
         buffered,
         rewrite: &route.rewrite,
         id: arrival.id.as_bytes(),
+        trace: arrival.trace,
     };
     out.clear();
     let early = compose(request, &inspected, &forwarding, route.upgrades, out);
@@ -289,6 +318,60 @@ fn judge<S: Sessions>(
     }))
 }
 
+/// What a request has to wait for that came as early data; `None` if it is plainly safe.
+fn judge_early(
+    route: &Route,
+    request: &Request<'_>,
+    inspected: &Inspected<'_>,
+    arrival: &RequestContext<'_>,
+) -> Option<Verdict> {
+    if !arrival.early || is_safe(request, inspected) {
+        return None;
+    }
+    match arrival.body {
+        None if is_to_be_looked_at(route, request, inspected) => Some(Verdict::ReadBody),
+        Some(body) if jmap::only_reads(body) => None,
+        _ => Some(Verdict::Wait),
+    }
+}
+
+/// What to do with a request for one of gate's own paths; `None` if it is for another.
+fn judge_own_path<S>(
+    policy: &Policy<S>,
+    request: &Request<'_>,
+    inspected: &Inspected<'_>,
+    arrival: &RequestContext<'_>,
+) -> Option<Verdict> {
+    let login = policy.login.as_ref()?;
+    if !login.own(inspected.path) {
+        return None;
+    }
+    if arrival.early {
+        return Some(Verdict::Wait);
+    }
+    let believed = policy.believed(arrival.client);
+    let own = OwnOrigin::new(request, inspected, arrival.secure, believed);
+    let said = login.answer(request, inspected, &own);
+    Some(login_verdict(said, request, inspected))
+}
+
+/// The answer to a request that gate answers itself because of logins.
+fn login_verdict(said: LoginAnswer, request: &Request<'_>, inspected: &Inspected<'_>) -> Verdict {
+    match said {
+        LoginAnswer::Later(asked) => Verdict::Login(Box::new(asked)),
+        LoginAnswer::Now(reply) => {
+            let is_read = inspected.body == Body::None || request.version.frames();
+            Verdict::Answer(OwnAnswer::for_login(reply, inspected.keep_alive && is_read))
+        }
+    }
+}
+
+/// The fields that say who is logged in.
+fn login_lines(session: Option<&Pass>) -> &[u8] {
+    let login = session.and_then(|session| session.login());
+    login.map_or(b"", ActiveLogin::lines)
+}
+
 /// What a request may do because of its origin and its session.
 enum AccessDecision {
     Granted {
@@ -297,7 +380,7 @@ enum AccessDecision {
         anonymous: bool,
     },
     Ask(SessionQuery),
-    /// With the status.
+    /// The request is denied with this status.
     Denied(u16, Reason),
     /// A preflight that gate answers.
     Preflight(CorsHeaders),
@@ -312,7 +395,7 @@ fn access<S: Sessions>(
     own: &OwnOrigin<'_>,
     admitted: Option<&Admitted>,
 ) -> AccessDecision {
-    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request);
+    let by_cookie = || route.auth && policy.authenticator.goes_by_cookie(request, route.login);
     match route.cors.look(request, inspected, upgrade, own, by_cookie) {
         CorsDecision::Answered(told) => AccessDecision::Preflight(told),
         CorsDecision::Refused => AccessDecision::Denied(403, Reason::Origin),
@@ -332,11 +415,14 @@ fn access_by_session<S: Sessions>(
 ) -> AccessDecision {
     let decision = match admitted {
         _ if !route.auth => AuthDecision::Pass(None),
-        None => policy.authenticator.decide(request),
+        None => policy.authenticator.decide(request, route.login),
         Some(Ok(session)) => AuthDecision::Pass(Some(session.clone())),
         Some(Err(denial)) => AuthDecision::Deny(*denial),
     };
     match decision {
+        AuthDecision::Pass(session) if !meets(session.as_ref(), route) => {
+            AccessDecision::Denied(403, Reason::Claims)
+        }
         AuthDecision::Pass(session) => AccessDecision::Granted {
             session,
             anonymous: false,
@@ -344,6 +430,11 @@ fn access_by_session<S: Sessions>(
         AuthDecision::Ask(question) => AccessDecision::Ask(question),
         AuthDecision::Deny(denial) => AccessDecision::Denied(denial.status(), denial.into()),
     }
+}
+
+/// Whether the session has the claims that the route requires.
+fn meets(session: Option<&Pass>, route: &Route) -> bool {
+    route.require.is_empty() || session.is_some_and(|session| session.meets(&route.require))
 }
 
 /// Whether the backend may answer before the body is complete.

@@ -18,10 +18,13 @@ mod log_details;
 pub(crate) mod prometheus;
 mod reason;
 mod request_id;
+mod server_durations;
 mod server_timing;
 mod snapshot;
+mod span_thread;
 mod thread_log;
 mod timer;
+mod tracer;
 mod vocabulary;
 
 pub(crate) use access_log::{AccessLog, LogSender};
@@ -36,9 +39,12 @@ pub(crate) use reason::{Limit, Reason, ReasonKind};
 pub(crate) use request_id::RequestId;
 pub(crate) use server_timing::server_timing;
 pub(crate) use snapshot::Snapshot;
+pub(crate) use span_thread::SpanThread;
 pub(crate) use thread_log::ThreadLog;
 pub(crate) use timer::{DurationHistogram, Timer};
+pub(crate) use tracer::{SpanSender, TracePosition, Tracer};
 pub(crate) use vocabulary::{
-    Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, Outcome, Pool, Protocol,
-    QuicStray, Remedy, Security, SingleUse, StatusClass, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, ConnectionStart, Early, Gauge, Known, Link, LoginEvent, Outcome, Pool,
+    Protocol, QuicStray, Remedy, Security, SingleUse, Spans, StatusClass, Store, Streams,
+    TlsHandshake,
 };

@@ -165,7 +165,7 @@ fn read(database: &impl ReadableDatabase) -> Result<Vec<RecordedSeries>, redb::E
     let transaction = database.begin_read()?;
     let known = match transaction.open_table(SERIES) {
         Ok(known) => known,
-        // Nothing was ever added.
+        // Nothing has been added yet.
         Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
@@ -185,7 +185,7 @@ fn read(database: &impl ReadableDatabase) -> Result<Vec<RecordedSeries>, redb::E
         for (tier, kept) in (0..).zip(&mut series.tiers) {
             let range = (number.value(), tier, 0)..=(number.value(), tier, u64::MAX);
             for entry in periods.range(range)? {
-                // What cannot be read, by a newer version say, is a gap.
+                // A period that cannot be read (for example from a newer version) is a gap.
                 kept.extend(serde_json::from_slice::<Period>(entry?.1.value()).ok());
             }
         }

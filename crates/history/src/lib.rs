@@ -1,5 +1,5 @@
-//! Records what `probe --every` measures for days and months, and shows whom the requests waited
-//! for, since when, and which causes were found.
+//! Records what `probe --every` measures over days and months, and shows what the requests waited
+//! for, when that changed, and which causes were found.
 //!
 //! A [`HistoryFile`] adds each [`Reading`] to one [`Period`] of each [`Tier`], and removes the
 //! oldest periods, so that the file does not grow without limit. [`summary`], [`document`] and

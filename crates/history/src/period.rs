@@ -24,7 +24,7 @@ pub struct Period {
     pub failures: BTreeMap<String, u64>,
     /// Milliseconds, summed over all readings: network, server, client, resolver, loss.
     waited: [f64; 5],
-    /// The same for the waits for the server or the path, where nothing shows which.
+    /// The time waited for the server or the path, if it is unknown which of the two.
     unknown_ms: f64,
     total_ms: f64,
     /// The smallest round trip of the path, in milliseconds.

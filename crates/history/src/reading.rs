@@ -1,4 +1,4 @@
-//! One run, reduced to what a history keeps of it.
+//! One run, reduced to what a history stores.
 
 use std::time::UNIX_EPOCH;
 

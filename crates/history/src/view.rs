@@ -36,7 +36,7 @@ pub(crate) fn views(series: &RecordedSeries) -> Vec<View> {
         let Some(first) = periods.first() else {
             continue;
         };
-        // The beginning of a coarser period is earlier, even if there is nothing more in it.
+        // A coarser period begins earlier, even if it contains no more data.
         if first.start + tier.step <= reached {
             views.extend(View::new(periods, tier.step, series.every));
             reached = first.start;
@@ -52,7 +52,7 @@ pub(crate) fn longest(series: &RecordedSeries) -> &[Period] {
         .iter()
         .zip(TIERS)
         .filter(|(periods, _)| !periods.is_empty());
-    // Of those that reach back equally far the finest, which comes first.
+    // If several reach back equally far, the finest is chosen, which comes first.
     reaching
         .min_by_key(|(periods, tier)| {
             let first = periods.first().map_or(u64::MAX, |period| period.start);

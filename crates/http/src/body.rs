@@ -13,7 +13,7 @@ pub trait Sink: Write + Send {}
 
 impl<T: Write + Send> Sink for T {}
 
-/// Counts what comes from the wire and what remains after decoding.
+/// Counts the bytes from the wire, and the bytes after decoding.
 pub(crate) struct ReceivedBody<'a> {
     decoder: BodyDecoder<'a>,
     /// The counts are kept here, even if the rest of the body is not waited for.

@@ -1,4 +1,4 @@
-//! A connection that carries one exchange after another, whatever it speaks.
+//! A connection that carries one exchange after another, over any version of HTTP.
 
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Can another request travel on it, as far as the protocol knows?
+    /// Whether the connection can carry another request, as far as the protocol knows.
     pub fn is_open(&self) -> bool {
         match self {
             Self::H1(_) => true,

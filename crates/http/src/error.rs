@@ -1,4 +1,4 @@
-//! What can go wrong between a request and the last byte of its response.
+//! The errors between a request and the last byte of its response.
 
 mod quic;
 
@@ -24,7 +24,8 @@ pub enum HttpError {
     BodyCutShort { got: u64, expected: u64 },
     #[error("the body ended within a chunk, after {got} bytes")]
     ChunksCutShort { got: u64 },
-    /// By RST, RST_STREAM or RESET_STREAM; `expected` is the whole body, if it is known.
+    /// The peer sent RST, RST_STREAM or RESET_STREAM; `expected` is the length of the whole body,
+    /// if known.
     #[error("the peer reset the {what} after {got}{} bytes of the body", .expected.map_or_else(String::new, |n| format!(" of {n}")))]
     BodyReset {
         what: String,
@@ -48,7 +49,7 @@ pub enum HttpError {
     H2(#[from] h2::Error),
     #[error("HTTP/3: {0}")]
     H3(String),
-    /// By GOAWAY, or with H3_REQUEST_REJECTED.
+    /// The server refused the request by GOAWAY or with H3_REQUEST_REJECTED.
     #[error("HTTP/3: the server did not take the request: {0}")]
     H3Rejected(String),
     #[error("QUIC: {0}")]
@@ -62,8 +63,8 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// Has the server said that it did not act on the request? Then even a POST may be sent again.
-    /// RFC 9113 §8.7, RFC 9114 §4.1.1.
+    /// Whether the server has stated that it did not act on the request. Then even a POST may be
+    /// sent again. RFC 9113 §8.7, RFC 9114 §4.1.1.
     pub fn is_unprocessed(&self) -> bool {
         match self {
             Self::H2(error) => {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as a client speaks it. RFC 9112.
+//! The client side of HTTP/1.1. RFC 9112.
 
 mod head;
 
@@ -21,7 +21,7 @@ const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 8 * 1024,
-    // As many as the server sends.
+    // No limit on trailers.
     trailers: u32::MAX,
     section: 0,
 };

@@ -1,4 +1,5 @@
-//! HTTP/2 as a client speaks it. RFC 9113. The `h2` crate frames; what leaves when is decided here.
+//! The client side of HTTP/2. RFC 9113. The `h2` crate does the framing; this module decides what
+//! is sent when.
 
 mod first_error;
 mod headers;
@@ -23,13 +24,13 @@ use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
-/// Large windows, so that a body is limited by the path and not by us (curl takes as much).
+/// Large windows, so that the path and not the client limits a body (curl's are as large).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long the end of a stream is waited for after the end of its body.
 const MAX_STREAM_END: Duration = Duration::from_secs(10);
-/// Above our own limit, so that a head that is too large is refused by us, with an error that says
-/// so.
+/// This exceeds our own limit, so that we refuse a head that is too large ourselves, with a clear
+/// error.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
 pub struct H2Session {
@@ -77,12 +78,12 @@ impl H2Session {
         self.headers.is_going_away()
     }
 
-    /// Turns true once the server has said how many streams it allows.
+    /// Becomes true once the server has announced its limit of streams.
     pub(crate) fn settings_received(&self) -> Receiver<bool> {
         self.headers.settings_received()
     }
 
-    /// The number of streams that the server allows, once it has said so.
+    /// The server's limit of streams, once it has been announced.
     pub(crate) fn allowed(&self) -> Option<usize> {
         let received = *self.headers.settings_received().borrow();
         received.then(|| self.send.current_max_send_streams())
@@ -292,7 +293,7 @@ async fn receive(
     while let Some(chunk) = stream.data().await {
         match chunk {
             Ok(data) => {
-                // Failing to return credit only means that the stream is over already.
+                // Returning credit fails only if the stream has already ended.
                 let _ = stream.flow_control().release_capacity(data.len());
                 body.take(&data)?;
                 if Some(body.downloaded()) == enough {
@@ -330,7 +331,7 @@ async fn stream_end(mut stream: RecvStream) {
     while let Some(Ok(_)) = stream.data().await {}
 }
 
-/// Names what was reset: the stream, or the connection below.
+/// The name of what was reset: the stream, or the connection below it.
 fn what_was_reset(error: &::h2::Error) -> Option<String> {
     if let Some(reason) = error.reason().filter(|_| error.is_reset()) {
         return Some(format!("stream ({reason:?})"));

@@ -1,4 +1,4 @@
-//! HTTP/3 over our own QUIC engine, as a client speaks it. RFC 9114, RFC 9000.
+//! The client side of HTTP/3, over our own QUIC engine. RFC 9114, RFC 9000.
 
 mod attempt;
 mod client;
@@ -29,9 +29,9 @@ use datagrams::DatagramRecorder;
 use tickets::TicketObserver;
 pub use tokens::Tokens;
 
-/// How long a peer may be silent. It also bounds a handshake that nobody answers.
+/// How long a peer may be silent. It also bounds an unanswered handshake.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long CONNECTION_CLOSE may take to leave. Nobody waits for it to arrive.
+/// How long sending CONNECTION_CLOSE may take. Its arrival is not awaited.
 const CLOSE_WAIT: Duration = Duration::from_millis(5);
 /// RFC 9114 §8.1.
 const H3_NO_ERROR: u64 = 0x100;
@@ -70,8 +70,7 @@ impl Quic {
         recorder.record(Event::HandshakeStarted);
         let mut config = recorder.timed(Task::Configure, || client_config(client, offer))?;
         config.token = offer.resume.then(|| tokens.take_newest(host)).flatten();
-        // A connected socket knows the address that datagrams leave from, and fails at once where
-        // there is no route.
+        // A connected socket knows its local address, and fails at once if there is no route.
         socket.connect(peer).map_err(unroutable)?;
         let datagrams = DatagramRecorder::new(recorder.clone());
         let random = config.tls.crypto_provider().secure_random;
@@ -98,7 +97,7 @@ impl Quic {
         self.gauge.clone()
     }
 
-    /// Was there a ticket that lets the request leave before the handshake is over?
+    /// Whether a ticket allowed the request to leave before the handshake was complete.
     pub fn is_early(&self) -> bool {
         self.gauge.offered_early
     }
@@ -118,9 +117,9 @@ impl Quic {
         all(runs.into_iter().map(|run| self.exchange(run)), ended).await;
     }
 
-    /// Carries one request, alongside others that begin and end at any time. A request that left as
-    /// early data and was refused is sent again unchanged, once: the server has seen nothing of it,
-    /// and it depended on nothing that the server had said. RFC 9001 §4.6.2.
+    /// Carries one request, alongside others that begin and end at any time. A request in refused
+    /// early data is sent again unchanged, once: the server has seen none of it, and the request
+    /// did not depend on anything from the server. RFC 9001 §4.6.2.
     pub(crate) async fn exchange(&self, mut run: RequestRun<'_>) -> Result<(), HttpError> {
         let requests = self.client.requests();
         let outcome = stream::carry(requests, &mut run, &self.gauge.datagrams).await;
@@ -171,7 +170,7 @@ fn store_tokens(connection: Connection, tokens: Tokens, host: String) -> TokenTa
 }
 
 impl QuicGauge {
-    /// Waits until the handshake is over, and records that.
+    /// Waits until the handshake is complete, and records that.
     fn handshake(
         &self,
         recorder: Recorder,
@@ -219,7 +218,8 @@ impl QuicGauge {
         HttpError::Quic(QuicError::new(reason, self.verifier.refusal()))
     }
 
-    /// Waits until the handshake is over if a request may leave before that. False if it failed.
+    /// Waits until the handshake is complete, if a request may leave before that. False if it
+    /// failed.
     pub async fn proven(&self) -> bool {
         !self.offered_early || self.connection.connected().await.is_ok()
     }

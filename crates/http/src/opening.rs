@@ -1,5 +1,5 @@
-//! Opens a connection that speaks HTTP to one of several addresses: TLS over a stream, or QUIC. The
-//! caller chooses between them and chooses the offer; `race` tries both side by side.
+//! Opens an HTTP connection to one of several addresses: TLS over a stream, or QUIC. The caller
+//! chooses between them and chooses the offer; `race` tries both side by side.
 
 mod error;
 mod quic;
@@ -34,7 +34,7 @@ pub struct Opening<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamProtocol {
     pub tls: Option<Offer>,
-    /// The request may leave before the handshake is over, if a ticket allows it.
+    /// Whether the request may leave before the handshake is complete, if a ticket allows it.
     pub early_data: bool,
     /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
     pub prior_knowledge: bool,
@@ -42,7 +42,7 @@ pub struct StreamProtocol {
     pub insists: Option<&'static str>,
 }
 
-/// A connection that speaks HTTP.
+/// An open HTTP connection.
 pub struct Opened {
     pub connection: Connection,
     pub transport: Transport,
@@ -50,7 +50,7 @@ pub struct Opened {
     pub early_data: bool,
 }
 
-/// What is learnt while a connection is opened, even if that fails.
+/// The facts about opening a connection, even if it failed.
 #[derive(Default)]
 pub struct OpeningFacts {
     pub attempts: Vec<Attempt>,
@@ -62,7 +62,7 @@ pub struct OpeningFacts {
 }
 
 impl Opening<'_> {
-    /// Races the addresses, and speaks over the stream that wins.
+    /// Races the addresses, and opens HTTP on the stream that wins.
     pub async fn over_tcp(
         &self,
         peers: &[SocketAddr],

@@ -11,10 +11,12 @@ use crate::HttpError;
 pub struct Request {
     pub method: String,
     pub target: Target,
-    /// In the order they are sent, after `Host`. A `Host` among them replaces ours.
+    /// The headers, in the order in which they are sent after `Host`. A `Host` among them replaces
+    /// ours.
     pub headers: Vec<(String, String)>,
     pub body: Bytes,
-    /// The request line names the whole URL, as a proxy for clear text wants it. RFC 9112 §3.2.2.
+    /// Whether the request line contains the whole URL, as a clear-text proxy requires. RFC 9112
+    /// §3.2.2.
     pub absolute_form: bool,
 }
 
@@ -75,8 +77,8 @@ impl Request {
         Ok(head)
     }
 
-    /// The size of a head that is not sent as text: the size of the text that curl makes of it
-    /// first.
+    /// The size of a head that is not sent as text, which is the size of the equivalent text in
+    /// curl.
     pub(crate) fn modern_size(&self) -> Result<u64, HttpError> {
         let shorter = "HTTP/1.1".len() - "HTTP/2".len();
         Ok((self.head()?.len() - shorter) as u64)

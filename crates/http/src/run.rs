@@ -1,5 +1,5 @@
-//! One request on a connection: what is asked, where the answer goes, and where its boundaries are
-//! written.
+//! One request on a connection: the request itself, where its body goes, and where its events are
+//! recorded.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -15,19 +15,18 @@ pub struct RequestRun<'a> {
     pub recorder: RequestRecorder,
     pub sink: &'a mut dyn Sink,
     pub body_end: BodyEnd,
-    /// Filled as far as the exchange gets.
+    /// The facts, filled in as far as the exchange gets.
     pub facts: &'a mut HttpFacts,
 }
 
-/// Where the body of a response ends over HTTP/2, which announces its end twice if
-/// `Content-Length` is there.
+/// Where the body of an HTTP/2 response ends. If there is a `Content-Length`, HTTP/2 announces the
+/// end twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
     /// At the end of the stream.
     Stream,
-    /// As soon as it has the length that was announced. Proxies send the end of the stream in a
-    /// packet of its own, which the congestion window may hold back for a round trip. Trailers are
-    /// lost.
+    /// As soon as it has the announced length. Proxies send the end of the stream in a separate
+    /// packet, which the congestion window may delay for a round trip. Trailers are lost.
     Length,
 }
 
@@ -63,7 +62,7 @@ impl RequestRecorder {
         self.own.record(Event::RequestStarted);
     }
 
-    /// Records that the end of the request left with the bytes that left last.
+    /// Records that the end of the request left with the last bytes sent.
     pub(crate) fn departed(&self) {
         self.write(self.bytes.last(is_sent), Event::RequestSent);
     }
@@ -79,30 +78,31 @@ impl RequestRecorder {
         self.write(left, Event::RequestSent);
     }
 
-    /// Records that the response began with the bytes that came last.
+    /// Records that the response began with the bytes that arrived last.
     pub(crate) fn arrived(&self) {
         self.write(self.bytes.last(is_received), Event::FirstByte);
     }
 
-    /// Like `arrived`, but bytes that came before the request left cannot be its answer.
+    /// Like `arrived`, but ignores bytes that arrived before the request left, which cannot be its
+    /// answer.
     pub(crate) fn arrived_since_departure(&self) {
         let left = self.own.last(|e| *e == Event::RequestSent);
         let at = self.bytes.last(is_received);
         self.write(at.filter(|at| Some(*at) > left), Event::FirstByte);
     }
 
-    /// Records that the head of the final response came with the bytes that came last.
+    /// Records that the head of the final response arrived with the latest bytes.
     pub(crate) fn answered(&self) {
         self.answered_at(self.last_arrival());
     }
 
-    /// Like `answered`, with bytes that came at this time.
+    /// Like `answered`, for bytes that arrived at this time.
     pub(crate) fn answered_at(&self, at: Option<Moment>) {
         let began = self.own.last(|e| *e == Event::FirstByte);
         self.write(at.max(began), Event::Answered);
     }
 
-    /// When the last bytes came.
+    /// When the last bytes arrived.
     pub(crate) fn last_arrival(&self) -> Option<Moment> {
         self.bytes.last(is_received)
     }

@@ -68,7 +68,7 @@ impl SharedConnection {
         }
     }
 
-    /// Can another request travel on it, as far as is known?
+    /// Whether the connection can carry another request, as far as is known.
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
             Multiplexed::H2(session) => session.is_open() && !session.is_going_away(),

@@ -35,7 +35,7 @@ pub async fn open_tunnel(
         }
         if let Some((head, length)) = response_head(&answer)? {
             if (200..300).contains(&head.status) {
-                // TLS follows, in which the client speaks first.
+                // TLS follows, and the client sends first in TLS.
                 if length < answer.len() {
                     return Err(HttpError::Malformed("the proxy sent more than its head"));
                 }

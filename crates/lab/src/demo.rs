@@ -51,7 +51,7 @@ pub enum DemoError {
     Origin(#[from] OriginError),
     #[error("cannot start the client: {0}")]
     Start(#[source] std::io::Error),
-    #[error("'{word}' cannot be requested: {source}")]
+    #[error("'{word}' is not a strategy that can be asked for: {source}")]
     Strategy { word: String, source: StrategyError },
     #[error("interrupted before all ways were measured {runs} times")]
     Interrupted { runs: u32 },

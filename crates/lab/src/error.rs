@@ -68,7 +68,7 @@ pub enum ExperimentErrorKind {
     Misplaced(&'static str, &'static str),
     #[error("the server '{0}' needs either knobs (of the origin) or a command")]
     Server(String),
-    #[error("{0} is not a value here; write a string, a number, or a list of them")]
+    #[error("{0} is not a valid value; write a string, a number, or a list of them")]
     Value(String),
     #[error("{0} must be between {1} and {2}")]
     Range(&'static str, u32, u32),

@@ -3,12 +3,14 @@
 //! in, which must have no findings.
 //!
 //! `entry` reads the faults (`lab/faults.toml`), `draw` turns them into cases, `healthy` chooses
-//! the paths of the others, `stage` runs one case; faulty `peer`s and `names` take part where a
-//! path and an origin do not suffice; `text` shows the outcome.
+//! the paths of the others, `stage` runs one case; faulty `peer`s, `names` and `foreign`
+//! servers take part where a path and an origin do not suffice; `machine` says what this host
+//! added; `text` shows the outcome.
 
 mod cost;
 mod draw;
 mod entry;
+mod foreign;
 mod healthy;
 mod machine;
 mod names;
@@ -32,7 +34,7 @@ pub const NAME: &str = "faults";
 const MAX_DEVIATION: f64 = 0.05;
 const MAX_DEVIATION_MS: f64 = 1.0;
 
-/// Causes by which a busy machine can slow any exchange.
+/// Causes that a busy machine can add to any exchange.
 const MACHINES: [&str; 2] = ["client-starved", "cpu-throttled"];
 /// A cost of at most this many times the wait of one thread is attributed to the machine: client,
 /// relay and server wait for each other.
@@ -54,6 +56,8 @@ pub enum FaultsError {
     Unknown(String, String),
     #[error("a faulty peer could not be set up")]
     Peer(#[source] std::io::Error),
+    #[error("{0} could not be started: {1}")]
+    Foreign(&'static str, #[source] std::io::Error),
     #[error("the async runtime could not be started")]
     Runtime(#[from] std::io::Error),
 }
@@ -82,6 +86,9 @@ pub struct Gauntlet {
     /// The number of healthy exchanges with findings, and the number of healthy exchanges.
     pub false_alarms: usize,
     pub controls: usize,
+    /// The programs that are not installed; nothing was drawn that needs them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_installed: Vec<&'static str>,
     pub interrupted: bool,
 }
 
@@ -92,6 +99,9 @@ pub struct CaseVerdict {
     pub fault: String,
     pub path: String,
     pub strategy: String,
+    /// The program that answered, if it was not `roundtrip origin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<&'static str>,
     /// The cause that was named first.
     pub named: Option<String>,
     pub ms_injected: f64,
@@ -105,7 +115,7 @@ pub struct CaseVerdict {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<&'static str>,
     pub total_ms: f64,
-    /// How long at most a thread of this machine waited for a processor, or a packet for the relay.
+    /// The longest time that one of our threads waited for a processor, or a packet for the relay.
     pub machine_ms: f64,
     /// The parties that the exchange waited for.
     pub waited: PartyTimes,
@@ -193,7 +203,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
     let priced = costs
         .iter()
         .all(|(cause, ms)| is_near(attributed(cause), *ms, case.slack));
-    // Of two causes with the same cost, either may come first.
+    // If two causes have the same cost, either may come first.
     let costliest: Vec<String> = costs
         .iter()
         .filter(|(_, ms)| is_near(*ms, injected, case.slack))
@@ -208,6 +218,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
         fault: case.name(),
         path: case.path(),
         strategy: case.strategy.to_string(),
+        server: case.setting.server.map(foreign::ForeignKind::program),
         ms_injected: injected,
         ms_attributed: attributed(&worst),
         first,
@@ -251,6 +262,7 @@ fn summed(plan: &GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Ga
         priced: share(priced),
         false_alarms: controls.iter().filter(|case| !case.ok).count(),
         controls: controls.len(),
+        not_installed: foreign::not_installed(),
         interrupted,
         cases,
     }

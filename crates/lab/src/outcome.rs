@@ -136,7 +136,7 @@ pub struct RunSample {
     pub waited: Option<WaitedFor>,
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
-    /// For a transfer: the measurements besides its cost.
+    /// The measurements of a transfer other than its cost.
     pub carried: Option<Carried>,
     #[serde(skip)]
     pub phases: Vec<PhaseSpan>,
@@ -155,7 +155,7 @@ pub struct Carried {
     pub is_apart: bool,
 }
 
-/// Milliseconds, divided by what they were spent waiting for.
+/// The milliseconds spent waiting for each party.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct WaitedFor {
     #[serde(serialize_with = "rounded")]

@@ -68,7 +68,7 @@ pub enum PacketProtocol {
 pub enum FastOpen {
     /// Without a cookie: asks for one.
     Asks,
-    /// With the cookie that the client shows, or the server issues.
+    /// A cookie, which the client presents or the server issues.
     Cookie,
 }
 

@@ -38,7 +38,7 @@ pub struct RunOptions {
     pub again: String,
 }
 
-/// How far the run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ExperimentProgress<'a> {
     pub done: usize,

@@ -48,7 +48,7 @@ pub enum Event {
     /// The head of the final response arrived. It comes later than the first byte if interim
     /// responses (1xx) preceded it.
     Answered,
-    /// The exchange is over, successfully or not.
+    /// The exchange has ended, successfully or not.
     Finished,
     /// Bytes handed to the kernel.
     Sent {
@@ -70,8 +70,8 @@ pub enum Event {
         segments: u32,
         late: Duration,
     },
-    /// A flight is over: this many segments arrived without a pause, and then nothing arrived for a
-    /// while. The client's receive window allows the peer this many bytes at once, if the kernel
+    /// A flight has ended: this many segments arrived without a pause, and then nothing arrived for
+    /// a while. The client's receive window allows the peer this many bytes at once, if the kernel
     /// reports it.
     Paused {
         segments: u64,
@@ -84,7 +84,7 @@ pub enum Event {
     /// When the flight was over, the client had not yet acknowledged its last segments: it does so
     /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
     AckDelayed,
-    /// A TLS record of this many bytes began to arrive, and none of it could be read yet.
+    /// A TLS record of this many bytes began to arrive, but could not be decrypted yet.
     RecordBegan {
         bytes: u64,
     },

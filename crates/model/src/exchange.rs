@@ -53,10 +53,10 @@ pub struct Exchange {
     pub withdrawn: Vec<Withdrawn>,
     /// Milliseconds that neither a finding nor the arithmetic accounts for.
     pub unexplained: f64,
-    /// The phases in which they lie, the largest share first.
+    /// The phases that contain them, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
-    /// The milliseconds of a phase that look like waits for the server, although nothing shows that
-    /// the server, and not the path, was the reason. Its [`Phase`](crate::Phase) tells them apart.
+    /// The milliseconds of a phase that look like waits for the server, although the path may have
+    /// been the reason. The [`Phase`](crate::Phase) lists them separately.
     pub undecided: Vec<(PhaseName, f64)>,
     /// Milliseconds during which bytes were in transit, at the rate of the line.
     pub carried: f64,
@@ -116,7 +116,7 @@ pub struct Finding {
     pub evidence: String,
     /// The measure that removes the cause, in one sentence.
     pub remedy: String,
-    /// Settings that do so, for the software of this exchange's server as far as it is known.
+    /// Settings that apply the remedy, for the server software of this exchange if it is known.
     pub settings: Vec<Setting>,
 }
 

@@ -200,7 +200,7 @@ pub struct TlsFacts {
 /// The outcome of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EarlyData {
-    /// Not requested, or there was no ticket for it.
+    /// It was not requested, or there was no ticket for it.
     #[default]
     NotOffered,
     Accepted,
@@ -239,7 +239,7 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
-    /// How many of them were declared lost before the handshake was complete.
+    /// The number of them that were declared lost before the handshake was complete.
     pub lost_in_handshake: u64,
     /// Packet numbers of the server that never arrived although higher ones did: they were lost or
     /// skipped.

@@ -1,4 +1,4 @@
-//! Why an exchange failed, in words that name the phase, what was tried, and what to do next.
+//! Why an exchange failed: a message that names the phase, what was tried, and what to do next.
 
 use serde::Serialize;
 

@@ -10,6 +10,8 @@ mod flights;
 mod line;
 mod pause;
 mod spread;
+mod steady;
+mod telling;
 mod uplink;
 mod waiting;
 mod walk;
@@ -23,7 +25,7 @@ pub use body::{BodyTransfer, FullWindow};
 pub use delayed_ack::DELAYED_ACK;
 pub use pause::Pause;
 pub use spread::Spread;
-pub use waiting::is_like_a_timeout;
+pub use waiting::{is_like_a_timeout, is_like_timeouts};
 pub use window::INITIAL_WINDOW;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

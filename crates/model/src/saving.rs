@@ -10,7 +10,7 @@ const DRAWS: usize = 2000;
 pub const CONFIDENCE: f64 = 0.95;
 /// The share of samples below `low`, and above `high`.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
-/// With fewer pairs, all lie on the same side of zero by chance more often than once in twenty: 2 ·
+/// With fewer pairs, all are on the same side of zero by chance more often than once in twenty: 2 ·
 /// 2⁻⁵ is 6 %.
 pub const MIN_PAIRS: usize = 6;
 
@@ -72,8 +72,8 @@ fn exact_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
-    // For n coins: the probability that fewer than k show heads, and the logarithm of the
-    // probability that exactly k do.
+    // The probability that fewer than k of n coins show heads, and the logarithm of the probability
+    // that exactly k do.
     let (mut fewer, mut as_many) = (0.0, n as f64 * 0.5_f64.ln());
     let mut left_out = 0;
     for heads in 0..n / 2 {

@@ -80,8 +80,8 @@ impl Timeline {
 #[derive(Clone)]
 pub struct Recorder {
     clock: Arc<dyn Clock>,
-    /// The sheet to which this handle writes; a branch that wins is redirected to the sheet from
-    /// which it branched.
+    /// The sheet that this handle writes to; a winning branch is redirected to the sheet that it
+    /// branched from.
     slot: Arc<Mutex<Arc<Mutex<Sheet>>>>,
 }
 
@@ -103,7 +103,7 @@ impl Sheet {
 
     fn push(&mut self, at: Moment, event: Event) {
         self.timeline.push(at, event);
-        // Half is removed at once, so that each fact is moved at most once.
+        // Half is removed at a time, so that each fact is moved at most once.
         let entries = &mut self.timeline.entries;
         if let Some(most) = self.most.filter(|most| entries.len() > 2 * most) {
             entries.drain(..entries.len() - most);

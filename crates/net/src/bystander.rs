@@ -2,7 +2,7 @@
 //!
 //! The caller holds a duplicate of the socket for a moment, reads [`TcpInfo`], and passes it in
 //! with the time. A bystander changes no option of the socket and reads nothing from it, so it has
-//! no timestamps of single segments: an arrival has the time at which the caller learnt of it.
+//! no timestamps of single segments: an arrival's time is when the caller noticed it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::wait::{AwaitedArrival, WaitTracker};
 /// The weight of a new sample in the smoothed round trip. RFC 6298 §2.3.
 const NEW_WEIGHT: f64 = 1.0 / 8.0;
 const OLD_WEIGHT: f64 = 1.0 - NEW_WEIGHT;
-/// With more samples than this at once, the smoothed round trip says little about each.
+/// If more samples than this arrive at once, the smoothed round trip says little about each.
 const MAX_SAMPLES: i32 = 4;
 
 /// The state of a followed connection.
@@ -29,8 +29,8 @@ pub struct Bystander {
     announced_mss: Option<u32>,
     peer_window: u64,
     received: u64,
-    /// The time when segments were first seen behind a gap that is still open, and the counter
-    /// then.
+    /// The time when segments behind the still open gap were first seen, and the counter at that
+    /// time.
     gap: Option<Moment>,
     out_of_order: u32,
     fast_open: FastOpenFacts,
@@ -151,7 +151,7 @@ impl Bystander {
     }
 
     fn note(&mut self, info: &TcpInfo) {
-        // A connection that is over has no counters.
+        // A closed connection has no counters.
         if !info.is_closed() {
             self.peer_window = self.peer_window.max(info.peer_window());
             self.last = Some(*info);

@@ -24,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Reads our clock together with the one that the kernel uses for timestamps (`CLOCK_REALTIME`).
+/// Reads our clock together with `CLOCK_REALTIME`, which the kernel uses for timestamps.
 pub(crate) fn read(clock: impl Fn() -> Moment) -> ClockReading {
     ClockReading::closest(clock, sys::realtime, MAX_GAP)
 }

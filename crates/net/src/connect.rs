@@ -50,7 +50,7 @@ impl Connect {
                 .map_err(NetError::Socket)?;
         socket.set_nonblocking(true).map_err(NetError::Socket)?;
         socket.set_tcp_nodelay(true).map_err(NetError::Socket)?;
-        // Without timestamps, times are those of the wake-up: a little late, but not wrong.
+        // Without kernel timestamps, the time of the wake-up is used: a little late, but not wrong.
         let _ = sys::set_receive_stamps(&socket);
         if self.fast_open {
             sys::set_fast_open_connect(&socket).map_err(|source| NetError::Bind {
@@ -174,8 +174,8 @@ async fn established(socket: socket2::Socket) -> io::Result<socket2::Socket> {
     Ok(fd.into_inner())
 }
 
-/// The time when the SYN left: that of the call, unless the call took long. Then it is calculated
-/// from the SYN-ACK, which arrived a round trip later (as exactly as the kernel's tick).
+/// The time when the SYN left. This is the time of the call, unless the call took long; then it is
+/// the SYN-ACK's time minus a round trip (as exact as the kernel's tick).
 fn syn_left(called: Moment, returned: Moment, by_answer: Moment) -> Moment {
     if returned.since(called) < MIN_ABSENCE {
         called

@@ -25,8 +25,8 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 
 /// The processor time that the calling thread has used so far.
 ///
-/// Interrupt work, such as carrying a packet to the other end of a veth pair, counts for the thread
-/// that it interrupts.
+/// Interrupt work, such as carrying a packet to the other end of a veth pair, is charged to the
+/// interrupted thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
     /// From `getrusage`: the sum is exact to the microsecond, the split is estimated from ticks on

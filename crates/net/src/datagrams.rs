@@ -79,7 +79,7 @@ pub struct Datagrams {
     joins: bool,
     /// The connected peer, if any.
     peer: Option<SocketAddr>,
-    /// The last error that said that the peer is unreachable.
+    /// The last error that reported an unreachable peer.
     unreachable: Cell<Option<io::ErrorKind>>,
     calls: Cell<CallCounters>,
 }
@@ -179,9 +179,9 @@ impl Datagrams {
     /// datagrams. If the kernel or the device has refused that once, each datagram is sent
     /// separately, now and in later calls (see [`Datagrams::segments`]).
     ///
-    /// `WouldBlock` means that nothing was sent because there is no room. If room runs out between
-    /// separate datagrams, the rest is dropped, and the result is false. A datagram longer than the
-    /// MTU is an error for which [`is_too_long`] holds. Too many segments or bytes are
+    /// `WouldBlock` means that nothing was sent because there is no room. If the room runs out
+    /// between separate datagrams, the rest is dropped, and the result is false. A datagram longer
+    /// than the MTU is an error for which [`is_too_long`] holds. Too many segments or bytes are
     /// `InvalidInput`. ICMP errors about earlier datagrams are not errors of this call: see
     /// [`Datagrams::take_unreachable`].
     pub fn send(&self, parcel: &Parcel<'_>) -> io::Result<bool> {
@@ -248,7 +248,7 @@ impl Datagrams {
         if about_peer.is_some() {
             self.unreachable.set(about_peer);
         }
-        // Each error that is not about this call has an entry in the error queue, if there is one.
+        // An error about an earlier datagram has an entry in the error queue.
         if error.kind() != io::ErrorKind::WouldBlock {
             sys::udp::drop_queued_error(self.as_fd());
         }

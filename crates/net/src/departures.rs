@@ -26,14 +26,14 @@ pub(crate) struct PendingWrites {
     /// The position in the stream from which the kernel counts; `None` if it does not stamp.
     origin: Option<u64>,
     under_way: VecDeque<PendingWrite>,
-    /// The position behind the last write.
+    /// The position after the last write.
     end: u64,
     unread: usize,
 }
 
 #[derive(Debug)]
 struct PendingWrite {
-    /// The position in the stream behind the last byte.
+    /// The position in the stream after the last byte.
     end: u64,
     /// The time before the system call.
     written: Moment,
@@ -93,8 +93,8 @@ impl PendingWrites {
         self.unread = 0;
     }
 
-    /// Processes one timestamp. Writes that share a segment have one timestamp, the last one's;
-    /// another timestamp of a departure is that of a retransmission.
+    /// Processes one timestamp. Writes that share a segment have one timestamp, that of the last
+    /// write. A second timestamp of a departure belongs to a retransmission.
     pub(crate) fn stamped(
         &mut self,
         stage: TimestampKind,
@@ -173,7 +173,7 @@ mod tests {
             departures.stamped(TimestampKind::Acknowledged, 9, at(43.0)),
             None
         );
-        // Without a timestamp of its departure, the time of the write counts.
+        // If there is no timestamp of the departure, the time of the write counts.
         assert_eq!(
             departures.stamped(TimestampKind::Acknowledged, 30, at(50.0)),
             Some(acknowledged(3.0, 50.0, 47.0))

@@ -119,7 +119,7 @@ impl Race<'_> {
         }
     }
 
-    /// Polls every attempt; `Some` when the race is over.
+    /// Polls every attempt; `Some` when the race has ended.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> Option<Result<Socket, NetError>> {
         let mut place = 0;
         while let Some(running) = self.running.get_mut(place) {

@@ -10,7 +10,7 @@ use crate::gaps::GapSigns;
 use crate::sys;
 use crate::wait::WaitCounters;
 
-/// In bytes: on a host's own loopback, segments are larger than some windows.
+/// The usual segment size in bytes. (On loopback, segments are larger than some windows.)
 const USUAL_SEGMENT: u32 = 1460;
 const OPTION_TIMESTAMPS: u8 = 1;
 const OPTION_ECN: u8 = 8;
@@ -75,7 +75,7 @@ impl TcpInfo {
         self.0.state == STATE_SYN_SENT
     }
 
-    /// Whether the connection was never opened, or is over.
+    /// Whether the connection was never opened, or is closed.
     pub fn is_closed(&self) -> bool {
         self.0.state == STATE_CLOSE
     }
@@ -177,8 +177,8 @@ impl TcpInfo {
         }
     }
 
-    /// The amount of data in a full segment of the peer, by our announcement and its own: hosts
-    /// announce what they can send.
+    /// The size of a full segment from the peer, from both announced sizes: a host announces what
+    /// it can send.
     fn full_segment(&self) -> u32 {
         self.0.advmss.min(self.0.snd_mss)
     }
@@ -196,8 +196,8 @@ impl TcpInfo {
         Duration::from_millis(self.0.last_ack_recv.into())
     }
 
-    /// How long the receive window has had no room for a segment: since the last data came, to the
-    /// kernel's tick.
+    /// How long the receive window has had no room for a segment: the time since the last data
+    /// arrived, as exact as the kernel's tick.
     pub(crate) fn closed_for(&self) -> Option<Duration> {
         let full = self.full_segment().min(USUAL_SEGMENT);
         (self.0.rcv_wnd < full).then(|| self.idle().1)
@@ -222,7 +222,7 @@ impl TcpInfo {
             0
         };
         let announced = self.0.snd_mss.saturating_add(options);
-        // We announce as much as fits the interface; the headers are those of IPv6, or shorter.
+        // The announced size is what fits the interface; headers are at most as long as IPv6's.
         let carried = self.0.pmtu.saturating_sub(60);
         let allowed = self.0.advmss.saturating_add(options).min(carried);
         (0 < self.0.snd_mss && announced < allowed).then_some(announced)

@@ -45,5 +45,6 @@ pub use plain::Plain;
 pub use presence::Attendance;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, random_dns_id};
 pub use socket::Socket;
+pub use sys::background::{Half, split};
 pub use sys::{terminal_height, terminal_width};
 pub use watch::Watch;

@@ -37,9 +37,9 @@ pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Lets connections be accepted only once they have sent something, or a second after their
-/// handshake: for protocols in which the client sends first. The server is woken once instead of
-/// twice, and can read at once.
+/// Accepts connections only once they have sent something, or a second after their handshake. This
+/// is for protocols in which the client sends first. The server is woken once instead of twice, and
+/// can read at once.
 pub fn defer_accept(listener: &TcpListener) -> io::Result<()> {
     sys::set_defer_accept(listener, 1)
 }

@@ -32,9 +32,9 @@ impl Presence {
         Self { at, ..self }
     }
 
-    /// The time from `from`, when there was something to do, until `now`, less the time in which
-    /// the thread ran or did work that is on the timeline. The thread has run between this presence
-    /// and `now`.
+    /// The time from `from`, when there was something to do, until `now`, minus the time in which
+    /// the thread ran or did work that is on the timeline. The thread must have run between this
+    /// presence and `now`.
     pub(crate) fn absence(
         &self,
         from: Moment,
@@ -64,8 +64,8 @@ impl Presence {
     }
 }
 
-/// How long the receive window has been closed when bytes are read that were there already, by a
-/// thread that has read nothing since `last`.
+/// How long the receive window has been closed. Called when bytes are read that had been waiting,
+/// by a thread that has read nothing since `last`.
 pub(crate) fn window_closed(
     socket: &socket2::Socket,
     is_wait: bool,
@@ -80,7 +80,7 @@ pub(crate) fn window_closed(
     (took >= MIN_ABSENCE).then_some(took)
 }
 
-/// Notices that a thread did not take in what had arrived, for callers that know the arrival times
+/// Detects that a thread did not read what had arrived, for callers that know the arrival times
 /// themselves.
 #[derive(Debug)]
 pub struct Attendance {

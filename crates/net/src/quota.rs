@@ -1,4 +1,4 @@
-//! How long the cgroups of this process were throttled because their processor quota was used up.
+//! Reads how long the cgroups of this process were throttled by their CPU quota.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,7 +27,8 @@ impl Accounts {
     }
 }
 
-/// The throttled time since the cgroups exist, of all processes in them. Zero if there is no quota.
+/// The total throttled time of all processes in the cgroups since their creation. Zero if there is
+/// no quota.
 pub(crate) fn throttled() -> Duration {
     static ACCOUNTS: Mutex<Option<Accounts>> = Mutex::new(None);
     // A process can be moved to another group at any time.
@@ -41,8 +42,8 @@ pub(crate) fn throttled() -> Duration {
 }
 
 /// The accounting files of a process's cgroup and of the groups around it, any of which can have a
-/// quota. `line` is one of `/proc/self/cgroup`. A container can see its own group as the root,
-/// under the path that it has outside.
+/// quota. `line` is one of `/proc/self/cgroup`. In a container, the group's own files can be at the
+/// root, although `line` has the path from outside.
 fn accounts(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else {

@@ -152,8 +152,8 @@ impl Resolver {
         })
     }
 
-    /// Names that need no query: the hosts file, and `localhost`, which resolvers must not ask
-    /// about (RFC 6761 §6.3).
+    /// Resolves names that need no query: those in the hosts file, and `localhost`, for which
+    /// queries are forbidden (RFC 6761 §6.3).
     fn known(&self, host: &str, wanted: Wanted) -> Option<Vec<IpAddr>> {
         let fits = |a: &IpAddr| if a.is_ipv4() { wanted.v4 } else { wanted.v6 };
         let bare = host.trim_end_matches('.').to_ascii_lowercase();

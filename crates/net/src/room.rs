@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sys;
 
-/// The registration for writing, while there is one.
+/// The registration of a socket for writability, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     watched: Option<AsyncFd<socket2::Socket>>,
@@ -52,9 +52,9 @@ impl Room {
         Poll::Pending
     }
 
-    /// Drops the registration when no write waits any more, because one has succeeded. A task that
-    /// was told to wait is woken: it may have given up other work until then, as the `h2` crate
-    /// does, which writes again before it returns.
+    /// Drops the registration once a write has succeeded. A task that was told to wait is woken,
+    /// because it may have put off other work (the `h2` crate does that, and writes again before it
+    /// returns).
     pub(crate) fn forget(&mut self) {
         self.watched = None;
         if let Some(waiting) = self.waiting.take() {
@@ -95,7 +95,7 @@ mod tests {
             room.poll(&socket, &mut Context::from_waker(&waker))
                 .is_pending()
         );
-        // Before the runtime notices that there is room, the owner writes again.
+        // The owner writes again before the runtime notices that there is room.
         far.read_exact(&mut vec![0; 65_536]).unwrap();
         assert!(socket.send(&[0; 16]).is_ok());
         room.forget();

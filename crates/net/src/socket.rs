@@ -153,8 +153,8 @@ impl Socket {
         let mut state = lock(&self.state);
         if state.opening && state.sent == 0 {
             self.syn_left = at;
-            // The SYN takes as much as it has room for; fast open saves a wait only if that was the
-            // whole flight.
+            // The SYN carries only as much as fits; fast open saves a wait only if the whole flight
+            // fits.
             state.fast_open.data_sent = of as u64;
         }
         state.sent += bytes as u64;
@@ -246,7 +246,7 @@ impl Socket {
         ended
     }
 
-    /// Notes that there is nothing to read, and that the reader will wait.
+    /// Notes that there is nothing to read, so the reader will wait.
     fn ran_dry(&mut self) {
         self.waiting = true;
         self.presence = Presence::now(&self.recorder);
@@ -270,8 +270,8 @@ fn peer_of(socket: &socket2::Socket) -> Option<SocketAddr> {
     socket.peer_addr().ok()?.as_socket()
 }
 
-/// The kernel's timestamps of a read: that of its last segment and, after a wait, that of its
-/// first. The second segment's is read if segments arrived out of order.
+/// The kernel's timestamps of a read: that of its last segment and, after a wait, that of its first
+/// one. If segments arrived out of order, the second segment's is read too.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     first: Option<Duration>,
@@ -462,7 +462,7 @@ mod tests {
         assert!(sender.join().unwrap().is_err());
     }
 
-    /// Between two reads, both of which find data, the process stops.
+    /// The process is stopped between two reads that both find data.
     #[tokio::test]
     async fn a_client_that_stops_in_the_middle_of_a_body_is_noticed() {
         let (mut socket, mut theirs, recorder) = pair();

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod alarm;
+pub(crate) mod background;
 pub(crate) mod thread;
 pub(crate) mod transmit;
 pub(crate) mod udp;
@@ -68,7 +69,7 @@ pub(crate) struct RawTcpInfo {
     pub(crate) data_segs_out: u32,
     pub(crate) delivery_rate: u64,
     pub(crate) busy_time: u64,
-    /// In microseconds.
+    /// The time in microseconds.
     pub(crate) rwnd_limited: u64,
     pub(crate) sndbuf_limited: u64,
     pub(crate) delivered: u32,
@@ -86,7 +87,7 @@ pub(crate) struct RawTcpInfo {
 }
 
 impl RawTcpInfo {
-    /// Reads as much of the structure as `bytes` hold.
+    /// Reads the structure as far as `bytes` contain it.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let mut info = Self {
             rcv_wnd: u32::MAX,

@@ -22,7 +22,7 @@ pub(crate) struct WaitCounters {
     pub(crate) busy: Duration,
     /// Segments with data that arrived.
     pub(crate) segments: u32,
-    /// Bytes that arrived and follow those before them: those behind a gap are not among them.
+    /// Contiguous bytes that arrived; bytes behind a gap do not count.
     pub(crate) bytes: u64,
     /// The amount of data in a full segment of the peer.
     pub(crate) full: u32,
@@ -67,7 +67,8 @@ impl WaitTracker {
         counters.out_of_order > self.judged.out_of_order
     }
 
-    /// Since when the bytes could be read: those behind a gap not before it was filled.
+    /// The time since which the bytes could be read. Bytes behind a gap can be read only once it is
+    /// filled.
     pub(crate) fn readable_since(&self, arrival: AwaitedArrival, counters: WaitCounters) -> Moment {
         time_of(arrival, self.has_a_gap(counters))
     }
@@ -116,8 +117,8 @@ impl WaitTracker {
         (at, events)
     }
 
-    /// Whether the overtaken segments are still missing: what can be read is exactly what the other
-    /// segments hold.
+    /// Whether the overtaken segments are still missing: then exactly the other segments can be
+    /// read.
     fn is_gap_open(&self, overtaken: u32, counters: WaitCounters) -> bool {
         let came = counters.segments.saturating_sub(self.judged.segments);
         let in_order = u64::from(came.saturating_sub(overtaken));
@@ -286,7 +287,7 @@ mod tests {
     }
 
     /// The kernel merged a segment with the retransmission that filled the gap before it, and kept
-    /// the time of the first: nobody could read it in between.
+    /// the time of the first, although it could not be read until then.
     #[test]
     fn a_reader_does_not_miss_what_lies_behind_a_gap() {
         let watch = WaitTracker::default();

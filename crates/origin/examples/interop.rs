@@ -17,6 +17,7 @@ use roundtrip_quic_tokio::{
     Connection, Endpoint, H3Requests, MessagePart, connect, random_seed, request_lines,
     response_head,
 };
+use roundtrip_tls::{Client, Offer, Roots};
 use roundtrip_wire::h3::SectionLimits;
 use roundtrip_wire::quic::Version;
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -33,9 +34,22 @@ const KEY_UPDATES: u64 = 2;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let game = Game::from_args()?;
+    let mut game = Game::from_args()?;
+    // Tickets, and the clock that their age is counted by, are those of `probe` and `rdap`.
+    let offer = Offer {
+        tls12: false,
+        tls13: true,
+        post_quantum: false,
+        early_data: true,
+        resume: true,
+        alpn: Vec::new(),
+        quic: true,
+    };
+    let memory = Client::new(Roots::Empty, None)?.config(&offer)?;
+    game.tls.resumption = memory.resumption;
+    game.tls.time_provider = memory.time_provider;
     let config = ClientConfig::new(Arc::new(game.tls.clone()), Arc::new(Transport::default()));
-    let mut client = Client { game, config };
+    let mut client = InteropClient { game, config };
     if client.game.case == "v2" {
         client.config.version = Version::V2;
     }
@@ -45,12 +59,12 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-struct Client {
+struct InteropClient {
     game: Game,
     config: ClientConfig,
 }
 
-impl Client {
+impl InteropClient {
     async fn run(&mut self, paths: &[String]) -> Result<Vec<Value>> {
         match self.game.case.as_str() {
             "resumption" | "zerortt" => {

@@ -78,9 +78,11 @@ impl Client {
         let fetcher = self.fetcher(&connection).await?;
         if self.game.case == "keyupdate" {
             for _ in 0..2 {
-                connection.force_key_update();
+                // Not before the handshake is confirmed, nor before the last update is
+                // acknowledged: quinn does not see to it. RFC 9001 §6.1.
                 fetch_all(&fetcher, paths.get(..1).unwrap_or_default()).await?;
                 sleep(PAUSE).await;
+                connection.force_key_update();
             }
         }
         let fetching = fetch_all(&fetcher, paths);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fuse::Fuse;
 
-/// What a connection's protocol must know about the layers below.
+/// The facts about lower layers that a connection's protocol needs.
 #[derive(Debug, Clone)]
 pub(crate) struct TcpConnectionInfo {
     pub(crate) fuse: Fuse,

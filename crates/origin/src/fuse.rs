@@ -37,7 +37,7 @@ impl Drop for FusedStream {
     fn drop(&mut self) {
         if self.fuse.0.load(Ordering::Acquire) {
             // With a linger of zero, close() sends RST (socket(7)). An error means that the socket
-            // is already gone.
+            // is already closed.
             let _ = SockRef::from(&self.tcp).set_linger(Some(Duration::ZERO));
         }
     }

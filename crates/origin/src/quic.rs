@@ -11,7 +11,7 @@ use crate::{EarlyData, FaultPhase, Knobs};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The phases that are one handshake in QUIC.
+/// The phases that QUIC combines into one handshake.
 const BEFORE_REQUESTS: [FaultPhase; 3] =
     [FaultPhase::Accept, FaultPhase::Hello, FaultPhase::Handshake];
 

@@ -9,9 +9,9 @@ pub(crate) struct OriginRequest {
     pub(crate) uri: Uri,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
-    /// Whether it came over TLS or QUIC.
+    /// Whether the request arrived over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it came as early data, which may be a replay (RFC 8470).
+    /// Whether it arrived as early data, which may be a replay (RFC 8470).
     pub(crate) early: bool,
 }
 

@@ -190,7 +190,7 @@ fn finish_headers(plan: &mut AnswerPlan, site: &OriginState, waited: Duration) {
             plan.headers.insert(SERVER_TIMING, value);
         }
     }
-    // RFC 9110, section 8.6: none with 204; with 304 it would speak of another body.
+    // RFC 9110, section 8.6: not with 204, and with 304 it would describe a different body.
     let sized = !plan.unsized_body || plan.body.len() == 0;
     if sized && !plan.is_bodiless() {
         let length = plan.body.len().into();

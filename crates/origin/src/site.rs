@@ -15,7 +15,7 @@ use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCou
 pub(crate) struct OriginState {
     pub(crate) http: HttpKnobs,
     fault: Option<Fault>,
-    /// How many more times the fault is to be carried out.
+    /// The number of times that the fault is still to occur.
     fault_left: AtomicU64,
     /// Whether early data is answered with 425.
     pub(crate) too_early: bool,

@@ -1,4 +1,4 @@
-//! What the server saw, to compare with what the client believes.
+//! What the server observed, to compare with the client's report.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,7 +50,7 @@ counters! {
     fast_open_accepted,
     /// QUIC connections whose handshake began.
     quic_connections,
-    /// QUIC connections whose handshake began and that are over.
+    /// QUIC connections whose handshake began and that have ended.
     quic_over,
     /// QUIC Initials answered with a Retry.
     quic_retries,
@@ -66,9 +66,9 @@ counters! {
     tls_failures,
     /// QUIC handshakes in which a ticket was used.
     quic_resumed,
-    /// Key updates on QUIC connections that are over; only with our own engine.
+    /// Key updates on QUIC connections that have ended; only with our own engine.
     quic_key_updates,
-    /// Address changes of clients on QUIC connections that are over; only with our own engine.
+    /// Address changes of clients on QUIC connections that have ended; only with our own engine.
     quic_migrations,
     /// Bytes of early data accepted over TCP.
     early_data_bytes,

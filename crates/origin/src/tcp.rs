@@ -129,7 +129,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
 ) {
     match kind {
         FaultKind::Reset => {
-            // What was sent before it should have left.
+            // Earlier bytes should have been sent.
             sleep(serve::FLUSH_TIME).await;
             link.fuse.blow();
         }

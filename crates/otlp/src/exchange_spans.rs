@@ -15,7 +15,7 @@ pub struct TracedRun {
     pub parent: Option<[u8; 8]>,
     pub name: String,
     pub attributes: Vec<Attribute>,
-    /// How long it took; it ends now.
+    /// The duration of the run, which ends now.
     pub took: Duration,
     /// Why it failed, if no exchange says so.
     pub error: Option<String>,

@@ -1,4 +1,4 @@
-//! The durations and round trips of exchanges since the start, by what was asked and how it ended.
+//! The durations and round trips of exchanges since the start, by request and result.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use roundtrip_wire::otlp::{Attribute, HistogramMetric, HistogramPoint};
 use crate::exchange_spans::error_type;
 
 /// The limits that the semantic conventions advise for durations, in seconds.
-const SECONDS: [f64; 14] = [
+pub const DURATION_BOUNDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 const ROUND_TRIPS: [f64; 10] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 20.0];
 /// The largest number of sets of attributes; exchanges with further ones are not counted.
 const MAX_SETS: usize = 1000;
 
-/// What tells exchanges apart: bounded words only, no URLs.
+/// The labels of an exchange: only words from bounded sets, no URLs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     method: String,
@@ -68,7 +68,7 @@ impl Histograms {
             return;
         }
         let [seconds, trips] = self.kinds.entry(kind).or_default();
-        seconds.add(exchange.total().as_secs_f64(), &SECONDS);
+        seconds.add(exchange.total().as_secs_f64(), &DURATION_BOUNDS);
         trips.add(exchange.round_trips().into(), &ROUND_TRIPS);
     }
 
@@ -93,7 +93,7 @@ impl Histograms {
                 name: "http.client.request.duration",
                 description: "Duration of HTTP client requests.",
                 unit: "s",
-                bounds: &SECONDS,
+                bounds: &DURATION_BOUNDS,
                 start,
                 time,
                 points: points(0),
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(counts.iter().sum::<u64>(), MAX_SETS as u64 + 1);
         let mut counts = Counts::default();
         for value in [0.005, 0.0051, 11.0] {
-            counts.add(value, &SECONDS);
+            counts.add(value, &DURATION_BOUNDS);
         }
         assert_eq!(
             (counts.buckets[0], counts.buckets[1], counts.buckets[14]),

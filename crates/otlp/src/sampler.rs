@@ -7,7 +7,7 @@ use roundtrip_model::TraceContext;
 pub struct Sampler {
     /// The share of the traces without a parent, from 0 to 1.
     pub(crate) ratio: f64,
-    /// Whether a parent decides, if there is one.
+    /// Whether the parent span decides, if there is one.
     pub(crate) parent_based: bool,
 }
 

@@ -1,21 +1,27 @@
 //! The queue of spans, and the task that sends them.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use roundtrip_fetch::memory::Stamp;
 use roundtrip_fetch::pool::{Pool, PoolRequest, Settings};
 use roundtrip_model::{Exchange, Http, Memory, Strategy, Target, TraceContext};
-use roundtrip_wire::otlp::{self, Span};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, interval_at, sleep_until, timeout};
+use roundtrip_wire::otlp::{self, HistogramMetric, Span};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, interval_at, sleep, sleep_until, timeout, timeout_at};
 
 use crate::histograms::Histograms;
+use crate::refusal::{Again, Refusal, pause};
 use crate::{OtlpError, OtlpProtocol, OtlpSettings};
 
 /// The largest size of a collector's answer, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
+/// The longest pause before a request is repeated, if the program waits for it to end.
+const MAX_LAST_PAUSE: Duration = Duration::from_secs(2);
+/// A byte for compression, and the length.
+const GRPC_HEAD: usize = 5;
 
 /// Queues spans, which a task sends in the background. Clones share the queue.
 #[derive(Clone)]
@@ -23,6 +29,10 @@ pub struct Telemetry {
     shared: Arc<Shared>,
     queue: mpsc::UnboundedSender<Work>,
 }
+
+/// Makes metrics, from the time when they began and the present time, both in nanoseconds since
+/// 1970.
+pub type MetricSource = Box<dyn Fn(u64, u64) -> Vec<HistogramMetric> + Send + Sync>;
 
 /// The fate of spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,19 +42,26 @@ pub struct TelemetryCounts {
     pub failed: u64,
     /// The queue was full.
     pub dropped: u64,
+    /// Requests that were sent again.
+    pub retried: u64,
     /// Why the collector did not take the last ones that failed.
     pub why: Option<String>,
 }
 
 struct Shared {
     settings: OtlpSettings,
+    metrics: Option<MetricSource>,
     pool: Pool,
     started: u64,
     waiting: AtomicUsize,
     sent: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
+    retried: AtomicU64,
     why: Mutex<Option<String>>,
+    /// The program waits to end.
+    is_ending: AtomicBool,
+    ending: Notify,
     histograms: Mutex<Histograms>,
 }
 
@@ -56,6 +73,14 @@ enum Work {
 impl Telemetry {
     /// Begins to send in a task of the current runtime.
     pub fn start(settings: OtlpSettings) -> Result<Self, OtlpError> {
+        Self::start_with(settings, None)
+    }
+
+    /// The same, with metrics of the caller's.
+    pub fn start_with(
+        settings: OtlpSettings,
+        metrics: Option<MetricSource>,
+    ) -> Result<Self, OtlpError> {
         let http = match settings.protocol {
             OtlpProtocol::Grpc => Http::H2,
             OtlpProtocol::Http => Http::Auto,
@@ -72,13 +97,17 @@ impl Telemetry {
         })?;
         let shared = Arc::new(Shared {
             settings,
+            metrics,
             pool,
             started: now(),
             waiting: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            retried: AtomicU64::new(0),
             why: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+            ending: Notify::new(),
             histograms: Mutex::default(),
         });
         let (queue, work) = mpsc::unbounded_channel();
@@ -89,7 +118,7 @@ impl Telemetry {
     /// A new position below `parent`, in its trace or in a new one.
     pub fn context(&self, parent: Option<TraceContext>) -> TraceContext {
         let mut random = [0; 24];
-        // Without randomness the ids are zero, which collectors refuse.
+        // If there is no randomness, the ids are zero, which collectors refuse.
         let _ = aws_lc_rs::rand::fill(&mut random);
         let (trace, span) = random.split_at(16);
         let trace_id = trace.try_into().unwrap_or_default();
@@ -98,6 +127,11 @@ impl Telemetry {
             span_id: span.try_into().unwrap_or_default(),
             sampled: self.shared.settings.sampler.samples(trace_id, parent),
         }
+    }
+
+    /// Whether a trace is recorded, below `parent` if there is one.
+    pub fn samples(&self, trace_id: [u8; 16], parent: Option<TraceContext>) -> bool {
+        self.shared.settings.sampler.samples(trace_id, parent)
     }
 
     /// Queues spans, or drops all of them if the queue has no room for them.
@@ -128,12 +162,16 @@ impl Telemetry {
             sent: shared.sent.load(Ordering::Relaxed),
             failed: shared.failed.load(Ordering::Relaxed),
             dropped: shared.dropped.load(Ordering::Relaxed),
+            retried: shared.retried.load(Ordering::Relaxed),
             why: why.clone(),
         }
     }
 
-    /// Sends everything that waits, and the metrics, within a time limit.
+    /// Sends everything that waits, and the metrics, within a time limit. Called before the program
+    /// ends: what fails from now on is repeated only if the collector is there and busy.
     pub async fn flush(&self, limit: Duration) {
+        self.shared.is_ending.store(true, Ordering::Relaxed);
+        self.shared.ending.notify_one();
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Work::Flush(done)).is_ok() {
             let _ = timeout(limit, is_done).await;
@@ -192,30 +230,48 @@ impl Shared {
     async fn send_spans(&self, spans: Vec<Span>) {
         let settings = &self.settings;
         for batch in spans.chunks(settings.max_batch) {
+            let count = batch.len() as u64;
             let body = otlp::traces(&settings.resource, env!("CARGO_PKG_VERSION"), batch);
-            let fate = match self.post(&settings.traces, body).await {
-                Ok(()) => &self.sent,
+            let failed = match self.post(&settings.traces, body).await {
+                Ok(answer) => self.rejected(&answer).min(count),
                 Err(why) => {
                     self.failed_because(why);
-                    &self.failed
+                    count
                 }
             };
-            fate.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            self.sent.fetch_add(count - failed, Ordering::Relaxed);
+            self.failed.fetch_add(failed, Ordering::Relaxed);
             self.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
         }
     }
 
+    /// How many spans or points the collector rejected of those in a request that it took. They
+    /// must not be sent again.
+    fn rejected(&self, answer: &Bytes) -> u64 {
+        let Some((count, why)) = otlp::rejected(&self.message(answer)) else {
+            return 0;
+        };
+        self.failed_because(format!("the collector rejected {count}: {why}"));
+        count
+    }
+
     async fn send_metrics(&self) {
-        let metrics = {
+        let time = now();
+        let mut metrics = {
             let histograms = self.histograms.lock();
             let histograms = histograms.unwrap_or_else(PoisonError::into_inner);
-            histograms.metrics(self.started, now())
+            histograms.metrics(self.started, time)
         };
+        if let Some(source) = &self.metrics {
+            metrics.extend(source(self.started, time));
+        }
         if !metrics.is_empty() {
             let settings = &self.settings;
             let body = otlp::metrics(&settings.resource, env!("CARGO_PKG_VERSION"), &metrics);
-            if let Err(why) = self.post(&settings.metrics, body).await {
-                self.failed_because(why);
+            match self.post(&settings.metrics, body).await {
+                // The next ones hold the same counts.
+                Ok(answer) => _ = self.rejected(&answer),
+                Err(why) => self.failed_because(why),
             }
         }
     }
@@ -224,16 +280,60 @@ impl Shared {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Sends one request. A failed one is not repeated: what it held is lost, and counted.
-    async fn post(&self, target: &Target, body: Vec<u8>) -> Result<(), String> {
-        let is_grpc = self.settings.protocol == OtlpProtocol::Grpc;
+    /// Sends one request, and again while it may pass and time is left.
+    async fn post(&self, target: &Target, body: Vec<u8>) -> Result<Bytes, String> {
+        let request = self.request(target, body);
+        let limit = self.settings.timeout;
+        let deadline = Instant::now() + limit;
+        let mut tries = 0;
+        loop {
+            let reply = timeout_at(deadline, self.pool.fetch(&request)).await;
+            tries += 1;
+            let refusal = match reply {
+                Err(_) => Refusal::late(limit),
+                Ok(Err(error)) => error.into(),
+                Ok(Ok(reply)) => {
+                    let is_grpc = self.settings.protocol == OtlpProtocol::Grpc;
+                    match Refusal::of(&reply, is_grpc, Stamp::of(SystemTime::now())) {
+                        None => return Ok(reply.body),
+                        Some(refusal) => refusal,
+                    }
+                }
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = left.min(self.patience(refusal.again));
+            match pause(refusal.again, tries, left, random()) {
+                Some(pause) => {
+                    self.retried.fetch_add(1, Ordering::Relaxed);
+                    tokio::select! {
+                        () = sleep(pause) => {}
+                        // The last try follows at once.
+                        () = self.ending.notified() => {}
+                    }
+                }
+                None => return Err(refusal.why),
+            }
+        }
+    }
+
+    /// The longest pause before a request is repeated. If the program waits to end, a collector
+    /// that is not there costs nothing.
+    fn patience(&self, again: Again) -> Duration {
+        match again {
+            _ if !self.is_ending.load(Ordering::Relaxed) => Duration::MAX,
+            Again::Busy(_) => MAX_LAST_PAUSE,
+            Again::Unreached | Again::Never => Duration::ZERO,
+        }
+    }
+
+    fn request(&self, target: &Target, body: Vec<u8>) -> PoolRequest {
         let mut headers = self.settings.headers.clone();
         let mut add = |name: &str, value: &str| headers.push((name.into(), value.into()));
         add(
             "User-Agent",
             concat!("roundtrip/", env!("CARGO_PKG_VERSION")),
         );
-        let body = if is_grpc {
+        let body = if self.settings.protocol == OtlpProtocol::Grpc {
             add("Content-Type", "application/grpc");
             add("TE", "trailers");
             framed(&body)
@@ -241,7 +341,7 @@ impl Shared {
             add("Content-Type", "application/x-protobuf");
             body.into()
         };
-        let request = PoolRequest {
+        PoolRequest {
             method: "POST",
             headers,
             body,
@@ -249,30 +349,24 @@ impl Shared {
             limit: MAX_ANSWER,
             shares: false,
             ..PoolRequest::new(target.clone())
-        };
-        let limit = self.settings.timeout;
-        let reply = timeout(limit, self.pool.fetch(&request)).await;
-        let reply = reply
-            .map_err(|_| format!("no answer within {:.1} s", limit.as_secs_f64()))?
-            .map_err(|error| error.to_string())?;
-        if !(200..300).contains(&reply.status) {
-            return Err(format!("the collector answered {}", reply.status));
-        }
-        // A refusal has its status in the head, because it has no message.
-        match reply.header("grpc-status") {
-            Some(status) if is_grpc && status != b"0" => {
-                let told = reply.header("grpc-message").unwrap_or_default();
-                let (status, told) = (
-                    String::from_utf8_lossy(status),
-                    String::from_utf8_lossy(told),
-                );
-                Err(format!(
-                    "the collector answered with the gRPC status {status}: {told}"
-                ))
-            }
-            _ => Ok(()),
         }
     }
+
+    /// The message of an answer, which in gRPC has a head of five bytes.
+    fn message(&self, answer: &Bytes) -> Bytes {
+        match self.settings.protocol {
+            OtlpProtocol::Grpc => answer.slice(answer.len().min(GRPC_HEAD)..),
+            OtlpProtocol::Http => answer.clone(),
+        }
+    }
+}
+
+/// From 0 to 1.
+fn random() -> f64 {
+    let mut bytes = [0; 2];
+    // Without randomness, pauses are the shortest.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    f64::from(u16::from_le_bytes(bytes)) / f64::from(u16::MAX)
 }
 
 /// An uncompressed gRPC message: a zero byte, the length, the message.

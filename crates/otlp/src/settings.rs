@@ -26,7 +26,7 @@ pub enum OtlpError {
         variable: String,
         source: TargetError,
     },
-    #[error("{variable}: '{value}' is not possible; {possible}")]
+    #[error("{variable}: '{value}' is not valid; {possible}")]
     Value {
         variable: String,
         value: String,
@@ -36,7 +36,7 @@ pub enum OtlpError {
     Tls(#[from] roundtrip_tls::TlsError),
 }
 
-/// Where spans and metrics go, and how.
+/// The destination and the protocol of spans and metrics.
 #[derive(Debug, Clone)]
 pub struct OtlpSettings {
     pub(crate) protocol: OtlpProtocol,

@@ -139,9 +139,9 @@ impl Builder {
         self
     }
 
-    /// Connects both ends by one veth pair and nothing else, so that measurements of processor cost
-    /// contain the kernel's work alone. Without a relay there is no delay, loss, rate, box or
-    /// recording: requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
+    /// Connects both ends with only a veth pair, so that measurements of processor cost contain
+    /// only the kernel's work. Without a relay there is no delay, loss, rate, box or recording:
+    /// requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
     /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:
@@ -285,7 +285,8 @@ impl Builder {
         for section in &self.sections {
             looks_into_segments |= !section.boxes.is_empty();
             for link in [&section.link.up, &section.link.down] {
-                // For a link with a smaller MTU, a super-segment is one packet that is too long.
+                // A link with a smaller MTU would treat a super-segment as one packet that is too
+                // long.
                 looks_into_segments |= link.mtu.is_some();
                 let zeroth = |loss: &Loss| matches!(loss, Loss::Numbers(all) if all.contains(&0));
                 if link.loss.iter().any(zeroth) {

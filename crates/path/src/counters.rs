@@ -61,7 +61,8 @@ impl PathCounters {
 }
 
 impl DirectionCounters {
-    /// Whether the relay had more to carry than it could; joined segments are another fault.
+    /// Whether the relay had more packets than it could carry; joined segments are a different
+    /// fault.
     pub fn is_overloaded(&self) -> bool {
         self.missed > 0 || self.is_late()
     }

@@ -32,7 +32,7 @@ pub(crate) struct DepartingPacket {
 /// The results of the latest steps: packets that leave, and losses.
 #[derive(Debug, Default)]
 pub(crate) struct CourseOutput {
-    /// The packets that leave, in the order in which they are due.
+    /// The packets to release, in the order in which they are due.
     pub(crate) departures: Vec<DepartingPacket>,
     pub(crate) losses: Vec<LostPacket>,
 }

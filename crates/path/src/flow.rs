@@ -17,8 +17,8 @@ pub(crate) const MAX_FLOWS: usize = 4096;
 const ECHO_V4: [u8; 2] = [8, 0];
 const ECHO_V6: [u8; 2] = [128, 129];
 
-/// Both ends of a TCP connection, a UDP exchange or a series of echoes. The identifier of an echo
-/// stands for both ports.
+/// Both ends of a TCP connection, a UDP exchange or a series of pings. The identifier of a ping
+/// takes the place of both ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flow {
     pub(crate) protocol: u8,

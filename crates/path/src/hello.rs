@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(declared_length(&hello[..6]), Some(hello.len()));
         assert_eq!(declared_length(&hello[..5]), None);
         assert_eq!(declared_length(b"GET / HTTP/1.1\r\n"), None);
-        // In two records, each with a header of five bytes: at least as long as the message.
+        // The message is split into several records. Counting one header of five bytes gives a
+        // lower bound.
         let split = [22, 3, 1, 0, 10, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(declared_length(&split), Some(5 + 4 + 256));
     }

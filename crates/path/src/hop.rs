@@ -24,8 +24,8 @@ pub(crate) use rate::RateHop;
 
 /// A part of the path that packets pass through.
 pub(crate) trait Hop: Send {
-    /// Handles a packet that arrives at `at`. Time may run back by as much as the relay was late;
-    /// this must cause a small error at most.
+    /// Handles a packet that arrives at `at`. `at` may be earlier than before by as much as the
+    /// relay was late; this may cause only a small error.
     fn pass(&mut self, packet: Packet, way: Direction, at: Duration, exit: &mut HopOutput);
 
     /// Called at the time that the hop asked for with [`HopOutput::wake_at`].

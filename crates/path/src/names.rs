@@ -26,15 +26,15 @@ pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
-/// Sockets of the host's own resolvers, which would bypass these files: those of systemd and of the
-/// C library's cache.
+/// Sockets of the host's resolvers (systemd's, and the C library's cache), which would bypass these
+/// files.
 const RESOLVER_SOCKETS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",
 ];
 
-/// Directories that nearly every system has, in which the two files are created for a moment, in a
-/// private mount.
+/// Directories that nearly every system has. The two files are created in one of them, briefly and
+/// in a private mount.
 const SCRATCH_DIRECTORIES: [[&CStr; 3]; 3] = [
     [c"/tmp", c"/tmp/hosts", c"/tmp/resolv.conf"],
     [c"/mnt", c"/mnt/hosts", c"/mnt/resolv.conf"],
@@ -54,8 +54,8 @@ impl HostNames {
         if asked_of_server {
             return Self {
                 hosts: LOOPBACK.into(),
-                // With the root as search list, resolvers do not try `server` with the host's
-                // domain first.
+                // With the root as the search list, resolvers do not first try `server` in the
+                // host's domain.
                 resolver: Some(format!("nameserver {}\nsearch .\n", SERVER.v4).into()),
             };
         }

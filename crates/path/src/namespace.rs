@@ -18,7 +18,8 @@ use crate::step::SetupStep;
 use crate::syscall::child;
 use crate::syscall::namespace::{self, NamespaceKind};
 
-/// Stack size of a thread inside, in bytes: that of a main thread, because such code runs on it.
+/// Stack size in bytes of a thread in a namespace: as large as a main thread's, because it runs
+/// code that was written for one.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The network of the client or the server, with `lo`, an `eth0` that leads through the path, and
@@ -81,7 +82,7 @@ impl Namespace {
         let names = Arc::clone(&self.names);
         let enter = move || {
             door.enter().map_err(io::Error::from)?;
-            // Addresses work without names; `check_names` says why there are none.
+            // Addresses work even without names; `check_names` says why there are no names.
             let _ = names.show();
             Ok(())
         };

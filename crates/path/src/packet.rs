@@ -21,7 +21,7 @@ pub(crate) struct Packet {
 pub(crate) struct PacketHistory {
     /// Its number in the recording; `None` for a packet that the path made.
     pub(crate) number: Option<u64>,
-    /// The frame as it came in; empty for a packet that the path made.
+    /// The received frame; empty for a packet that the path made.
     pub(crate) original: Vec<u8>,
     pub(crate) remarks: Vec<String>,
 }

@@ -27,7 +27,8 @@ use crate::syscall::child::{self, Child};
 use crate::syscall::namespace::{self, NamespaceKind};
 use crate::syscall::{descriptor, packet, processes, time, tun};
 
-/// How often the reaper looks again for processes that were started meanwhile, or are still dying.
+/// How many times the reaper looks again for processes that started in the meantime or have not
+/// exited yet.
 const MAX_SWEEPS: u32 = 2000;
 
 /// Handle of the reaper process. Dropping it ends everything that runs inside the path.

@@ -12,7 +12,7 @@ use roundtrip_wire::netlink::{self, NetlinkRequest};
 /// An Ethernet address.
 pub(crate) type Mac = [u8; 6];
 
-/// In bytes: larger than any answer that is requested here.
+/// The size of the buffer in bytes, larger than any answer that is requested here.
 const ANSWER: usize = 4096;
 
 const IFLA_INFO_KIND: u16 = 1;

@@ -4,19 +4,20 @@
 //!
 //! **The CPU time of a side** is the time of its threads, in nanoseconds, plus the interrupts on
 //! its core that are not in that time. Which interrupts those are depends on the kernel. Most
-//! kernels charge an interrupt to the thread that it interrupts, and only what was left to
-//! `ksoftirqd` to another one: its time is added. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts
-//! all interrupts separately: there the core's `softirq` and `irq` are added. A trial finds out
-//! which of the two runs ([`readings::counts_apart`]).
+//! kernels charge an interrupt to the thread that it interrupts, except for work left to
+//! `ksoftirqd`, whose time is added here. A kernel with `CONFIG_IRQ_TIME_ACCOUNTING` counts all
+//! interrupts separately: there the core's `softirq` and `irq` are added. A trial finds out which
+//! kind of kernel is running ([`readings::counts_apart`]).
 //!
-//! **Not counted** are interrupts that strike the idle core of a kernel that does not count them
-//! separately: they belong to the idle task. Nor is the work of going idle and waking up. The time
-//! in which the core was neither idle nor at work for the side ([`Usage::uncounted`]) is their
-//! upper bound; other programs and, in a virtual machine, the hypervisor's share are part of it.
+//! **Not counted** are interrupts on an idle core, if the kernel does not count interrupts
+//! separately (they belong to the idle task), and the work of going idle and waking up. Their upper
+//! bound is the time in which the core was neither idle nor working for the side
+//! ([`Usage::uncounted`]); that time includes other programs and, in a virtual machine, the
+//! hypervisor's share.
 //!
-//! Nothing is divided by guessing. Over a veth pair, the sender of a packet also carries it through
-//! the receiver's stack up to its socket, and the sender of an acknowledgement carries that back:
-//! time is charged where it is spent, for every transport alike.
+//! No time is divided by an estimate. Over a veth pair, the sender of a packet also carries it
+//! through the receiver's stack up to its socket, and the sender of an acknowledgement carries that
+//! back: time is charged where it is spent, for every transport alike.
 //!
 //! Other programs on the core ([`Usage::foreign`]), and the time that threads waited to run, are
 //! not part of the cost, but they disturb the measurement.
@@ -74,7 +75,7 @@ impl Usage {
         (payload > 0).then(|| self.cpu().as_secs_f64() / (payload as f64 / 1e9))
     }
 
-    /// The time in which the core was not idle, and that is not part of the cost.
+    /// The time in which the core was busy with something that is not part of the cost.
     pub fn uncounted(&self) -> Option<Duration> {
         let awake = self.wall.saturating_sub(self.core?.idle);
         Some(awake.saturating_sub(self.cpu()))

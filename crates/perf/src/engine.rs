@@ -1,4 +1,4 @@
-//! What carries the bytes: one engine for each transport and each implementation of it.
+//! The engines that carry the bytes: one for each implementation of each transport.
 //!
 //! An engine works on the calling thread, and on threads that inherit its core and its network.
 //! Both sides count their payload in a [`Pulse`] that others may watch, and report a [`SideReport`]
@@ -92,8 +92,8 @@ pub struct SideReport {
     pub latencies: Histogram,
 }
 
-/// What was sent and received for it, during the whole life of the connections. `None` if an engine
-/// does not know.
+/// The bytes and packets that were sent and received for it, during the whole life of the
+/// connections. `None` if an engine does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireCounters {
     pub packets_sent: Option<u64>,
@@ -109,8 +109,8 @@ pub struct WireCounters {
     pub receive_calls: Option<u64>,
     /// The most payload of a segment (TCP) or of a datagram (QUIC), in bytes.
     pub largest: Option<u64>,
-    /// Whether the sender was held back most of the time by a window: the receiver's, or its own
-    /// send buffer.
+    /// Whether a window (the receiver's window or the sender's buffer) limited the sender most of
+    /// the time.
     pub held_by_window: Option<bool>,
 }
 

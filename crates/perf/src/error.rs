@@ -49,7 +49,7 @@ pub enum PerfError {
     #[cfg(feature = "peers")]
     #[error("QUIC by s2n-quic: {0}")]
     S2n(#[from] s2n_quic::connection::Error),
-    #[error("a stream ended before its time: {0}")]
+    #[error("a stream ended too early: {0}")]
     Stream(String),
     #[error("nothing came for {}: the peer has stopped, or cannot be reached", seconds(.0))]
     Silence(Duration),

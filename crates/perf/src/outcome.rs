@@ -1,4 +1,4 @@
-//! What was measured, and the figures computed from it. Pure.
+//! The measurements, and the figures computed from them. Pure.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub struct PerfFigures {
     /// The sender's cost of TLS over TCP in the same run, divided by this arm's: the throughput
     /// that a sender's core would have, relative to TLS.
     pub ratio_to_tls: Option<f64>,
-    /// How certain that is; `None` for the arm that the others are compared with.
+    /// The confidence interval of the ratio; `None` for the arm that the others are compared with.
     pub ratio_interval: Option<RatioInterval>,
     /// The same for the cost of both sides together.
     pub both_to_tls: Option<CostRatio>,
@@ -227,7 +227,8 @@ fn most_frequent(visits: &[Visit], work: &Work) -> Bottleneck {
         .map(|visit| judge(visit.sender(work), visit.receiver(work)))
         .collect();
     let often = |one: &Bottleneck| all.iter().filter(|other| *other == one).count();
-    // Of equals the first, so that the result depends on the order of rounds, not on chance.
+    // If there is a tie, the first wins, so that the result depends on the order of rounds and not
+    // on chance.
     let most = all.iter().rev().max_by_key(|one| often(one));
     most.copied().unwrap_or(Bottleneck::Neither)
 }
@@ -295,7 +296,7 @@ pub(crate) mod tests {
         assert!((tls.figures.sender.unwrap().median - 0.21).abs() < 1e-9);
         assert!((tls.figures.ratio_to_tls.unwrap() - 1.0).abs() < 1e-9);
         assert!((quic.figures.ratio_to_tls.unwrap() - 0.21 / 0.4).abs() < 1e-9);
-        // Of pairs: 200/400, 900/420, 210/10. TLS is not compared with itself.
+        // The pairs are 200/400, 900/420 and 210/10. TLS is not compared with itself.
         let interval = quic.figures.ratio_interval.unwrap();
         assert!((interval.low - 0.5).abs() < 1e-9, "{interval:?}");
         assert!((interval.high - 21.0).abs() < 1e-9, "{interval:?}");

@@ -29,7 +29,7 @@ pub struct PerfPlan {
 /// The processor of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Pin {
-    /// For the sending side: the server, unless only the client sends.
+    /// The CPU of the sending side, which is the server unless only the client sends.
     pub sender: Option<usize>,
     pub receiver: Option<usize>,
 }

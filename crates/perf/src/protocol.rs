@@ -13,7 +13,7 @@
 pub(crate) const ALPN: &[u8] = b"perf";
 /// The name in the server's certificate.
 pub(crate) const NAME: &str = "perf";
-/// No count: until the end. It is the greatest value of QUIC's own counts (RFC 9000 §16), which no
+/// Stands for "until the end". It is the largest value of QUIC's integers (RFC 9000 §16), which no
 /// stream ever reaches.
 pub(crate) const ENDLESS: u64 = (1 << 62) - 1;
 

@@ -79,7 +79,7 @@ impl PerfScene {
                 client,
                 pause: pauses.longest(),
             }),
-            // A timeout says less than the failure of the peer.
+            // The failure of the peer is more informative than a timeout.
             (Err(error), Ok(_) | Err(PerfError::Silence(_))) | (_, Err(error)) => Err(error),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set when the user interrupts. What is under way is abandoned, and the outcome contains the
+/// Set when the user interrupts. The current measurement is abandoned, and the outcome contains the
 /// measurements before it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);

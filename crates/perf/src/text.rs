@@ -172,7 +172,7 @@ fn ratio(ratio: Option<f64>, interval: Option<RatioInterval>) -> String {
     ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}{interval}"))
 }
 
-/// Notes on what a reader would otherwise misunderstand.
+/// Notes without which a reader would misunderstand the figures.
 pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     let mut notes = Vec::new();
     if outcome.interrupted {
@@ -223,7 +223,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
     notes
 }
 
-/// How much more the cores did than is counted, if it could change a comparison.
+/// A note about uncounted work of the cores, if it could change a comparison.
 fn uncounted(outcome: &PerfOutcome) -> Option<String> {
     let work = &outcome.plan.work;
     let digits = if outcome.unit() == "s/GB" { 3 } else { 1 };

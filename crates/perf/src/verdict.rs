@@ -16,7 +16,7 @@ const FOREIGN_SHARE: f64 = 0.08;
 pub enum Bottleneck {
     Sender,
     Receiver,
-    /// Neither side could have done more.
+    /// Both sides were busy and could not have done more.
     Both,
     /// Something else used the core of a side.
     Others,

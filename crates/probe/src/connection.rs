@@ -103,7 +103,7 @@ impl OpenConnection {
     fn is_usable(&self) -> bool {
         self.connection.is_open()
             && match &self.transport {
-                // HTTP/2 has a driver that reads, so the socket's contents say nothing there.
+                // HTTP/2 has a driver that reads, so for HTTP/2 the socket's contents mean nothing.
                 Transport::Tcp { gauge, .. } => {
                     !matches!(self.connection, Connection::H1(_)) || !gauge.is_spent()
                 }
@@ -155,7 +155,7 @@ impl KeptConnection {
         self.open.as_mut().and_then(OpenConnection::stream)
     }
 
-    /// Returns, once, the reason why the previous connection is gone, if it was to this origin.
+    /// Returns, once, the reason why the previous connection was closed, if it was to this origin.
     pub(crate) fn take_reason(&mut self, target: &Target) -> Option<NotKept> {
         let here = target.origin();
         let (_, why) = self.why_not.take().filter(|(to, _)| *to == here)?;

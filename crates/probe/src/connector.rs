@@ -46,7 +46,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Whether TLS was used and no ticket has come yet.
+    /// Whether TLS was used and no ticket has arrived yet.
     pub(crate) fn lacks_ticket(&self, quic: bool) -> bool {
         let tls = self.tls.as_ref();
         tls.is_some_and(|t| t.tickets(quic).received() == 0)
@@ -62,8 +62,7 @@ impl Connector {
         }
     }
 
-    /// Opens a connection to `target` at the addresses that were found; for a Unix socket there are
-    /// none.
+    /// Opens a connection to `target` at the resolved addresses; a Unix socket has none.
     pub(crate) async fn open(
         &self,
         plan: &ConnectionPlan,

@@ -1,4 +1,4 @@
-//! The counters of a sequence, besides its exchanges.
+//! The counters of a sequence.
 
 use roundtrip_model::Moment;
 
@@ -11,8 +11,8 @@ pub(crate) struct SequenceCounts {
 }
 
 impl SequenceCounts {
-    /// Starts a sequence at `now`. In a sequence, a request that the server may have acted upon is
-    /// repeated only if that does no harm.
+    /// Starts a sequence at `now`. Within a sequence, a request that the server may have acted on
+    /// is repeated only if that is harmless.
     pub(crate) fn start_sequence(&mut self, now: Moment) {
         *self = Self {
             ended: now,

@@ -38,7 +38,7 @@ pub(crate) struct Exchanger {
     protocols: Protocols,
     interruption: Interruption,
     counts: SequenceCounts,
-    /// Whether the unmeasured request was made, which comes before the first measured one.
+    /// Whether the unmeasured request before the first measured one was made.
     is_primed: bool,
     /// The cost of the unmeasured request, if it was answered.
     primer: Option<Primer>,
@@ -101,7 +101,7 @@ impl Exchanger {
         self.clock.now()
     }
 
-    /// Records that the last answer or failure so far is here.
+    /// Records that the latest answer or failure arrived now.
     pub(crate) fn mark_end(&mut self) {
         self.counts.mark_end(self.clock.now());
     }
@@ -124,7 +124,7 @@ impl Exchanger {
         (self.is_primed, self.primer) = (true, paid);
     }
 
-    /// Whether TLS was used and no ticket has come yet.
+    /// Whether TLS was used and no ticket has arrived yet.
     pub(crate) fn lacks_ticket(&self, quic: bool) -> bool {
         self.connector.lacks_ticket(quic)
     }

@@ -41,7 +41,7 @@ impl ProbeError {
             Self::Name(_) | Self::Doh { .. } | Self::NoAddressOfFamily { .. } => PhaseName::Name,
             Self::Strategy { .. } => PhaseName::Setup,
             Self::Net(_) => PhaseName::Tcp,
-            // The rest of a body may end at the same moment at which its first byte came.
+            // The rest of a body may end at the same moment at which its first byte arrived.
             Self::Http(
                 HttpError::BodyCutShort { .. }
                 | HttpError::ChunksCutShort { .. }

@@ -1,4 +1,4 @@
-//! From one exchange to the next: redirects, and 425 Too Early.
+//! Goes from one exchange to the next: redirects, and 425 Too Early.
 
 mod redirect;
 mod spool;
@@ -57,7 +57,7 @@ pub(crate) async fn follow(
     hops
 }
 
-/// Sets the field that tells the server where in the trace its work belongs.
+/// Sets the field that links the server's work to the trace.
 fn pass_on(span: TraceContext, request: &mut Request) {
     request
         .headers

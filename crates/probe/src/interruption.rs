@@ -1,4 +1,4 @@
-//! How an exchange ends before its answer: at its time limit, or because the user interrupts.
+//! Ends an exchange before its answer: at its time limit, or when the user interrupts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::ProbeError;
 
-/// Owns the request to stop, and the work that is in progress when it comes.
+/// Owns the request to stop, and the work that is in progress when it arrives.
 pub(crate) struct Interruption {
     requested: Arc<watch::Sender<bool>>,
     /// The requested URL, and the recorder of its timeline.

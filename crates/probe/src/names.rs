@@ -1,5 +1,5 @@
-//! From a host to addresses, by the first source that knows it: flags, literals, DNS over HTTPS,
-//! the system's resolver.
+//! Resolves a host to addresses with the first source that knows it: flags, literals, DNS over
+//! HTTPS, the system's resolver.
 
 mod doh;
 

@@ -1,6 +1,8 @@
 //! Facts gathered while a connection is opened and used. They survive its failure, and become part
 //! of an `Exchange`.
 
+use std::time::Duration;
+
 use roundtrip_http::OpeningFacts;
 use roundtrip_model::{
     EarlyData, Event, Exchange, Http, Memory, Moment, QuicFacts, Security, Strategy, TcpFacts,
@@ -50,6 +52,12 @@ impl Observed {
             let tcp = exchange.tcp.as_ref()?;
             [tcp.min_rtt, tcp.handshake_rtt].into_iter().flatten().min()
         });
+        if exchange.quic.is_some() && !exchange.reused {
+            let first = first_wait(exchange.timeline.iter());
+            exchange.rtt = exchange
+                .rtt
+                .map(|rtt| first.map_or(rtt, |first| rtt.min(first)));
+        }
         if let Some(tls) = &mut exchange.tls {
             tls.flights = flights(
                 exchange.timeline.iter(),
@@ -71,6 +79,20 @@ impl Observed {
         exchange.findings = account.findings;
         exchange.withdrawn = account.withdrawn;
     }
+}
+
+/// The time from the first datagram to the first that arrived, by the kernel's stamp. QUIC's own
+/// samples contain how long the client took to read; this one contains the server's work instead.
+fn first_wait<'a>(events: impl Iterator<Item = &'a (Moment, Event)>) -> Option<Duration> {
+    let mut sent = None;
+    for (at, event) in events {
+        match event {
+            Event::Sent { .. } => sent = sent.or(Some(*at)),
+            Event::Received { .. } => return Some(at.since(sent?)),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Counts the flights of a handshake as an observer does: changes of direction, and the client's
@@ -129,4 +151,30 @@ fn used(exchange: &Exchange) -> Strategy {
         _ => Memory::Cold,
     };
     used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wait_lasts_from_the_first_datagram_to_the_first_answer() {
+        let wait = |events: &[(u64, Event)]| {
+            let events: Vec<(Moment, Event)> = events
+                .iter()
+                .map(|(at, e)| (Moment(*at), e.clone()))
+                .collect();
+            first_wait(events.iter())
+        };
+        let (sent, received) = (Event::Sent { bytes: 9 }, Event::Received { bytes: 9 });
+        let whole = [
+            (2, sent.clone()),
+            (3, sent.clone()),
+            (7, received.clone()),
+            (9, received),
+        ];
+        assert_eq!(wait(&whole), Some(Duration::from_nanos(5)));
+        assert_eq!(wait(whole.get(..2).unwrap()), None);
+        assert_eq!(wait(whole.get(2..).unwrap()), None);
+    }
 }

@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt;
 use crate::exchanger::Exchanger;
 use crate::hops;
 
-/// The longest wait for a ticket that comes after the response.
+/// The longest wait for a ticket that arrives after the response.
 const MAX_TICKET_WAIT: Duration = Duration::from_millis(500);
 const TICKET_STEP: Duration = Duration::from_millis(5);
 

@@ -1,5 +1,4 @@
-//! Repeated requests, as httping makes them: a fixed number, at an interval or as fast as answers
-//! come.
+//! Repeats requests like httping: a fixed number, at an interval or as fast as answers arrive.
 
 use std::io;
 use std::time::Duration;
@@ -44,7 +43,7 @@ pub async fn repeat<S: Sink>(
         };
         let (hops, is_over) = until(prober, target, run, &mut body, &mut stop).await;
         if is_over {
-            // Several runs have their summary; a single one has only what it measured so far.
+            // Several runs have a summary; for a single run, show what it has measured so far.
             if run == 0 || hops.last().is_some_and(Exchange::ok) {
                 seen(&hops);
                 all.extend(hops);

@@ -1,4 +1,4 @@
-//! A connection, as its users hold it.
+//! The handle of a connection for its users.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -26,11 +26,12 @@ use crate::{RecvStream, SendStream};
 ///    [`hello_received`](Self::hello_received) alone, and learns from
 ///    [`confirmed`](Self::confirmed) when requests can no longer be replays.
 /// 2. Open and accept streams, or leave that to HTTP/3: an [`H3Server`](crate::H3Server), or a
-///    client that [`connect`](crate::connect) makes. While it accepts streams, nobody else does.
+///    client that [`connect`](crate::connect) makes. While HTTP/3 accepts streams, do not accept
+///    any yourself.
 /// 3. Call [`close`](Self::close) with an application error code, or drop the last handle, which
 ///    closes with 0. Streams hold a handle, too. [`closed`](Self::closed) and
-///    [`close_reason`](Self::close_reason) tell why the connection ended; statistics and
-///    certificates can be asked for until the last handle is gone.
+///    [`close_reason`](Self::close_reason) say why the connection ended; statistics and
+///    certificates remain available until the last handle is dropped.
 #[derive(Clone)]
 pub struct Connection(ConnectionHandle);
 
@@ -66,21 +67,21 @@ impl Connection {
         }
     }
 
-    /// Waits until the handshake is complete, and forever if it never is: what came before may be a
-    /// replay.
+    /// Waits until the handshake is complete (forever if it never is). Data that arrived before may
+    /// be a replay.
     pub async fn confirmed(&self) {
         if self.connected().await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Whether the handshake was completed. This stays true when the connection is over.
+    /// Whether the handshake was completed. This stays true after the connection has ended.
     pub fn is_connected(&self) -> bool {
         self.get(roundtrip_quic::Connection::is_connected)
             .unwrap_or(false)
     }
 
-    /// Waits until the connection is over.
+    /// Waits until the connection has ended.
     pub async fn closed(&self) -> CloseReason {
         let ended = self.until(|_| None::<std::convert::Infallible>).await;
         match ended {
@@ -89,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Why the connection is over, if it is.
+    /// Why the connection ended, if it has.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.0.wakers(|wakers| wakers.ended().cloned())?
     }
@@ -175,9 +176,9 @@ impl Connection {
         Ok(RecvStream::new(&self.0, id))
     }
 
-    /// Waits until the peer stops a stream, or the stream is over.
+    /// Waits until the peer stops a stream, or the stream has ended.
     pub async fn stopped(&self, stream: u64) {
-        // Either way nobody reads it any more.
+        // In either case the peer does not read it any more.
         let _ = poll_fn(|cx| self.0.poll_stopped(StreamId(stream), cx)).await;
     }
 

@@ -1,5 +1,5 @@
-//! What the tasks that use one connection wait for, and what they find when they are woken. The
-//! connection itself belongs to the engine.
+//! The interests and results of the tasks that use one connection. The connection itself belongs to
+//! the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Waker};
@@ -9,7 +9,7 @@ use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
 use crate::wakers::{Interest, Wakers};
 
-/// Address tokens (RFC 9000 §8.1.3) that are kept until somebody takes them.
+/// The number of address tokens (RFC 9000 §8.1.3) that are kept until they are taken.
 const MAX_TOKENS: usize = 8;
 
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl ConnectionWakers {
         self.receivers.remove(&id);
     }
 
-    /// Why the connection is over, if it is.
+    /// Why the connection ended, if it has.
     pub(crate) fn ended(&self) -> Option<&CloseReason> {
         self.ended.as_ref()
     }

@@ -16,7 +16,7 @@ use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::Shared;
 
-/// The most calls that receive, and bursts that are sent, in one round.
+/// The largest number of receive calls, and of sent bursts, in one round.
 const MAX_RECEIVE_CALLS: usize = 4;
 const MAX_BURSTS: usize = 4;
 /// The most rounds before other tasks get to run.
@@ -160,7 +160,7 @@ impl Rounds {
                 Err(_) => (false, false, true),
             };
             self.failed_read = failed;
-            // The runtime notices again what comes after the call.
+            // The runtime notices data that arrives after the call.
             if let Some(mut guard) = readable.filter(|_| !more) {
                 guard.clear_ready();
             }
@@ -275,7 +275,7 @@ impl Rounds {
         true
     }
 
-    /// Returns false if there was no room: the burst is kept.
+    /// Sends a burst. If there is no room, keeps it and returns false.
     fn send(&mut self, handle: Handle, burst: &Transmit) -> bool {
         let bytes = self.buffer.get(..burst.length).unwrap_or_default();
         match self.socket.send(&parcel(burst, bytes)) {
@@ -289,7 +289,7 @@ impl Rounds {
                 }
             }
             Ok(true) => {}
-            // Without a route, say, or behind a firewall.
+            // For example, there is no route, or a firewall forbids it.
             Ok(false) | Err(_) => {
                 if let Some(connection) = self.shared.lock().connection(handle) {
                     connection.on_unsent();
@@ -300,7 +300,7 @@ impl Rounds {
         true
     }
 
-    /// Passes on what the network says about the peer of a connected socket.
+    /// Passes on the network's errors about the peer of a connected socket.
     fn hear_unreachable(&mut self) {
         if let Some(why) = self.socket.take_unreachable() {
             self.shared.lock().on_unreachable(why);
@@ -344,7 +344,7 @@ impl Rounds {
             }
         }
         let rung = self.set_alarm(cx, now, deadline)?;
-        // If nothing came, the runtime wakes us when something does.
+        // If nothing arrived, the runtime wakes this task when something does.
         let came = match self.incoming.poll_readable(cx) {
             Poll::Ready(readable) => readable.map(|_| true)?,
             Poll::Pending => false,

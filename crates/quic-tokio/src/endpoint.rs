@@ -69,7 +69,7 @@ impl Endpoint {
         observer: Arc<dyn DatagramObserver>,
     ) -> io::Result<Self> {
         let datagrams = Datagrams::from_socket(socket)?;
-        // Without the kernel's timestamps, times are those of the wake-up: a little later, but not
+        // Without the kernel's timestamps, the time of the wake-up is used: a little late, but not
         // wrong.
         let _ = datagrams.stamp();
         Self::start(datagrams, engine, Some(observer), None)
@@ -130,7 +130,7 @@ impl Endpoint {
         self.0.shared.lock().engine.set_server(config);
     }
 
-    /// Waits until there is no connection.
+    /// Waits until no connection is left.
     pub async fn wait_idle(&self) {
         let is_idle = |state: &mut EndpointState| {
             let is_idle = state.engine.is_empty() || state.stage == Lifecycle::Closed;
@@ -151,7 +151,7 @@ impl Endpoint {
         self.0.shared.wait(is_closed).await;
     }
 
-    /// The number of connections that are kept, including those that are over.
+    /// The number of stored connections, including those that have ended.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.0.shared.lock().kept()

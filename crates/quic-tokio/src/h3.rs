@@ -1,9 +1,9 @@
 //! HTTP/3 on top of a QUIC connection, of our own engine or another. RFC 9114.
 //!
-//! `wire` defines what bytes mean and which of them are errors; this module applies that to
-//! streams. An [`H3Server`] accepts requests, an [`H3Requests`] sends them, and both also read the
-//! peer's control streams. A reader of a [`MessageStream`] gets the errors of its message; errors
-//! that concern the whole connection have already closed it.
+//! `wire` parses and checks the bytes; this module applies the results to streams. An [`H3Server`]
+//! accepts requests, an [`H3Requests`] sends them, and both also read the peer's control streams. A
+//! reader of a [`MessageStream`] gets the errors of its message. Errors that concern the whole
+//! connection close it first.
 
 mod client;
 mod control;

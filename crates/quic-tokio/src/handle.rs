@@ -1,5 +1,5 @@
-//! How connections, streams and futures hold one connection open. It is closed when the last of
-//! them is dropped.
+//! The handle with which connections, streams and futures keep one connection open. The connection
+//! is closed when the last handle is dropped.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,7 +30,7 @@ impl ConnectionHandle {
         self.0.shared.lock().update(self.0.handle, update)
     }
 
-    /// As [`update`](Self::update), but nothing has changed if the result is pending.
+    /// Like [`update`](Self::update), for a function that changes nothing if its result is pending.
     pub(crate) fn poll<R>(
         &self,
         poll: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> Poll<R>,
@@ -66,11 +66,11 @@ impl ConnectionHandle {
 
     /// Closes the connection. Undelivered data is lost.
     pub(crate) fn close(&self, code: u64, reason: &[u8]) {
-        // A connection that is over is already closed.
+        // A connection that has ended is already closed.
         let _ = self.update(|connection, _, clock| connection.close(clock.now(), code, reason));
     }
 
-    /// Ready once the peer has stopped the stream, which it can as long as there is a sender.
+    /// Ready once the peer has stopped the stream; it can do so as long as the stream has a sender.
     pub(crate) fn poll_stopped(
         &self,
         stream: StreamId,

@@ -30,8 +30,8 @@ impl Incoming {
 
     /// Waits until `look` returns a value for the ClientHello.
     ///
-    /// `look` is called with everything received so far, whenever more has come. It gets something
-    /// only if [`ServerConfig::holds`](roundtrip_quic::ServerConfig::holds) is set.
+    /// Whenever more bytes have arrived, `look` is called with all bytes so far. This works only if
+    /// [`ServerConfig::holds`](roundtrip_quic::ServerConfig::holds) is set.
     pub async fn client_hello<R>(
         &self,
         mut look: impl FnMut(&[u8]) -> Option<R>,
@@ -43,7 +43,7 @@ impl Incoming {
     /// Continues the handshake.
     pub fn accept(self) -> Connection {
         self.0.handle().answer();
-        // A connection that is over cannot continue.
+        // A connection that has ended cannot continue.
         let _ = self.0.handle().update(|c, _, clock| c.proceed(clock.now()));
         self.0
     }
@@ -51,7 +51,7 @@ impl Incoming {
     /// Refuses the connection and informs the client.
     pub fn refuse(self) {
         self.0.handle().answer();
-        // If the connection is over, nobody has to be informed.
+        // If the connection has ended, the peer need not be informed.
         let _ = self.0.handle().update(|c, _, clock| c.refuse(clock.now()));
     }
 

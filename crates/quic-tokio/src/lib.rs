@@ -2,7 +2,7 @@
 //!
 //! [`Endpoint`] drives the engine: one task owns the socket, receives, fires timers and sends, a
 //! few bursts at a time, so that acknowledgements are processed in between. All other tasks share
-//! the state under one lock, which nobody holds while waiting or in a system call. `quic`
+//! the state under one lock, which is never held while waiting or in a system call. `quic`
 //! interprets datagrams, and `net::datagrams` sends and receives them. HTTP/3 runs on top of a
 //! [`Connection`]: as an [`H3Server`], or as [`H3Requests`].
 //!

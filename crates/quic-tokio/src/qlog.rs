@@ -23,7 +23,7 @@ use event::Translator;
 
 /// RFC 7464 §2.2.
 const RECORD_SEPARATOR: u8 = 0x1e;
-/// What a file does not have yet is at most this old.
+/// The longest time until an event is written to its file.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// A client may repeat the id that names the file.
 const MAX_SAME_NAME: usize = 100;
@@ -141,7 +141,7 @@ impl QlogFile {
 
     fn fail(&mut self, error: &io::Error) {
         self.failure.report(&self.path, error);
-        // What is left in the buffer would fail as well.
+        // The rest of the buffer would fail as well.
         if let Some(out) = self.out.take() {
             let _ = out.into_parts();
         }

@@ -53,8 +53,8 @@ impl RecvStream {
         self.connection.close(code, why);
     }
 
-    /// Reads the next bytes, at least one and at most `most`. `None` at the end. From the bytes
-    /// that came, `wanted` says how many must be there, and how many are taken at most.
+    /// Reads the next bytes, at least one and at most `most`. `None` at the end. `wanted` looks at
+    /// the available bytes, and returns how many must be there, and how many are taken at most.
     pub(crate) fn poll_read_some(
         &mut self,
         cx: &mut Context<'_>,
@@ -83,7 +83,7 @@ impl RecvStream {
         if !self.is_ended {
             self.is_ended = true;
             let id = self.id;
-            // If the connection is over, nothing more comes.
+            // If the connection has ended, no more data arrives.
             let _ = self.connection.update(|c, _, _| c.stop(id, code));
         }
     }
@@ -112,7 +112,7 @@ fn read(
                 receiver.wait(cx);
                 return Poll::Pending;
             } else {
-                // The rest is there, or never comes.
+                // The rest has arrived, or never will.
                 front(connection, id, taken)
             }
         }

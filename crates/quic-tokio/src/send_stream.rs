@@ -41,7 +41,7 @@ impl SendStream {
         poll_fn(|cx| self.poll_write(cx, &mut bytes)).await
     }
 
-    /// Takes as much of the front of `bytes` as there is room for. Ready once nothing is left.
+    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all are taken.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -74,12 +74,12 @@ impl SendStream {
         self.end(Connection::finish)
     }
 
-    /// Resets the stream: what has not arrived never will.
+    /// Resets the stream. Data that has not arrived is lost.
     pub fn reset(&mut self, code: u64) -> Result<(), StreamError> {
         self.end(|connection, id| connection.reset(id, code))
     }
 
-    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    /// Ready once the peer has stopped the stream; never on a connection that has ended.
     pub fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.connection.poll_stopped(self.id, cx) {
             Poll::Ready(Ok(_)) => Poll::Ready(()),
@@ -134,7 +134,7 @@ impl Drop for SendStream {
         if self.is_ended {
             return;
         }
-        // If the connection is over, there is nothing to reset.
+        // If the connection has ended, there is nothing to reset.
         let _ = self
             .connection
             .update(|connection, _, _| connection.reset(id, H3_REQUEST_CANCELLED));
@@ -147,8 +147,8 @@ impl fmt::Debug for SendStream {
     }
 }
 
-/// The engine forgets a stream once its reset has arrived; the code with which it was stopped is
-/// still known here.
+/// The engine forgets a stream once its reset has arrived, but the code that stopped it is still
+/// stored here.
 fn stream_error(error: WriteError, wakers: &mut ConnectionWakers, id: StreamId) -> StreamError {
     let stopped = wakers.sender(id).and_then(|sender| sender.stopped);
     match error {

@@ -20,14 +20,14 @@ pub struct Sibling {
     inboxes: Arc<[Mutex<Inbox>]>,
 }
 
-/// What the others have handed over, until the endpoint's driver takes it.
+/// Datagrams that other endpoints have handed over, until the endpoint's driver takes them.
 #[derive(Default)]
 struct Inbox {
     datagrams: Vec<(RecvMeta, Vec<u8>)>,
     bytes: usize,
     /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
-    /// The endpoint is gone.
+    /// Whether the endpoint has been dropped.
     is_closed: bool,
 }
 
@@ -53,7 +53,7 @@ impl Sibling {
         }
     }
 
-    /// Hands a datagram over. One that finds no room counts as lost.
+    /// Hands a datagram over. If there is no room, it counts as lost.
     pub(crate) fn give(&self, next: Misdirected) {
         let driver = {
             let Some(mut inbox) = self.inbox(next.to) else {
@@ -73,7 +73,7 @@ impl Sibling {
         }
     }
 
-    /// Takes what was handed over to this endpoint.
+    /// Takes the datagrams that siblings handed to this endpoint.
     pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
         self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
             inbox.bytes = 0;

@@ -18,7 +18,8 @@ pub(crate) struct Socket {
     intake: Intake,
     /// Receives one run at a time.
     single: Intake,
-    /// The last call received a single run, because the observer wants each.
+    /// Whether the last call received a single run, because the observer wants to see each one
+    /// separately.
     received_single: bool,
 }
 
@@ -50,7 +51,7 @@ impl Socket {
         Ok(runs == MAX_RUNS)
     }
 
-    /// What the last call received.
+    /// The datagrams that the last call received.
     pub(crate) fn arrivals_mut(&mut self) -> impl Iterator<Item = DatagramRun<'_>> {
         let intake = if self.received_single {
             &mut self.single
@@ -60,7 +61,8 @@ impl Socket {
         intake.arrivals_mut()
     }
 
-    /// Whether the last call received a single run, because the observer wants each.
+    /// Whether the last call received a single run, because the observer wants to see each one
+    /// separately.
     pub(crate) fn received_single_run(&self) -> bool {
         self.received_single
     }
@@ -76,7 +78,7 @@ impl Socket {
         Ok(sent)
     }
 
-    /// What the network has reported about the connected peer.
+    /// The error that the network has reported about the connected peer.
     pub(crate) fn take_unreachable(&self) -> Option<io::ErrorKind> {
         self.datagrams.take_unreachable()
     }

@@ -32,7 +32,8 @@ pub(crate) struct Shared(Arc<Mutex<EndpointState>>);
 pub(crate) struct EndpointState {
     pub(crate) engine: Engine,
     pub(crate) stage: Lifecycle,
-    /// No handle on the endpoint is left: nobody can accept or connect any more.
+    /// Whether no handle on the endpoint is left, so that nothing can be accepted or connected any
+    /// more.
     abandoned: bool,
     connections: HashMap<Handle, DrivenConnection>,
     /// Connections that may have events, or something to send.
@@ -77,7 +78,8 @@ struct DrivenConnection {
     unanswered: bool,
     /// No handle on it is left.
     orphaned: bool,
-    /// A drained connection leaves the engine, and stays here as long as it can still be queried.
+    /// A drained connection is moved from the engine to here, where it stays as long as it can
+    /// still be queried.
     drained: Option<Box<Connection>>,
     wakers: ConnectionWakers,
 }
@@ -172,7 +174,8 @@ impl EndpointState {
             self.connections.insert(handle, entry);
             self.queue(handle);
             let has_ended = self.engine.connection(handle).is_none_or(|c| c.is_closed());
-            // A connection that has already ended is not offered: strangers make many of these.
+            // A connection that has already ended is not offered: attackers can cause many of
+            // these.
             if has_ended || self.abandoned || self.stage != Lifecycle::Open {
                 self.answer(handle);
                 self.orphan(handle);
@@ -208,7 +211,7 @@ impl EndpointState {
         Ok(result)
     }
 
-    /// As [`update`](Self::update), but nothing has changed if the result is pending.
+    /// Like [`update`](Self::update), for a function that changes nothing if its result is pending.
     pub(crate) fn poll<R>(
         &mut self,
         handle: Handle,
@@ -314,7 +317,7 @@ impl EndpointState {
         true
     }
 
-    /// Whether nothing is left to do, and nobody is left to do it for.
+    /// Whether there is nothing left to do, and no handle is left.
     pub(crate) fn is_over(&self) -> bool {
         let mut entries = self.connections.values();
         match self.stage {
@@ -344,7 +347,7 @@ impl EndpointState {
         self.wake_driver();
     }
 
-    /// Ends connections that nobody can accept any more, because no handle on the endpoint is left.
+    /// Ends connections that can no longer be accepted, because no handle on the endpoint is left.
     pub(crate) fn abandon(&mut self) {
         self.abandoned = true;
         while let Some(handle) = self.take_incoming() {

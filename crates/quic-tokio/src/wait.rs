@@ -10,7 +10,7 @@ use crate::handle::ConnectionHandle;
 use crate::state::EndpointClock;
 use crate::wakers::{Interest, WaiterId};
 
-/// Waits for one interest, as often as it is polled. Dropping it leaves no waker behind.
+/// A wait for one interest, which can be polled repeatedly. Dropping it removes its waker.
 pub(crate) struct Wait {
     connection: ConnectionHandle,
     interest: Interest,
@@ -43,7 +43,7 @@ impl Wait {
         })
     }
 
-    /// Ready once `ask` returns a value, or the connection is over.
+    /// Ready once `ask` returns a value, or the connection has ended.
     pub(crate) fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! How many bytes the connections of one endpoint may keep together, and those of one client among
-//! them.
+//! The number of bytes that the connections of one endpoint may keep in total, and that those of
+//! one client may keep.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,10 +14,11 @@ const RELIEF: u64 = 16;
 /// A budget of bytes that the connections of one endpoint share, each through
 /// [`crate::Transport::budget`].
 ///
-/// From half of it on, the windows of connections shrink. When more than all of it is used, the
-/// endpoint closes connections until it is not: of the client that keeps most, the one that keeps
-/// most. The connections of one client, which is an IPv4 address or an IPv6 network of 64 bits,
-/// have half of the budget, by the same rules. Those who come when nothing is left are refused.
+/// Once half of it is used, the windows of connections shrink. When it is exceeded, the endpoint
+/// closes connections until it no longer is: it takes the client that keeps most, and of that
+/// client the connection that keeps most. The connections of one client (an IPv4 address or an IPv6
+/// /64) have half of the budget, by the same rules. New connections are refused when nothing is
+/// left.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
@@ -41,8 +42,8 @@ impl Budget {
         }
     }
 
-    /// Counts this many bytes more for each connection and for each of its streams: what they cost
-    /// at rest, here and in the application.
+    /// Adds fixed costs for each connection and for each of its streams: the memory that they take
+    /// when idle, here and in the application.
     #[must_use]
     pub fn with_costs(self, for_connection: u64, for_stream: u64) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl Budget {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// How many bytes count, which is at least what the connections keep.
+    /// The number of bytes that count as used: at least as many as the connections keep.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -85,8 +86,7 @@ impl Budget {
         self.is_exceeded.load(Ordering::Relaxed) && self.is_exceeded.swap(false, Ordering::Relaxed)
     }
 
-    /// How much may be used in total once connections have been closed, and how much by a client
-    /// that uses `used`.
+    /// The limits after closing connections: in total, and for a client that uses `used` bytes.
     pub(crate) fn goals(&self, used: u64) -> (u64, u64) {
         let goal = |used, limit| {
             if used > limit {
@@ -129,7 +129,7 @@ pub(crate) struct BudgetShare(Option<Reported>);
 #[derive(Debug)]
 struct Reported {
     budget: Arc<Budget>,
-    /// The client that the connection began with, also if it moves, and what it uses.
+    /// The client that began the connection (even if it has moved since), and what it uses.
     client: IpAddr,
     by_client: Arc<AtomicU64>,
     counted: u64,
@@ -183,14 +183,14 @@ impl BudgetShare {
         follows
     }
 
-    /// The connection is over, and keeps next to nothing.
+    /// Called when the connection has ended and keeps next to nothing.
     pub(crate) fn release(&mut self) {
         if let Some(reported) = &mut self.0 {
             reported.count(0);
         }
     }
 
-    /// Returns the share of a connection that wants `wanted` bytes, which is at least `least`.
+    /// Returns the share of a connection that wants `wanted` bytes: at least `least`.
     pub(crate) fn share(&self, wanted: u64, least: u64) -> u64 {
         let Some(Reported {
             budget, by_client, ..
@@ -209,7 +209,7 @@ impl BudgetShare {
         self.0.as_ref().is_some_and(Reported::is_short)
     }
 
-    /// The client, and how much of what it uses counts for this connection.
+    /// The client, and how many of the bytes that it uses are counted for this connection.
     pub(crate) fn counted(&self) -> Option<(IpAddr, u64)> {
         let reported = self.0.as_ref()?;
         Some((reported.client, reported.counted))
@@ -300,7 +300,8 @@ mod tests {
         assert_eq!((all, of_client), (8 << 20, (4 << 20) / 16 * 15));
     }
 
-    /// What counts is never less than what is kept, with the costs of connections and streams.
+    /// The counted bytes are never fewer than the kept ones, including the costs of connections and
+    /// streams.
     #[test]
     fn what_counts_is_what_is_kept_and_what_it_costs() {
         let budget = Arc::new(Budget::new(1 << 30).with_costs(1000, 10));

@@ -1,8 +1,8 @@
-//! What leaves in one system call, and how a datagram came.
+//! The datagrams of one system call, and the addresses of a received datagram.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// How a datagram came: its addresses and its ECN mark.
+/// The addresses and the ECN mark of a received datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecvMeta {
     pub remote: SocketAddr,
@@ -21,12 +21,12 @@ pub struct Transmit {
     pub ecn: u8,
     /// The length of each datagram, except the last, which may be shorter.
     pub segment: usize,
-    /// How much of the buffer is filled.
+    /// The number of bytes in the buffer.
     pub length: usize,
 }
 
 impl Transmit {
-    /// How many datagrams the burst has.
+    /// The number of datagrams in the burst.
     pub fn count(&self) -> usize {
         self.length.div_ceil(self.segment.max(1))
     }

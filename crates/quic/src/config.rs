@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Budget;
 
-/// How one connection behaves. Each end has its own configuration.
+/// The behaviour of a connection. Each end has its own configuration.
 #[derive(Debug, Clone)]
 pub struct Transport {
     /// The connection ends when nothing has come for this long; zero: never. RFC 9000 §10.1.
@@ -30,8 +30,8 @@ pub struct Transport {
     pub datagram: DatagramSize,
     /// How often the peer is asked to acknowledge, if it supports the ACK frequency extension.
     pub ask_acks: AckPolicy,
-    /// How many packets this end acknowledges with one ACK frame until the peer asks for something
-    /// else. RFC 9000 §13.2.2.
+    /// The number of packets that this end acknowledges with one ACK frame, unless the peer asks
+    /// for another. RFC 9000 §13.2.2.
     pub ack_every: u64,
     /// The longest that an acknowledgement waits. RFC 9000 §13.2.1.
     pub max_ack_delay: Duration,
@@ -39,14 +39,15 @@ pub struct Transport {
     pub initial_rtt: Duration,
     /// Marks packets so that routers may mark congestion, and obeys the marks. RFC 9000 §13.4.
     pub ecn: bool,
-    /// On a server, lets its clients move to another path; on a client, lets it move. RFC 9000 §9.
+    /// Whether a server's clients may migrate to another path, or whether a client may. RFC 9000
+    /// §9.
     pub migration: bool,
     /// A limit of the application's that early data relies on. As with all limits here, a session
     /// that began under a higher one is not resumed. For HTTP/3 it is the largest field section.
     /// RFC 9114 §7.2.4.2.
     pub application_limit: u64,
-    /// The application's code for a stream that is given up, because data has lain behind a hole
-    /// for half a minute.
+    /// The application error code for a stream that is abandoned because a gap in its data was not
+    /// filled within half a minute.
     pub given_up_code: u64,
     /// The limit on what all connections with this budget may keep together.
     pub budget: Option<Arc<Budget>>,

@@ -53,7 +53,7 @@ pub(crate) struct Acknowledged {
     pub(crate) round_ended: bool,
 }
 
-/// How fast the path delivered. draft-ietf-ccwg-bbr §4.1.
+/// A delivery-rate sample of the path. draft-ietf-ccwg-bbr §4.1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateSample {
     pub(crate) bytes: u64,
@@ -86,9 +86,9 @@ pub(crate) trait Controller: Debug + Send {
     fn on_marked(&mut self, now: Time, sent: Time);
     /// All losses since the last reduction were spurious: the packets have come after all.
     fn on_spurious(&mut self);
-    /// In bytes.
+    /// The congestion window in bytes.
     fn window(&self) -> u64;
-    /// In bytes a second.
+    /// The pacing rate in bytes per second.
     fn pacing_rate(&self, smoothed: Duration) -> u64;
     fn set_datagram(&mut self, size: u16);
     fn is_slow_start(&self) -> bool;

@@ -1,9 +1,9 @@
 //! One connection: datagrams in, bursts out.
 //!
 //! It ties together the bytes (`wire::quic`), the keys (`crypto`), the losses (`recovery`) and the
-//! streams (`streams`): it decides which packet leaves when and with what, and passes each frame
-//! that comes to its owner. Which connection a datagram belongs to, and what is answered without a
-//! connection, is decided in `endpoint`.
+//! streams (`streams`): it decides when each packet is sent and what it contains, and passes each
+//! received frame to its owner. `endpoint` decides which connection a datagram belongs to, and
+//! answers datagrams without a connection.
 
 mod ack_frequency;
 mod amplification;
@@ -68,7 +68,7 @@ pub(crate) use random::Random;
 const MIN_DATAGRAM: usize = 1200;
 /// If a datagram may not be this large, it is not worth sending.
 const MIN_PACKET: usize = 100;
-/// The longest that a connection stays once it is over.
+/// The longest time that a connection is kept after it has ended.
 const MAX_LINGERING: Duration = Duration::from_secs(6);
 
 /// One connection, of a client or of a server. It does no I/O and has no clock: its owner provides
@@ -113,7 +113,7 @@ pub struct Connection {
     account: BudgetShare,
     events: Events,
     stats: Stats,
-    /// What the packet being written carries besides its run of stream data.
+    /// The frames of the packet being written, apart from its run of stream data.
     items: Vec<SentFrame>,
     /// Empty between calls of `settle`, except for its capacity.
     feedback: Feedback,
@@ -151,7 +151,7 @@ impl Connection {
         self.streams.finish(id)
     }
 
-    /// Gives up sending: what the peer has not received yet, it never gets.
+    /// Stops sending. Data that the peer has not received yet is lost.
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         self.streams.reset(id, code)
     }
@@ -237,7 +237,7 @@ impl Connection {
         self.account.counted().filter(|_| self.closing.is_open())
     }
 
-    /// Ends a connection that is over at once, although its peer may still send.
+    /// Stops waiting for late packets of a connection that has ended.
     pub(crate) fn hasten(&mut self) {
         self.closing.hasten();
     }
@@ -253,15 +253,14 @@ impl Connection {
         self.recovery.on_too_big(size);
     }
 
-    /// Handles that the socket did not take the burst that [`Self::transmit`] last returned, or not
-    /// all of it. What is missing is sent again as if it were lost, but a local error says nothing
-    /// about the path.
+    /// Call this if the socket did not accept all of the burst that [`Self::transmit`] last
+    /// returned. The rest is sent again as if it were lost, but does not count as loss on the path.
     pub fn on_unsent(&mut self) {
         self.recovery.on_unsent();
     }
 
-    /// The network says that the peer cannot be reached. Anybody can say so, so it is believed only
-    /// while nothing authentic has come. RFC 9000 §21.1.
+    /// The network reports that the peer cannot be reached. Anyone can forge that message, so it is
+    /// believed only until the first authentic packet arrives. RFC 9000 §21.1.
     pub fn on_unreachable(&mut self, now: Time, why: ErrorKind) {
         self.clock = now;
         let is_proven = self.stats.packets_received > 0 || self.handshake.was_retried();
@@ -270,8 +269,8 @@ impl Connection {
         }
     }
 
-    /// The client's hello as TLS messages, as far as it has come without a gap; `None` if it is not
-    /// held, or no longer.
+    /// The client's hello as TLS messages, as far as it has arrived without a gap; `None` if it is
+    /// not, or no longer, held.
     pub fn hello(&self) -> Option<&[u8]> {
         self.crypto.held()
     }
@@ -298,7 +297,7 @@ impl Connection {
         self.closing.is_open() && !self.handshake.is_complete()
     }
 
-    /// Whether the peer may be elsewhere than it says: the client of a server has not validated its
+    /// Whether the peer's address may be forged: on a server, the client has not validated its
     /// address yet.
     pub fn is_unproved(&self) -> bool {
         self.handshake.side() == Side::Server
@@ -311,7 +310,7 @@ impl Connection {
         !self.closing.is_open()
     }
 
-    /// Whether nothing is left to do, so that the connection can be forgotten.
+    /// Whether the connection has nothing left to do and can be forgotten.
     pub fn is_drained(&self) -> bool {
         self.closing.is_drained()
     }
@@ -352,8 +351,9 @@ impl Connection {
         self.crypto.early_accepted()
     }
 
-    /// How many bytes the connection keeps because the peer sent them, has not acknowledged them,
-    /// or has not been sent them yet. What each connection has from the start is not counted.
+    /// The number of bytes that the connection stores because the peer sent them, has not
+    /// acknowledged them, or has not been sent them yet. The fixed memory of a connection is not
+    /// counted.
     pub fn memory(&self) -> u64 {
         let kept = self.recovery.memory() + self.crypto.memory() + self.undecryptable.memory();
         kept as u64 + self.streams.memory()
@@ -386,7 +386,8 @@ impl Connection {
         self.closing.take_farewell()
     }
 
-    /// Closes because the peer broke a rule, or a key has protected as many packets as it may.
+    /// Closes the connection because the peer broke a rule, or because a key has reached its limit
+    /// of packets.
     fn fail(&mut self, error: &TransportError) {
         let why = CloseReason::by_rule(error, self.crypto.failure());
         self.send_close(CloseFrame::violated(error), why);
@@ -414,7 +415,7 @@ impl Connection {
     }
 
     /// The time until which packets of an ended connection may still come. RFC 9000 §10.2. A peer
-    /// that acknowledges late must not make it long.
+    /// must not be able to prolong it by acknowledging late.
     fn lingering(&self) -> Time {
         self.clock
             .after((3 * self.recovery.pto()).min(MAX_LINGERING))

@@ -176,18 +176,18 @@ impl Crypto {
         }
     }
 
-    /// Whether handshake bytes came while earlier ones are missing.
+    /// Whether handshake bytes have arrived while earlier ones are missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.session.has_gap()
     }
 
-    /// How many handshake bytes are kept, of the peer's and of this side's.
+    /// The number of handshake bytes that are stored, from both sides.
     pub(crate) fn memory(&self) -> usize {
         self.session.memory()
     }
 
-    /// Whether keys that open packets of that level may still come, so that such packets are worth
-    /// keeping.
+    /// Whether keys for packets of that level may still become available, so that such packets are
+    /// worth keeping.
     pub(crate) fn awaits(&self, level: Level) -> bool {
         let before = match level {
             Level::Initial => false,
@@ -249,13 +249,12 @@ impl Crypto {
         self.session.receive(&mut self.levels, level, offset, data)
     }
 
-    /// From now on, handshake bytes are withheld from TLS.
+    /// Begins to withhold handshake bytes from TLS.
     pub(crate) fn hold(&mut self) {
         self.session.hold();
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a gap, while they are
-    /// withheld from TLS.
+    /// The peer's first handshake bytes, up to the first gap, while they are withheld from TLS.
     pub(crate) fn held(&self) -> Option<&[u8]> {
         self.session.held()
     }
@@ -300,7 +299,8 @@ impl Crypto {
         }
     }
 
-    /// The keys of that level are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
+    /// Discards the keys of that level, and the handshake bytes that were sent with them. RFC 9001
+    /// §4.9.
     pub(crate) fn discard(&mut self, level: Level) {
         match level {
             Level::Initial => self.levels.initial = None,
@@ -315,7 +315,7 @@ impl Crypto {
         self.session.forget(level);
     }
 
-    /// The connection is over: handshake bytes are neither sent nor received any more.
+    /// Handles the end of the connection: handshake bytes are neither sent nor received any more.
     pub(crate) fn end(&mut self) {
         self.session.end();
     }
@@ -358,8 +358,8 @@ impl Crypto {
             .is_some_and(phases::Phases::update)
     }
 
-    /// Whether the current keys have protected so much that they should be updated. Call it now and
-    /// then. RFC 9001 §6.6.
+    /// Whether the current keys have protected so many packets that they should be updated. Call it
+    /// regularly. RFC 9001 §6.6.
     pub(crate) fn is_update_due(&self) -> bool {
         let phases = self.levels.one_rtt.as_ref();
         phases.is_some_and(|phases| phases.sealer.is_worn())
@@ -385,8 +385,8 @@ impl Crypto {
         self.early_until = Some(until);
     }
 
-    /// When keys are to be forgotten next; `after` is how long those of the last phase are kept
-    /// once the peer uses the new ones: three PTOs. RFC 9001 §6.5.
+    /// The next time at which keys must be discarded. The keys of the last phase are kept for
+    /// `after` (three PTOs) once the peer uses the new ones. RFC 9001 §6.5.
     pub(crate) fn deadline(&self, after: Duration) -> Option<Time> {
         let phases = self.levels.one_rtt.as_ref();
         let since = phases.and_then(phases::Phases::old_keys_since);
@@ -405,7 +405,7 @@ impl Crypto {
         }
     }
 
-    /// How often keys were updated, by both sides together.
+    /// The number of key updates, by both sides together.
     pub(crate) fn key_updates(&self) -> u64 {
         let phases = self.levels.one_rtt.as_ref();
         phases.map_or(0, phases::Phases::updates)
@@ -451,8 +451,7 @@ impl Crypto {
         }
     }
 
-    /// The TLS error, in rustls's own words, behind the [`TransportError`] that [`Self::receive`]
-    /// returned.
+    /// The rustls error behind the [`TransportError`] that [`Self::receive`] returned.
     pub(crate) fn failure(&self) -> Option<&rustls::Error> {
         self.session.failure()
     }

@@ -1,8 +1,8 @@
 //! The connections of one socket: routes datagrams to them, and answers those that belong to none.
 //!
 //! Our connection ids tell only us which connection they belong to, so a packet needs no lookup.
-//! What a connection does with its datagrams is decided in `connection`; the owner provides the
-//! socket and the clock.
+//! `connection` decides what a connection does with its datagrams; the owner provides the socket
+//! and the clock.
 
 mod answers;
 mod config;
@@ -84,7 +84,7 @@ pub struct Endpoint {
     unproved: Unproved,
     /// Clients' connections that are not over.
     served: usize,
-    /// What the connections of clients may keep.
+    /// The memory budget of the clients' connections.
     budget: Option<Arc<Budget>>,
     evictions: Evictions,
     evicted: u64,
@@ -95,7 +95,7 @@ pub struct Endpoint {
     answers: Answers,
     timers: Timers,
     random: Random,
-    /// The time of the owner's last call that told it.
+    /// The time that the owner passed in its last call.
     clock: Time,
 }
 
@@ -244,7 +244,7 @@ impl Endpoint {
             let id = datagram.get(1..)?.first_chunk::<ID>()?;
             return self.find(*id);
         }
-        // RFC 8999 §5.1: the version's four bytes, then the destination behind its length.
+        // RFC 8999 §5.1: the version's four bytes, then the destination id, preceded by its length.
         let (length, rest) = datagram.get(5..)?.split_first()?;
         let id = rest.get(..usize::from(*length))?;
         if let Ok(own) = <[u8; ID]>::try_from(id)
@@ -270,8 +270,9 @@ impl Endpoint {
         }
     }
 
-    /// Handles a datagram that belongs to no connection of this endpoint: it is for a sibling's
-    /// connection, or a stateless reset, or begins a connection, or is for one that is gone.
+    /// Handles a datagram that belongs to no connection of this endpoint: it may belong to a
+    /// sibling's connection, be a stateless reset, begin a connection, or belong to one that has
+    /// been removed.
     fn receive_stray(&mut self, now: Time, way: &RecvMeta, datagram: &mut [u8]) -> Option<Handle> {
         if datagram.first()? & FORM_LONG == 0 {
             if let Some(handle) = self.find_reset(way.remote, datagram) {
@@ -297,7 +298,7 @@ impl Endpoint {
         let id = id.and_then(|(length, rest)| rest.get(..usize::from(*length)));
         if let Some(own) = id.and_then(|id| <[u8; ID]>::try_from(id).ok()) {
             let owner = self.router.owner(&self.secrets.ids, own);
-            // Late packets of a connection that is gone begin no new one.
+            // Late packets of a removed connection must not begin a new one.
             let has_been_here = owner.endpoint == self.number && self.table.has_held(owner.handle);
             if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
                 return None;
@@ -427,9 +428,9 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Passes the time to the connections whose deadline has come, and adds them to `due`, as well
-    /// as those that were closed because of the [budget](crate::Budget): they may have events and
-    /// something to send.
+    /// Passes the time to the connections whose deadline has come. Adds these to `due`, and those
+    /// that were closed because of the [budget](crate::Budget): they may have events, and packets
+    /// to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         self.clock = now;
         let first = due.len();

@@ -56,7 +56,7 @@ impl TransportError {
     }
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CloseReason {
     #[error("this side closed it with code {code:#x}")]
@@ -71,7 +71,7 @@ pub enum CloseReason {
     Application { code: u64, reason: String },
     #[error("nothing came from the peer within the idle timeout")]
     TimedOut,
-    /// ICMP or the routes said so before anything had come from the peer.
+    /// ICMP or the routing table reported it before anything had arrived from the peer.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("the peer has forgotten the connection (stateless reset)")]

@@ -20,12 +20,12 @@ pub trait Logger: fmt::Debug + Send + Sync {
     fn open(&self, at: Time, connection: &LoggedConnection) -> Option<Box<dyn ConnectionLog>>;
 }
 
-/// The log of one connection. It is called by whoever drives the connection, which waits meanwhile.
+/// The log of one connection. The owner of the connection calls it synchronously.
 pub trait ConnectionLog: fmt::Debug + Send {
     fn on_event(&mut self, at: Time, event: &LogEvent<'_>);
 }
 
-/// What is known of a connection when it begins.
+/// The facts known at the beginning of a connection.
 #[derive(Debug, Clone)]
 pub struct LoggedConnection {
     pub side: Side,
@@ -41,7 +41,8 @@ pub struct LoggedConnection {
 pub enum LogEvent<'a> {
     Sent(LoggedPacket<'a>),
     Received(LoggedPacket<'a>),
-    /// A packet that could not be decrypted, or whose keys are not there and which is not kept.
+    /// A packet that could not be decrypted, or that is not kept although its keys are not
+    /// available yet.
     Dropped {
         kind: PacketKind,
         length: usize,
@@ -92,7 +93,7 @@ pub struct Metrics {
     pub latest_rtt: Duration,
     pub rtt_variance: Duration,
     pub pto_count: u32,
-    /// In bytes, as the next one.
+    /// The congestion window in bytes; the next field is in bytes too.
     pub congestion_window: u64,
     pub bytes_in_flight: u64,
 }

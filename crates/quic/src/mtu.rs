@@ -1,4 +1,4 @@
-//! How large datagrams may be: fixed, mirrored, or searched for. RFC 8899.
+//! The size of datagrams: fixed, mirrored, or searched for. RFC 8899.
 
 #[cfg(test)]
 mod tests;
@@ -191,9 +191,9 @@ impl Mtu {
         }
     }
 
-    /// Takes `Feedback::lost_size`, the smallest of those lost at once, once for each congestion
-    /// event. Returns whether the path proves to be a black hole: `current` is smaller then. RFC
-    /// 8899 §4.3.
+    /// Takes `Feedback::lost_size`, the size of the smallest lost packet, once for each congestion
+    /// event. Returns whether the path has proved to be a black hole; `current` has then been
+    /// reduced. RFC 8899 §4.3.
     pub(crate) fn on_lost(&mut self, size: u16) -> bool {
         if size <= BASE {
             return false;

@@ -13,8 +13,8 @@ pub trait HandshakeObserver: fmt::Debug + Send {
     fn on_handshake_bytes(&mut self, reading: &mut HandshakeBytes<'_>);
 }
 
-/// Handshake bytes that TLS is about to read. They continue those of the previous reading: one
-/// level after the other, each in order and without gaps. RFC 9001 §4.1.3.
+/// Handshake bytes that TLS is about to read. Calls continue each other: one level after the other,
+/// each in order and without gaps. RFC 9001 §4.1.3.
 pub struct HandshakeBytes<'a> {
     tls: &'a mut Connection,
     bytes: &'a [u8],

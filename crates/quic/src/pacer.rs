@@ -2,15 +2,15 @@
 //!
 //! A bucket that fills at the pacing rate. It holds what the path carries in a millisecond, as
 //! Linux's TCP sizes its bursts, but at least an initial window, so that a short answer leaves at
-//! once. On a fast path that is more than the window, and the bucket never limits; on a slow one
-//! bursts stay short, and so do queues. A sender that woke late, on a busy host, may make up for
-//! that: otherwise it would be slower than its rate for ever.
+//! once. On a fast path that is more than the window, so the bucket never limits; on a slow path it
+//! keeps bursts, and therefore queues, short. A sender that woke late on a busy host may catch up:
+//! otherwise it would always be slower than its rate.
 
 use std::time::Duration;
 
 use crate::Time;
 
-/// What the path carries in this time may leave at once.
+/// The burst size, as the time in which the path carries it.
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
 const MIN_BUCKET: u64 = 10;
@@ -22,12 +22,12 @@ const MAX_LATENESS: Duration = Duration::from_millis(4);
 #[derive(Debug)]
 pub(crate) struct Pacer {
     enabled: bool,
-    /// In bytes; below zero while a burst is not paid for yet.
+    /// The credit in bytes; negative while a burst is not paid for yet.
     credit: i64,
     filled: Option<Time>,
     /// The time until which the sender has to wait.
     waits: Option<Time>,
-    /// How late the sender came: the bucket is larger until this much time has passed.
+    /// How late the sender woke: the bucket is larger until this much time has passed.
     late: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Pacer {
         let gained = match self.filled {
             Some(then) => {
                 let gained = carried(rate, now.since(then));
-                // The time that is too short for a byte counts the next time; otherwise a sender
+                // Time that is too short for a byte counts in the next call; otherwise a sender
                 // that asks often would get nothing.
                 self.filled = Some(then.after(lasting(gained, rate)));
                 gained
@@ -88,8 +88,8 @@ impl Pacer {
         Err(until)
     }
 
-    /// How much later than allowed the sender asks, or did just now: it then sends more than one
-    /// burst.
+    /// How much later than allowed the sender asks, or asked just before: it then sends more than
+    /// one burst.
     fn lateness(&mut self, now: Time) -> Duration {
         let since = |then: Option<Time>| then.map_or(Duration::ZERO, |then| now.since(then));
         let overslept = since(self.waits.take()).min(MAX_LATENESS);
@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(52));
         pacer.on_sent(10 * u64::from(DATAGRAM));
         assert_eq!(pacer.allowance(now, rate, DATAGRAM, 64), Ok(42));
-        // Not for ever: a sender that then has nothing to send starts again like any other.
+        // The allowance expires: a sender that then has nothing to send starts again with a normal
+        // bucket.
         let later = now.after(Duration::from_secs(1));
         assert_eq!(pacer.allowance(later, rate, DATAGRAM, 64), Ok(10));
     }

@@ -9,7 +9,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Returns false if the number was there already.
+    /// Adds a number; returns false if it was already in the set.
     #[inline]
     pub(crate) fn insert(&mut self, number: u64) -> bool {
         match self.ranges.last_mut() {
@@ -74,12 +74,12 @@ impl Ranges {
         })
     }
 
-    /// From the highest down.
+    /// The ranges from the highest down.
     pub(crate) fn descending(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         self.ranges.iter().rev().map(|(start, end)| *start..=*end)
     }
 
-    /// The lowest number above `floor` that lies below the highest and is not in the set.
+    /// The lowest number above `floor` and below the highest that is not in the set.
     pub(crate) fn lowest_missing_above(&self, floor: u64) -> Option<u64> {
         let mut missing = None;
         let mut above = None;

@@ -1,4 +1,4 @@
-//! Which packets came, and when they have to be acknowledged. RFC 9000 §13.2,
+//! Tracks which packets have arrived, and when they have to be acknowledged. RFC 9000 §13.2,
 //! draft-ietf-quic-ack-frequency.
 
 #[cfg(test)]
@@ -24,14 +24,14 @@ pub(crate) struct Received {
     floor: u64,
     /// The peer knows that everything below was received.
     known: u64,
-    /// How many numbers below the highest have not come.
+    /// The count of numbers below the highest that have not arrived.
     missing: u64,
-    /// When the packet with the highest number came.
+    /// When the packet with the highest number arrived.
     highest_at: Time,
     highest_eliciting: Option<u64>,
     /// The highest number in the last ACK frame.
     told: Option<u64>,
-    /// Packets that came since then, and wait for an ACK frame.
+    /// Packets that arrived since the last ACK frame, and wait for the next one.
     waiting: u64,
     at_once: bool,
     due: Option<Time>,
@@ -90,7 +90,7 @@ impl Received {
         self.ranges.highest().map_or(0, |highest| highest + 1)
     }
 
-    /// Returns false for a packet that came before, or that is too old to know.
+    /// Adds a packet; returns false if it is a duplicate, or too old to tell.
     #[inline]
     pub(crate) fn is_new(&self, number: u64) -> bool {
         number >= self.expected() || (number >= self.floor && !self.ranges.contains(number))
@@ -164,7 +164,7 @@ impl Received {
         (self.at_once && !self.is_patient) || self.due.is_some_and(|due| due <= now)
     }
 
-    /// Sets whether ACK frames wait for their delay, whatever comes.
+    /// Sets whether all ACK frames wait for their delay.
     #[inline]
     pub(crate) fn set_patient(&mut self, is_patient: bool) {
         self.is_patient = is_patient;
@@ -184,8 +184,8 @@ impl Received {
         }
     }
 
-    /// The ranges of the ACK frame, from the highest down, without what the peer knows already;
-    /// never empty once a packet came.
+    /// The ranges of the ACK frame, from the highest down, without those that the peer knows
+    /// already; never empty once a packet has arrived.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u64>> {
         let known = self.known.min(self.ranges.highest().unwrap_or(0));
         self.ranges
@@ -199,8 +199,8 @@ impl Received {
         self.ranges.highest()
     }
 
-    /// How many numbers below the highest have not come: their packets were lost or are late, or
-    /// the peer skipped them.
+    /// The count of numbers below the highest that have not arrived: their packets were lost or are
+    /// late, or the peer skipped them.
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
@@ -222,8 +222,8 @@ impl Received {
         self.told = self.ranges.highest();
     }
 
-    /// The peer has received an ACK frame that reached up to `largest`: what it reported need not
-    /// be repeated. RFC 9000 §13.2.4.
+    /// Notes that the peer has received an ACK frame that reached up to `largest`; its ranges need
+    /// not be repeated. RFC 9000 §13.2.4.
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.known = self.known.max(largest.saturating_add(1));
     }

@@ -40,15 +40,15 @@ use paths::LeftPath;
 
 /// The most packets that a space keeps: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
-/// A peer that makes us acknowledge but acknowledges nothing itself leaves more and more
-/// outstanding packets that elicit nothing. With this many outstanding, acknowledgements wait for
-/// their delay: about 1 MiB is kept.
+/// A peer that makes us acknowledge but acknowledges nothing itself causes more and more
+/// outstanding packets that elicit no acknowledgement. With this many outstanding, acknowledgements
+/// are delayed: about 1 MiB is kept.
 const MAX_PROMPT_ACKS: u64 = 1 << 13;
-/// With this many outstanding, and `MAX_UNANSWERED_PTOS` unanswered probe timeouts in a row, the
-/// peer ignores us.
+/// If this many such packets are outstanding after `MAX_UNANSWERED_PTOS` unanswered probe timeouts
+/// in a row, the peer is considered to ignore us.
 const MAX_UNANSWERED: u64 = 1 << 12;
 const MAX_UNANSWERED_PTOS: u32 = 5;
-/// This many are too many whatever the timers say; the handshake's limits are lower.
+/// The absolute limits, whatever the timers say; those of the handshake are lower.
 const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
 /// Packets that were sent, until they are acknowledged or lost, with everything that depends on
@@ -90,7 +90,8 @@ pub(crate) struct Recovery {
     probes: [u8; 3],
     /// When pacing permits the next burst, if it held back the last.
     paced: Option<Time>,
-    /// A server may not send: it has sent three times what it received. RFC 9002 §6.2.2.1.
+    /// Whether a server may not send, because it has sent three times the bytes that it received.
+    /// RFC 9002 §6.2.2.1.
     blocked: bool,
     ptos_in_a_row: u32,
     /// When a client with nothing in flight began to wait. RFC 9002 §6.2.2.1.
@@ -98,13 +99,14 @@ pub(crate) struct Recovery {
     /// The time from the departure of the newest packet that the last acknowledgement settled to
     /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
     acked_after: Duration,
-    /// Packets of `Data` below this number left on a path that is no longer used.
+    /// Packets of `Data` below this number were sent on a path that is no longer used.
     path_start: u64,
     left_path: Option<Box<LeftPath>>,
     counters: Counters,
 }
 
-/// How far the handshake is: timers and round trips depend on it. RFC 9002 §6.2.1, §6.2.2.1.
+/// The progress of the handshake, on which timers and round trips depend. RFC 9002 §6.2.1,
+/// §6.2.2.1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct HandshakeProgress {
     pub(crate) has_handshake_keys: bool,
@@ -145,10 +147,10 @@ pub(crate) enum Allowance {
 pub(crate) enum Timeout {
     /// Nothing was due.
     None,
-    /// Packets are lost; the feedback says which.
+    /// Packets are lost; the feedback lists them.
     Lost,
-    /// `count` packets that elicit acknowledgements are to be sent in that space, whatever the
-    /// window says. The feedback holds what they should carry, if anything is in flight.
+    /// Send `count` ack-eliciting packets in that space, whatever the window says. If anything is
+    /// in flight, the feedback says what they should carry.
     Probe { space: Space, count: usize },
 }
 
@@ -271,12 +273,12 @@ impl Recovery {
         *probes = probes.saturating_sub(1);
     }
 
-    /// Cancels the probes of that space: what they would ask for is known.
+    /// Cancels the probes of that space, because their answer is already known.
     pub(crate) fn cancel_probes(&mut self, space: Space) {
         self.probes[space.index()] = 0;
     }
 
-    /// How many of the `want`ed datagrams may leave.
+    /// The number of datagrams, up to `want`, that may be sent now.
     pub(crate) fn allowance(&mut self, now: Time, datagram: u16, want: usize) -> Allowance {
         self.end_burst();
         let room = self.controller.window().saturating_sub(self.in_flight);
@@ -342,9 +344,9 @@ impl Recovery {
         self.release_bursts();
     }
 
-    /// Reports to controller, pacer and ECN what the current burst has put in flight so far.
-    /// Methods that depend on that call it; calling it after each burst is useful, but not
-    /// necessary.
+    /// Reports the bytes that the current burst has put in flight so far to the congestion
+    /// controller, the pacer and ECN. Methods that need this call it themselves, so calling it
+    /// after each burst is optional.
     pub(crate) fn end_burst(&mut self) {
         let bytes = std::mem::take(&mut self.burst_bytes);
         if bytes == 0 {
@@ -360,8 +362,8 @@ impl Recovery {
         self.ecn.on_sent(now_sent);
     }
 
-    /// There is nothing more to send although the window has room. Call it within the burst that
-    /// used up the data.
+    /// Notes that there is nothing more to send although the window has room. Call it within the
+    /// burst that used up the data.
     pub(crate) fn set_app_limited(&mut self, datagram: u16) {
         if self.in_flight + u64::from(datagram) <= self.controller.window() {
             self.delivery.set_app_limited(self.in_flight);
@@ -405,8 +407,7 @@ impl Recovery {
         ledger.eliciting == 0 && ledger.len() >= 32
     }
 
-    /// Whether so many acknowledgements are outstanding that the next ones should not leave at
-    /// once.
+    /// Whether so many acknowledgements are outstanding that the next ones should be delayed.
     pub(crate) fn has_many_acks(&self) -> bool {
         self.spaces[Space::Data.index()].silent >= MAX_PROMPT_ACKS
     }
@@ -420,7 +421,7 @@ impl Recovery {
         })
     }
 
-    /// How many bytes are kept for packets that were sent.
+    /// The number of bytes of memory that sent packets occupy.
     pub(crate) fn memory(&self) -> usize {
         let rings: usize = self.spaces.iter().map(|ledger| ledger.ring.memory()).sum();
         rings + self.bursts.memory() + self.items.memory()

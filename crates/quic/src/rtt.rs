@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// Timers are no finer than this. RFC 9002 §6.1.2.
+/// The resolution of timers. RFC 9002 §6.1.2.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ pub(crate) use ring::SentRing;
 /// A run of one stream's bytes, from one packet or joined from consecutive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chunk {
-    /// Where `streams` keeps the stream. Never `u32::MAX`.
+    /// The slot of the stream in `streams`. Never `u32::MAX`.
     pub(crate) slot: u32,
     pub(crate) offset: u64,
     /// Below 65 536 in one packet.
@@ -27,7 +27,7 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
 }
 
-/// What a packet carried besides its run of stream data: enough to send it again, or to recognize
+/// A frame of a packet, other than its run of stream data: enough to send it again, or to recognize
 /// its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SentFrame {
@@ -66,7 +66,7 @@ pub(crate) enum SentFrame {
     /// By sequence number.
     AckFrequency(u64),
     Ping,
-    /// The packet is this large to find out whether the path carries it; its loss says nothing
-    /// about congestion.
+    /// A probe of this size, to find out whether the path carries it; its loss says nothing about
+    /// congestion.
     MtuProbe(u16),
 }

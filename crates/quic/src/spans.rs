@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// From `start` up to `end`, which is excluded; never empty.
+/// A range from `start` up to but not including `end`; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u64,
@@ -37,7 +37,7 @@ impl Spans {
         if start >= end {
             return;
         }
-        // The first span that touches it or lies after it.
+        // The first span that touches it or follows it.
         let at = self.spans.partition_point(|span| span.end < start);
         let mut new = Span { start, end };
         let mut upto = at;
@@ -87,7 +87,7 @@ impl Spans {
         self.spans.drain(at..upto);
     }
 
-    /// Removes what lies before `end`.
+    /// Removes everything before `end`.
     pub(crate) fn cut(&mut self, end: u64) {
         while let Some(span) = self.spans.front_mut()
             && span.start < end

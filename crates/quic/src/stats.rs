@@ -6,7 +6,7 @@ use std::time::Duration;
 pub struct Stats {
     pub packets_sent: u64,
     pub packets_received: u64,
-    /// Packets that came a second time.
+    /// Packets that arrived a second time.
     pub duplicates: u64,
     /// Packets that no key opened.
     pub undecryptable: u64,
@@ -17,18 +17,18 @@ pub struct Stats {
     pub bytes_received: u64,
     pub acks_sent: u64,
     pub acks_received: u64,
-    /// Except those that probed how large datagrams may be.
+    /// The number of lost packets, without MTU probes.
     pub packets_lost: u64,
     pub bytes_lost: u64,
-    /// How long ago the first of the lost packets had left, when losses were last found.
+    /// The age of the first lost packet when losses were last detected.
     pub lost_after: Duration,
     /// Packets that were declared lost but arrived.
     pub spurious: u64,
     /// Packet numbers of the peer that have not come, though higher ones have: those packets were
     /// lost, or are late, or the peer skipped their numbers.
     pub missing: u64,
-    /// Datagrams that came since the peer's data has had a gap, including the one that showed it; 0
-    /// if there is none.
+    /// The number of datagrams that arrived since the current gap in the peer's data appeared,
+    /// including the one that revealed it; 0 if there is no gap.
     pub behind_gap: u64,
     /// The time from the departure of the newest packet that the last acknowledgement settled to
     /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
@@ -51,7 +51,7 @@ pub struct Stats {
     pub stream_bytes_resent: u64,
     pub stream_bytes_acked: u64,
     pub stream_bytes_received: u64,
-    /// Streams on which data lay behind a hole for too long.
+    /// The number of streams that were abandoned because a gap was not filled in time.
     pub streams_given_up: u64,
     /// How often the path to the peer changed.
     pub migrations: u64,

@@ -48,14 +48,14 @@ use turn::StreamQueue;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
-/// How much may be written while the congestion window is small: a few bursts.
+/// The size of the send buffer while the congestion window is small: a few bursts.
 const FIRST_SEND_BUFFER: u64 = 512 << 10;
-/// As much as is in flight waits behind it: the window may double in a round trip.
+/// The buffer holds twice the window, because the window may double in a round trip.
 const WINDOWS_BUFFERED: u64 = 2;
 /// What each stream may write even if the others have filled the buffer, or the peer does not let
 /// it send.
 const RESERVE: u64 = 16 << 10;
-/// The most pieces in which data may lie out of order; there is one more for each KiB of the
+/// The largest number of out-of-order pieces; there may be one more for each KiB of the
 /// connection's window.
 const MIN_FRAGMENTS: u64 = 1024;
 
@@ -63,17 +63,17 @@ const MIN_FRAGMENTS: u64 = 1024;
 ///
 /// `connection` is the only caller, in this order:
 ///
-/// 1. [`Self::set_peer`], with the limits that were remembered for early data, and again with those
-///    of the handshake; nothing can be sent before.
+/// 1. [`Self::set_peer`], first with the limits remembered for early data, then with those of the
+///    handshake; nothing can be sent before it.
 /// 2. The application's calls (`application`): open, write, read, reset, stop. They change what the
 ///    next packet carries, and send nothing themselves.
 /// 3. For each packet that arrives, the effects of its frames (`arrival`); then the application
 ///    takes the events from [`Self::poll`] until there are none.
 /// 4. For each packet that leaves, the frames that fit into it (`assembly`, `control`). What they
 ///    contain counts as sent from then on.
-/// 5. For each sent frame, exactly one of its two fates (`feedback`): it was acknowledged, or it
-///    was lost and is sent again.
-/// 6. [`Self::end`], when the connection closes: what was not sent or read by then is lost.
+/// 5. For each sent frame, exactly one call of `feedback`: it was acknowledged, or it was lost and
+///    is sent again.
+/// 6. [`Self::end`], when the connection closes: data that was not sent or read by then is lost.
 #[derive(Debug)]
 pub(crate) struct Streams {
     side: Side,
@@ -82,10 +82,11 @@ pub(crate) struct Streams {
     theirs: PerStreamKind<Theirs>,
     receiving: Receiving,
     sending: Sending,
-    /// What the peer may send on each stream before it is read, now and as it was told at first.
+    /// The number of unread bytes that the peer may send on each stream: the current limit, and the
+    /// one announced at first.
     stream_window: u64,
     first_limit: u64,
-    /// What this side may send on each stream before the peer raises the limit.
+    /// The number of bytes that this side may send on each stream before the peer raises the limit.
     initial: InitialStreamLimits,
     /// Streams with new data that their own limit permits.
     ready: StreamQueue,
@@ -95,28 +96,28 @@ pub(crate) struct Streams {
     control: StreamQueue,
     /// Streams whose writer waits for room in the buffer.
     writers: StreamQueue,
-    /// How much the first of `ready` has sent in its turn.
+    /// The number of bytes that the first of `ready` has sent in its turn.
     turn: u64,
-    /// How much unacknowledged data may be written: as much as the path can use.
+    /// The limit for written but unacknowledged data: as much as the path can use.
     send_buffer: u64,
     max_send_buffer: u64,
     configured: Configured,
-    /// How much of the send buffer is used.
+    /// The number of bytes in the send buffer.
     held: u64,
     spares: Spares,
-    /// The most pieces of data that may lie behind holes.
+    /// The largest number of pieces of data behind gaps.
     max_fragments: usize,
-    /// No piece that lies behind a hole came earlier.
+    /// A lower bound for the arrival time of every piece behind a gap.
     oldest_piece: Time,
     /// The time of what happens now.
     clock: Time,
-    /// The stream that the last frame was about, and its key.
+    /// The stream of the last frame, and its key.
     recent: (StreamId, u32),
     events: VecDeque<StreamEvent>,
     counters: StreamCounters,
 }
 
-/// What is reduced when a budget runs short.
+/// The limits that are reduced when a budget runs short.
 #[derive(Debug, Clone, Copy)]
 struct Configured {
     send_buffer: u64,
@@ -205,7 +206,7 @@ impl Streams {
         }
     }
 
-    /// The next event; an event about a stream that is over is dropped.
+    /// The next event; events about ended streams are dropped.
     pub(crate) fn poll(&mut self) -> Option<StreamEvent> {
         loop {
             let event = self.events.pop_front()?;
@@ -231,7 +232,7 @@ impl Streams {
         }
     }
 
-    /// Whether data came while earlier data is missing.
+    /// Whether data has arrived while earlier data is missing.
     pub(crate) fn has_gap(&self) -> bool {
         self.spares.pieces.count > 0
     }
@@ -242,7 +243,7 @@ impl Streams {
         self.slab.len()
     }
 
-    /// The connection is over: what was not sent or read is lost.
+    /// Handles the end of the connection: unsent and unread data is lost.
     pub(crate) fn end(&mut self, config: &Transport) {
         let ended = std::mem::replace(self, Self::new(self.side, config));
         self.clock = ended.clock;

@@ -102,7 +102,7 @@ impl Answer {
         self.top().redactions()
     }
 
-    /// Links to more about the same object, above all from the registry to the registrar. Links
+    /// Links to more data about the same object, mostly from the registry to the registrar. Links
     /// that declare the RDAP media type come before those that declare none; links to web pages and
     /// to the answer itself are left out (RFC 9083, section 4.2).
     pub fn related(&self) -> Vec<Link<'_>> {

@@ -1,5 +1,5 @@
-//! Finds the servers for a query: the registries of IANA (RFC 9224), embedded, renewed and
-//! overlaid, lead from a query to the URLs of its servers.
+//! Finds the servers for a query in IANA's registries (RFC 9224), which are embedded, renewed and
+//! overlaid.
 //!
 //! IANA publishes five files: which servers know which top-level domains, which blocks of
 //! addresses, which ranges of AS numbers, and which tags at the end of handles (RFC 8521). Copies
@@ -17,7 +17,7 @@
 //! usable entry is refused; unknown members are ignored; an invalid entry is skipped and reported
 //! ([`Bootstrap::faults`]).
 //!
-//! Fetching newer copies and storing them is left to others: it needs the client's connections and
+//! Other modules fetch and store newer copies, because that needs the client's connections and
 //! memory.
 
 mod entries;
@@ -128,7 +128,7 @@ impl Bootstrap {
         }
     }
 
-    /// When IANA published the current copy, as it wrote it; empty if the copy does not say.
+    /// When IANA published the current copy, as written in it; empty if the copy has no date.
     pub fn publication(&self, registry: Registry) -> &str {
         self.table(registry).publication()
     }

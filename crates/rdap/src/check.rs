@@ -115,7 +115,7 @@ impl Profile {
     }
 }
 
-/// How the answer was delivered: the HTTP around it.
+/// The HTTP facts about how the answer was delivered.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delivery<'a> {
     /// The status code; 0 if it is unknown, in which case checks that depend on it are skipped.

@@ -1,12 +1,12 @@
-//! One lookup from query to outcome: the servers for it, one after another; redirects; stored
-//! answers; and the registrar that the registry names.
+//! Performs lookups: finds the servers for a query and tries them one after another, follows
+//! redirects, uses stored answers, and asks the registrar that the registry names.
 //!
 //! Equal concurrent queries become one request. A fresh stored answer costs no request, and a
 //! server that complains is asked later. `clear` decides whether clear text may be used, `expected`
 //! knows which answer a query must have, `fetch` gets one URL, `pages` fetches the further pages of
-//! a search, `outage` waits for servers that are out, `follow` continues to the registrar,
-//! `keeping` stores tickets and limits for the next run, and `refresh` renews IANA's registries
-//! beside the lookups.
+//! a search, `outage` waits for servers that are down, `follow` continues to the registrar,
+//! `keeping` stores tickets and limits for the next run, and `refresh` renews IANA's registries in
+//! parallel to the lookups.
 
 mod clear;
 mod expected;
@@ -22,7 +22,7 @@ mod refresh;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_model::Target;
 use tokio::sync::Notify;
@@ -54,7 +54,7 @@ pub struct LookupOptions {
     pub server: Option<Target>,
     /// Use clear text if https fails, unless the certificate was the reason.
     pub insecure_http: bool,
-    /// Also ask the registrar.
+    /// Whether to ask the registrar as well.
     pub follow: bool,
     /// The largest number of pages fetched for one search.
     pub pages: u32,
@@ -66,7 +66,7 @@ pub struct LookupOptions {
     pub credentials: Option<Credentials>,
     /// The origin that receives a client certificate; its answers are for this client only.
     pub certified: Option<Target>,
-    /// Whether to wait for a server that answered before and is out now, because there is a list.
+    /// Whether to wait for a server that has answered before and is down now, as for lists.
     pub persistent: bool,
     /// Whether to wait briefly also for a server that has not answered yet.
     pub awaits_first_answer: bool,
@@ -80,7 +80,7 @@ pub struct LookupOptions {
 /// The client: the state that all lookups share.
 ///
 /// The caller builds it once ([`Self::new`]), turns text into queries ([`Self::read`]), and calls
-/// [`Self::look_up`] for each, from as many tasks of one thread as it likes: equal queries share a
+/// [`Self::look_up`] for each, from any number of tasks on one thread: equal queries share a
 /// request, and the pool's limits hold for all together. [`Self::lane`] names the server that a
 /// query waits for, so that a caller can order its queries by server. At the end, it calls
 /// [`Self::keep`], which stores tickets and limits for the next run, and then, when all results
@@ -104,7 +104,7 @@ pub struct Client {
 pub struct Parts {
     pub options: LookupOptions,
     pub pool: Pool,
-    /// The TLS client of the pool, into which sessions are put and from which new ones are taken.
+    /// The TLS client of the pool, which receives stored sessions and provides new ones.
     pub tls: Arc<roundtrip_tls::Client>,
     pub tokens: roundtrip_http::Tokens,
     pub bootstrap: Bootstrap,
@@ -155,10 +155,17 @@ impl Client {
         self.keeping.keep(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when all results have been reported: waits briefly for data
-    /// that servers send at the end of a handshake.
-    pub async fn settle(&self) {
-        self.keeping.settle(&self.pool, Self::now()).await;
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
+    /// of which the next run has fewer than `least`, and which servers send at the end of a
+    /// handshake. `limit` is the longest wait.
+    pub async fn settle(&self, least: usize, limit: Duration) {
+        let keeping = &self.keeping;
+        keeping.settle(&self.pool, Self::now(), least, limit).await;
+    }
+
+    /// Whether [`Self::settle`] would wait.
+    pub fn is_owed_tickets(&self, least: usize) -> bool {
+        self.keeping.is_owed(&self.pool, Self::now(), least)
     }
 
     fn now() -> Stamp {

@@ -1,8 +1,8 @@
 //! Credentials: Basic and Digest (RFC 7481 §3.1, RFC 7617, RFC 7616), each for one origin only.
 //!
-//! [`Credentials`] contain a user and a password for one origin. They return what to send to a
-//! given URL, and for any other origin that is nothing: code that follows links and redirects
-//! cannot send a password along by mistake. The same applies to other bound values ([`Bound`]),
+//! [`Credentials`] contain a user and a password for one origin. For a URL at that origin they
+//! return the value to send, and for any other origin nothing, so that code that follows links and
+//! redirects cannot leak a password by mistake. The same applies to other bound values ([`Bound`]),
 //! such as the client certificate for TLS.
 //!
 //! Nothing is sent until the server has asked for it, unless [`Credentials::eager`] requests Basic
@@ -94,7 +94,7 @@ impl Credentials {
         })
     }
 
-    /// From `user:password`.
+    /// Reads credentials from `user:password`.
     pub fn from_text(target: &Target, text: &Secret) -> Result<Self, CredentialsError> {
         let text = text.expose();
         if text.len() > MAX_LOGIN {
@@ -105,7 +105,7 @@ impl Credentials {
         Self::new(target, Secret::from(user), Secret::from(password))
     }
 
-    /// From the first line of a file that only the user can read.
+    /// Reads credentials from the first line of a file that only the user can read.
     pub fn from_file(target: &Target, path: &Path) -> Result<Self, CredentialsError> {
         let secret = roundtrip_tls::Secret::from_file(path)?;
         let bytes = secret.expose();
@@ -115,7 +115,7 @@ impl Credentials {
         Self::from_text(target, &Secret::from(line))
     }
 
-    /// From an environment variable.
+    /// Reads credentials from an environment variable.
     pub fn from_environment(target: &Target, variable: &str) -> Result<Self, CredentialsError> {
         let value = roundtrip_tls::Secret::from_env(variable)?;
         let text = std::str::from_utf8(value.expose()).map_err(|_| CredentialsError::NoColon)?;

@@ -38,7 +38,7 @@ pub use violations::violations;
 /// The outcome of one query: the registry's part and, if it was asked, the registrar's.
 #[derive(Debug, Clone, Copy)]
 pub struct LookupResult<'a> {
-    /// As people write it: `bücher.example`.
+    /// The query as people write it: `bücher.example`.
     pub query: &'a str,
     /// The word for the kind: `domain`, `ip`, …
     pub kind: &'a str,
@@ -60,7 +60,7 @@ pub struct Part<'a> {
     pub answer: Option<&'a Answer>,
     /// The error, if the answer does not contain it.
     pub why: Option<&'a str>,
-    /// Whether the answer came in clear text.
+    /// Whether the answer arrived in clear text.
     pub clear: bool,
 }
 
@@ -120,7 +120,7 @@ pub enum Form {
     Csv(Vec<Column>),
     /// One line for each column.
     Fields(Vec<Column>),
-    /// As received.
+    /// The answer as received.
     Json,
     /// One line (`roundtrip/rdap/1`).
     Ndjson,

@@ -1,14 +1,14 @@
-//! What a pipeline asked of its requests, and whether it held: for annotations and JUnit.
+//! A pipeline's assertions about its requests, and whether they hold, for annotations and JUnit.
 
 pub mod annotations;
 pub mod junit;
 
-/// One thing that was to hold for one URL: that it answers, a limit, the baseline.
+/// One assertion about one URL: that it answers, a limit, or the baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assertion {
     pub url: String,
     pub name: String,
-    /// Why it does not hold.
+    /// Why the assertion does not hold.
     pub broken: Option<String>,
 }
 

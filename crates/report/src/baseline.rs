@@ -23,7 +23,7 @@ pub struct Baseline {
     requests: Vec<RequestCounts>,
 }
 
-/// A count that is not what it was.
+/// A count that differs from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountChange {
     pub name: &'static str,
@@ -47,14 +47,14 @@ impl Baseline {
         self.requests.iter().any(|known| known.key == *key)
     }
 
-    /// Replaces what was known of this request.
+    /// Replaces the stored counts of this request.
     pub fn put(&mut self, counts: RequestCounts) {
         self.requests.retain(|known| known.key != counts.key);
         self.requests.push(counts);
         self.requests.sort_by(|a, b| a.key.cmp(&b.key));
     }
 
-    /// Every count that differs by more than chance; what the file does not have is not compared.
+    /// Every count that differs by more than chance; counts that the file lacks are not compared.
     pub fn changes(&self, now: &RequestCounts) -> Vec<CountChange> {
         let known = self.requests.iter().find(|known| known.key == now.key);
         let pairs = known.into_iter().flat_map(|known| known.pairs(now));
@@ -74,7 +74,7 @@ impl CountChange {
         self.is > self.was
     }
 
-    /// Whether to report it. A body's round trips vary, so a count that fell is no news.
+    /// Whether to report it. A body's round trips vary, so a lower count is not reported.
     fn is_told(&self) -> bool {
         self.is_beyond_chance() && (self.rose() || self.name != counts::BODY)
     }

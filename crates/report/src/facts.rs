@@ -1,5 +1,5 @@
 //! The facts of an exchange besides its times, as short labelled sentences: one wording for
-//! terminal and page. Text of peers is cleaned here, once.
+//! terminal and page. This is the one place where text from peers is cleaned.
 
 mod connection;
 mod security;

@@ -21,7 +21,7 @@ pub(crate) struct First {
     pub(crate) measured: bool,
     /// The median and the maximum of the later ones.
     others: Option<(f64, f64)>,
-    /// A later one used the same strategy, in as many round trips.
+    /// Whether a later run used the same strategy and took as many round trips.
     is_like_others: bool,
 }
 
@@ -50,7 +50,7 @@ impl First {
         })
     }
 
-    /// Whether it is worth a line beside the summary.
+    /// Whether the first run deserves a separate line beside the summary.
     pub(crate) fn stands_out(&self) -> bool {
         let Some((_, slowest)) = self.others else {
             return !self.measured;

@@ -46,7 +46,7 @@ impl Party {
         }
     }
 
-    /// Whether a legend leaves the party out where it took no time.
+    /// Whether a legend omits the party if it took no time.
     pub(crate) fn is_rare(self) -> bool {
         matches!(self, Self::Resolver | Self::Loss | Self::Unknown)
     }

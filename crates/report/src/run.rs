@@ -4,7 +4,7 @@ use roundtrip_model::{Event, Exchange, Failure, Phase, PhaseName, Waited};
 
 use crate::party;
 
-/// In milliseconds. A connection that is refused on this machine takes less.
+/// The shortest wait in milliseconds; a refused connection on the same machine takes less.
 const MIN_WAIT_MS: f64 = 1.0;
 
 /// The exchanges of one run, in order. Each hop's timeline begins at zero; a run puts them one

@@ -9,7 +9,7 @@ use crate::unexplained;
 
 /// The smallest number of runs in which "in one" or "in all" says more than a single request does.
 const MIN_RUNS: usize = 3;
-/// The cause for which one exchange cannot show whether it is the server's or the path's.
+/// The cause of which a single exchange cannot show whether the server or the path is responsible.
 const NOBODY_KNOWN: &str = "late-answer";
 /// The largest number of notes; the JSON report has all of them.
 const MAX_NOTES: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) struct Series<'a> {
 
 /// A cause that was found in some runs or in all.
 pub(crate) struct SeriesCause<'a> {
-    /// The finding of the run in which it cost the median.
+    /// The finding from the run with the median cost.
     pub(crate) finding: &'a Finding,
     /// The number of runs that have it, and of all runs.
     pub(crate) runs: usize,

@@ -55,7 +55,7 @@ pub struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    /// The answer of an exchange, or the reason why it is not one.
+    /// The answer of an exchange, or the reason why it does not count as one.
     pub fn of(exchange: &Exchange) -> Result<Self, String> {
         if let Some(failure) = &exchange.failure {
             return Err(clean(&failure.message));

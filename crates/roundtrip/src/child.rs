@@ -11,14 +11,14 @@ use tokio::process::Child;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a command may take to end once it is told to.
+/// How long a command may take to end after the signal.
 const GRACE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_secs(1);
 
 /// Why a command did not end by itself.
 pub(crate) enum ChildError {
     Failed(String),
-    /// As in shells: 127 for a command that is not found, 126 for one that cannot run.
+    /// The exit code is the shell's: 127 if the command was not found, 126 if it could not run.
     NotRun {
         code: u8,
         why: String,

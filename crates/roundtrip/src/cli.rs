@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Two reports: what differs, and which cause explains it
     Diff(DiffArgs),
-    /// What `probe --every` recorded: whom requests waited for over time, and since when
+    /// Show what `probe --every` recorded: what requests waited for, and since when
     History(HistoryArgs),
     /// The packets of any client, explained: from a capture
     Trace(TraceArgs),

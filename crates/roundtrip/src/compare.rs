@@ -1,4 +1,4 @@
-//! `roundtrip compare`: flags become wishes, the comparison becomes a report.
+//! `roundtrip compare`: turns flags into wishes, and the comparison into a report.
 
 use roundtrip_compare::{
     Comparison, EndReason, RequestLimits, SessionProgress, Wishes, html, json, text,
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     }
 }
 
-/// What a capture shows, if the comparison begins with one.
+/// The result of a capture, if the comparison begins with one.
 fn seen(args: &CompareArgs) -> Result<Option<SeenExchange>, Outcome> {
     let Some(file) = &args.seen.from_trace else {
         return Ok(None);

@@ -7,7 +7,7 @@ use std::thread;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From here on there is another thread: whatever needs a single thread has to come first.
+/// This starts another thread, so do anything that needs a single-threaded process first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // Registered here, so that no Ctrl-C comes too early.
@@ -29,7 +29,8 @@ pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<(
         .map(drop)
 }
 
-/// Ctrl-C and SIGTERM. None is missed that comes after [`Stop::listen`], even while nobody waits.
+/// Ctrl-C and SIGTERM. No signal after [`Stop::listen`] is missed, even if it arrives between two
+/// waits.
 pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,

@@ -49,13 +49,14 @@ fn load(path: &Path, args: &DiffArgs) -> Result<Report, String> {
     read(&bytes, args.url.as_deref()).map_err(|error| told(path, &error))
 }
 
-/// One line: the file, and what is wrong with it. It may quote any content of the file.
+/// One line with the file and its error. It may quote any content of the file.
 fn told(path: &Path, error: &ReadError) -> String {
     let message: String = clean(&error.to_string()).chars().take(400).collect();
     format!("{}: {message}", name(path))
 }
 
-/// As many bytes as a report may have, and one more, which shows that it is larger.
+/// Reads at most one byte more than a report may have; that byte shows that the report is too
+/// large.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let from: Box<dyn Read> = if is_stdin(path) {
         Box::new(io::stdin().lock())

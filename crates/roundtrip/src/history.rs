@@ -1,4 +1,4 @@
-//! `roundtrip history`: reads and shows a file. `roundtrip_history` knows what is in it.
+//! `roundtrip history`: reads and shows a file. `roundtrip_history` interprets its contents.
 
 use roundtrip_history::{HistoryReader, document, page as history_page, summary};
 use roundtrip_report::clean;

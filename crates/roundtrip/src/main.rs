@@ -57,16 +57,10 @@ fn main() -> ExitCode {
         Command::Man { directory } => generate::man(&directory),
         Command::Completions { shell } => generate::completions(shell),
     };
-    match outcome {
-        Outcome::Done => ExitCode::SUCCESS,
-        Outcome::Failed => ExitCode::from(1),
-        Outcome::Usage(message) => {
-            output::say(&message);
-            ExitCode::from(2)
-        }
-        Outcome::LimitMissed => ExitCode::from(3),
-        Outcome::Of(code) => ExitCode::from(code),
+    if let Outcome::Usage(message) = &outcome {
+        output::say(message);
     }
+    ExitCode::from(outcome.code())
 }
 
 /// The typed arguments. Where they are wrong, clap quotes them unchanged, so quotes that could act

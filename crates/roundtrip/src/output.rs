@@ -1,4 +1,4 @@
-//! Where results go, and how a verb ends.
+//! The destination of results, and the end of a verb.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -20,6 +20,19 @@ pub(crate) enum Outcome {
     Of(u8),
 }
 
+impl Outcome {
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage(_) => 2,
+            Self::LimitMissed => 3,
+            Self::Of(code) => *code,
+        }
+    }
+}
+
 /// Prints the reason, and returns that the verb failed.
 pub(crate) fn failed(why: &dyn Display) -> Outcome {
     say(why);
@@ -31,8 +44,7 @@ pub(crate) fn say(what: &dyn Display) {
     note("roundtrip", what);
 }
 
-/// The same, under the name of a verb. The message may quote what was typed, read or sent, so it is
-/// scrubbed.
+/// The same, under the name of a verb. The message may quote text from outside, so it is scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
     OutputStream::Err.print(format!("{who}: {what}\n"));
@@ -147,7 +159,7 @@ impl OutputStream {
         told.or_else(asked).unwrap_or(100).clamp(40, 200)
     }
 
-    /// Columns that a line may take that is overwritten: no more than the terminal has.
+    /// The width of a line that is overwritten: at most that of the terminal.
     pub(crate) fn line_width(self) -> usize {
         let width = self.width();
         self.columns().map_or(width, |columns| columns.min(width))
@@ -170,8 +182,8 @@ impl OutputStream {
         rows.unwrap_or_default()
     }
 
-    /// Whether lines can be redrawn: the terminal can move its cursor, and no line of ours is wider
-    /// than it.
+    /// Whether lines can be redrawn: the terminal can move its cursor, and none of our lines is
+    /// wider than it.
     pub(crate) fn draws(self) -> bool {
         let moves = std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
         moves
@@ -187,14 +199,14 @@ fn speaks_unicode() -> bool {
         .iter()
         .filter_map(|name| std::env::var(name).ok())
         .find(|value| !value.is_empty());
-    // Without any locale, the reader of the output is most likely modern.
+    // If no locale is set, whatever reads the output most likely understands UTF-8.
     locale.is_none_or(|l| {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8") || (l != "c" && l != "posix" && !l.contains('.'))
     })
 }
 
-/// A frame that replaces the last one, line by line, so that nothing flickers.
+/// The output that replaces the last frame line by line, so that nothing flickers.
 pub(crate) fn over(last: &str, frame: &str) -> String {
     let mut text = match last.lines().count() {
         0 => String::new(),

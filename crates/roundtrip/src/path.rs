@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PathArgs) -> Outcome {
     }
 }
 
-/// Why the command was not run, or its account not printed.
+/// Why the command was not run, or its summary not printed.
 enum Ending {
     Usage(String),
     Failed(String),
@@ -73,7 +73,7 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     finish(path, args, status)
 }
 
-/// Only the host's administrator can open what lies beyond the host.
+/// Only the host's administrator can allow access beyond the host.
 fn warn_of_uplink(args: &PathArgs) {
     let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
     if !args.quiet && forwards.is_ok_and(|text| text.trim() == "0") {

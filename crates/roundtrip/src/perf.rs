@@ -60,7 +60,7 @@ fn plan(task: &TaskArgs, pin: Pin, terrain: Terrain) -> Result<PerfPlan, PlanErr
     };
     let mut arms = Arm::read_all(named, &task.knobs.tuning(), task.knobs.engine)?;
     if is_default {
-        // With `--write-size 256k` they are the same.
+        // They are the same if `--write-size 256k` is given.
         arms.dedup();
     }
     let plan = PerfPlan {

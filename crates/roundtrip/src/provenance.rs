@@ -103,7 +103,7 @@ pub(crate) fn machine() -> String {
         n => format!(", {n} cores"),
     };
     let kind = std::env::consts::ARCH;
-    // Figures of a debug build say so.
+    // A debug build is marked, because its figures differ.
     let build = if cfg!(debug_assertions) {
         "; a debug build"
     } else {

@@ -1,5 +1,6 @@
 //! `roundtrip rdap`: turns flags into options, and lookups into lines.
 
+mod background;
 mod conformance;
 mod failures;
 mod meaning;
@@ -34,8 +35,10 @@ use sink::Sink;
 /// How long to wait for IANA's registries after the last answer: on a terminal, and elsewhere.
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTRY_GRACE: Duration = Duration::from_millis(200);
+/// How long a terminal may wait for tickets.
+const MAX_SETTLING: Duration = Duration::from_secs(1);
 
-/// In addition to 0 found, 1 failed and 2 wrong usage.
+/// The exit code for "not registered", in addition to 0 found, 1 failed and 2 wrong usage.
 const NOT_REGISTERED: u8 = 4;
 const REFUSED: u8 = 5;
 
@@ -143,24 +146,44 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
             told = refresh(&lookups.0) => told,
             never = &mut renewing => match never {},
         });
-        // IANA's ticket came after the answers.
+        // IANA's ticket arrived after the answers.
         lookups.0.keep();
         notes.extend(lookups.0.notes());
     }
-    // The same holds for tickets that servers send after early data.
-    if whole && OutputStream::Out.is_terminal() {
-        lookups.0.settle().await;
+    conclude(args, &lookups.0, sink, (whole, ended.code()), &notes).await;
+    ended
+}
+
+/// Closes the connections and prints the notes. Tickets that servers send after early data are
+/// waited for: on a terminal here, elsewhere in the background, where this process ends at once.
+async fn conclude(
+    args: &RdapArgs,
+    client: &Client,
+    sink: RefCell<Sink>,
+    (whole, code): (bool, u8),
+    notes: &[String],
+) {
+    let is_terminal = OutputStream::Out.is_terminal();
+    let settles_later = whole && !is_terminal && !args.memory.no_background;
+    if whole && is_terminal {
+        client.settle(1, MAX_SETTLING).await;
     }
-    lookups.0.pool().close().await;
+    if !settles_later {
+        client.pool().close().await;
+    }
     if let Some(pager) = sink.borrow_mut().pager() {
         pager.wait();
     }
+    drop(sink);
     if !args.output.quiet {
         for told in notes {
-            note("rdap", &told);
+            note("rdap", told);
         }
     }
-    ended
+    if settles_later {
+        background::settle(client, code).await;
+        client.pool().close().await;
+    }
 }
 
 /// Waits for IANA's registries. A person reads in the meantime; a script does not wait for anything
@@ -246,8 +269,8 @@ impl Ends {
         self.found + self.not_registered + self.refused + self.failed
     }
 
-    /// In a list, names that are not registered are not failures: they are what was asked for. A
-    /// resumed list counts as a whole, even if an earlier run printed most of it.
+    /// In a list, a name that is not registered is a valid result and not a failure. A resumed list
+    /// counts as a whole, even if an earlier run printed most of it.
     fn outcome(&self, asked: u64) -> Outcome {
         let alone = asked == 1;
         match self {

@@ -9,12 +9,12 @@ use crate::output::OutputStream;
 /// Shorter work needs no line, unless the line shows more than progress.
 pub(crate) const DELAY: Duration = Duration::from_secs(1);
 
-/// How often a line changes whose figures always change.
+/// The interval at which a line with constantly changing figures is redrawn.
 pub(crate) const PACE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Status {
     began: Instant,
-    /// `None` if nobody would see it.
+    /// `None` if the verb is quiet, or standard error is not a terminal.
     line: Option<StatusLine>,
 }
 

@@ -1,4 +1,4 @@
-//! Spans and metrics for a collector of OpenTelemetry, as the flag and the environment say.
+//! Spans and metrics for an OpenTelemetry collector, configured by the flag and the environment.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const MAX_FLUSH: Duration = Duration::from_secs(5);
 /// The collector, if there is one, and the trace that this process belongs to.
 pub(crate) struct Tracing {
     telemetry: Option<Telemetry>,
-    /// From `TRACEPARENT`, where build tools and shells pass a trace on.
+    /// The parent span from `TRACEPARENT`, in which build tools and shells pass on a trace.
     parent: Option<TraceContext>,
 }
 
@@ -24,14 +24,20 @@ pub(crate) struct Begun {
     began: Instant,
 }
 
+/// What the flag or the environment says about a collector, if either names one.
+pub(crate) fn settings(args: &OtlpArgs, service: &str) -> Result<Option<OtlpSettings>, OtlpError> {
+    let read = |name: &str| std::env::var(name).ok();
+    OtlpSettings::from_environment(args.otlp.as_deref(), service, read)
+}
+
 impl Tracing {
     /// Begins to send, if the flag or the environment names a collector.
     pub(crate) fn start(args: &OtlpArgs, service: &str) -> Result<Self, OtlpError> {
-        let read = |name: &str| std::env::var(name).ok();
-        let settings = OtlpSettings::from_environment(args.otlp.as_deref(), service, read)?;
+        let telemetry = settings(args, service)?.map(Telemetry::start);
+        let parent = std::env::var("TRACEPARENT").ok();
         Ok(Self {
-            telemetry: settings.map(Telemetry::start).transpose()?,
-            parent: read("TRACEPARENT").as_deref().and_then(TraceContext::parse),
+            telemetry: telemetry.transpose()?,
+            parent: parent.as_deref().and_then(TraceContext::parse),
         })
     }
 
@@ -66,7 +72,7 @@ impl Tracing {
         }
     }
 
-    /// Sends what waits, and says what could not be sent.
+    /// Sends waiting spans, and reports those that could not be sent.
     pub(crate) async fn finish(self) {
         let Some(telemetry) = self.telemetry else {
             return;

@@ -1,4 +1,4 @@
-//! `roundtrip trace`: reads a capture as it comes, or runs a program, and explains the exchanges;
+//! `roundtrip trace`: reads a capture as it arrives, or runs a program, and explains the exchanges;
 //! or watches processes that are already running.
 
 mod again;
@@ -198,7 +198,7 @@ impl<'a> CaptureReading<'a> {
         let shows_all = args.json || in_detail;
         Self {
             args,
-            // The other half is for what is shown, and for the file.
+            // The other half is for the results that are shown and for the file.
             trace: Trace::new(Options {
                 memory: memory / 2,
                 interface: args.interface,
@@ -213,7 +213,7 @@ impl<'a> CaptureReading<'a> {
         }
     }
 
-    /// Takes the conversations that are over.
+    /// Takes the finished conversations.
     fn take(&mut self) {
         for conversation in self.trace.finished() {
             self.add(conversation);

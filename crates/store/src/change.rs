@@ -38,7 +38,7 @@ impl StorePart {
 /// Names of sessions whose keys have one of these slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotPart {
-    /// What a key has before the name.
+    /// The part of a key before the name.
     prefix: Arc<str>,
     /// The first and the last of each range, in order.
     ranges: Arc<[(u16, u16)]>,

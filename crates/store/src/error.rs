@@ -36,7 +36,7 @@ pub enum StoreError {
     File(#[source] Arc<redb::Error>),
     #[error("{path}: {why}")]
     Setting { path: PathBuf, why: String },
-    #[error("'{address}' is no address of a Redis server: {why}")]
+    #[error("'{address}' is not the address of a Redis server: {why}")]
     Address { address: String, why: &'static str },
     #[error("TLS to the session store: {0}")]
     Tls(#[source] Arc<TlsError>),

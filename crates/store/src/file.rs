@@ -4,6 +4,7 @@
 //! Reads take microseconds and run on the calling thread; another thread writes, and waits for the
 //! disk. Changes are recorded in the file too, so that every process learns of them.
 
+mod index;
 mod once;
 
 use std::fs::{File, OpenOptions};
@@ -83,7 +84,10 @@ impl Redb {
         };
         // Sweeping also creates the tables, so later reads find them.
         let now = millis(redb.now());
-        redb.write(|transaction| once::sweep(transaction, now))?;
+        redb.write(|transaction| {
+            index::sweep(transaction, now)?;
+            once::sweep(transaction, now)
+        })?;
         let (latest, _) = redb.since(u64::MAX - 1);
         redb.shared.latest.send_replace(latest);
         Ok(redb)

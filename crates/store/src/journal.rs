@@ -1,5 +1,4 @@
-//! The latest changes in a store of this process, from which each thread learns those it has not
-//! seen.
+//! The latest changes in this process's store; each thread reads those that it has not seen yet.
 
 use std::collections::VecDeque;
 

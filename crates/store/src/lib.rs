@@ -2,8 +2,8 @@
 //! front of each.
 //!
 //! A store is opened once ([`SharedStore`]), and each thread uses it through its own handle
-//! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. The
-//! gate knows what the credentials contain and who may have them.
+//! ([`AnyStore`]). [`Near`] keeps answers for as long as the store promises to report changes. Only
+//! the gate knows what the credentials contain and who may use them.
 //!
 //! ```
 //! use roundtrip_store::{Memory, SharedStore, Record, Store};
@@ -23,6 +23,7 @@
 mod change;
 mod error;
 mod file;
+mod index;
 mod journal;
 mod memory;
 mod near;
@@ -36,6 +37,7 @@ use std::time::SystemTime;
 pub use change::{Change, SlotPart, StorePart};
 pub use error::StoreError;
 pub use file::Redb;
+pub use index::Indexes;
 pub use memory::Memory;
 pub use near::{CacheStatus, Counts, EntryHandle, Found, Near, NearSettings, Revoked};
 pub use once::{Once, TakesOnce};

@@ -1,6 +1,7 @@
 //! Sessions that live as long as the process: for tests, and for users who can sign in again after
 //! a restart.
 
+mod index;
 mod once;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::journal::Journal;
 use crate::{Change, Page, Record, Store, StoreError, check_sid, is_sid};
+use index::IndexEntries;
 use once::OnceValues;
 
 /// The largest number of sessions.
@@ -29,6 +31,8 @@ pub struct Memory {
 struct Shared {
     inner: Mutex<Inner>,
     once: OnceValues,
+    claims: OnceValues,
+    indexes: IndexEntries,
     latest: watch::Sender<u64>,
     clock: Arc<dyn WallClock + Send + Sync>,
 }
@@ -54,6 +58,8 @@ impl Memory {
         let shared = Shared {
             inner,
             once: OnceValues::default(),
+            claims: OnceValues::default(),
+            indexes: IndexEntries::default(),
             latest,
             clock,
         };

@@ -2,17 +2,17 @@
 //!
 //! - While the store reports changes, a known session costs no request; a reported change removes
 //!   it at once. If something is held open for it (an event stream), the store is asked again,
-//!   because the session could have been prolonged; if it was revoked, the holder is told.
-//! - When a connection that reports changes drops, everything that it reports of is forgotten.
-//!   Earlier knowledge is used only if the store cannot be asked at all, and only for the
-//!   configured grace, by default none.
-//! - A store that never reports changes (an old Redis) is asked each time, and each second for
-//!   sessions that are held.
+//!   because the session could have been extended; if it was revoked, the holder is notified.
+//! - When a connection that reports changes is lost, the thread forgets all sessions that it
+//!   covers. It uses them again only if the store cannot be asked at all, and only for the
+//!   configured grace, which is zero by default.
+//! - A store that never reports changes (an old Redis) is asked for each request, and once a second
+//!   for held sessions.
 //! - Unknown names are remembered for a short time and in limited number. Concurrent requests for
 //!   one name share one answer.
 //!
-//! Nothing here is shared between threads, and each has its own connection: an invalidation needs
-//! no lock, no copy to other threads, and no other thread to wake up first.
+//! Threads share nothing here, and each has its own connection, so an invalidation needs no lock,
+//! no copy to other threads, and no wake-up of another thread.
 
 mod cache;
 mod counts;
@@ -183,8 +183,8 @@ impl<S: Source> Near<S> {
         holds
     }
 
-    /// Returns a handle for callers that keep something open for what was found; it fires when they
-    /// must close it. `None` if the session is no longer known.
+    /// Returns a handle for callers that keep something open for a session; it fires when they must
+    /// close it. `None` if the session is no longer known.
     pub fn hold(&self, sid: &str, kept: &EntryHandle) -> Option<Revoked> {
         self.settle();
         let same = |entry: &&Entry| entry.kept.is(kept);
@@ -201,7 +201,7 @@ impl<S: Source> Near<S> {
         outcome
     }
 
-    /// Revokes a session. Its holders are told at once, whatever the store answers.
+    /// Revokes a session. Its holders are notified at once, whatever the store answers.
     pub async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         let outcome = self.store.revoke(sid).await;
         self.touched(sid);
@@ -215,14 +215,14 @@ impl<S: Source> Near<S> {
         self.store.list(after, limit).await
     }
 
-    /// Receives changes and maintains the store's connection. Runs beside the requests for as long
-    /// as the thread serves, on a `LocalSet`.
+    /// Receives changes and maintains the store's connection. It runs on a `LocalSet`, for as long
+    /// as the thread serves requests.
     pub async fn run(self: Rc<Self>)
     where
         S: 'static,
     {
         let mut asking = JoinSet::new();
-        // Not dropped between iterations, because it can be in the middle of connecting.
+        // The future is kept between iterations, because it may be in the middle of connecting.
         let changed = self.store.changed();
         tokio::pin!(changed);
         loop {

@@ -1,5 +1,6 @@
-//! Values that can be taken only once among all users of the store: TLS sessions for early data
-//! (RFC 8446 §8.1). The listener encrypts them and knows their content.
+//! Things that happen only once among all users of the store: a value is taken (TLS sessions for
+//! early data, RFC 8446 §8.1; the listener encrypts them and knows their content), or a name is
+//! claimed (work that only one of them may do).
 
 use std::time::Duration;
 
@@ -19,4 +20,11 @@ pub trait TakesOnce {
 
     /// Takes a value. If several callers ask for one name, only one gets the value.
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Claims a name for `life`. Returns whether nobody had claimed it; if several callers claim
+    /// one name, only one succeeds. A failover of Redis can forget a claim.
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError>;
+
+    /// Gives up a claim, so that it can be claimed again at once. Only who has it may.
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError>;
 }

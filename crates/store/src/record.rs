@@ -20,7 +20,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Record {
-    /// As stored: base64 of `user:pass`, or encrypted.
+    /// The credentials as stored: base64 of `user:pass`, or encrypted.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
     /// Other members of the object; written back unchanged.

@@ -8,11 +8,14 @@
 //!
 //! The user on the server needs the commands `hello`, `select`, `client|tracking`, `ping`, `get`,
 //! `pttl`; to manage sessions also `set`, `del`, `scan` and `wait`; for TLS sessions of early data
-//! `info`, `set` and `getdel` on `roundtrip-ticket:*`; in a cluster `cluster|slots` and `asking`,
-//! behind sentinels `role`. If a server lacks RESP3 or refuses tracking, each lookup of a session
-//! asks the server. Replicas are never asked for sessions: what they answer can be old.
+//! `info`, `set` and `getdel` on `roundtrip-ticket:*`; for logins `set` and `del` on
+//! `roundtrip-claim:*`, and `zadd`, `zremrangebyscore`, `zremrangebyrank`, `zrangebyscore` and
+//! `pexpireat` on `roundtrip-index:*`; in a cluster `cluster|slots` and `asking`, behind sentinels
+//! `role`. If a server lacks RESP3 or refuses tracking, each lookup of a session asks the server.
+//! Replicas are never asked for sessions: what they answer can be old.
 
 mod discovery;
+mod index;
 mod link;
 mod news;
 mod node;
@@ -158,8 +161,8 @@ impl Store for Redis {
             return Ok(count > 0);
         }
         if count == 0 {
-            // An earlier attempt can have removed it without a confirmation. `WAIT` looks only at
-            // writes of its own connection, so there has to be one. Nobody is admitted by it.
+            // An earlier attempt may have removed it without a confirmation. `WAIT` covers only
+            // writes on the same connection, so this writes a dummy value, which admits no one.
             let set: [&[u8]; 5] = [b"SET", &key, b"", b"PX", b"1"];
             asked = self.servers.ask(&key, &[&set, &del]).await?;
             let mut answers = std::mem::take(&mut asked.answers).into_iter();
@@ -210,7 +213,7 @@ impl Source for Redis {
         self.servers.news.next()
     }
 
-    /// From the first call on, connections are kept open.
+    /// Connections are kept open from the first call on.
     async fn changed(&self) {
         if self.tending.borrow().is_empty() {
             let tend = tending::tend(self.servers.clone());

@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 use crate::once::{Once, TakesOnce};
-use crate::{Change, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError};
+use crate::{
+    Change, Indexes, Memory, Page, Record, Redb, Redis, RedisSettings, Source, Store, StoreError,
+};
 
 /// The interval between reads of the file's journal: other processes change the file without
 /// notice.
@@ -57,6 +59,40 @@ impl TakesOnce for AnyStore {
             Self::Memory(store, _) => store.take(name).await,
             Self::Redb(store, _) => store.take(name).await,
             Self::Redis(store) => store.take(name).await,
+        }
+    }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.claim(name, life).await,
+            Self::Redb(store, _) => store.claim(name, life).await,
+            Self::Redis(store) => store.claim(name, life).await,
+        }
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.release(name).await,
+            Self::Redb(store, _) => store.release(name).await,
+            Self::Redis(store) => store.release(name).await,
+        }
+    }
+}
+
+impl Indexes for AnyStore {
+    async fn enter(&self, index: &str, sid: &str, end: SystemTime) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.enter(index, sid, end).await,
+            Self::Redb(store, _) => store.enter(index, sid, end).await,
+            Self::Redis(store) => store.enter(index, sid, end).await,
+        }
+    }
+
+    async fn entered(&self, index: &str) -> Result<Vec<String>, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.entered(index).await,
+            Self::Redb(store, _) => store.entered(index).await,
+            Self::Redis(store) => store.entered(index).await,
         }
     }
 }

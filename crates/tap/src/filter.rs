@@ -1,15 +1,16 @@
-//! The filter that decides in the kernel which calls are noticed: those that may open a connection,
-//! send on one, or end it. All others cost no more than without it.
+//! The filter that selects calls in the kernel: those that may open a connection, send on one, or
+//! end it. All other calls cost no more than without the filter.
 //!
-//! A filter sees numbers, never what a descriptor refers to. `write`, `writev` and `close` are
-//! noticed because sockets are used with them, so files pay as well. Two rules keep that rare: the
-//! standard streams pass, and so does a short `write`, because it wakes a thread through a pipe or
-//! an event counter. No receiving call is noticed: the kernel reports what arrived.
+//! A filter sees only numbers, not what a descriptor refers to. `write`, `writev` and `close` are
+//! selected because programs use them with sockets, so they cost more on files, too. Two rules keep
+//! that rare: the standard streams are exempt, and so is a short `write`, which usually wakes a
+//! thread through a pipe or an event counter. Receiving calls are not selected, because the kernel
+//! reports arrivals.
 
 use libc::sock_filter;
 
-/// In bytes. A shorter `write` passes unnoticed. No request is that short, nor any TLS record of a
-/// handshake except ChangeCipherSpec.
+/// The shortest `write` that is reported, in bytes. No request is that short, nor any TLS record of
+/// a handshake except ChangeCipherSpec.
 const MIN_WRITE: u32 = 16;
 const LAST_STANDARD_STREAM: u32 = 2;
 
@@ -78,7 +79,7 @@ fn allow() -> sock_filter {
     statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW)
 }
 
-/// Skips as many instructions as the result says.
+/// Jumps over `yes` or `no` instructions, depending on the comparison.
 fn equal(value: u32, yes: u8, no: u8) -> sock_filter {
     jump(libc::BPF_JEQ, value, yes, no)
 }
@@ -109,7 +110,7 @@ fn statement(code: u32, k: u32) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer to a call through our system call table.
+    /// The filter's decision on a call through our system call table.
     fn answer(number: i64, arguments: [u64; 6]) -> u32 {
         answer_for(OURS, number, arguments)
     }

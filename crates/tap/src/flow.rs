@@ -18,13 +18,13 @@ use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_SETTINGS, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
 
-/// An interim answer `100 Continue` as one record, by the overhead of each version. RFC 9110
-/// §15.2.1.
+/// The bytes of the interim answer `100 Continue` as one record, for each overhead that a TLS
+/// version adds. RFC 9110 §15.2.1.
 const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
 /// Refused early data is sent again at once.
 const SOON: Duration = Duration::from_millis(10);
-/// An answer that may have come already is awaited for this long after the request.
+/// How long after the request an answer is still awaited that may have arrived already.
 const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     pub(crate) heard: Heard,
     /// A write whose outcome is not known yet.
     pending: Option<Pending>,
-    /// The bytes that the kernel has accepted, as far as they were noticed.
+    /// The number of bytes that the kernel has accepted, as far as the tap has seen.
     accepted: u64,
     turn: ExchangeParts,
     handshake: HandshakeTimes,
@@ -122,7 +122,7 @@ impl Flow {
         self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }
 
-    /// How much of the next write is worth reading, in bytes.
+    /// The number of bytes of the next write that are worth reading.
     pub(crate) fn appetite(&self) -> usize {
         self.spoken.appetite()
     }
@@ -133,7 +133,8 @@ impl Flow {
         !self.heard.is_full() && (clear || !self.spoken.is_finished())
     }
 
-    /// The program is about to write. Returns the exchange that this ends, if it begins another.
+    /// Handles a program that is about to write. If the write begins a new exchange, returns the
+    /// one that it ends.
     pub(crate) fn writes(
         &mut self,
         now: Moment,
@@ -192,8 +193,8 @@ impl Flow {
         self.opened = Some(at);
     }
 
-    /// Something happened to the socket: it is open, something arrived, or it is over. `looked` are
-    /// bytes that the program has not read yet; they end where the kernel's received data ends.
+    /// Handles an event of the socket: it was opened, something arrived, or it was closed. `looked`
+    /// are bytes that the program has not read yet; they end where the kernel's received data ends.
     pub(crate) fn stirs(
         &mut self,
         now: Moment,

@@ -2,7 +2,7 @@
 //! hello, or the head of an answer in clear text.
 //!
 //! The program and the tap wake up together. If the program was faster, the bytes are gone and
-//! nothing is known of them here: times never depend on them.
+//! remain unknown; times never depend on them.
 
 use std::mem::MaybeUninit;
 
@@ -13,14 +13,14 @@ use roundtrip_wire::tls::{
     Group, HandshakeKind, Handshakes, ServerHello, clear_handshake, server_key_exchange_group,
 };
 
-/// At most this much of an answer is kept, in bytes.
+/// The largest part of an answer that is kept, in bytes.
 const MAX_KEPT: usize = 64 * 1024;
 const MAX_FIELDS: usize = 128;
 
 /// The beginning of a stream, kept while it has no gap.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    /// Where in the stream `bytes` begins.
+    /// The position of `bytes` in the stream.
     start: u64,
     bytes: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Heard {
         self.bytes.len() >= MAX_KEPT
     }
 
-    /// Adds bytes that lie at `offset` of the stream; bytes beyond a gap are ignored.
+    /// Adds bytes at `offset` of the stream; bytes beyond a gap are ignored.
     pub(crate) fn add(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.end().checked_sub(offset) else {
             return;
@@ -89,7 +89,7 @@ impl Heard {
         chosen
     }
 
-    /// Fills in what the head of the answer says, after interim answers.
+    /// Fills in the facts from the head of the final answer.
     pub(crate) fn answer(&self, facts: &mut HttpFacts) {
         let mut rest = self.bytes.as_slice();
         loop {

@@ -2,9 +2,9 @@
 //!
 //! [`Tap`] starts a program under a seccomp filter that notices calls which open connections and
 //! send on them (seccomp_unotify(2)). At each call, and whenever the kernel reports that something
-//! arrived, it duplicates the socket for a moment (pidfd_getfd(2)), reads `TCP_INFO` and looks at
-//! bytes that can be looked at. Every call then continues as the program made it. The result is the
-//! same [`Exchange`] that a probe writes, without what encryption hides.
+//! arrived, it briefly duplicates the socket (pidfd_getfd(2)), reads `TCP_INFO` and looks at the
+//! unencrypted bytes. Every call then continues unchanged. The result is the same [`Exchange`] that
+//! a probe writes, without anything that encryption hides.
 //!
 //! `filter` selects the calls, `sys` makes system calls, `memory` reads the arguments of a call,
 //! `supervisor` is the loop, `flow` and `turn` turn what it saw into exchanges, `spoken` and
@@ -43,7 +43,7 @@ pub enum TapError {
     Supervisor(#[source] io::Error),
 }
 
-/// What the tap saw, and what it could not see.
+/// Counts of what the tap saw and what it could not see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sight {
     /// Calls that were noticed, and how many of them concerned an IP socket.
@@ -62,7 +62,7 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// What a reader of the report should know, in sentences.
+    /// Remarks for the reader of the report, as sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.io_uring {
@@ -99,7 +99,7 @@ pub struct Tap {
 
 impl Tap {
     /// Prepares `command`, which must be started once and then dropped. `sink` is called for each
-    /// exchange that is over, on the tap's own thread.
+    /// finished exchange, on the tap's own thread.
     pub fn arm(
         command: &mut Command,
         sink: impl FnMut(Exchange) + Send + 'static,

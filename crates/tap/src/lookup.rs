@@ -1,5 +1,5 @@
 //! Name lookups of the program: queries to port 53 that it sends itself, and when they are
-//! answered. Queries that a daemon sends for it, and names that a file answers, are not seen.
+//! answered. Queries by a daemon on its behalf, and names from a file, are not seen.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use roundtrip_wire::dns::{Kind, Message, Name};
 pub(crate) const PORT: u16 = 53;
 /// A query is at most this long, in bytes.
 pub(crate) const MAX_QUERY: usize = 1024;
-/// Older ones are forgotten.
+/// The number of lookups that are kept; older ones are forgotten.
 const MAX_KEPT: usize = 512;
 /// A lookup that ended longer before a connection was opened is not part of its exchange.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
@@ -142,8 +142,8 @@ impl Lookups {
         }
     }
 
-    /// Notes that the program closes a socket: it has read its answer faster than the tap, unless
-    /// it waited so long that it gave up.
+    /// Notes that the program closes a socket: it either read the answer before the tap did, or
+    /// waited so long that it gave up.
     pub(crate) fn closed(&mut self, socket: u64, now: Moment) {
         let carried = |lookup: &&mut Lookup| lookup.sockets.contains(&socket);
         for lookup in self.0.iter_mut().filter(carried) {
@@ -209,7 +209,7 @@ impl Lookup {
         }
     }
 
-    /// How long one type was still awaited when the other had been answered.
+    /// How long the answer for one type took after that for the other.
     fn waits(&self) -> NameWaits {
         let answered = |kind: Kind| {
             let of = self.queries.iter().filter(move |q| q.kind == kind);

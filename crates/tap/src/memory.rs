@@ -8,7 +8,8 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::sys::{self, Call};
 
-/// At most this many bytes of one call are copied, and this many parts and messages are looked at.
+/// The largest number of bytes that are copied from one call; the next constants limit its parts
+/// and messages.
 pub(crate) const MAX_COPIED: usize = 16 * 1024;
 const MAX_PARTS: usize = 64;
 const MAX_MESSAGES: usize = 16;

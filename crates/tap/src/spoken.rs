@@ -1,5 +1,4 @@
-//! What a program writes into a connection: which write begins a request, as far as the unencrypted
-//! part of the stream shows.
+//! Decides which write of a program begins a request, from the unencrypted part of the stream.
 //!
 //! TLS encrypts requests, but not the types and the lengths of records. A client's Finished is the
 //! first encrypted record that follows its hello, and has one of two lengths; the request follows
@@ -188,7 +187,7 @@ impl Spoken {
         })
     }
 
-    /// A write of the handshake, and what may follow it at once.
+    /// Reads a write of the handshake, and data that may follow it in the same write.
     fn records(&mut self, bytes: &[u8], length: u64) -> Written {
         self.kept.extend(bytes);
         let mut told = Written::default();

@@ -29,14 +29,14 @@ const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const PROCESS: u64 = 1 << 63;
 
-/// In milliseconds: how often counters are looked at while an answer is awaited, and how often
-/// connections that are over are collected.
+/// The interval, in milliseconds, at which counters are read while an answer is awaited; the next
+/// constant is the one for collecting ended connections.
 const LOOK: u64 = 5;
 const SWEEP: u64 = 200;
 const NANOS: u64 = 1_000_000;
 /// How long the program's children have to end after the program has ended.
 const GRACE: Duration = Duration::from_millis(50);
-/// At most this many connections are looked at each time.
+/// The largest number of connections that are checked each time.
 const MAX_LOOKS: usize = 32;
 const MAX_EVENTS: usize = 256;
 
@@ -288,7 +288,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         }
     }
 
-    /// Looks at counters of connections that await an answer, and collects those that are over.
+    /// Reads the counters of connections that await an answer, and collects those that have ended.
     fn look(&mut self) {
         let now = self.clock.now();
         if now.0.saturating_sub(self.looked) >= LOOK * NANOS {

@@ -162,7 +162,7 @@ pub(crate) fn next_call(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     }
 }
 
-/// Whether the call still waits, which proves that the memory that was read was its thread's.
+/// Whether the call still waits, which proves that the memory read was that of its thread.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: `id` lives through the call.
     let outcome = unsafe {

@@ -22,7 +22,7 @@ pub(crate) const MAX_TICKETS: u64 = 1300;
 pub(crate) const MAX_SETTINGS: u64 = 200;
 /// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
-/// An answer that comes sooner than this share of a round trip answers something else.
+/// The share of a round trip below which arriving data must answer something else.
 const SOONEST: f64 = 0.75;
 /// Shorter round trips show nothing about order.
 const MIN_RTT: Duration = Duration::from_millis(2);
@@ -38,7 +38,7 @@ pub(crate) struct ExchangeParts {
     bursts: Vec<ArrivalBurst>,
     /// The last write.
     written: Option<Moment>,
-    /// What the connection had done before.
+    /// The earlier activity of the connection.
     pub(crate) kept: Option<KeptFacts>,
 }
 
@@ -61,7 +61,8 @@ pub(crate) struct Expected {
     pub(crate) frames: bool,
 }
 
-/// Where the answer begins and ends, and when the whole request had been written.
+/// The positions where the answer begins and ends, and the time at which the whole request had been
+/// written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: Moment,
@@ -110,14 +111,14 @@ impl ExchangeParts {
         }
     }
 
-    /// Notes that what was sent last was acknowledged this long after it, at `now` at the latest;
-    /// with data, the program learns of it only now.
+    /// Notes that the last sent bytes were acknowledged this long after they left, at `now` at the
+    /// latest. If data arrived with the acknowledgement, the program learns of it only now.
     pub(crate) fn acknowledged(&mut self, now: Moment, after: Duration, with_data: bool) {
         let mut events = self.events.iter().rev();
         let sent =
             events.find_map(|(at, event)| matches!(event, Event::Sent { .. }).then_some(*at));
         if let Some(sent) = sent {
-            // Of several writes, the first was sampled.
+            // If there were several writes, the kernel sampled the first.
             let at = if with_data {
                 now
             } else {
@@ -127,7 +128,7 @@ impl ExchangeParts {
         }
     }
 
-    /// Notes bytes that arrived, with what the kernel counted in the meantime.
+    /// Notes bytes that arrived, with the change of the kernel's counters.
     pub(crate) fn received(
         &mut self,
         events: Vec<(Moment, Event)>,
@@ -160,7 +161,7 @@ impl ExchangeParts {
         }
     }
 
-    /// How much has arrived since the request.
+    /// The number of bytes that have arrived since the request.
     pub(crate) fn answer_bytes(&self) -> u64 {
         self.bursts.iter().map(|burst| burst.bytes).sum()
     }

@@ -1,8 +1,8 @@
 //! Connections of processes that are already running, sampled by socket diagnosis (sock_diag(7)):
-//! what each of them suffers from. An ordinary user sees all sockets of its own network namespace.
+//! the problems of each. An ordinary user sees all sockets of their own network namespace.
 //!
-//! Without calls and bytes there are no requests here: two samples show what the kernel counted in
-//! between.
+//! There are no calls and no bytes, and therefore no requests: two samples show how the kernel's
+//! counters changed in between.
 
 mod diagnosis;
 mod symptom;

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::identity::{Identity, Resolver};
 use crate::name::server_name;
+use crate::ticket_clock::TicketClock;
 use crate::trust_fingerprint::trust_fingerprint;
 use crate::{
     RecordingVerifier, Roots, StoredSession, StoredSessionError, Stream, Tickets, TlsError,
@@ -151,6 +152,7 @@ impl Client {
             .with_client_cert_resolver(self.resolver.clone());
         config.alpn_protocols = offer.alpn.iter().map(|p| p.as_bytes().to_vec()).collect();
         config.enable_early_data = offer.early_data;
+        config.time_provider = Arc::new(TicketClock);
         // As in curl and browsers: with SSLKEYLOGFILE set, a capture of the same run can be
         // decrypted.
         config.key_log = self.key_log.clone();

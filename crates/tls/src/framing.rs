@@ -1,5 +1,5 @@
-//! Where TLS records begin and end in the bytes of a connection: if bytes stop in the middle of a
-//! record, more were on their way. The records' contents are left to rustls.
+//! Finds the boundaries of TLS records in the bytes of a connection: if bytes stop in the middle of
+//! a record, more were on their way. rustls handles the records' contents.
 
 use roundtrip_model::{Event, Recorder};
 

@@ -1,11 +1,12 @@
-//! TLS for clients and servers, with control over when bytes leave.
+//! TLS for clients and servers, with control over when bytes are sent.
 //!
-//! [`Stream`] sends in one write what belongs together (a ClientHello with its early data, a
-//! Finished with the request behind it) and returns early data to the first reader. [`Client`]
-//! builds configurations from a strategy, loads trusted certificates while the server's answer is
-//! on its way, and remembers tickets; a [`StoredSession`] outlives the process. A [`Secret`] holds
-//! a key or password, for this crate and the layers above. The owner of the socket records the
-//! bytes; this crate records the ends of the handshake and the work done between packets.
+//! [`Stream`] combines data that belongs together into one write (a ClientHello with its early
+//! data, a Finished with the request after it) and returns early data to the first reader.
+//! [`Client`] builds configurations from a strategy, loads trusted certificates while the server's
+//! answer is on its way, and remembers tickets; a [`StoredSession`] outlives the process. A
+//! [`Secret`] holds a key or password, for this crate and the layers above. The owner of the socket
+//! records the bytes; this crate records the ends of the handshake and the work done between
+//! packets.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -48,6 +49,7 @@ mod session_cache;
 mod stored_session;
 mod stream;
 mod suites;
+mod ticket_clock;
 mod tickets;
 mod trust_fingerprint;
 mod verifier;

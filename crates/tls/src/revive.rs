@@ -2,20 +2,22 @@
 //!
 //! # Why a pretended server
 //!
-//! rustls makes sessions only in handshakes, and cannot export them. So there is a handshake in
-//! memory, between the client as it is (the same verifier and resolver: rustls does not resume a
-//! session under others) and a server of ours that shows the stored chain. At its end the client
-//! receives the stored ticket, and the stored secret instead of the one that it would derive. The
-//! result is a session like any other. This needs no fork of rustls, no `unsafe`, and no I/O.
+//! rustls makes sessions only in handshakes, and cannot export them. So this module performs a
+//! handshake in memory between the real client configuration (rustls resumes a session only with
+//! the same verifier and resolver) and a server of ours that presents the stored chain. At the end
+//! of the handshake the client receives the stored ticket, and the stored secret instead of the one
+//! that it would derive. The result is a session like any other. This needs no fork of rustls, no
+//! `unsafe`, and no I/O.
 //!
 //! # Why a seal
 //!
-//! The server shows a certificate whose key it does not have, so it cannot sign. While the
+//! The server presents a certificate whose key it does not have, so it cannot sign. While the
 //! handshake runs, only on this thread and within one call, the verifier accepts a random number
 //! that was drawn for this handshake instead of the signature, and only with the stored certificate
 //! ([`seal`](crate::seal)). No peer can know that number, and no other connection can run on the
-//! thread meanwhile. The certificate's trust was verified when the session was received, and the
-//! session is revived only under the same trust ([`trust_fingerprint`](crate::trust_fingerprint)).
+//! thread in the meantime. The certificate's trust was verified when the session was received, and
+//! the session is revived only under the same trust
+//! ([`trust_fingerprint`](crate::trust_fingerprint)).
 //!
 //! # What it relies on
 //!

@@ -47,7 +47,7 @@ pub enum Roots {
     File(PathBuf),
     /// Only these certificates, in PEM format.
     Pem(String),
-    /// No certificate is trusted: for a client that only speaks clear text.
+    /// No certificate is trusted, for a client that only uses clear text.
     Empty,
     /// Nothing is verified (`--insecure`).
     Anything,

@@ -63,8 +63,8 @@ impl Secret {
         Ok(secret)
     }
 
-    /// As [`Secret::from_file`], but its group can read it too, as with Debian's `ssl-cert` group
-    /// and in Kubernetes. See [`Secret::is_shared`].
+    /// Like [`Secret::from_file`], but the file's group may read it too, as with Debian's
+    /// `ssl-cert` group and in Kubernetes. See [`Secret::is_shared`].
     pub fn from_shared_file(path: &Path) -> Result<Self, SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
         if mode & 0o027 != 0 {
@@ -107,12 +107,12 @@ impl Secret {
             return Err(no_file());
         }
         let file = File::open(path).map_err(unreadable)?;
-        // And again on the open file: the path can name another file by then.
+        // This is checked again on the open file, because the path can name another file by then.
         let facts = file.metadata().map_err(unreadable)?;
         if !facts.is_file() {
             return Err(no_file());
         }
-        // Allocated in full at once: a buffer that grows leaves copies behind.
+        // The buffer is allocated in full at once: a buffer that grows leaves copies behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_SECRET_SIZE + 1));
         let read = file
             .take(MAX_SECRET_SIZE as u64 + 1)

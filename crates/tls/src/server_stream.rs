@@ -38,20 +38,20 @@ pub struct ServerStream<IO> {
     incoming: ReceivedRecords,
     /// TLS bytes that are ready for the socket.
     outgoing: SentRecords,
-    /// Decrypted bytes that nobody has read.
+    /// Decrypted bytes that have not been read yet.
     plain: Plaintext,
     took_early_data: bool,
     /// TLS has failed, so that nothing more is processed.
     failed: bool,
     /// close_notify was sent.
     said_goodbye: bool,
-    /// The client has said that it sends no more.
+    /// Whether the client has announced that it sends no more.
     is_ended: bool,
-    /// The socket has come to its end.
+    /// Whether the socket has reached its end.
     closed: bool,
 }
 
-/// What is to be encrypted.
+/// The data to encrypt.
 #[derive(Debug, Clone, Copy)]
 enum Written<'a> {
     Nothing,
@@ -64,7 +64,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         Self::after(io, config, Vec::new())
     }
 
-    /// As [`ServerStream::new`], if the first bytes have already been read from the socket.
+    /// Like [`ServerStream::new`], if the first bytes have already been read from the socket.
     pub fn after(io: IO, config: Arc<ServerConfig>, first: Vec<u8>) -> Result<Self, TlsError> {
         Ok(Self {
             io,
@@ -95,7 +95,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
             .map_err(TlsError::from)
     }
 
-    /// What was negotiated.
+    /// The negotiated parameters.
     pub fn connection(&self) -> &CommonState {
         &self.tls
     }
@@ -114,7 +114,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         &mut self.io
     }
 
-    /// As [`ServerStream::handshake`], for polling.
+    /// Like [`ServerStream::handshake`], for polling.
     pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_progress(cx, |_| false)
     }
@@ -149,7 +149,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         Poll::Ready(Ok(()))
     }
 
-    /// As [`Self::drive`]; after an error, sends the alert if the socket accepts it now.
+    /// Like [`Self::drive`]; after an error, also sends the alert if the socket accepts it now.
     fn process(
         &mut self,
         cx: &mut Context<'_>,
@@ -167,9 +167,8 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         })
     }
 
-    /// Processes what has come: plaintext goes to `into`, if it is given, and then to `plain`; what
-    /// TLS has to send, to `outgoing`. Then encrypts what is `written`, and returns whether that
-    /// was possible.
+    /// Processes received bytes: plaintext goes to `into`, if given, and then to `plain`; TLS's own
+    /// messages go to `outgoing`. Then encrypts `written`, and returns whether that was possible.
     fn drive(
         &mut self,
         mut into: Option<&mut ReadBuf<'_>>,
@@ -230,15 +229,15 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> ServerStream<IO> {
         }
     }
 
-    /// Takes what TLS has to send after an error: what it had to say before, and the alert. That
-    /// comes before it looks at received bytes, which must not be processed twice.
+    /// Takes what TLS has to send after an error: earlier messages, and the alert. TLS returns
+    /// these before it looks at received bytes, which must not be processed twice.
     fn encode_alert(&mut self) {
         while self.tls.wants_write() {
             let status = self.tls.process_tls_records(self.incoming.bytes());
             let Ok(ConnectionState::EncodeTlsData(mut encoding)) = status.state else {
                 return;
             };
-            // Without the alert, the client learns no reason.
+            // If this fails, the client gets no alert, and so learns no reason.
             if encode(&mut encoding, &mut self.outgoing).is_err() {
                 return;
             }

@@ -25,6 +25,7 @@ pub(crate) struct SessionCache {
 /// A session, and the data to store for it if that is known.
 struct CachedSession {
     number: u64,
+    received: SystemTime,
     value: Tls13ClientSessionValue,
     stored: Option<StoredSession>,
 }
@@ -35,9 +36,9 @@ impl SessionCache {
         &mut self,
         name: ServerName<'static>,
         value: Tls13ClientSessionValue,
+        received: SystemTime,
     ) -> u64 {
-        let place = usize::MAX;
-        self.put(name, value, None, place)
+        self.put(name, value, received, None, usize::MAX)
     }
 
     pub(crate) fn complete(&mut self, name: &ServerName<'_>, number: u64, stored: StoredSession) {
@@ -64,20 +65,20 @@ impl SessionCache {
             };
             place = sessions.iter().take_while(|s| older(s)).count();
         }
-        self.put(name, value, Some(stored), place);
+        self.put(name, value, stored.received(), Some(stored), place);
     }
 
-    /// Takes the newest session that has not expired.
+    /// Takes the newest session that has not expired, with the time at which it was received.
     pub(crate) fn take(
         &mut self,
         name: &ServerName<'_>,
         now: SystemTime,
-    ) -> Option<Tls13ClientSessionValue> {
+    ) -> Option<(Tls13ClientSessionValue, SystemTime)> {
         let sessions = self.sessions(name)?;
         while let Some(session) = sessions.pop_back() {
             let stored = session.stored.as_ref();
             if stored.is_none_or(|k| k.check_time(now).is_ok()) {
-                return Some(session.value);
+                return Some((session.value, session.received));
             }
         }
         None
@@ -96,12 +97,14 @@ impl SessionCache {
         &mut self,
         name: ServerName<'static>,
         value: Tls13ClientSessionValue,
+        received: SystemTime,
         stored: Option<StoredSession>,
         place: usize,
     ) -> u64 {
         self.next += 1;
         let session = CachedSession {
             number: self.next,
+            received,
             value,
             stored,
         };

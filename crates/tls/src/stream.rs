@@ -125,7 +125,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         self.tls.is_handshaking()
     }
 
-    /// The place where the facts of a client's handshake appear when it is over, even after the
+    /// The cell that receives the facts of a client's handshake when it is complete, even after the
     /// stream was dropped.
     pub fn facts(&self) -> Arc<OnceLock<TlsFacts>> {
         self.observer
@@ -149,7 +149,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         &mut self.io
     }
 
-    /// As [`Stream::handshake`], for polling.
+    /// Like [`Stream::handshake`], for polling.
     pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.tls.is_handshaking() {
             ready!(self.poll_push(cx))?;
@@ -204,7 +204,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Stream<IO> {
         Ok(())
     }
 
-    /// Lets TLS process received bytes, and reads more from the socket if there are none. Returns 0
+    /// Lets TLS process received bytes; if there are none, reads from the socket first. Returns 0
     /// at the end of the stream.
     fn poll_pull(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.incoming.is_empty() && ready!(self.poll_fill(cx))? == 0 {

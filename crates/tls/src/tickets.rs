@@ -1,9 +1,9 @@
-//! The sessions that a client remembers from earlier handshakes, counted, and the data that can be
-//! stored of them for later processes.
+//! Stores and counts a client's sessions from earlier handshakes, and exports those that later
+//! processes can use.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustls::NamedGroup;
 use rustls::client::{
@@ -14,9 +14,12 @@ use rustls::pki_types::ServerName;
 use crate::intercept;
 use crate::session_cache::{self, PendingSession, SessionCache, lock};
 use crate::stored_session::{StoredSession, seconds};
+use crate::ticket_clock;
 
 /// Enough for the servers that the session cache holds: the library counts eight tickets for each.
 const MAX_REMEMBERED: usize = session_cache::MAX_SERVERS * 8;
+
+const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 
 /// A session memory that counts tickets.
 #[derive(Debug)]
@@ -76,11 +79,12 @@ impl Tickets {
         lock(&self.cache).insert_revived(name, value, stored);
     }
 
-    /// The data to store, as far as it is known before the server's chain is.
+    /// The data to store, without the server's chain, which is not known yet.
     fn pending(
         &self,
         name: &ServerName<'static>,
         value: &Tls13ClientSessionValue,
+        now: SystemTime,
     ) -> Option<StoredSession> {
         let (ticket, secret) = intercept::take_session()?;
         let own = ticket.early_data() == value.max_early_data_size() && ticket.lifetime() > 0;
@@ -89,7 +93,9 @@ impl Tickets {
             name: name.to_str().into_owned(),
             suite: value.suite().common.suite.into(),
             group: self.inner.kx_hint(name).map_or(0, u16::from),
-            received: seconds(SystemTime::now()),
+            // Rounded up, because a server may refuse early data with a ticket that claims to be
+            // older than it is.
+            received: seconds(now + ALMOST_A_SECOND),
             trust_fingerprint: [0; 32],
             secret,
             ticket,
@@ -127,8 +133,9 @@ impl ClientSessionStore for Tickets {
         value: Tls13ClientSessionValue,
     ) {
         self.received.fetch_add(1, Ordering::Relaxed);
-        let stored = self.pending(&server_name, &value);
-        let number = lock(&self.cache).insert(server_name.clone(), value);
+        let now = SystemTime::now();
+        let stored = self.pending(&server_name, &value, now);
+        let number = lock(&self.cache).insert(server_name.clone(), value, now);
         if let Some(stored) = stored {
             intercept::on_session(PendingSession::new(
                 self.cache.clone(),
@@ -143,6 +150,9 @@ impl ClientSessionStore for Tickets {
         &self,
         server_name: &ServerName<'static>,
     ) -> Option<Tls13ClientSessionValue> {
-        self.show(lock(&self.cache).take(server_name, SystemTime::now()))
+        let found = lock(&self.cache).take(server_name, SystemTime::now());
+        let (value, received) = self.show(found)?;
+        ticket_clock::on_taken(received);
+        Some(value)
     }
 }

@@ -36,8 +36,8 @@ pub struct RecordingVerifier {
 }
 
 impl RecordingVerifier {
-    /// Reads roots that a user named at once, so that a bad file is reported before any packet
-    /// leaves.
+    /// Reads roots that a user named immediately, so that a bad file is reported before any packet
+    /// is sent.
     pub(crate) fn new(roots: Roots, provider: Arc<CryptoProvider>) -> Result<Arc<Self>, TlsError> {
         let verifier = Self {
             roots,

@@ -21,15 +21,16 @@ pub(crate) use clear::{of_answer_alone, of_http1};
 use sealed::hellos;
 pub(crate) use sealed::of_tls;
 
-/// As a share of a round trip: no answer comes sooner.
+/// The least time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 
-/// What the handshake showed.
+/// The facts of the handshake.
 #[derive(Debug, Default)]
 pub(crate) struct TlsSeen {
     pub(crate) client: Option<ClientHello>,
     pub(crate) server: Option<ServerHello>,
-    /// The server's choice, or what the order of the records shows if its hello was cut off.
+    /// The version that the server chose, or that the order of the records shows if its hello was
+    /// truncated.
     pub(crate) version: Option<Version>,
     pub(crate) was_retried: bool,
     pub(crate) began: Option<u64>,
@@ -144,7 +145,7 @@ pub(crate) fn of_opened(
     let mut seen = hellos(&followers[0], &followers[1]);
     seen.began = view.connected.or(view.sent.first().map(|(_, at)| *at));
     let is_13 = seen.version == Some(Version::TLS13);
-    // TLS 1.2: the handshake is over when the server's Finished has come, or after the client's if
+    // TLS 1.2: the handshake ends when the server's Finished has arrived, or after the client's if
     // it ends a resumption. RFC 5246 §7.3.
     let [client, server] = inside.finished;
     let left = client.and_then(|end| view.left(end));
@@ -209,7 +210,7 @@ fn asked(
     }
     let response = request.response.as_ref();
     let sent = left(request.sent).unwrap_or(began);
-    // What comes before the whole request has left answers its head: `100 Continue`.
+    // Data that arrives before the whole request has left answers its head: `100 Continue`.
     let mut interim = request.interim_at.iter().filter_map(|at| readable(*at));
     let interim = interim.find(|at| *at >= sent);
     Some(TracedRequest {

@@ -18,9 +18,9 @@ use crate::tcp::TcpFlow;
 const MAX_MARKS: usize = 400_000;
 /// The number of parts of the captures that are compared; each gives one offset.
 const PARTS: usize = 64;
-/// In nanoseconds: the shortest part.
+/// The shortest part, in nanoseconds.
 const MIN_PART: u64 = 20_000_000;
-/// In nanoseconds: clocks do not drift by a measurable amount within this.
+/// The shortest time, in nanoseconds, within which clocks drift measurably.
 const MIN_DRIFT_SPAN: u64 = 10_000_000_000;
 
 /// What distinguishes a packet from all others.
@@ -78,7 +78,7 @@ enum Time {
 pub struct ClockRelation {
     /// The first capture is nearer to the clients.
     pub first_is_near: bool,
-    /// At `at` in its own time, the clock of the farther capture is ahead by this much.
+    /// How far the clock of the farther capture is ahead at its own time `at`.
     pub ahead: f64,
     pub at: u64,
     /// How much this grows per nanosecond.
@@ -220,7 +220,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
             points.push((at as f64, (up - down) as f64 / 2.0, (up + down) as f64));
         }
     }
-    // No part has packets in both directions, so the whole is one part.
+    // If no part has packets in both directions, everything is one part.
     if points.is_empty() {
         let up = up.iter().map(|(_, ahead)| *ahead).min()?;
         let down = down.iter().map(|(_, ahead)| -*ahead).min()?;
@@ -230,7 +230,7 @@ fn fit(up: &[(u64, i128)], down: &[(u64, i128)]) -> Option<(f64, u64, f64, u64)>
         .iter()
         .map(|(.., trip)| *trip)
         .fold(f64::MAX, f64::min);
-    // Parts in which the path was longer count less.
+    // Parts with longer path times have less weight.
     let weight =
         |trip: f64| 1.0 / (1.0 + (trip - between) / (0.01 * between.abs()).max(50_000.0)).powi(2);
     let sums = points
@@ -286,7 +286,7 @@ mod tests {
     fn offset_and_drift_are_found_through_queues() {
         let ([up, down], offset, drift) = times(true);
         let (ahead, at, slope, between) = fit(&up, &down).unwrap();
-        // In the time of the second clock.
+        // The time by the second clock.
         let since = at as f64 - 1_700_000_000_000_000_000.0 - offset;
         let expected = offset + drift * since;
         assert!((ahead - expected).abs() < 500_000.0, "{ahead} {expected}");

@@ -1,5 +1,5 @@
-//! One connection, read to its end: what it carried, where it was seen from, and what cannot be
-//! decided from there.
+//! One complete connection: what it carried, where it was captured, and what cannot be decided from
+//! that place.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::vantage::Vantage;
 /// A connection and its exchanges.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// Counted from 1, in the order in which connections began.
+    /// The number of the connection, from 1, in the order in which connections began.
     pub number: u64,
     pub client: SocketAddr,
     pub server: SocketAddr,
@@ -31,11 +31,11 @@ pub struct Conversation {
     pub began: u64,
     /// The requests were seen only as bursts of encrypted bytes, which may hold several each.
     pub is_inferred: bool,
-    /// What the capture does not show, and what would show it.
+    /// The facts that the capture does not show, and what would show them.
     pub undecidable: Vec<Undecidable>,
     /// The random of the ClientHello, which identifies the session in a key log, if there was one.
     pub session: Option<[u8; 32]>,
-    /// What a second capture shows in addition.
+    /// Further facts from a second capture.
     pub located: Option<Located>,
     /// The segments, for the ladder.
     pub steps: Vec<LadderStep>,
@@ -64,7 +64,7 @@ pub struct Undecidable {
 }
 
 impl Undecidable {
-    /// What is needed to open a connection that stayed sealed for this reason.
+    /// What is needed to decrypt a connection that could not be decrypted for this reason.
     pub(crate) fn keys(sealed: Option<SealedReason>) -> &'static str {
         match sealed {
             None => "the session's keys (--keys, from SSLKEYLOGFILE)",
@@ -81,7 +81,7 @@ impl Undecidable {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderStep {
     pub frame: u64,
-    /// In nanoseconds since 1970, as captured.
+    /// The capture time in nanoseconds since 1970.
     pub at: u64,
     pub from_client: bool,
     pub text: String,
@@ -104,8 +104,8 @@ pub enum Elsewhere {
     Never,
 }
 
-/// What two captures show of one connection: of the packets with data, and of those that begin or
-/// end it, how many left each side, and the frames of those that never reached the other capture.
+/// What two captures show about one connection: how many packets with data, or that begin or end
+/// it, left each side, and the frames of those that never reached the other capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Located {
     /// The round trip between both captures.

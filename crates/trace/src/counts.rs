@@ -1,6 +1,6 @@
-//! What was read of a capture, in numbers.
+//! Counts of what was read from a capture.
 
-/// Counts of what was read.
+/// Counts of the frames and packets that were read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CaptureCounts {
     pub frames: u64,
@@ -12,14 +12,14 @@ pub struct CaptureCounts {
     /// Packets that the capture kept only in part.
     pub cut: u64,
     pub connections: u64,
-    /// Connections of which only one direction was captured, so that no wait can be explained.
+    /// Connections that were captured in one direction only, so that no wait can be explained.
     pub one_way: u64,
     /// Connections that secrets opened, and those whose secrets do not fit.
     pub opened: u64,
     pub misfits: u64,
     /// Lines of key logs that cannot be read.
     pub damaged_keys: u64,
-    /// Connections that were given up before they were over, so that memory stays bounded.
+    /// Connections that were dropped before they ended, to keep memory bounded.
     pub given_up: u64,
     /// The first and the last time, in nanoseconds since 1970.
     pub first: Option<u64>,

@@ -18,10 +18,10 @@ use crate::names::is_same_host;
 use crate::vantage::VantagePoint;
 
 const DNS: u16 = 53;
-/// In milliseconds, and as a share of the exchange: a shorter wait gets no comment.
+/// The shortest wait that gets a comment, in milliseconds and as a share of the exchange.
 const MIN_GAP: f64 = 1.0;
 const SHARE: f64 = 0.05;
-/// In nanoseconds: packets may be seen this long before the exchange that they belong to.
+/// How long before their exchange packets may be seen, in nanoseconds.
 const BEFORE: u64 = 1_000_000;
 
 /// The frames of some connections.
@@ -207,7 +207,7 @@ fn first_since(conversation: &Conversation, at: u64) -> Option<&LadderStep> {
     })
 }
 
-/// In nanoseconds since 1970.
+/// The beginning of an exchange in nanoseconds since 1970.
 fn began(exchange: &Exchange) -> Option<u64> {
     let since = exchange.started?.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(since.as_nanos()).ok()

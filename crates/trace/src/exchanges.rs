@@ -17,13 +17,13 @@ use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 use crate::view::ClientView;
 
-/// In nanoseconds: a connection was not opened for a request that comes this much later.
+/// The delay, in nanoseconds, after which a connection was not opened for its first request.
 const IN_ADVANCE: u64 = 1_000_000_000;
-/// Causes that take everything up to the next request for one answer. In a protocol that is not
-/// read, a server may also speak of its own accord.
+/// Causes that assume that all data up to the next request is one answer. In a protocol that is not
+/// parsed, a server may also send unasked.
 const OF_ONE_ANSWER: [&str; 2] = ["body-stalls", "late-body"];
 
-/// What is known besides the connection itself.
+/// Facts from outside the connection.
 #[derive(Default)]
 pub(crate) struct Context<'a> {
     /// The lookup that led to it.
@@ -70,7 +70,7 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
         Content::Http2(http) if !http.requests().is_empty() => {
             (None, application::of_http2(http, &view))
         }
-        // No head of a request was complete, or it is another protocol.
+        // There was no complete head of a request, or it is another protocol.
         Content::Http1(_) | Content::Http2(_) | Content::Opaque => {
             (None, application::of_bytes(&view, nanoseconds))
         }

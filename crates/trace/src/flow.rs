@@ -5,7 +5,8 @@ use crate::quic::QuicFlow;
 use crate::relations::ConnectionEnd;
 use crate::tcp::TcpFlow;
 
-/// In bytes: roughly what one datagram and one connection take, including the allocator's overhead.
+/// The approximate memory of a datagram and of a connection in bytes, including the allocator's
+/// overhead.
 const PER_SIGHT: usize = 96;
 const PER_FLOW: usize = 4 << 10;
 
@@ -16,10 +17,11 @@ pub(crate) enum Carried {
 
 /// A connection that is followed.
 pub(crate) struct Flow {
-    /// Counted in the order in which connections began; the same on all interfaces that see it.
+    /// The number of the connection, in the order in which connections began; the same on all
+    /// interfaces that see it.
     pub(crate) number: u64,
     pub(crate) last: u64,
-    /// In bytes: what it holds.
+    /// The memory that the flow holds, in bytes.
     pub(crate) weight: usize,
     pub(crate) carried: Carried,
 }

@@ -7,13 +7,13 @@ use roundtrip_wire::packet::{IpVersion, Packet};
 
 /// The most datagrams whose fragments are waited for; the oldest are given up.
 const MAX_DATAGRAMS: usize = 1024;
-/// In bytes: no packet is longer.
+/// The length of the longest packet, in bytes.
 const MAX_PACKET: usize = 0xffff;
-/// In nanoseconds: hosts wait no longer for the rest. RFC 8200 §4.5.
+/// How long hosts wait for the remaining fragments, in nanoseconds. RFC 8200 §4.5.
 const MAX_WAIT: u64 = 60_000_000_000;
 const IPV6_HEADER: usize = 40;
 
-/// What the fragments of one datagram have in common.
+/// The common key of the fragments of one datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FragmentKey {
     interface: u32,
@@ -29,11 +29,11 @@ struct Pieces {
     /// The header of the first fragment, as it would be without fragmentation.
     header: Vec<u8>,
     by_offset: BTreeMap<usize, Vec<u8>>,
-    /// In bytes, once the last fragment has come.
+    /// The total length in bytes, once the last fragment has arrived.
     total: Option<usize>,
 }
 
-/// Datagrams whose fragments have come in part.
+/// Datagrams of which some fragments have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments(VecDeque<Pieces>);
 
@@ -54,7 +54,7 @@ impl Fragments {
         };
         let offset = usize::from(place.offset);
         let end = offset + packet.payload().len();
-        // What the capture has cut has no known content.
+        // The content of truncated packets is unknown.
         if !packet.is_complete() || end > MAX_PACKET {
             return None;
         }
@@ -221,7 +221,7 @@ mod tests {
             assert_eq!(none, None);
             assert!(fragments.0.len() <= MAX_DATAGRAMS);
         }
-        // An identification that is used again later is another packet's.
+        // An identification that is reused later belongs to another packet.
         let mut fragments = Fragments::default();
         let part = |n: usize| Packet::parse(&pieces[n]).unwrap();
         assert_eq!(fragments.push(0, 0, &part(0)), None);

@@ -8,7 +8,7 @@ use roundtrip_wire::http1::{self, Chunked, ChunkedLimits, EMPTY_FIELD, Strictnes
 use crate::sight::Side;
 use crate::stream::Piece;
 
-/// In bytes.
+/// The largest head in bytes.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_FIELDS: usize = 100;
 /// The most requests that are kept for one connection.

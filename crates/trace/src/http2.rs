@@ -16,7 +16,7 @@ const FRAME_HEAD: usize = 9;
 pub(crate) struct ClearHttp2 {
     reader: Http2Reader,
     requests: Requests,
-    /// How much of the two streams was read.
+    /// The number of bytes read from each stream.
     at: [u64; 2],
 }
 
@@ -36,7 +36,8 @@ impl ClearHttp2 {
         }
     }
 
-    /// It begins after this request, whose answer is that of stream 1. RFC 7540 §3.2.
+    /// Makes a connection that was upgraded by this request, which is answered on stream 1. RFC
+    /// 7540 §3.2.
     pub(crate) fn upgraded(request: &Http1Message, response: &Http1Message) -> Self {
         let end = request.end.unwrap_or(request.head_end);
         let mut upgraded = Self::starting_at([end, response.head_end]);
@@ -75,7 +76,7 @@ impl ClearHttp2 {
         upgraded
     }
 
-    /// Whether a client's stream begins with the preface, as far as it has come.
+    /// Whether the bytes of a client's stream so far match the preface.
     pub(crate) fn may_begin(front: &[u8]) -> bool {
         const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         let length = front.len().min(PREFACE.len());

@@ -8,7 +8,7 @@ use crate::conversation::{Conversation, Elsewhere, LadderStep, Located};
 use crate::steps::MAX_STEPS;
 use crate::vantage::VantagePoint;
 
-/// In nanoseconds: the precision of clocks and captures.
+/// The precision of clocks and captures, in nanoseconds.
 const TOLERANCE: u64 = 500_000;
 /// Interfaces of the farther capture are numbered from here.
 pub(crate) const FAR: u32 = 1 << 16;
@@ -105,7 +105,7 @@ struct JoinedDirection<'a> {
     from_client: bool,
     sent: &'a [LadderStep],
     arrived: &'a [LadderStep],
-    /// When arriving packets can be seen.
+    /// The time range in which arriving packets can be seen.
     span: (u64, u64),
     half: u64,
 }
@@ -176,8 +176,7 @@ fn covers(step: &LadderStep, other: &LadderStep) -> bool {
     (start..start + step.bytes).contains(&place)
 }
 
-/// How long the server's data came after the data that it answers, as the farther capture saw it;
-/// in nanoseconds.
+/// The time from the client's data to the server's answer in the farther capture, in nanoseconds.
 fn answered_after(steps: &[LadderStep]) -> u64 {
     let mut asked: Option<u64> = None;
     let mut sum = 0;
@@ -252,7 +251,7 @@ mod tests {
         // The capture missed it: nothing is sent again, and the answer comes.
         let sent = steps(&[(0, true, 0), (50, false, 0)]);
         assert_eq!(up(&sent, &[]).find(0), None);
-        // Neither capture shows what came after the other ended.
+        // Packets after the end of the other capture cannot be compared.
         let sent = steps(&[(9_990, true, 0)]);
         assert_eq!(up(&sent, &[]).find(0), None);
         let sent = steps(&[(9_000, true, 0)]);

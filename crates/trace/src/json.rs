@@ -10,7 +10,7 @@ use crate::ranking::Ranking;
 
 pub const SCHEMA: &str = "roundtrip/trace/1";
 
-/// The whole document. `left_out`: the number of exchanges for which there was no room.
+/// The whole document. `left_out` is the number of exchanges that did not fit into memory.
 pub fn document(
     file: &str,
     counts: &CaptureCounts,

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) struct FlowKey {
     pub(crate) interface: u32,
     is_udp: bool,
-    /// In order, so that both directions have the same key.
+    /// The ends in sorted order, so that both directions have the same key.
     ends: (SocketAddr, SocketAddr),
 }
 

@@ -8,13 +8,13 @@ use roundtrip_model::Waited;
 use crate::conversation::{Conversation, Elsewhere, LadderStep};
 use crate::vantage::VantagePoint;
 
-/// In milliseconds: packets this close together form one rung.
+/// Packets that are at most this many milliseconds apart form one rung.
 const TOGETHER: f64 = 1.0;
 
 /// Packets of one side that came together, and the wait before them.
 #[derive(Debug, Clone)]
 pub(crate) struct Rung<'a> {
-    /// At least one.
+    /// The steps; at least one.
     pub(crate) steps: &'a [LadderStep],
     /// Since the connection began, and since the previous rung; in milliseconds.
     pub(crate) at: f64,
@@ -81,7 +81,7 @@ pub(crate) fn rungs(conversation: &Conversation, each: bool) -> Vec<Rung<'_>> {
     rungs
 }
 
-/// How many packets at the front form one rung.
+/// The number of packets at the front that form one rung.
 fn together(steps: &[LadderStep]) -> usize {
     let belongs = |pair: &&[LadderStep]| {
         matches!(pair, [a, b] if a.from_client == b.from_client
@@ -98,8 +98,8 @@ fn apart(a: &LadderStep, b: &LadderStep) -> f64 {
     b.at.saturating_sub(a.at) as f64 / 1e6
 }
 
-/// Which party a gap waited for: the path, as far as it lies between the capture and the side that
-/// spoke, and that side for the rest; but only the loss if something had to be sent again.
+/// The party that a gap waited for: the path between the capture and the sending side, and that
+/// side for the rest; or only the loss, if data had to be sent again.
 fn waited(
     conversation: &Conversation,
     before: Option<&LadderStep>,

@@ -1,11 +1,11 @@
-//! Turns the packets of any client into exchanges: says about other programs' requests what `probe`
-//! says about its own.
+//! Turns the packets of any client into exchanges, so that other programs' requests are explained
+//! like `probe`'s own.
 //!
-//! Frames go in, in the order of a capture; conversations come out when their connections are over.
-//! A flow holds facts only. Its [`Vantage`] is decided first; then everything is read in the
-//! client's time, as the same timeline that `probe` writes, so that `model` cuts it into phases and
-//! `explain` names causes. What a capture cannot show is reported, never guessed. Pure: no I/O, no
-//! clock.
+//! Frames go in, in the order of a capture; conversations come out when their connections have
+//! ended. A flow holds only facts. Its [`Vantage`] is decided first; then all times are converted
+//! to the client's and written to the same timeline as `probe`'s, so that `model` divides it into
+//! phases and `explain` names causes. Facts that a capture cannot show are reported as missing,
+//! never guessed. Pure: no I/O, no clock.
 
 mod application;
 mod clocks;

@@ -9,9 +9,10 @@ use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 
 /// The number of lookups that are kept; older ones are forgotten first.
 const MAX_LOOKUPS: usize = 10_000;
-/// In nanoseconds: a client connects this soon after a lookup, or the lookup had another purpose.
+/// A client connects within this many nanoseconds after a lookup, or the lookup had another
+/// purpose.
 const SOON: u64 = 2_000_000_000;
-/// In nanoseconds: a question that is repeated within this time belongs to the same lookup.
+/// A question that is repeated within this many nanoseconds belongs to the same lookup.
 const SAME_LOOKUP: u64 = 15_000_000_000;
 
 /// The lookup of one name by one client.
@@ -20,7 +21,7 @@ pub(crate) struct NameLookup {
     pub(crate) client: IpAddr,
     pub(crate) server: SocketAddr,
     pub(crate) name: String,
-    /// In nanoseconds since 1970.
+    /// The beginning in nanoseconds since 1970.
     pub(crate) began: u64,
     pub(crate) ended: Option<u64>,
     pub(crate) addresses: Vec<IpAddr>,

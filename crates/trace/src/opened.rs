@@ -33,9 +33,9 @@ enum HeldData {
     Unknown(u64),
 }
 
-/// What was read inside.
+/// The decrypted content.
 pub(crate) struct Inside {
-    /// Where the streams of the two sides were when TLS began.
+    /// The positions of both sides' streams when TLS began.
     start: [u64; 2],
     messages: [Vec<u8>; 2],
     early: Vec<(Vec<u8>, Range<u64>)>,
@@ -47,10 +47,10 @@ pub(crate) struct Inside {
     pub(crate) accepts_early: Option<bool>,
     /// Where the record with the Finished of each side ends.
     pub(crate) finished: [Option<u64>; 2],
-    /// In bytes, as sent.
+    /// The size of the certificate chain in bytes, as sent.
     pub(crate) chain_bytes: u64,
     pub(crate) is_opened: bool,
-    /// Why the first sealed record stayed sealed.
+    /// Why the first sealed record could not be decrypted.
     pub(crate) sealed: Option<SealedReason>,
 }
 
@@ -97,7 +97,7 @@ impl OpenedTls {
         self.waiting.push((from, piece));
     }
 
-    /// Reads what has come since the last call.
+    /// Reads the data that has arrived since the last call.
     pub(crate) fn read(&mut self, keys: &KeyLog) {
         let inside = &mut self.inside;
         for (side, piece) in self.waiting.drain(..) {
@@ -110,7 +110,7 @@ impl OpenedTls {
         }
     }
 
-    /// What was read, if the secrets opened anything.
+    /// The decrypted content, if there is any.
     pub(crate) fn inside(&self) -> Option<&Inside> {
         Some(&self.inside).filter(|inside| inside.is_opened)
     }

@@ -157,7 +157,8 @@ fn connection(conversation: &Conversation, key: usize, alone: bool) -> Markup {
     }
 }
 
-/// Time goes down, and the height of each wait is that of its round trips, up to a bound.
+/// Time runs downwards, and the height of each wait is proportional to its round trips, up to a
+/// limit.
 fn ladder(conversation: &Conversation, key: usize) -> Markup {
     let all = rungs(conversation, false);
     let rtt = conversation

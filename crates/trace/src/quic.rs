@@ -1,5 +1,5 @@
-//! One QUIC connection: its datagrams, and the content of the Initial packets, whose keys everybody
-//! can derive. Of later packets, only sizes and directions are known.
+//! One QUIC connection: its datagrams, and the content of the Initial packets, whose keys anyone
+//! can derive. Only sizes and directions are known of later packets.
 
 mod opened;
 mod reading;
@@ -66,7 +66,7 @@ pub(crate) struct QuicFlow {
     keys: Option<InitialKeys>,
     largest: [Option<u64>; 2],
     crypto: [CryptoStream; 2],
-    /// How far the hellos were sent.
+    /// How much of each hello was sent.
     told: [u64; 2],
     /// When each Initial packet was first seen, by its number, and the shortest times until the
     /// peer acknowledged one.
@@ -78,8 +78,8 @@ pub(crate) struct QuicFlow {
 }
 
 impl QuicFlow {
-    /// A connection, if the datagram is a client's first: one with an Initial packet that everybody
-    /// can open.
+    /// Begins a connection if the datagram is a client's first one: it then contains an Initial
+    /// packet that anyone can decrypt.
     pub(crate) fn begin(
         from: SocketAddr,
         to: SocketAddr,
@@ -310,7 +310,7 @@ impl QuicFlow {
         self.opened.as_ref()?.requests()
     }
 
-    /// Why something stayed sealed.
+    /// Why some packets could not be decrypted.
     pub(crate) fn sealed(&self) -> Option<SealedReason> {
         self.opened.as_ref()?.sealed()
     }

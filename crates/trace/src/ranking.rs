@@ -18,14 +18,14 @@ const MAX_SERVERS: usize = 10_000;
 pub struct Ranking {
     pub exchanges: u64,
     pub failed: u64,
-    /// In milliseconds, over all exchanges.
+    /// The total in milliseconds over all exchanges.
     pub total: f64,
-    /// By party, in milliseconds, in the order of [`Party::BY_WEIGHT`].
+    /// The waits by party in milliseconds, in the order of [`Party::BY_WEIGHT`].
     pub waited: [f64; 6],
     pub unexplained: f64,
     causes: BTreeMap<&'static str, CauseTotal>,
     servers: BTreeMap<String, Spread>,
-    /// Exchanges with servers for which there was no room.
+    /// Exchanges with servers beyond the limit.
     pub of_other_servers: u64,
 }
 

@@ -5,13 +5,13 @@ use roundtrip_wire::tls::{ContentKind, Handshakes, Record, Records, clear_handsh
 
 use crate::stream::Piece;
 
-/// In bytes: type, version, length.
+/// The bytes of a record's header: type, version, length.
 const HEADER: usize = 5;
 /// The largest content of an encrypted record, in bytes. RFC 5246 §6.2.3.
 const MAX_LENGTH: u64 = (1 << 14) + 2048;
 /// The limit in bytes for the hellos, and for the chain that TLS 1.2 sends unencrypted.
 const MAX_CLEAR: usize = 64 << 10;
-/// Beyond this, consecutive records of one type are kept as one.
+/// The number of records beyond which consecutive ones of the same type are merged.
 const MAX_RECORDS: usize = 1 << 16;
 
 /// A record, by its place in the stream.
@@ -40,7 +40,7 @@ pub(crate) struct RecordFollower {
     /// Bytes of the record that are still to come.
     missing: u64,
     records: Vec<RecordPlace>,
-    /// The beginning of the stream, as far as it is without gaps.
+    /// The beginning of the stream, up to the first gap.
     clear: Vec<u8>,
     has_gap: bool,
     /// What follows is not TLS, or its records cannot be found any longer: until a segment begins
@@ -105,7 +105,7 @@ impl RecordFollower {
         self.unknown(begun);
     }
 
-    /// Bytes in which no record can be found count as one record of data.
+    /// Counts bytes without recognisable records as one record of data.
     fn unknown(&mut self, count: u64) {
         let start = self.at;
         self.at += count;

@@ -1,5 +1,5 @@
-//! How one connection relates to others of the same client: addresses that were tried before
-//! without success, and a connection that the server had closed.
+//! Relates a connection to others of the same client: earlier attempts that failed, and connections
+//! that the server had closed.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -8,13 +8,12 @@ use roundtrip_model::NotKept;
 
 use crate::names::is_same_host;
 
-/// In nanoseconds: an attempt that began earlier is unrelated, and so is a connection that ended
-/// earlier.
+/// The age, in nanoseconds, beyond which an earlier attempt or an ended connection is unrelated.
 const SAME_STORY: u64 = 10_000_000_000;
 const REMEMBERED: u64 = 120_000_000_000;
-/// In nanoseconds: a server that closes this long after its answer closes an idle connection.
+/// A server that closes at least this many nanoseconds after its answer closes an idle connection.
 const IDLE: u64 = 100_000_000;
-/// In nanoseconds: a client repeats a request within this time.
+/// A client repeats a request within this many nanoseconds.
 const AT_ONCE: u64 = 1_000_000_000;
 /// The number of ends of connections that are remembered.
 const MAX_ENDS: usize = 65_536;
@@ -42,7 +41,7 @@ impl Tried {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionEnd {
     pub(crate) at: u64,
-    /// When the last answer was over.
+    /// The end of the last answer.
     pub(crate) last_answer: u64,
     pub(crate) announced: bool,
     /// When a request began to leave that the server answered with the end of the connection, if it
@@ -70,7 +69,7 @@ pub(crate) struct Reopened {
 pub(crate) struct Openers(HashMap<IpAddr, u32>);
 
 impl Openers {
-    /// Beyond the bound, new clients are not counted.
+    /// Counts a connection; new clients beyond the limit are not counted.
     pub(crate) fn note(&mut self, client: IpAddr) {
         if self.0.len() < MAX_ENDS || self.0.contains_key(&client) {
             *self.0.entry(client).or_default() += 1;
@@ -82,7 +81,7 @@ impl Openers {
     }
 }
 
-/// How the connections between clients and servers ended, if the server closed them.
+/// How the server closed connections between clients and servers.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionEnds(HashMap<(IpAddr, SocketAddr), ConnectionEnd>);
 

@@ -20,12 +20,12 @@ pub(crate) struct Requests {
 pub(crate) struct OpenedRequest {
     pub(crate) facts: RequestFacts,
     pub(crate) head: Range<u64>,
-    /// Where it ends.
+    /// The position where the request ends.
     pub(crate) sent: u64,
     pub(crate) body_up: u64,
     pub(crate) interim: Vec<u16>,
-    /// Where the first record of the final answer ends, and those of interim answers: they cannot
-    /// be read earlier.
+    /// The positions where the first records of the final answer and of interim answers end: they
+    /// cannot be read earlier.
     pub(crate) first: Option<u64>,
     pub(crate) interim_at: Vec<u64>,
     pub(crate) response: Option<(ResponseFacts, Range<u64>)>,

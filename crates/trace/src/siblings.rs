@@ -7,10 +7,11 @@ use crate::conversation::Conversation;
 use crate::join::{FAR, join};
 use crate::vantage::VantagePoint;
 
-/// Conversations that are over, and conversations that wait for another interface's view of them.
+/// Finished conversations, and conversations that wait for their counterpart from another
+/// interface.
 #[derive(Default)]
 pub(crate) struct Siblings {
-    /// By their number, which siblings share.
+    /// The waiting conversations by their number, which siblings share.
     waiting: HashMap<u64, Conversation>,
     done: Vec<Conversation>,
 }
@@ -45,13 +46,13 @@ impl Siblings {
         }
     }
 
-    /// Returns those that are over, each once.
+    /// Returns each finished conversation once.
     pub(crate) fn drain(&mut self) -> Vec<Conversation> {
         std::mem::take(&mut self.done)
     }
 }
 
-/// The frames are those of both.
+/// Joins two conversations; the frames include those of both.
 fn joined(mut kept: Conversation, other: &Conversation) -> Conversation {
     kept.frames.0 = kept.frames.0.min(other.frames.0);
     kept.frames.1 = kept.frames.1.max(other.frames.1);

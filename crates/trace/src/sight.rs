@@ -3,8 +3,8 @@
 use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Ecn, Flags, IpVersion, OptionValue, Packet, Tcp};
 
-/// In nanoseconds: a packet may be captured twice within this time, and one without identification
-/// that looks the same from outside.
+/// Copies of one packet are captured within this many nanoseconds. The second value is for packets
+/// without identification, which only look the same.
 const SAME_PACKET: u64 = 5_000_000;
 const SAME_UNNUMBERED: u64 = 500_000;
 
@@ -45,11 +45,11 @@ pub(crate) struct SeenSegment {
     pub(crate) flags: Flags,
     /// Bytes of data on the wire.
     pub(crate) length: u32,
-    /// As in the header, not scaled.
+    /// The window as in the header, not scaled.
     pub(crate) window: u16,
     /// It acknowledges data that was received twice. RFC 2883 §4.
     pub(crate) is_duplicate_sack: bool,
-    /// The sender's clock, and what it saw last of the peer's. RFC 7323 §3.
+    /// The sender's timestamp, and the peer's timestamp that it echoes. RFC 7323 §3.
     pub(crate) stamps: Option<(u32, u32)>,
     pub(crate) hop_limit: u8,
     pub(crate) congested: bool,
@@ -117,7 +117,8 @@ impl SeenSegment {
     }
 
     /// Whether it is the same packet as an earlier one, which was captured at another place of the
-    /// same host or network. What a sender sends again has another identification, or is later.
+    /// same host or network. A packet that the sender sends again has another identification, or is
+    /// later.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         let apart = self.at.saturating_sub(other.at);
         let known = self.id != 0 || self.way != other.way || self.hop_limit != other.hop_limit;

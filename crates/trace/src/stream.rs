@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-/// In bytes: how much may be held after a gap, and how far ahead it may be.
+/// The largest amount of data after a gap that is held, and how far ahead it may be, in bytes.
 const MAX_HELD: usize = 1 << 20;
 const MAX_AHEAD: u64 = 64 << 20;
 
-/// What comes next in a stream.
+/// The next part of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Bytes(&'a [u8]),

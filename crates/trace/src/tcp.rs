@@ -18,23 +18,23 @@ use crate::stream::{Piece, Reassembly};
 /// The number of segments of one connection that are kept individually. Beyond this, consecutive
 /// ones in the same direction are kept as one.
 const MAX_SIGHTS: usize = 20_000;
-/// In nanoseconds: segments that are kept as one come this close to each other.
+/// The largest distance, in nanoseconds, between segments that are merged.
 const TOGETHER: u64 = 1_000_000;
 /// The number of segments among which a copy is looked for.
 const MAX_COPIES_BACK: usize = 64;
-/// In bytes: enough to recognise the protocol.
+/// The number of bytes that are enough to recognise the protocol.
 const FRONT: usize = 64;
-/// In bytes: what waits of a server's for the first bytes of its client.
+/// The largest number of a server's bytes that are held until the client's first bytes arrive.
 const MAX_FRONT: usize = 4096;
-/// In bytes, for the bound on memory: roughly what is kept of TLS in one direction, and of a
-/// request in clear text with its answer.
+/// The approximate memory, in bytes, of TLS in one direction, and of an unencrypted request with
+/// its answer.
 const CLEAR: usize = 64 << 10;
 const PER_REQUEST: usize = 2 << 10;
 
-/// What a connection carries.
+/// The content of a connection.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
-    /// Nothing has been said yet.
+    /// No data has been seen yet.
     #[default]
     Unknown,
     Tls([RecordFollower; 2]),
@@ -58,7 +58,7 @@ pub(crate) struct TcpFlow {
     /// The bytes of data of each side, up to the last that was seen.
     pub(crate) ends: [u64; 2],
     streams: [Reassembly; 2],
-    /// How much of each stream was read.
+    /// The number of bytes read from each stream.
     taken: [u64; 2],
     pub(crate) content: Content,
     /// The content of TLS, if its secrets may be known.
@@ -74,7 +74,7 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// `client` is the end that makes requests, as far as the first segment shows.
+    /// `client` is the end that makes requests, judging by the first segment.
     pub(crate) fn new(client: SocketAddr, server: SocketAddr, interface: u32) -> Self {
         Self {
             client,
@@ -301,7 +301,7 @@ impl TcpFlow {
             self.merged += 1;
             return;
         }
-        // A lone acknowledgement among others of a large transfer says little.
+        // In a large transfer, a single acknowledgement adds little.
         if full && sight.length == 0 && self.sights.len() >= 2 * MAX_SIGHTS {
             self.merged += 1;
             return;
@@ -326,7 +326,7 @@ impl TcpFlow {
         })
     }
 
-    /// Whether nothing more will come, except what the network may still hold.
+    /// Whether the connection has ended, apart from packets that may still be in the network.
     pub(crate) fn is_over(&self) -> bool {
         self.reset || self.fins == [true, true]
     }
@@ -376,7 +376,7 @@ impl TcpFlow {
         syn && first.is_some_and(|first| first != tcp.sequence().wrapping_add(1))
     }
 
-    /// What the peer of `side` reports as received, as a place in the stream of `side`.
+    /// The position in the stream of `side` up to which its peer reports data as received.
     pub(crate) fn acknowledged(&self, sight: &SeenSegment) -> Option<u64> {
         let side = sight.from.other();
         let first = self.first[side.index()]?;

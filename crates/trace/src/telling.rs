@@ -1,5 +1,5 @@
-//! Turns a TCP connection that is over into a conversation: where it was seen from, what it
-//! carried, and what cannot be decided from there.
+//! Turns a finished TCP connection into a conversation: its vantage point, its contents, and what
+//! cannot be decided from that vantage point.
 
 use crate::conversation::{Carrier, Conversation, Undecidable};
 use crate::exchanges::{self, ConnectionOutcome, Context};

@@ -32,7 +32,7 @@ pub fn head(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> String {
     format!("{}: {}\n", clean(file), parts.join(", "))
 }
 
-/// What was not read, one line each.
+/// The parts that were not read, one line each.
 pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |count: u64, what: &str| {
@@ -75,7 +75,7 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
     lines
 }
 
-/// Where a connection was seen from.
+/// The vantage point of a connection.
 pub fn vantage(conversation: &Conversation, style: &Style) -> String {
     lines(&seen_from(conversation), style)
 }
@@ -94,7 +94,7 @@ pub(crate) fn seen_from(conversation: &Conversation) -> String {
     line
 }
 
-/// What the other capture shows in addition, if there are two.
+/// Further facts from the other capture, if there are two.
 pub fn located(conversation: &Conversation, style: &Style) -> String {
     found_by_two(conversation).map_or(String::new(), |line| lines(&line, style))
 }
@@ -329,7 +329,7 @@ fn tone(rung: &Rung<'_>) -> Tone {
     }
 }
 
-/// How many of all, in percent.
+/// The share in percent.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64)
 }

@@ -1,6 +1,6 @@
 //! Logs in which programs recorded their own requests: HAR, Chrome's NetLog, qlog, curl's trace.
-//! They hold times, but no packets. So they are shown as they are, no party is blamed for a wait,
-//! and the report says what would decide it.
+//! They contain times, but no packets. So their times are shown without a judgement, no party is
+//! blamed for a wait, and the report says what would be needed to decide.
 
 pub mod json;
 pub mod page;
@@ -16,7 +16,7 @@ use roundtrip_wire::witness::{
     ToldPhase, ToldRequest, TransportEvent, Witness, curl_trace, har, netlog, qlog,
 };
 
-/// The order in which a request passes through them.
+/// All phases, in the order in which a request passes through them.
 pub(crate) const PHASES: [ToldPhase; 8] = [
     ToldPhase::Queue,
     ToldPhase::Proxy,
@@ -54,7 +54,7 @@ type Reader = fn(&[u8]) -> Option<Witness>;
 pub struct Log {
     pub format: Format,
     pub witness: Witness,
-    /// How the requests depended on each other, if there are several.
+    /// The dependencies between the requests, if there are several.
     pub page: Option<PageLoad>,
     /// The shortest connect of each server, in nanoseconds.
     connects: HashMap<String, u64>,
@@ -67,10 +67,10 @@ pub struct TransportTotals {
     pub received: u64,
     pub lost: u64,
     pub blocked: u64,
-    /// In milliseconds.
+    /// The smallest round trip in milliseconds.
     pub min_rtt: Option<f64>,
     pub max_rtt: Option<f64>,
-    /// In bytes.
+    /// The smallest window in bytes.
     pub min_window: Option<u64>,
     pub max_window: Option<u64>,
 }
@@ -119,7 +119,8 @@ impl Log {
         Some(wait.saturating_sub(self.round_trip(request)?))
     }
 
-    /// What the load would have taken if steps of these phases took no time, in nanoseconds.
+    /// The time that the load would have taken if steps of these phases took no time, in
+    /// nanoseconds.
     pub fn without(&self, phases: &[ToldPhase]) -> Option<u64> {
         let is_one = |step: &CriticalStep| step.phase.is_some_and(|phase| phases.contains(&phase));
         Some(self.page.as_ref()?.without(&self.witness, is_one))
@@ -139,7 +140,7 @@ impl Log {
         told
     }
 
-    /// What a log of this kind cannot show, and what would.
+    /// The facts that a log of this kind cannot show, and what would show them.
     pub fn undecidable(&self) -> &'static [(&'static str, &'static str)] {
         // Of TCP, a NetLog has no packets.
         let mut connections = self.witness.connections.iter();
@@ -162,7 +163,7 @@ impl Log {
         ]
     }
 
-    /// A request as [`roundtrip_model::Limit`] needs it. It blames nobody.
+    /// A request in the form that [`roundtrip_model::Limit`] needs. It blames no party.
     pub fn exchange(&self, request: &ToldRequest) -> Exchange {
         let mut exchange = Exchange {
             url: request.url.clone(),
@@ -262,7 +263,7 @@ fn connects(witness: &Witness) -> HashMap<String, u64> {
     shortest
 }
 
-/// From the beginning of a request to its end, in nanoseconds.
+/// The time from the beginning of a request to its end, in nanoseconds.
 pub(crate) fn length(request: &ToldRequest) -> u64 {
     let spans = request.spans.iter().map(|span| span.end).max();
     let end = request.end.or(spans).unwrap_or(request.begin);

@@ -29,18 +29,16 @@ use crate::telling::{Others, of_tcp};
 use crate::twins::Twins;
 
 const DNS: u16 = 53;
-/// In nanoseconds: how long a closed connection may still bring packets, and how long one may be
-/// silent before it counts as over.
+/// How long packets of a closed connection may still arrive, and how long a connection may be
+/// silent before it counts as ended, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
 const MAX_IDLE: u64 = 900_000_000_000;
-/// The fewest frames between two looks for connections that are over; plus one for each connection,
-/// so that a look costs each frame the same.
+/// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
-/// In nanoseconds: a look is also due after this much of the capture's time, if few connections
-/// make it cheap.
+/// With few connections, a look is also due after this many nanoseconds of the capture.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
-/// How much may be held.
+/// The limits and the selection of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// In bytes.
@@ -117,7 +115,7 @@ impl Trace {
         keys.finish();
     }
 
-    /// Takes what a capture holds next.
+    /// Takes the next item of a capture.
     pub fn take(&mut self, item: CaptureItem<'_>) {
         match item {
             CaptureItem::Packet(packet) => self.push(&packet),
@@ -185,7 +183,7 @@ impl Trace {
         }
         let since = self.counts.frames - self.looked;
         let flows = self.flows.len() as u64;
-        // If little comes, as through a pipe, time counts.
+        // If few frames come, as through a pipe, the time decides.
         let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
         let due = since >= LOOK_EVERY.max(flows) || long;
         if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {
@@ -214,7 +212,7 @@ impl Trace {
         packet: &Packet<'_>,
     ) {
         self.counts.fragments += 1;
-        // What the capture has cut cannot be joined; the first one still has the headers.
+        // Truncated fragments cannot be joined; the first one still has the headers.
         if !packet.is_complete() && packet.fragment().offset == 0 {
             self.packet(interface, at, way, packet);
             return;
@@ -361,7 +359,7 @@ impl Trace {
         }
     }
 
-    /// Drops connections that are over, and the oldest if there are too many.
+    /// Removes ended connections, and the oldest ones if there are too many.
     fn look(&mut self, now: u64) {
         let over = |flow: &Flow| {
             let idle = now.saturating_sub(flow.last);
@@ -477,12 +475,13 @@ impl Trace {
         all
     }
 
-    /// The conversations that are over, each once.
+    /// Returns each finished conversation once.
     pub fn finished(&mut self) -> Vec<Conversation> {
         self.done.drain()
     }
 
-    /// The capture is over: everything else, in the order of their numbers.
+    /// Call this at the end of the capture: returns all other conversations, in the order of their
+    /// numbers.
     pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
         // Failed attempts come last: they may belong to a connection that followed.
         let in_vain = |key: &FlowKey| self.opening.contains(key);

@@ -12,10 +12,10 @@ use roundtrip_wire::link::LinkDirection;
 use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
-/// In nanoseconds: what a host needs to acknowledge.
+/// The longest time in nanoseconds that a host itself needs to acknowledge.
 const AT_ONCE: u64 = 300_000;
-/// In nanoseconds, and as a ratio: two halves of a short path that are both this long and this much
-/// alike are neither of them a host's own delay.
+/// If both halves of a short path are at least this long (in nanoseconds) and this similar (as a
+/// ratio), neither is a host's own delay.
 const NOT_AT_HOME: u64 = 100_000;
 const ALIKE: u64 = 3;
 /// One half of the path must be this many times as long as the other to decide anything.
@@ -23,8 +23,8 @@ const CLEARLY: u64 = 5;
 /// If a host is slow, half of the path may be this long as a share of the other: one part in this
 /// many.
 const SLOW_HOST: u64 = 20;
-/// In hops: an end that is this far away, while nothing lies before the other, was seen from the
-/// other's own network.
+/// The number of hops from which on an end is far: if no hop is before the other end, the capture
+/// was made in that other end's network.
 const FAR: u8 = 4;
 /// The hop limits that systems use when they send.
 const FRESH: [u8; 4] = [64, 128, 255, 32];
@@ -102,7 +102,7 @@ impl Vantage {
                 let fresh = FRESH.into_iter().filter(|fresh| *fresh >= hops).min();
                 fresh.map_or(0, |fresh| fresh - hops)
             };
-            // Both are worn behind a NAT that is the client's own, too.
+            // Behind a NAT on the client's own host, both hop limits are lowered, too.
             let apart = worn(client).abs_diff(worn(server)) >= FAR;
             let is_end = vote.is_some_and(|place| place != VantagePoint::Middle);
             let weight = if apart && is_end { 3 } else { 1 };

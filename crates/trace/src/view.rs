@@ -22,8 +22,8 @@ use lost::Lost;
 use rate::Gauge;
 pub(crate) use rate::Rate;
 
-/// In nanoseconds: shorter pauses are attributed to the scheduler, and packets that are out of
-/// order by less count as coming together.
+/// Pauses that are shorter than the first value are attributed to the scheduler; packets that are
+/// out of order by less than the second count as simultaneous. In nanoseconds.
 const MIN_PAUSE: u64 = 1_000_000;
 const MIN_OVERTAKEN: u64 = 2_000_000;
 /// The header of a TLS record, in bytes.
@@ -32,7 +32,7 @@ const HEADER: u64 = 5;
 /// Something that the client could notice, at a time in nanoseconds since 1970.
 pub(crate) type Noticed = (u64, Event);
 
-/// What the client saw.
+/// An event, as the client saw it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientView {
     pub(crate) events: Vec<Noticed>,
@@ -53,7 +53,7 @@ pub(crate) struct ClientView {
     pub(crate) largest_segment: u64,
     /// In nanoseconds: how long the server had no room for the client's data.
     pub(crate) without_room: u64,
-    /// How much of the data in the SYN the SYN-ACK acknowledged.
+    /// The number of bytes in the SYN that the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
     pub(crate) syn_data_acked: u64,
     /// When the server or the client ended the connection with a reset or in order.
@@ -62,7 +62,7 @@ pub(crate) struct ClientView {
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
-    /// What the client's kernel would have measured, and when.
+    /// The values that the client's kernel would have measured, and when.
     rates: Vec<(u64, Rate)>,
     trips: Vec<(u64, u64)>,
     pub(crate) congested: bool,
@@ -110,7 +110,7 @@ struct Watcher<'a> {
     flow: &'a TcpFlow,
     rtt: u64,
     view: ClientView,
-    /// How far the client has sent, and how far it has read.
+    /// The positions up to which the client has sent and read.
     sent: u64,
     read: u64,
     under_way: Vec<UnackedData>,
@@ -124,10 +124,10 @@ struct Watcher<'a> {
     busy: Option<u64>,
     last_arrival: Option<u64>,
     flight: SentFlight,
-    /// The last window that the server was told, and since when it has had no room.
+    /// The last window that was announced to the server.
     window: u64,
     closed: Option<u64>,
-    /// Since when the server has had no room.
+    /// The time since which the server has had no room.
     no_room: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
@@ -200,7 +200,7 @@ impl<'a> Watcher<'a> {
             if sight.acknowledges() && sight.length == 0 {
                 self.flight.acknowledged = true;
             }
-            // The client has what it acknowledges, even if the capture does not.
+            // The client has all bytes that it acknowledges, even if the capture lacks some.
             if let Some(end) = self.flow.acknowledged(sight)
                 && end > self.read
                 && !self.ahead.is_empty()
@@ -452,7 +452,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// The flight before this arrival is over if there was a pause.
+    /// Ends the flight before this arrival if there was a pause.
     fn pause(&mut self, at: u64) {
         let Some(last) = self.last_arrival else {
             self.flight.window = Some(self.window);

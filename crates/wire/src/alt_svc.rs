@@ -3,16 +3,16 @@
 use crate::field::Scanner;
 use crate::percent;
 
-/// Longer lists are cut: honest servers do not send them.
+/// Longer lists are truncated; honest servers do not send them.
 const MAX_ALTERNATIVES: usize = 64;
-/// In seconds: one day. RFC 7838 §3.1.
+/// The default in seconds: one day. RFC 7838 §3.1.
 const DEFAULT_MAX_AGE: u64 = 24 * 60 * 60;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AltSvc {
     /// Forget the earlier alternatives.
     Clear,
-    /// In the server's order of preference.
+    /// The alternatives, in the server's order of preference.
     Alternatives(Vec<Alternative>),
 }
 
@@ -23,7 +23,7 @@ pub struct Alternative {
     /// Empty for the origin's own host; IPv6 addresses have brackets.
     pub host: String,
     pub port: u16,
-    /// In seconds.
+    /// The maximum age in seconds.
     pub max_age: u64,
     /// The alternative stays valid after a change of network.
     pub persist: bool,

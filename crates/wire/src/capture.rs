@@ -9,7 +9,7 @@ use crate::pcapng::{self, Block, Captured, Parser, SECRETS, TLS_KEY_LOG};
 use crate::{Error, Result};
 
 const WHAT: &str = "the capture";
-/// In bytes: no block is larger. The largest packets have 256 KiB.
+/// The largest block in bytes. The largest packets have 256 KiB.
 const MAX_BLOCK: usize = 16 << 20;
 
 /// An item of a capture.
@@ -21,11 +21,11 @@ pub enum CaptureItem<'a> {
     Secrets(&'a [u8]),
 }
 
-/// Reads a capture that comes in pieces.
+/// Reads a capture that arrives in pieces.
 #[derive(Debug, Default)]
 pub struct CaptureReader {
     buffer: Vec<u8>,
-    /// How much of the buffer holds bytes of the capture, and how much of that was used.
+    /// The number of bytes of the capture in the buffer, and how many of them were used.
     filled: usize,
     taken: usize,
     format: Option<CaptureFormat>,
@@ -58,8 +58,9 @@ impl CaptureReader {
         self.filled(bytes.len());
     }
 
-    /// The space for the next bytes of the capture, at least `length`. [`CaptureReader::filled`]
-    /// then says how many came. Avoids the copy of [`CaptureReader::push`].
+    /// The space for the next bytes of the capture, at least `length`. Then call
+    /// [`CaptureReader::filled`] with the number of bytes written. This avoids the copy of
+    /// [`CaptureReader::push`].
     pub fn room(&mut self, length: usize) -> &mut [u8] {
         self.buffer.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;
@@ -71,7 +72,7 @@ impl CaptureReader {
         self.buffer.get_mut(self.filled..).unwrap_or_default()
     }
 
-    /// Says that this many bytes were written to the front of the room.
+    /// Call this after writing `count` bytes to the front of the room.
     pub fn filled(&mut self, count: usize) {
         self.filled = self.filled.saturating_add(count).min(self.buffer.len());
     }

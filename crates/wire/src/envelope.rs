@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::{Error, Result};
 
-/// In bytes; credentials have a few dozen.
+/// The largest envelope in bytes; credentials have a few dozen.
 pub const MAX_ENVELOPE: usize = 16 * 1024;
 pub const NONCE: usize = 12;
 const TAG: usize = 16;

@@ -3,7 +3,7 @@
 //!
 //! It implements only what these two messages need of protobuf. Unknown fields are skipped,
 //! as protobuf requires. A field that occurs twice although it is not repeated is refused: readers
-//! may take the first, the last or a mixture of both, and encoders write it once. Who is asked
+//! may take the first, the last or a mixture of both, and encoders write it once. The caller
 //! decides what the request may do.
 
 use crate::cursor::Cursor;
@@ -23,14 +23,14 @@ const PERMISSION_DENIED: u64 = 7;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckRequest<'a> {
     pub method: &'a str,
-    /// With the query.
+    /// The path and the query.
     pub path: &'a str,
-    /// With the port, if there is one.
+    /// The host, with the port if there is one.
     pub host: &'a str,
     pub scheme: &'a str,
     /// The client's address, as the proxy sees it.
     pub client: &'a str,
-    /// Without pseudo-header fields.
+    /// The fields without the pseudo-header fields.
     pub fields: Vec<(&'a str, &'a [u8])>,
 }
 
@@ -38,7 +38,7 @@ pub struct CheckRequest<'a> {
 type MessageField<'a> = (u64, Option<&'a [u8]>);
 
 impl<'a> CheckRequest<'a> {
-    /// From the body of a unary call: one message, not compressed.
+    /// Parses the body of a unary call: one message, not compressed.
     pub fn parse(body: &'a [u8]) -> Result<Self> {
         let attributes = only_bytes(unframed(body)?, 1)?;
         let http = only_bytes(only_bytes(attributes, 4)?, 2)?;

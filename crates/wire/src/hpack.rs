@@ -8,9 +8,9 @@ use crate::cursor::Cursor;
 use crate::qpack::{DynamicTable, Line, integer, string, value};
 
 const WHAT: &str = "a header block";
-/// In bytes. RFC 9113 §6.5.2.
+/// The default size of the table in bytes. RFC 9113 §6.5.2.
 const DEFAULT_CAPACITY: usize = 4096;
-/// In bytes, of all lines of a block.
+/// The largest sum of all lines of a block, in bytes.
 const MAX_BLOCK: usize = 1 << 20;
 
 /// The state that one side's header blocks have built up.

@@ -1,7 +1,7 @@
 //! HTTP/1.x on the wire: heads and the chunked coding, for clients, servers and proxies. RFC 9112.
 //!
 //! Callers decide what a head means, where a body ends and which trailers may pass, because they
-//! differ there for good reasons. How strictly bytes are read is a value, [`Strictness`].
+//! differ in that for good reasons. [`Strictness`] says how strictly bytes are parsed.
 
 mod chunked;
 mod head;
@@ -15,7 +15,7 @@ pub use head::{
 /// How much of what RFC 9112 forbids is tolerated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strictness {
-    /// For proxies: refuses anything that two recipients could read in two ways. Every line ends in
+    /// For proxies: refuses anything that two recipients could read differently. Every line ends in
     /// CRLF, and sizes, extensions and trailers of chunks follow the grammar.
     Strict,
     /// A line may end in LF alone (RFC 9112 §2.2), blanks may surround a chunk's size, and

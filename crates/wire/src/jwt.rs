@@ -36,7 +36,14 @@ pub struct Jws<'a> {
 }
 
 impl<'a> Jws<'a> {
+    /// An access token, or one that does not say what it is.
     pub fn parse(token: &'a [u8]) -> Result<Self> {
+        Self::parse_typed(token, &["jwt", "at+jwt"])
+    }
+
+    /// A token whose `typ`, if it has one, is among `types` (in lower case, without
+    /// `application/`). RFC 8725 §3.11.
+    pub fn parse_typed(token: &'a [u8], types: &[&str]) -> Result<Self> {
         if token.len() > MAX_TOKEN {
             return Err(Error::TooLarge {
                 what: "the token",
@@ -54,7 +61,7 @@ impl<'a> Jws<'a> {
             signed.get(..first).unwrap_or_default(),
             signed.get(first + 1..).unwrap_or_default(),
         );
-        let (algorithm, key_id) = read_header(&decode(header)?)?;
+        let (algorithm, key_id) = read_header(&decode(header)?, types)?;
         Ok(Self {
             algorithm,
             key_id,
@@ -68,9 +75,14 @@ impl<'a> Jws<'a> {
     pub fn claims(&self) -> Result<Claims> {
         Claims::parse(&self.payload)
     }
+
+    /// The payload, a JSON object. Call this only after the signature has been verified.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
 }
 
-fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
+fn read_header(json: &[u8], types: &[&str]) -> Result<(Algorithm, Option<String>)> {
     let header = JsonObject::parse(json)?;
     // No critical header parameter is understood. RFC 7515 §4.1.11.
     if header.has("crit") {
@@ -82,7 +94,7 @@ fn read_header(json: &[u8]) -> Result<(Algorithm, Option<String>)> {
     if let Some(kind) = header.text("typ")? {
         let kind = kind.to_ascii_lowercase();
         let kind = kind.strip_prefix("application/").unwrap_or(&kind);
-        if !matches!(kind, "jwt" | "at+jwt") {
+        if !types.contains(&kind) {
             return Err(bad("it has another type"));
         }
     }

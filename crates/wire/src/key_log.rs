@@ -12,7 +12,7 @@ const MAX_LINE_LENGTH: usize = 1024;
 /// The most connections: they take about 300 MB.
 const MAX_CONNECTIONS: usize = 1 << 20;
 
-/// The secret that a line holds.
+/// The kind of secret in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyLabel {
     /// TLS 1.2: the master secret.

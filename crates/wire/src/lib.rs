@@ -32,6 +32,7 @@ pub mod passive;
 pub mod pcap;
 pub mod pcapng;
 pub mod percent;
+pub mod prometheus;
 mod protection;
 mod protobuf;
 pub mod proxy_header;

@@ -26,7 +26,7 @@ const BACKBONE: u16 = 0x88e7;
 /// Below it, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
 const MIN_ETHERTYPE: u16 = 0x0600;
 
-/// Which way a frame went, according to the capturing host.
+/// The direction of a frame, according to the capturing host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkDirection {
     Incoming,
@@ -106,8 +106,8 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The protocol of an Ethernet frame, and what follows its header. With a length in the place of
-/// the type, LLC says the protocol, itself or by SNAP. RFC 1042.
+/// The protocol of an Ethernet frame, and the bytes after its header. If there is a length in place
+/// of the type, LLC (or SNAP) names the protocol. RFC 1042.
 fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
     let kind = ethertype(frame, 12)?;
     let rest = frame.get(14..)?;
@@ -121,8 +121,8 @@ fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
     }
 }
 
-/// What the last label of MPLS carries: IP, or Ethernet, often after a control word, whose first
-/// bits are zero. RFC 4385 §3, RFC 4448 §4.6.
+/// Parses the content after the last MPLS label: IP, or Ethernet, often after a control word, whose
+/// first bits are zero. RFC 4385 §3, RFC 4448 §4.6.
 fn below_labels(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let is_known = |frame: &[u8]| {
         let kind = ethernet(frame).map(|(kind, _)| kind);
@@ -140,8 +140,8 @@ fn below_labels(bytes: &[u8]) -> Option<(u16, &[u8])> {
     Some((TRANSPARENT_ETHERNET, frame))
 }
 
-/// For Linux's netfilter: attributes, whose numbers have the capturing host's byte order. One of
-/// them is the packet.
+/// Parses a frame of Linux's netfilter log: attributes, whose numbers have the capturing host's
+/// byte order. One of them is the packet.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
     const PAYLOAD: u16 = 9;
     let mut rest = frame.get(4..)?;

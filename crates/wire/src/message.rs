@@ -52,7 +52,7 @@ pub fn check_request<'a>(lines: impl IntoIterator<Item = Pair<'a>>) -> Result<()
     check_request_lines(lines, Pseudo::default())
 }
 
-/// As [`check_request`], where extended CONNECT was offered. RFC 8441 §4.
+/// Like [`check_request`], if extended CONNECT was offered. RFC 8441 §4.
 pub fn check_extended_request<'a>(
     lines: impl IntoIterator<Item = Pair<'a>>,
 ) -> Result<(), MalformedError> {
@@ -87,7 +87,8 @@ fn check_request_lines<'a>(
 }
 
 /// Checks the header section of a response, and returns its status. 101 belongs to HTTP/1.1 only:
-/// RFC 9114 §4.5. White space around values is tolerated: nobody forwards what a client reads.
+/// RFC 9114 §4.5. White space around values is tolerated, because a client does not forward what it
+/// reads.
 pub fn check_response<'a>(
     lines: impl IntoIterator<Item = Pair<'a>>,
 ) -> Result<u16, MalformedError> {

@@ -1,13 +1,17 @@
-//! Writes OTLP: spans and metrics as OpenTelemetry's collectors read them, in protobuf.
+//! Writes OTLP: spans and metrics as OpenTelemetry's collectors read them, in protobuf; and reads
+//! what is in their answers.
 //!
 //! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change theirs.
 
-use crate::protobuf::{bytes, fixed64, message, number, varint};
+use std::time::Duration;
+
+use crate::protobuf::{Field, bytes, fields, fixed64, message, number, varint};
 
 /// The path of the gRPC method that takes spans, and the one that takes metrics.
 pub const GRPC_TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 pub const GRPC_METRICS: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 
+const RETRY_INFO: &[u8] = b"/google.rpc.RetryInfo";
 const STATUS_ERROR: u64 = 2;
 const CUMULATIVE: u64 = 2;
 
@@ -145,6 +149,50 @@ pub fn metrics(resource: &[Attribute], version: &str, metrics: &[HistogramMetric
 }
 
 /// Both requests have the same frame: the sender, the scope, and what `write` adds to the scope.
+/// The pause that a gRPC server asks for in `google.rpc.Status`: its `RetryInfo`.
+pub fn retry_delay(status: &[u8]) -> Option<Duration> {
+    let inside = |message: &[u8], field: u64| {
+        let found = fields(message).filter(|(number, _)| *number == field);
+        let found = found.filter_map(|(_, field)| match field {
+            Field::Bytes(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    let details = inside(status, 3).into_iter();
+    let info = details.filter(|any| inside(any, 1).iter().any(|kind| kind.ends_with(RETRY_INFO)));
+    let info = info.flat_map(|any| inside(&any, 2)).next()?;
+    let delay = inside(&info, 1).pop().unwrap_or_default();
+    let part = |field: u64| {
+        let found = fields(&delay).find(|(number, _)| *number == field);
+        match found {
+            Some((_, Field::Number(number))) => number,
+            _ => 0,
+        }
+    };
+    let nanoseconds = u32::try_from(part(2)).ok()?.min(999_999_999);
+    // A negative time is a very large number here, and no pause.
+    let seconds = i64::try_from(part(1)).ok()?;
+    Some(Duration::new(seconds.unsigned_abs(), nanoseconds))
+}
+
+/// How many spans or points a collector rejected although it took the request, and why.
+pub fn rejected(answer: &[u8]) -> Option<(u64, String)> {
+    let partial = fields(answer).find_map(|(number, field)| match field {
+        Field::Bytes(partial) if number == 1 => Some(partial),
+        _ => None,
+    })?;
+    let (mut count, mut why) = (0, String::new());
+    for (number, field) in fields(partial) {
+        match field {
+            Field::Number(rejected) if number == 1 => count = rejected,
+            Field::Bytes(text) if number == 2 => why = String::from_utf8_lossy(text).into_owned(),
+            _ => {}
+        }
+    }
+    (count > 0).then_some((count, why))
+}
+
 fn export(resource: &[Attribute], version: &str, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     message(&mut out, 1, |of_resource| {

@@ -15,7 +15,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 /// The magic of a patched libpcap: each packet has eight more bytes.
 const MODIFIED: u32 = 0xa1b2_cd34;
-/// In bytes: the header of the capture, and of a packet.
+/// The sizes of the capture's header, and of a packet's, in bytes.
 pub(crate) const HEADER: usize = 24;
 const PACKET: usize = 16;
 const MODIFIED_PACKET: usize = 24;

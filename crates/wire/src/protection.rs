@@ -34,7 +34,7 @@ impl Cipher {
         }
     }
 
-    /// As a key for further derivations.
+    /// Makes a key for further derivations.
     pub(crate) fn secret(self, bytes: &[u8]) -> Prk {
         let hash = match self {
             Self::Aes128 | Self::ChaCha20 => HKDF_SHA256,

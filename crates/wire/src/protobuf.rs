@@ -1,4 +1,4 @@
-//! Writes protobuf's wire format: as much of it as the messages in this crate need.
+//! Writes and reads protobuf's wire format: as much of it as the messages in this crate need.
 
 /// Adds a number in seven-bit groups.
 pub(crate) fn varint(out: &mut Vec<u8>, mut number: u64) {
@@ -33,4 +33,49 @@ pub(crate) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec
     let mut inner = Vec::new();
     write(&mut inner);
     bytes(out, field, &inner);
+}
+
+/// A field that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    /// Four or eight bytes, which nothing here reads.
+    Fixed,
+}
+
+/// The fields of a message with their numbers, up to the first that is broken.
+pub(crate) fn fields(mut rest: &[u8]) -> impl Iterator<Item = (u64, Field<'_>)> {
+    std::iter::from_fn(move || {
+        let key = read_varint(&mut rest)?;
+        let field = match key & 7 {
+            0 => Field::Number(read_varint(&mut rest)?),
+            1 => take(&mut rest, 8).map(|_| Field::Fixed)?,
+            2 => {
+                let length = read_varint(&mut rest)?;
+                Field::Bytes(take(&mut rest, usize::try_from(length).ok()?)?)
+            }
+            5 => take(&mut rest, 4).map(|_| Field::Fixed)?,
+            _ => return None,
+        };
+        Some((key >> 3, field))
+    })
+}
+
+fn read_varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take(rest, 1)?.first().copied()?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(taken)
 }

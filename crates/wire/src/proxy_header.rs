@@ -10,14 +10,14 @@ use crate::cursor::Cursor;
 use crate::{Error, Result};
 
 const WHAT: &str = "the PROXY header";
-/// In bytes, with its CRLF. §2.1.
+/// The longest line in bytes, with its CRLF. §2.1.
 const MAX_LINE_LENGTH: usize = 107;
 /// §2.2.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// In bytes; the addresses follow. §2.2.
+/// The size of the fixed part in bytes; the addresses follow. §2.2.
 const FIXED: usize = 16;
-/// In bytes. §2.2: a receiver need not accept more than 536 in all; addresses take 36 of them, or
-/// 216 if they are paths.
+/// The longest header in bytes. §2.2: a receiver need not accept more than 536 in total; addresses
+/// take 36 of them, or 216 if they are paths.
 pub const MAX_LENGTH: usize = 536;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum ProxyHeader {
     /// The proxy connects for itself, for example for a health check, or does not know the client:
     /// the addresses of the connection count.
     Own,
-    /// The address of the client, and the address to which it connected.
+    /// The client's address, and the address that it connected to.
     For {
         source: SocketAddr,
         destination: SocketAddr,

@@ -14,10 +14,10 @@ pub use encoder::{begin_section, write_line};
 pub(crate) use encoder::{integer as write_integer, value as write_string};
 
 const WHAT: &str = "a field section";
-/// In bytes: what a line counts in addition to its name and value. RFC 9114 §4.2.2.
+/// The number of bytes that each line counts in addition to its name and value. RFC 9114 §4.2.2.
 pub(crate) const LINE_OVERHEAD: usize = 32;
 
-/// How much most sections grow when they are decoded, for an estimate.
+/// The factor by which most sections grow when they are decoded, for an estimate.
 const EXPANSION: usize = 4;
 /// Most requests have fewer lines.
 const USUAL_LINES: usize = 16;
@@ -26,7 +26,8 @@ const USUAL_LINES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionBounds {
     pub lines: usize,
-    /// In bytes, as RFC 9114 §4.2.2 counts it: 32 for each line, in addition to its name and value.
+    /// The size in bytes, counted as in RFC 9114 §4.2.2: 32 for each line, in addition to its name
+    /// and value.
     pub size: usize,
 }
 
@@ -70,7 +71,7 @@ impl Section {
     }
 }
 
-/// Gathers the lines of a section, as far as its bounds allow.
+/// Collects the lines of a section within its bounds.
 pub(crate) struct SectionBuilder {
     section: Section,
     bounds: SectionBounds,
@@ -78,7 +79,7 @@ pub(crate) struct SectionBuilder {
 }
 
 impl SectionBuilder {
-    /// For a section that is encoded in so many bytes.
+    /// Makes a builder for a section of `encoded` bytes.
     pub(crate) fn new(bounds: SectionBounds, encoded: usize) -> Self {
         let mut section = Section::default();
         let room = encoded.saturating_mul(EXPANSION).min(bounds.size);

@@ -18,7 +18,7 @@ pub struct ResolvConf {
     pub search: Vec<String>,
     /// A name with at least this many dots is first tried as it is.
     pub ndots: usize,
-    /// How long to wait for one server, once.
+    /// How long to wait for one server in each attempt.
     pub timeout: Duration,
     /// How often to try all servers.
     pub attempts: u32,

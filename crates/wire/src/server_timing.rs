@@ -1,16 +1,17 @@
-//! The `Server-Timing` field: how long the server says its work took. W3C Server Timing.
+//! The `Server-Timing` field: how long the server's work took, by its own account. W3C Server
+//! Timing.
 
 use std::time::Duration;
 
 use crate::field::Scanner;
 
-/// Longer lists are cut: honest servers do not send them.
+/// Longer lists are truncated; honest servers do not send them.
 const MAX_METRICS: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     pub name: String,
-    /// In milliseconds; `None` if it is missing, negative or not a number.
+    /// The duration in milliseconds; `None` if it is missing, negative or not a number.
     pub milliseconds: Option<f64>,
     /// Empty if it is missing.
     pub description: String,

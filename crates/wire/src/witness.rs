@@ -1,8 +1,8 @@
 //! What other programs recorded about their own requests: qlog, Chrome's NetLog, HAR, curl's trace.
 //! All of them become the same values, with times counted from the beginning of the log.
 //!
-//! A log may be cut off anywhere, and parts of it may be damaged: what is readable is read, and the
-//! rest is counted. [`TimeSource`] says how much a time can be trusted.
+//! A log may be cut off anywhere, and parts of it may be damaged: readable parts are read, and the
+//! others are counted. [`TimeSource`] says how much a time can be trusted.
 
 pub mod curl_trace;
 pub mod har;
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 /// The most requests, connections and events of each that are kept; the rest of a log is counted.
 const MAX_KEPT: usize = 1 << 20;
-/// In bytes, of each text.
+/// The largest size of each text, in bytes.
 const MAX_TEXT: usize = 4096;
 
 /// A log, as far as it could be read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Witness {
-    /// The time of moment 0, in nanoseconds since 1970. `None` if the log does not say.
+    /// The time of moment 0, in nanoseconds since 1970. `None` if the log does not contain it.
     pub started: Option<u64>,
     pub connections: Vec<ToldConnection>,
     pub requests: Vec<ToldRequest>,
@@ -41,7 +41,7 @@ pub enum TimeSource {
     Told,
 }
 
-/// In nanoseconds since the log began.
+/// A time in nanoseconds since the log began.
 pub type LogTime = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,7 +90,7 @@ pub struct ToldRequest {
     pub protocol: Option<String>,
     pub begin: LogTime,
     pub end: Option<LogTime>,
-    /// In order of their beginnings.
+    /// The spans, in the order in which they began.
     pub spans: Vec<ToldSpan>,
     /// The URL of whatever caused the request, or its origin.
     pub initiator: Option<String>,
@@ -183,7 +183,7 @@ fn whole(value: &Value) -> Option<u64> {
 
 /// Milliseconds as nanoseconds; `None` if negative.
 fn nanoseconds(milliseconds: f64) -> Option<u64> {
-    // In two parts, because a float cannot hold nanoseconds since 1970.
+    // The time is split into two parts, because a float cannot hold nanoseconds since 1970.
     let whole = (milliseconds.trunc() as u64).saturating_mul(1_000_000);
     let rest = (milliseconds.fract() * 1e6).round() as u64;
     (milliseconds >= 0.0).then_some(whole.saturating_add(rest))

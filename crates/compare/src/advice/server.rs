@@ -12,7 +12,8 @@ pub(super) enum Make {
 }
 
 impl Make {
-    /// By the Server header. HAProxy does not send one by default, but can be configured to.
+    /// Recognises the software by the Server header. HAProxy does not send one by default, but can
+    /// be configured to.
     pub(super) fn of(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let makes = [

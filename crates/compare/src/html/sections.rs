@@ -1,5 +1,5 @@
-//! What would save time and who must change what, what only seems to work, and what is not
-//! supported.
+//! The sections of the page: what would save time and who must change what, what only seems to
+//! work, and what is not supported.
 
 use maud::{Markup, html};
 use roundtrip_report::html::remedy;

@@ -7,7 +7,7 @@ use super::{FindingDiff, ProbeDiff};
 /// A part that is a smaller share of the difference is not mentioned, unless it is a change of
 /// round trips.
 const MIN_SHARE: f64 = 0.02;
-/// A person does not remember more parts.
+/// The largest number of parts that a message lists.
 const MAX_TOLD: usize = 5;
 /// The network is acquitted if it caused no more than this share of the difference.
 const ACQUITTED: f64 = 0.1;
@@ -140,7 +140,7 @@ fn shown(part: &Contribution) -> String {
     format!(" ({})", told.join("; "))
 }
 
-/// Says that it is not the network, if that is so.
+/// The sentence that the network is not the reason, if that is true.
 fn acquittal(diff: &ProbeDiff) -> Option<String> {
     let by = diff.difference.ms;
     let network = diff.sum(ContributionKind::is_network);
@@ -184,7 +184,7 @@ fn findings(diff: &ProbeDiff) -> Option<String> {
     ))
 }
 
-/// How certain that is.
+/// The sentence about how certain the result is.
 fn certainty(diff: &ProbeDiff) -> String {
     let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
     match diff.difference.interval {

@@ -1,12 +1,12 @@
 //! The difference of the totals, split without overlap: round trips, the path, the server, the
-//! client, the resolver, losses. The remainder is a part of its own, so that the parts always sum
+//! client, the resolver, losses. The remainder is a separate part, so that the parts always add up
 //! to the whole.
 
 use super::figures::{CONNECT, SideFigures, StageDiff};
 use super::reasons::Reasons;
 use super::words;
 
-/// What a part of the difference is due to.
+/// The reason for a part of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContributionKind {
     /// More or fewer of them, at the mean of both sides' round trip.
@@ -49,7 +49,7 @@ impl ContributionKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contribution {
     pub kind: ContributionKind,
-    /// The phase, if it lies in one.
+    /// The phase, if the part belongs to one.
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
@@ -62,7 +62,7 @@ pub struct Contribution {
     pub why: String,
 }
 
-/// The parts, the largest first and what is unexplained last. Parts of zero are left out.
+/// The parts, the largest first and the unexplained one last. Parts of zero are left out.
 pub(super) fn parts(
     stages: &[StageDiff],
     sides: (&SideFigures, &SideFigures),

@@ -3,19 +3,19 @@
 
 use roundtrip_model::{CONFIDENCE, Random, Summary};
 
-/// How often both series are drawn again.
+/// The number of times that both series are resampled.
 const DRAWS: usize = 2000;
-/// Draws are as long as the series, up to this: longer ones have intervals far narrower than
-/// anything that matters.
+/// A sample is as long as the series, up to this limit: longer ones have intervals far narrower
+/// than any relevant difference.
 const MAX_DRAW: usize = 1000;
-/// With fewer on either side, a bootstrap of medians has too few values to be trusted.
+/// The least number of values on each side; with fewer, a bootstrap of medians is not reliable.
 const MIN_VALUES: usize = 5;
 
 /// B − A.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub ms: f64,
-    /// As a share of A's median; `None` if that is zero.
+    /// The difference as a share of A's median; `None` if that is zero.
     pub share: Option<f64>,
     /// The interval; `None` for too few results on either side.
     pub interval: Option<(f64, f64)>,

@@ -5,7 +5,7 @@ use super::{Probe, ReportedFinding, Weight, median, words};
 /// How many values of one fact are listed; it seldom has more than two.
 const MAX_VALUES: usize = 4;
 
-/// If only one side has a layer, its other facts say no more than these.
+/// If only one side has a layer, these facts suffice to say so.
 const PRESENCE: [&str; 8] = [
     "TLS version",
     "ALPN",
@@ -26,7 +26,7 @@ pub struct FactDiff {
     pub b: Option<String>,
 }
 
-/// What all runs of a side say, for each fact, in the order of the facts.
+/// The values in all runs of a side, for each fact, in the order of the facts.
 pub(super) struct Values(Vec<(&'static str, Weight, Vec<String>)>);
 
 impl Values {
@@ -128,7 +128,7 @@ pub struct Priced {
 }
 
 impl FindingDiff {
-    /// What it typically costs B more than A.
+    /// How much more it typically costs B than A.
     pub fn ms(&self) -> f64 {
         let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
         price(&self.b) - price(&self.a)

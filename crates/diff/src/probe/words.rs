@@ -1,4 +1,4 @@
-//! How sentences write phases, numbers and counts.
+//! Formats phases, numbers and counts for sentences.
 
 use super::figures::CONNECT;
 

@@ -1,5 +1,4 @@
-//! Facts of a result that can be compared with another's, in words, and which of them matter for
-//! latency.
+//! Those facts of a result that can be compared, as text, and which of them matter for latency.
 
 use crate::ReadError;
 use crate::node::Node;

@@ -47,7 +47,7 @@ pub(super) fn probe(
 struct ReportedHop {
     url: String,
     run: f64,
-    /// Among the hops of its run.
+    /// The position among the hops of its run.
     place: f64,
     failure: Option<String>,
     alone: Run,
@@ -65,14 +65,14 @@ fn failure(hops: &[ReportedHop]) -> Option<String> {
     failure_of(hops).map(str::to_owned)
 }
 
-/// The URL that is compared: the only one, or the one that was asked for.
+/// The URL to compare: the only one, or the requested one.
 fn chosen(runs: &[&[ReportedHop]], wanted: Option<&str>) -> Result<String, ReadError> {
     let mut urls: Vec<&str> = Vec::new();
     for hops in runs {
         if !urls.contains(&asked(hops)) {
             urls.push(asked(hops));
         }
-        // Beyond what a message lists, URLs need not be distinguished.
+        // URLs beyond those that a message lists need not be distinguished.
         if urls.len() > MAX_CITED && wanted.is_none() {
             break;
         }

@@ -21,7 +21,7 @@ const BEGINNINGS: [&str; 2] = [
     "-----BEGIN CERTIFICATE-----",
     "-----BEGIN TRUSTED CERTIFICATE-----",
 ];
-/// With fewer certificates than this, some public servers will not be trusted.
+/// If there are fewer certificates than this, some public servers will not be trusted.
 const USUAL_COUNT: usize = 100;
 
 pub(super) fn examine(scene: &ExaminedSystem) -> Vec<Check> {

@@ -1,4 +1,5 @@
-//! Whether an idle connection forgets the speed of its path, and whether new ones know it.
+//! Whether an idle connection forgets the speed of its path, and whether new connections remember
+//! it.
 
 use crate::check::{Area, Check, CheckSubject};
 use crate::probes::Probes;

@@ -66,7 +66,7 @@ fn kernel(scene: &ExaminedSystem) -> Check {
 }
 
 /// The dynamic loader of musl, if musl is the C library of the distribution. A machine with glibc
-/// may have it besides, for building.
+/// may also have it, for building.
 pub(super) fn musl(scene: &ExaminedSystem) -> Option<String> {
     let has_glibc = GLIBC.iter().any(|path| !scene.root.glob(path).is_empty());
     scene

@@ -1,6 +1,6 @@
-//! What the kernel remembers of destinations: round trips, windows and fast-open cookies (generic
-//! netlink family `tcp_metrics`). Only counts are taken: a report must not reveal whom this machine
-//! talked to.
+//! The kernel's cache of destinations: round trips, windows and fast-open cookies (generic netlink
+//! family `tcp_metrics`). Only counts are read: a report must not reveal which hosts this machine
+//! has contacted.
 
 use std::io;
 
@@ -16,13 +16,13 @@ const TCP_METRICS_CMD_GET: u8 = 1;
 const TCP_METRICS_ATTR_FOPEN_SYN_DROPS: u16 = 8;
 const TCP_METRICS_ATTR_FOPEN_COOKIE: u16 = 10;
 
-/// How many destinations the kernel remembers.
+/// The number of destinations in the kernel's cache.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remembered {
     pub(crate) destinations: usize,
-    /// Those for which it holds a cookie.
+    /// The number of destinations with a cookie.
     pub(crate) cookies: usize,
-    /// Those where a SYN with data went unanswered.
+    /// The number of destinations where a SYN with data went unanswered.
     pub(crate) syn_drops: usize,
 }
 

@@ -17,7 +17,7 @@ const RTAX_FASTOPEN_NO_COOKIE: u16 = 17;
 /// A machine that routes for others may have a great many of these; a report needs a few.
 const MAX_SPECIAL: usize = 64;
 
-/// What the routing tables say about initial windows and fast open.
+/// The settings for initial windows and fast open in the routing tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RouteSummary {
     /// How many unicast routes there are.

@@ -1,4 +1,4 @@
-//! Listing what matches a pattern such as `usr/lib/*/libcrypto.so*` inside the root.
+//! Lists the files that match a pattern such as `usr/lib/*/libcrypto.so*` inside the root.
 //!
 //! `*` stands for any characters within one component. Names that are not UTF-8 are skipped.
 

@@ -7,10 +7,11 @@ use roundtrip_model::{Event, Http, PhaseName, Setting, Task};
 use crate::case::{ms, times};
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// In milliseconds. A warmed-up TLS library needs about a millisecond for all of its work.
+/// The usual work of a TLS library in milliseconds, at most. A warmed-up one needs about a
+/// millisecond for everything.
 const MAX_USUAL_WORK: f64 = 10.0;
 
-/// In milliseconds: shorter delays are normal for a scheduler.
+/// The shortest delay, in milliseconds, that is not normal for a scheduler.
 const MIN_STARVED: f64 = 5.0;
 const MIN_OUTPUT: f64 = 10.0;
 /// Likewise, shorter delays are normal for a program that prepares its request.
@@ -119,7 +120,7 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Less what the client reports of its own tasks.
+/// The delay, minus the client's own reported tasks.
 fn late_request(case: &Case<'_>) -> Option<Cost> {
     let phase = case.named(PhaseName::Request).next()?;
     // In other protocols, the server may speak first.

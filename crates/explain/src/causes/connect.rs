@@ -5,10 +5,10 @@ use roundtrip_model::{Attempt, AttemptOutcome, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
-/// In milliseconds. A busy host alone does not delay a SYN-ACK by more than this.
+/// The longest delay of a SYN-ACK, in milliseconds, that a busy host alone can cause.
 const MAX_HOST_DELAY: f64 = 20.0;
-/// In milliseconds, with some tolerance: the kernel repeats a SYN after a second, and QUIC does the
-/// same with its first flight.
+/// The first time-out in milliseconds, with some tolerance: the kernel repeats a SYN after a
+/// second, and QUIC its first flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -164,7 +164,7 @@ fn fate(attempt: &Attempt) -> String {
 
 fn syn_lost(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
-    // A lost SYN with data is another cause.
+    // A lost SYN with data is a different cause.
     if tcp.syn_retransmits == 0 || tcp.fast_open.cookie {
         return None;
     }
@@ -193,9 +193,10 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     let late = took - r;
     // Another answer on the connection must show how long the path takes when it is awake.
     let compared = case.waited(PhaseName::FirstByte, WaitPart::Network) > 0.0;
-    // On a path that varies, the SYN-ACK was late by chance.
+    // On a path that varies, the SYN-ACK may be late by chance.
     let least = MAX_HOST_DELAY.max(0.5 * r).max(case.spread.most_before());
-    // Without an acknowledgement in time, a late answer may have had the same delay as the SYN-ACK.
+    // If no acknowledgement arrived in time, a late answer may have had the same delay as the
+    // SYN-ACK.
     let varied = case.least_spread();
     let unknown = case.spread.ms() >= varied && super::path::late_waits(case, varied) > 0;
     (!unknown && compared && tcp.syn_retransmits == 0 && late >= least).then(|| {

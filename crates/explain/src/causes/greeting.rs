@@ -5,7 +5,7 @@ use roundtrip_model::{EarlyData, Event, Moment, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// In milliseconds: the time that a busy server may need for a key exchange and a signature.
+/// The time in milliseconds that a busy server may need for a key exchange and a signature.
 pub(super) const MAX_HANDSHAKE_WORK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -81,7 +81,9 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let witness = case.acknowledged_before(sent, answered)?;
     let doubt = case.doubt(late);
     let late = case.served(late, witness);
-    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?)).then(|| {
+    // An acknowledgement crosses a slow line sooner than the server's flight.
+    let carried = case.exchange.carriage_of_answer(sent, answered);
+    (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?) + carried).then(|| {
         let evidence = format!(
             "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {:.1} ms before{doubt}",
             witness.early
@@ -90,8 +92,8 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// By how many milliseconds the server's flight began later than a round trip after the
-/// ClientHello, and the times of both.
+/// How many milliseconds later than a round trip after the ClientHello the server's flight began,
+/// and the times of both.
 pub(super) fn lateness(case: &Case<'_>) -> Option<(f64, Moment, Moment)> {
     let (tls, r) = (case.tls()?, case.rtt?);
     let in_syn = case.tcp().is_some_and(|t| t.fast_open.cookie);

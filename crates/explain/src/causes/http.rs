@@ -4,17 +4,17 @@ use roundtrip_model::{Event, PhaseName, Setting};
 
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// In milliseconds. A shorter delay cannot be told from the server's scheduler: it is a time slice
-/// of a busy machine.
+/// The shortest delay, in milliseconds, that can be distinguished from the server's scheduling: a
+/// time slice of a busy machine.
 const MIN_THINKING: f64 = 3.0;
-/// Likewise, less than this share of a round trip cannot be told from the path, where waits vary by
-/// that much anyway.
+/// Likewise, the smallest share of a round trip that can be distinguished from the path's usual
+/// variation.
 const JITTER: f64 = 0.1;
 
-/// In milliseconds: how late an answer has to be before it is named although no party can be
+/// The least lateness, in milliseconds, at which an answer is reported although no party can be
 /// blamed.
 const MIN_LATE: f64 = 10.0;
-/// As a share of the wait: a server that reports less than this did not cause it.
+/// The share of a wait below which a server's own report shows that it did not cause the wait.
 const CONTRADICTION: f64 = 0.1;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -113,8 +113,8 @@ fn proxy_connect(case: &Case<'_>) -> Option<Cost> {
     Some(cost.waited(PhaseName::Proxy, WaitPart::Server, beyond))
 }
 
-/// By how much the answer was later than a round trip, if that is more than the path and a busy
-/// host explain; in milliseconds.
+/// How many milliseconds later than a round trip the answer was, if the path and a busy host do not
+/// explain it.
 fn thought(case: &Case<'_>) -> Option<f64> {
     if !case.is_answered() {
         return None;
@@ -125,7 +125,7 @@ fn thought(case: &Case<'_>) -> Option<f64> {
     (thought >= least).then_some(thought)
 }
 
-/// In milliseconds: a shorter delay of an answer is not attributed to the server.
+/// The shortest delay of an answer, in milliseconds, that is attributed to the server.
 fn least_thinking(case: &Case<'_>) -> Option<f64> {
     Some(MIN_THINKING.max(JITTER * case.rtt?))
 }
@@ -171,12 +171,13 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     Some((thought, shown))
 }
 
-/// In milliseconds: an answer that is later than a round trip by this much had a reason.
+/// The lateness beyond a round trip, in milliseconds, from which on an answer had a specific
+/// reason.
 pub(crate) fn least_lateness(case: &Case<'_>) -> f64 {
     MIN_LATE.max(JITTER * case.rtt.unwrap_or(0.0))
 }
 
-/// Where round trips are known to differ by less, a late answer has a reason that the exchange does
+/// If round trips are known to differ by less, a late answer has a reason that the exchange does
 /// not show.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let least = least_lateness(case).max(case.spread.most_later());
@@ -195,7 +196,8 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     if greeting >= least.max(work).max(case.tolerance()) {
         tell(case.handshake(), greeting, "the ClientHello");
     }
-    if let Some(late) = thought(case).filter(|late| *late >= least) {
+    let carried = case.exchange.carriage_of_request();
+    if let Some(late) = thought(case).filter(|late| *late >= least + carried) {
         tell(PhaseName::FirstByte, late, "the request");
     }
     let missed = missed(case).map(|told| format!("; {told}"));
@@ -228,8 +230,8 @@ fn missed(case: &Case<'_>) -> Option<String> {
     .into_iter()
     .find_map(|(name, mark)| {
         let value = String::from_utf8_lossy(http.header(name)?).to_ascii_lowercase();
-        // With several caches, the nearest one comes last, and a hit in any of them avoided the
-        // origin.
+        // If there are several caches, the nearest one is listed last, and a hit in any of them
+        // avoids the origin.
         let missed = value.contains(mark) && !value.contains("hit");
         let value: String = value.chars().filter(|c| !c.is_control()).take(60).collect();
         missed.then(|| format!("{name} says: {value}"))

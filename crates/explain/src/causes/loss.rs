@@ -61,7 +61,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// In milliseconds: the kernel counts unacknowledged time in ticks.
+/// The tolerance in milliseconds, because the kernel counts unacknowledged time in ticks.
 const TICK_SLACK: f64 = 12.0;
 
 /// Waits that a lost segment prolongs.
@@ -73,8 +73,8 @@ const WAITS: [PhaseName; 5] = [
     PhaseName::Body,
 ];
 
-/// In milliseconds and round trips: repeated retransmissions of full segments take at least this
-/// long, and a single loss takes less.
+/// The least duration, in milliseconds and round trips, of repeated retransmissions of full
+/// segments; a single loss takes less.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 
@@ -84,7 +84,7 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
         .or_else(|| smaller(case))
 }
 
-/// The answer came after several time-outs, in segments that are far smaller than what fits.
+/// The answer arrived after several time-outs, in segments that are far smaller than possible.
 fn smaller(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let lost = case.waited(PhaseName::FirstByte, WaitPart::Loss);
@@ -100,7 +100,7 @@ fn smaller(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Only short segments came through: the full ones before them were missing for several time-outs.
+/// Only short segments arrived: the full ones before them were missing for several time-outs.
 fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     let mut gaps = case.exchange.timeline.iter();
     let (segments, short) = gaps.find_map(|(_, event)| match event {
@@ -122,7 +122,7 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Whether a segment as large as they may be has come through on this new connection.
+/// Whether a segment of the largest allowed size has arrived on this new connection.
 fn got_full_segments(case: &Case<'_>) -> bool {
     let largest = case.tcp().map_or(0, |tcp| u64::from(tcp.peer_mss));
     largest >= case.exchange.segment()
@@ -210,7 +210,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> KernelLosses {
     } else {
         late
     };
-    // An answer that never came shows no loss of its own.
+    // An answer that never arrived does not itself show a loss.
     let shows = phase.name != PhaseName::FirstByte || case.is_answered();
     let is_theirs = shows || seen.overtaken > 0 || seen.cut;
     seen.theirs = if is_theirs { lost - seen.ours } else { 0.0 };

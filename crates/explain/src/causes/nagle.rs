@@ -1,4 +1,4 @@
-//! Small segments that wait for an acknowledgement, which in turn is delayed until they come.
+//! Small segments that wait for an acknowledgement, which in turn is delayed until they arrive.
 
 use std::ops::RangeInclusive;
 
@@ -30,25 +30,25 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     }],
 };
 
-/// In milliseconds: how long Linux waits before it sends a pure acknowledgement, within a tick of
-/// 4 ms and the scheduler's delay. On a new connection that is `TCP_DELACK_MIN`; later the kernel
+/// How long Linux waits before it sends a pure acknowledgement, in milliseconds, within a tick of 4
+/// ms and the scheduler's delay. On a new connection that is `TCP_DELACK_MIN`; later the kernel
 /// adapts it to the times between arrivals.
 const DELAYED_ACK: RangeInclusive<f64> = 38.0..=46.0;
 const ADAPTED_ACK: RangeInclusive<f64> = 38.0..=50.0;
-/// In milliseconds, and as a share of R: how exactly the next segment must follow the
-/// acknowledgement.
+/// How exactly the next segment must follow the acknowledgement: in milliseconds, and as a share of
+/// R.
 const EXACT: f64 = 1.0;
 const EXACT_SHARE: f64 = 0.02;
 const NEAR_SHARE: f64 = 0.2;
-/// In milliseconds, and as a share of R: on a path whose round trips differ by more, a pause of
-/// about a round trip is nothing special.
+/// The largest difference of round trips at which a pause of about a round trip is significant: in
+/// milliseconds, and as a share of R.
 const STEADY: f64 = 2.0;
 const STEADY_SHARE: f64 = 0.05;
-/// In milliseconds: a shorter round trip cannot be told from a server's own work.
+/// The shortest round trip, in milliseconds, that can be distinguished from a server's own work.
 const MIN_TRIP: f64 = 2.0;
 
-/// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives, so
-/// it comes one round trip after the acknowledgement left, whenever that was.
+/// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives at
+/// the server, so it arrives one round trip after the acknowledgement left.
 fn held_back(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let timeline = &case.exchange.timeline;

@@ -7,10 +7,11 @@ use roundtrip_model::{Answer, NameFacts, PhaseName, Setting};
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// In milliseconds. No resolver repeats a query sooner: resolv.conf(5) counts its timeout in
-/// seconds.
+/// The shortest time in milliseconds after which a resolver repeats a query: resolv.conf(5) counts
+/// its timeout in seconds.
 const MIN_RESOLVER_TIMEOUT: f64 = 900.0;
-/// In milliseconds. A nearby resolver that has the answer cached needs less.
+/// The least time of a slow lookup in milliseconds. A nearby resolver with a cached answer needs
+/// less.
 const SLOW_LOOKUP: f64 = 10.0;
 /// One alias leads to a content network, and often a second one within it.
 const MANY_ALIASES: usize = 3;

@@ -61,7 +61,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
             _ => beyond,
         }
     };
-    // An answer that never came was not late.
+    // An answer that never arrived was not late.
     let is_wait = |name: &PhaseName| *name != PhaseName::FirstByte || case.is_answered();
     // A single late packet does not make a path that varies.
     let least = case.least_spread();

@@ -11,11 +11,11 @@ use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 /// address (RFC 9000 §8.1).
 const MIN_FIRST_FLIGHT: u64 = 1200;
 const AMPLIFICATION: u64 = 3;
-/// In bytes: the server's hello, extensions, Finished and packet headers take about this much of
-/// that limit.
+/// The number of bytes of that limit that the server's hello, extensions, Finished and packet
+/// headers take.
 const BESIDE_CHAIN: u64 = 700;
 
-/// In milliseconds: within this time a client sends its first flight no more than twice (RFC 9002
+/// The time in milliseconds within which a client sends its first flight at most twice (RFC 9002
 /// §6.2.2: 1 s without a sample).
 const SEVERAL_FLIGHTS: f64 = 1_000.0;
 

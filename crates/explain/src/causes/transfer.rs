@@ -118,16 +118,20 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// In milliseconds: Linux resets the congestion window of a connection that was idle for a
-/// retransmission timeout, at least 200 ms.
+/// The idle time in milliseconds after which Linux resets the congestion window: a retransmission
+/// timeout, at least 200 ms.
 const IDLE_TIMEOUT: f64 = 200.0;
-/// In milliseconds: if pauses are shorter on average, the server sends at a fixed pace.
+/// The shortest average pause in milliseconds; if pauses are shorter, the server sends at a fixed
+/// pace.
 const MIN_STALL: f64 = 5.0;
-/// In milliseconds: a shorter pause is not named if nobody can be blamed for it.
+/// The shortest pause, in milliseconds, that is named although no party can be blamed for it.
 const MIN_LATE: f64 = 10.0;
+/// In round trips: a shorter pause is not named if it comes once or twice.
+const MIN_PAUSE_TRIPS: f64 = 0.5;
 /// Pauses that occur this often are not accidents of the path.
 const RECURRING: usize = 3;
-/// So many flights in a row, of which the largest is larger by no more than this factor.
+/// The number of consecutive flights of about equal size: the largest exceeds the smallest by at
+/// most the next factor.
 const EQUAL_FLIGHTS: usize = 3;
 const SAME_SIZE: f64 = 1.25;
 /// Pauses that differ by less than this factor are equal.
@@ -273,7 +277,7 @@ fn fixed(case: &Case<'_>, own: bool, what: &str) -> Option<Cost> {
 
 fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
-    let pauses = server_pauses(transfer);
+    let pauses = server_pauses(case, transfer);
     let evidence = told(transfer, &pauses)?;
     let whole: f64 = pauses.iter().map(|p| p.ms).sum();
     let whole = whole.min(case.waited(PhaseName::Body, WaitPart::Server));
@@ -282,22 +286,23 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
         .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
 }
 
-/// The pauses that are attributed to the server: those that nothing else explains, and also others
-/// if they recur.
-fn server_pauses(transfer: &BodyTransfer) -> Vec<Pause> {
+/// The pauses that are attributed to the server: those of half a round trip or more that nothing
+/// else explains, and also others if they recur.
+fn server_pauses(case: &Case<'_>, transfer: &BodyTransfer) -> Vec<Pause> {
     let recur = transfer.pauses.len() >= RECURRING;
-    let counts = |p: &&Pause| recur || !p.doubtful;
+    let least = MIN_PAUSE_TRIPS * case.rtt.unwrap_or(0.0);
+    let counts = |p: &&Pause| recur || !p.doubtful && p.ms >= least;
     transfer.pauses.iter().filter(counts).copied().collect()
 }
 
 /// Pauses that a loss or the path would explain as well.
 fn late_body(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
-    let servers = server_pauses(transfer);
+    let servers = server_pauses(case, transfer);
     let doubtful: Vec<Pause> = transfer
         .pauses
         .iter()
-        .filter(|p| !servers.contains(p))
+        .filter(|p| p.doubtful && !servers.contains(p))
         .copied()
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
@@ -325,8 +330,8 @@ fn told(transfer: &BodyTransfer, pauses: &[Pause]) -> Option<String> {
     })
 }
 
-/// Whether each pause took as long as the others and was followed by one full packet: a line that
-/// carries so little looks the same.
+/// Whether each pause took as long as the others and was followed by one full packet, which a very
+/// slow line would cause as well.
 fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     let pauses = &transfer.pauses;
     let next = pauses.iter().skip(1).map(|pause| pause.after);

@@ -9,7 +9,8 @@ use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 /// The number of bytes that HTTP/2 lets a client send on a stream before the server allows more
 /// (RFC 9113 §6.9.2).
 const FIRST_STREAM_WINDOW: u64 = 65_535;
-/// In milliseconds. A receiver that holds the client back for less was only briefly busy.
+/// The least time, in milliseconds, for which a receiver must hold the client back; for less, it
+/// was only briefly busy.
 const MIN_HELD_BACK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
@@ -112,7 +113,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     ],
 };
 
-/// How long the body waited for a 100 (Continue), and whether it came.
+/// How long the body waited for a 100 (Continue), and whether that arrived.
 fn continued(case: &Case<'_>) -> Option<(f64, bool)> {
     let http = case.exchange.http.as_ref()?;
     Some((ms(http.continue_wait?), http.interim.contains(&100)))

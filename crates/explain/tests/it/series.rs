@@ -98,6 +98,10 @@ fn a_rare_delay_on_a_path_with_losses_is_withdrawn() {
     assert_eq!(thinking(&[4], 260.0, true), 0);
     assert_eq!(thinking(&[4], 260.0, false), 1);
     assert_eq!(thinking(&[4], 305.0, false), 0, "a time-out of 200 ms");
+    // Lost twice: a probe after 400 ms, and a time-out of 300 ms.
+    assert_eq!(thinking(&[4], 715.0, false), 0, "two time-outs");
+    assert_eq!(thinking(&[2, 7], 710.0, false), 0, "twice the same");
+    assert_eq!(thinking(&[2, 7], 560.0, false), 2, "of another length");
     assert_eq!(
         thinking(&[4], 30.0, true),
         1,

@@ -75,7 +75,7 @@ impl Default for DnsModule {
 }
 
 impl DnsModule {
-    /// What is wrong with the table as a whole.
+    /// Errors in the table as a whole.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         if self.query_name.is_empty() {
             Some("a dns module needs query_name")

@@ -1,5 +1,5 @@
-//! The configuration as `/config` shows it: parsed as plain values, masked, and written anew, so
-//! that no other notation of a secret (an escape, an anchor, a comment) is left.
+//! The configuration as `/config` shows it: parsed as plain values, masked, and serialised again,
+//! so that no other notation of a secret (an escape, an anchor, a comment) is left.
 
 use std::fmt::Write;
 
@@ -185,7 +185,7 @@ modules:
         assert_eq!(shown.matches("password: <secret>").count(), 2, "{shown}");
     }
 
-    /// What is shown is the same file but for the masks.
+    /// The shown text is the file, except for the masks.
     #[test]
     fn what_is_shown_is_yaml_with_the_same_values() {
         let text = "a: {b: [[1, 2], {c: 'x: y #z'}, [], {}], \"d e\": null, f: -1.5}\n";

@@ -68,10 +68,10 @@ pub struct Policy {
     pub refresh: bool,
     /// `--offline`: the network is not used.
     pub offline: bool,
-    /// The time for which an answer is fresh if it does not say; at 0, the server is asked each
-    /// time.
+    /// How long an answer is fresh if it does not say; 0 means that the server is asked each time.
     pub unsaid: Duration,
-    /// The longest time for which "not found" is fresh, and the default if the answer does not say.
+    /// The longest time for which "not found" is fresh, and the default if the answer states no
+    /// time.
     pub negative: Duration,
 }
 
@@ -88,7 +88,7 @@ pub enum Decision {
     NotThere(NotStoredError),
 }
 
-/// The reason why there is no answer without the network.
+/// Why a request cannot be answered without the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotStoredError {
     #[error("there is no stored answer to this query; repeat it without --offline")]

@@ -39,7 +39,7 @@ impl Authority {
             }
         }
         let _ = write!(name, "_{}", self.port);
-        // Names with a leading dot are those of unfinished files.
+        // A leading dot marks unfinished files.
         (name.len() <= MAX_NAME && !name.starts_with(['.', '_'])).then_some(name)
     }
 }

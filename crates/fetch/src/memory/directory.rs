@@ -45,7 +45,7 @@ pub(super) struct Locked(File);
 /// A file in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
-    /// In nanoseconds since 1970.
+    /// The time of writing in nanoseconds since 1970.
     pub(super) written: i128,
     pub(super) name: String,
     pub(super) size: u64,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use roundtrip_http::{Connection, SharedConnection, Transport};
 use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Timeline, TlsFacts};
 
-/// The least number of events that are kept of a connection that has carried an answer.
+/// The smallest number of events that are kept for a connection that has carried an answer.
 pub(super) const KEPT_FACTS: usize = 256;
 
 /// The bound for a connection that has carried no answer yet, so that a flood of events cannot fill
@@ -21,7 +21,7 @@ pub(super) struct Lane {
     /// `None` for HTTP/1.1.
     pub(super) shared: Option<SharedConnection>,
     pub(super) transport: Transport,
-    /// Its time begins when the connection was requested.
+    /// The recorder, whose time begins when the connection was requested.
     pub(super) recorder: Recorder,
     pub(super) name: NameFacts,
     pub(super) attempts: Vec<Attempt>,
@@ -34,8 +34,8 @@ pub(super) struct Lane {
     /// The facts of the handshake, without the peer's certificates.
     tls: OnceLock<TlsFacts>,
     answers: AtomicU64,
-    /// The connection was given up before its handshake was answered, so the server has not
-    /// processed what it carried.
+    /// Whether the connection was abandoned before its handshake was answered, so that the server
+    /// has not processed its requests.
     void: AtomicBool,
     retired: AtomicBool,
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{Family, OriginKnowledge, PoolErrorKind, Settings};
 
-/// The time for which addresses without a TTL are used: those of the hosts file.
+/// How long addresses without a TTL (from the hosts file) are used.
 const DEFAULT_LIFE: Duration = Duration::from_mins(1);
 const MAX_LIFE: Duration = Duration::from_hours(24);
 /// The time to wait for an HTTPS record once addresses are known: it saves one round trip at most.

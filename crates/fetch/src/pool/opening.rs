@@ -193,9 +193,9 @@ impl OpenAttempt<'_> {
     }
 }
 
-/// The time for which a connection that sent early data can leave its handshake unanswered. The
-/// limit is short if TCP can be tried in place of QUIC, as in a race between the two, but long
-/// enough for a lost packet on a long path.
+/// How long the handshake of a connection that sent early data may remain unanswered. The limit is
+/// short if TCP can be tried instead of QUIC, as in a race between the two, but long enough for a
+/// lost packet on a long path.
 pub(super) fn patience(context: &PoolContext, quic: bool, rtt: Option<Duration>) -> Duration {
     let forced = context.settings.strategy.http == Http::H3;
     if forced || !quic {

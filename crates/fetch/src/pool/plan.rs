@@ -15,7 +15,7 @@ pub(super) struct Plan {
     /// The offer for QUIC, and its port.
     pub(super) quic: Option<(Offer, u16)>,
     pub(super) fast_open: bool,
-    /// Only the protocol that was used last time is offered.
+    /// Whether only the protocol of the last connection is offered.
     pub(super) presumes: bool,
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_model::Target;
 
-/// A request. One that changes something or has a body must have neither `early` nor `shares`.
+/// A request. One that changes something or has a body must have neither `early` nor `shares`,
+/// which [`PoolRequest::post`] sees to.
 #[derive(Debug, Clone)]
 pub struct PoolRequest {
     pub method: &'static str,
@@ -19,8 +20,8 @@ pub struct PoolRequest {
     pub early: bool,
     /// The largest uncompressed size of the body in bytes.
     pub limit: u64,
-    /// Whether an equal request in flight answers this one too. A caller that knows that there is
-    /// none saves memory without it.
+    /// Whether an equal request in flight may answer this one too. A caller without equal requests
+    /// saves memory by setting it to false.
     pub shares: bool,
 }
 
@@ -59,6 +60,19 @@ impl PoolRequest {
             shares: true,
         }
     }
+
+    /// A request that changes something: it is never early, never shared, and sent a second time
+    /// only if the server said that it did not process it.
+    pub fn post(target: Target, content_type: &str, body: impl Into<Bytes>) -> Self {
+        Self {
+            method: "POST",
+            body: body.into(),
+            headers: vec![("Content-Type".into(), content_type.into())],
+            early: false,
+            shares: false,
+            ..Self::new(target)
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -79,7 +93,7 @@ impl Reply {
     }
 }
 
-/// Where the time of one request went. Steps that were done before it have no time.
+/// How the time of one request was spent. Steps that were completed before it have no time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timing {
     pub dns: Duration,

@@ -1,6 +1,7 @@
 //! Decides when a request is repeated. A GET may be repeated (RFC 9110 §9.2.2), but not without
 //! limit: once if its connection ended, and a few times if the server said that it did not process
-//! it.
+//! it. A request with another method may change something, so it is repeated only if the server
+//! said that it did not process it.
 
 use roundtrip_http::HttpError;
 
@@ -14,6 +15,8 @@ const MAX_TURNED_AWAY: u32 = 8;
 /// The history of one request.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
+    /// The request may change something.
+    unsafe_method: bool,
     /// Repeated because the connection ended.
     resent: u32,
     turned_away: u32,
@@ -37,6 +40,13 @@ pub(super) enum ResendReason {
 }
 
 impl Tries {
+    pub(super) fn for_method(method: &str) -> Self {
+        Self {
+            unsafe_method: !matches!(method, "GET" | "HEAD" | "OPTIONS"),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn count(&self) -> u32 {
         self.resent + self.turned_away + self.voided + u32::from(self.too_early)
     }
@@ -64,11 +74,12 @@ impl Tries {
         // A handshake without an answer, or one that early data broke, says nothing about the
         // request.
         let void = lane.is_void() || (lane.early_data && !failed.seasoned);
-        if void && !failed.heard && self.voided == 0 {
+        let may_repeat = !self.unsafe_method;
+        if may_repeat && void && !failed.heard && self.voided == 0 {
             self.voided += 1;
             return Verdict::Again(ResendReason::Ended);
         }
-        let worth_it = failed.heard || failed.seasoned;
+        let worth_it = may_repeat && (failed.heard || failed.seasoned);
         if worth_it && self.resent == 0 {
             self.resent += 1;
             return Verdict::Again(ResendReason::Ended);

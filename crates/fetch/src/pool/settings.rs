@@ -28,9 +28,9 @@ pub struct Settings {
     /// circumvents the limit of streams that the server sets for a connection; use it only if the
     /// server is known to accept that.
     pub shared_connections: usize,
-    /// When an answer over TCP announces HTTP/3, a QUIC connection is opened beside it, which
-    /// carries no request: its ticket lets a later run begin with early data over HTTP/3. No
-    /// request and no [`super::Pool::close`] waits for it.
+    /// Whether a QUIC connection without requests is opened when an answer over TCP announces
+    /// HTTP/3. Its ticket lets a later run begin with early data over HTTP/3. No request and no
+    /// [`super::Pool::close`] waits for it.
     pub seeks_tickets: bool,
     pub deadlines: Deadlines,
     pub roots: Roots,
@@ -54,13 +54,13 @@ pub struct Settings {
 /// The deadlines. None runs while a request waits for its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For the name lookup, TCP and TLS, or QUIC.
+    /// The time limit for the name lookup, TCP and TLS, or QUIC.
     pub connect: Duration,
-    /// From the request to the first byte of its answer.
+    /// The time limit from the request to the first byte of its answer.
     pub first_byte: Duration,
-    /// Between two pieces of a body.
+    /// The time limit between two pieces of a body.
     pub idle: Duration,
-    /// From the request to the end of its answer.
+    /// The time limit from the request to the end of its answer.
     pub total: Duration,
 }
 

@@ -106,6 +106,21 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
+    /// The open connections, as the origin and whether it is over QUIC. Unused ones over HTTP/1.1
+    /// send the end of their handshake and read what has arrived; others do that by themselves.
+    pub(super) fn look_over(&self) -> Vec<(Origin, bool)> {
+        let mut state = self.state();
+        let before = state.idle.len();
+        state
+            .idle
+            .retain_mut(|solo| solo.lane.is_open() && solo.connection.is_quiet());
+        state.solos -= before - state.idle.len();
+        let lanes = state.lanes.iter().filter(|lane| lane.is_open());
+        let lanes = lanes.chain(state.idle.iter().map(|solo| &solo.lane));
+        let open = lanes.map(|lane| (self.origin.clone(), lane.transport.is_quic()));
+        open.collect()
+    }
+
     /// Closes all connections; waiting requests fail.
     pub(super) async fn close(&self) {
         let (lanes, idle) = {
@@ -210,8 +225,8 @@ impl Site {
         }
     }
 
-    /// Opens as many connections as are needed: one, unless each is known to carry only one request
-    /// at a time.
+    /// Opens the necessary connections: one, unless each is known to carry only one request at a
+    /// time.
     fn open_more(self: &Arc<Self>, state: &mut State) {
         let strategy = self.context.settings.strategy;
         let solo = self.known(|known| is_solo(strategy, &self.origin, known));
@@ -256,8 +271,8 @@ impl Site {
         self.serve(state);
     }
 
-    /// A connection with early data counts as open before it is answered. If no answer comes in
-    /// time, it is given up.
+    /// Watches a connection with early data, which counts as open before it is answered. If no
+    /// answer arrives in time, it is abandoned.
     fn watch(self: &Arc<Self>, lane: &Arc<Lane>) {
         if !lane.early_data {
             return;

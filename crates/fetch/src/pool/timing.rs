@@ -1,5 +1,5 @@
-//! Where a request's time went: the phases of the connection's timeline, as far as this request
-//! waited for them.
+//! How a request's time was spent: those phases of the connection's timeline that this request
+//! waited for.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use roundtrip_model::{
 use super::Timing;
 use super::lane::Lane;
 
-/// One request on a connection. Moments are those of the connection.
+/// One request on a connection, in the connection's moments.
 pub(super) struct RequestTimeline<'a> {
     pub(super) lane: &'a Lane,
     /// The events of this request.

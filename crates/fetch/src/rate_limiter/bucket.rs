@@ -5,8 +5,7 @@
 //! every answer without a complaint adds a hundredth of the allowed rate. Two complaints within a
 //! minute show what the server allows: near that rate, answers add much less, so that the server is
 //! asked almost as often as it allows, without provoking complaints. The caller passes the time. No
-//! time makes the bucket give more than it should: a state from the future was written by a wrong
-//! clock.
+//! value of it makes the bucket too generous: a state from the future was written by a wrong clock.
 
 use std::time::Duration;
 
@@ -40,15 +39,15 @@ const A_DAY: u64 = 25;
 /// The rate and burst that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// In billionths of a token per second.
+    /// The rate in billionths of a token per second.
     rate: u64,
-    /// In tokens.
+    /// The burst in tokens.
     burst: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// In billionths of a token, at the time `at`.
+    /// The level in billionths of a token at the time `at`.
     level: u64,
     at: Stamp,
     /// The part of the limit's rate that the server accepts, in millionths; a part, because limits
@@ -73,9 +72,9 @@ pub struct Bucket {
 pub enum Take {
     /// Yes, and its token has been taken.
     Now,
-    /// Not before the next token.
+    /// When the next token is available.
     At(Stamp),
-    /// Not before the pause ends that followed a complaint.
+    /// When the pause after a complaint ends.
     Paused(Stamp),
     /// The allowed number of personal data sets has been asked for.
     Spent { quota: u16, until: Stamp },
@@ -200,7 +199,7 @@ impl Bucket {
         let doublings = self.complaints.saturating_sub(1).min(MAX_DOUBLINGS);
         let own = FIRST_PAUSE * (1 << doublings);
         let pause = match pause {
-            // A server that says "now" has just shown that it means otherwise.
+            // A server that complains and says "now" cannot mean it.
             Some(pause) => pause.clamp(FIRST_PAUSE, MAX_PAUSE),
             None => own.mul_f64(0.5 + jitter.clamp(0.0, 1.0)),
         };
@@ -310,7 +309,7 @@ impl Bucket {
         }
     }
 
-    /// The sum of the last 24 hours and of the hour before, because it is unknown which part of
+    /// The sum over the last 24 hours and the hour before them, because it is unknown which part of
     /// that hour counts.
     fn personal_sets(&self, now: Stamp) -> u32 {
         let hours = counted_hours(now);

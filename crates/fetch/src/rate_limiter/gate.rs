@@ -67,7 +67,7 @@ impl Gate {
         let quota = self.quota.filter(|_| personal);
         let take =
             |bucket: &mut Bucket, limit: Option<&Limit>, now| (bucket.take(limit, quota, now), now);
-        // Without a limit, each process learns of complaints about its own queries.
+        // If there is no limit, each process learns only of complaints about its own queries.
         if self.limit.is_none() && quota.is_none() {
             return Some(self.change_alone(timer, take));
         }

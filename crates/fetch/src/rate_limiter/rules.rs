@@ -27,7 +27,7 @@ pub struct PublishedLimits {
 #[derive(Debug, Clone)]
 pub struct Rules {
     published: &'static [PublishedLimits],
-    /// For origins without a known limit; `None` for no limit.
+    /// The limit of origins without a known limit; `None` for no limit.
     default: Option<Limit>,
     /// Whether even origins with a known limit have none.
     all_off: bool,

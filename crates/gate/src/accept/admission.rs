@@ -109,7 +109,7 @@ impl Admission {
                 arrival = listener.next() => arrival,
                 () = &mut end => return,
             };
-            // Boxed, because a future holds its arguments for as long as it lives.
+            // Boxed, because a future keeps its arguments as long as it exists.
             spawn_local(self.clone().admit(Box::new(arrival), role));
         }
     }
@@ -203,8 +203,8 @@ impl Admission {
         let thread = &self.thread;
         let site = thread.site();
         let (client, limits) = (arrival.peer().ip(), &site.policy.limits);
-        // A client that has not proved its address takes no place; otherwise anybody could use up a
-        // client's places by forging its address.
+        // A client with an unvalidated address does not count; otherwise anyone could use up a
+        // client's share by forging its address.
         let place = if arrival.is_proved() {
             self.connection_limits.admit(client, limits).map(Some)
         } else {
@@ -237,7 +237,7 @@ impl Admission {
         let link = handshake.link().clone();
         let met = match handshake.meet().await {
             Ok(met) => met,
-            // A limit of ours, which is counted.
+            // One of our limits, which is counted.
             Err(AcceptError::Quic(CloseReason::Local { .. })) => return,
             Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };

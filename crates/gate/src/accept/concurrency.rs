@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(other.buffer(4097, &limits), Err(Limit::Buffered));
         drop(first);
         assert_eq!(other.buffer(6144, &limits), Ok(()));
-        // Whom nobody names counts for the whole alone.
+        // An exchange without a named client counts only towards the total.
         let unnamed = all.begin(None, None, &limits).unwrap();
         assert_eq!(unnamed.buffer(2048, &limits), Ok(()));
         assert_eq!(unnamed.buffer(2049, &limits), Err(Limit::Buffered));

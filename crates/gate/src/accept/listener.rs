@@ -54,7 +54,7 @@ pub(crate) struct HandshakeFacts {
 /// A client whose handshake is complete, or far enough for early data.
 pub(crate) struct AcceptedConnection {
     pub(crate) stream: ClientStream,
-    /// According to a trusted proxy, if there is one.
+    /// The peer, as named by a trusted proxy if there is one.
     pub(crate) peer: SocketAddr,
     /// The address that the client connected to, according to such a proxy.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing uses it yet"))]

@@ -30,7 +30,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Ok(()))
     }
 
-    /// Whether the client has closed, even if what it sent before was not read.
+    /// Whether the client has closed, even if earlier bytes have not been read.
     fn has_left(&mut self) -> bool {
         false
     }
@@ -77,10 +77,10 @@ impl<IO: Stream> Stream for Box<IO> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// Whether it came over TLS or QUIC.
+    /// Whether the client arrived over TLS or QUIC.
     pub(crate) secure: bool,
     /// Whether its TLS session was resumed.
     pub(crate) resumed: bool,
-    /// Whether it came to an address for proxies, which ask about requests of others.
+    /// Whether the client is at an address for proxies, which ask about other clients' requests.
     pub(crate) asks: bool,
 }

@@ -19,7 +19,7 @@ use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
 use crate::judge::ForwardedRequest;
 use crate::record::{
-    Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog,
+    Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog, Tracer,
 };
 
 /// The shared state of one thread.
@@ -36,6 +36,7 @@ pub(crate) struct Thread<S> {
     pub(crate) spare: BufferPool,
     pub(crate) ledger: Arc<Ledger>,
     log: Option<ThreadLog>,
+    tracer: Option<Rc<Tracer>>,
     concurrency: Arc<Concurrency>,
     draining: Cell<bool>,
     /// The number of open connections, and a notice when it becomes 0.
@@ -73,11 +74,19 @@ impl<S> Thread<S> {
             spare: BufferPool::default(),
             ledger,
             log,
+            tracer: None,
             concurrency,
             draining: Cell::new(false),
             inside: Cell::new(0),
             empty: Notify::new(),
         }
+    }
+
+    /// Sends spans of exchanges.
+    #[must_use]
+    pub(crate) fn traced(mut self, tracer: Option<Tracer>) -> Self {
+        self.tracer = tracer.map(Rc::new);
+        self
     }
 
     /// The present site; an exchange keeps the one that it began with.
@@ -99,7 +108,7 @@ impl<S> Thread<S> {
             }
         }
         let ended = entry.ended.unwrap_or_else(Instant::now);
-        // Neither target nor fields: they may hold secrets.
+        // The event contains neither target nor fields, because they may hold secrets.
         debug!(
             %client,
             id = entry.caller.id.as_str(),
@@ -116,6 +125,9 @@ impl<S> Thread<S> {
         if let Some(log) = &self.log {
             log.write(entry, ended, client);
         }
+        if let Some(tracer) = &self.tracer {
+            tracer.finish(entry, ended, client);
+        }
     }
 
     /// The entry of a new exchange.
@@ -123,6 +135,7 @@ impl<S> Thread<S> {
         let mut entry = Entry::new(Instant::now(), protocol, peer.secure);
         entry.resumed = peer.resumed;
         entry.log_details = self.log.as_ref().map(|_| Box::default());
+        entry.tracer.clone_from(&self.tracer);
         entry
     }
 

@@ -98,7 +98,7 @@ impl AdminRequest {
         }
     }
 
-    /// The connection ends, because what follows cannot be distinguished from a body.
+    /// The connection ends, because the next bytes could be a body.
     fn refused(status: u16) -> Self {
         Self {
             topic: Err(status),

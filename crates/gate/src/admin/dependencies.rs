@@ -87,7 +87,7 @@ impl UpstreamView {
 }
 
 impl Dependencies {
-    /// Upstreams that are kept keep what was reported about them; so does the store.
+    /// For unchanged upstreams and an unchanged store, earlier reports are remembered.
     pub(crate) fn follow<'g>(
         &self,
         config: &Config,
@@ -213,7 +213,7 @@ impl StoreStatus {
 }
 
 impl LastLogged {
-    /// How long it was down, if its present state differs from the last report and must be reported
+    /// How long it was down, if its current state differs from the last report and must be reported
     /// now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);

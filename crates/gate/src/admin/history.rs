@@ -27,7 +27,7 @@ pub(super) struct IntervalCounts {
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
     pub(super) sessions: (u64, u64),
-    /// By the class of their status.
+    /// The number of answers by status class.
     pub(super) classes: [u64; StatusClass::COUNT],
     /// The time that gate added, the wait for the backend, and the whole time. `None` if nothing
     /// happened.
@@ -36,7 +36,7 @@ pub(super) struct IntervalCounts {
     pub(super) whole: Option<Quantiles>,
 }
 
-/// In milliseconds.
+/// Durations in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Quantiles {
     pub(super) median: f64,

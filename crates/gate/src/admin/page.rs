@@ -69,7 +69,7 @@ pub(super) fn whole(view: &AdminView<'_>) -> String {
     .into_string()
 }
 
-/// The part that changes: first whether gate works, and what is wrong.
+/// The part of the page that changes; it begins with whether gate works, and any problems.
 pub(super) fn live(view: &AdminView<'_>) -> Markup {
     html! {
         (top(view))

@@ -1,4 +1,4 @@
-//! `[admin]` and `[log]`: what is reported, and to whom.
+//! `[admin]` and `[log]`: what gate reports, and where.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -17,7 +17,7 @@ pub struct Authz {
     pub http: Vec<SocketAddr>,
     /// HTTP/2 without TLS, as gRPC uses it.
     pub grpc: Vec<SocketAddr>,
-    /// Both, over TLS with the certificates of `[tls]`.
+    /// Addresses for both over TLS, with the certificates of `[tls]`.
     pub https: Vec<SocketAddr>,
     /// The networks of the proxies. An answer contains the session's login, so only they may ask.
     pub trusted: Vec<Network>,

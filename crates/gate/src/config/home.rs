@@ -143,7 +143,7 @@ fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
             _ => Err(error),
         })
     });
-    // Also if it was written only in part.
+    // This also removes a partly written file.
     let _ = std::fs::remove_file(&aside);
     placed.map_err(|source| unwritable(path, source))
 }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(mode(home.directory()), 0o700);
         // No temporary files are left.
         assert_eq!(fs::read_dir(home.directory()).unwrap().count(), 2);
-        // And the keys work.
+        // The keys work, too.
         assert_eq!(rules(&home.config()).unwrap().keys.len(), 1);
     }
 

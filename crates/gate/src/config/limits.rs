@@ -16,7 +16,7 @@ pub struct Limits {
     pub fields: usize,
     pub body: Bytes,
     /// A connection to a backend is requested when this much of a body has arrived, or all of it,
-    /// or when this time is over.
+    /// or after this time.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
     /// Bytes of bodies that routes with `buffer_request` hold: in total, and for one address.

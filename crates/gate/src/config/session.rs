@@ -75,7 +75,7 @@ pub struct SealKey {
     pub from: SecretFrom,
 }
 
-/// For migration: the key with which AES-256-CBC without a MAC is read.
+/// For migration: the key for reading AES-256-CBC without a MAC.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CbcKey {

@@ -7,7 +7,7 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 /// A table of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigTable {
-    /// With its brackets.
+    /// The table's header with its brackets.
     pub header: String,
     pub about: String,
     pub keys: Vec<ConfigKey>,
@@ -16,7 +16,7 @@ pub struct ConfigTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigKey {
     pub name: String,
-    /// As it is written in the file.
+    /// The value as the file contains it.
     pub value: String,
     pub about: String,
     /// Whether it is only an example, because the key has no default.
@@ -59,7 +59,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{Config, SecretFrom, SigningKey};
+    use crate::config::{Config, Login, SecretFrom, SigningKey};
 
     fn with_examples() -> String {
         let bare = |line: &str| match line.strip_prefix('#') {
@@ -100,6 +100,28 @@ mod tests {
         assert_eq!(config.tls.certificate.len(), 1);
         assert_eq!(config.session.seal.len(), 1);
         assert!(config.session.cbc.is_some() && config.token.jwks.is_some());
+        let login = config.login.unwrap();
+        let text = "[login]\nissuer = \"https://login.example\"\nclient_id = \"gate\"";
+        let bare = Config::parse(text, "").unwrap().login.unwrap();
+        let defaults = |login: &Login| {
+            let paths = [
+                &login.start,
+                &login.callback,
+                &login.logout,
+                &login.backchannel_logout,
+            ];
+            let spans = [login.life, login.refresh_ahead, login.leeway];
+            let (cookie, passed) = (login.cookie.clone(), login.authorization);
+            let lists = (login.scopes.clone(), login.algorithms.clone());
+            (
+                paths.map(|path| path.to_string()),
+                spans,
+                cookie,
+                passed,
+                lists,
+            )
+        };
+        assert_eq!(defaults(&bare), defaults(&login));
         assert!(config.upstream.values().all(|u| u.health.is_some()));
         // Optional keys of optional tables must show their defaults too.
         let jwks = Config::parse("[token.jwks]", "")

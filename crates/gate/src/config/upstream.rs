@@ -33,11 +33,11 @@ pub struct Upstream {
     pub idle_time: Span,
     pub age: Span,
     pub connect: Span,
-    /// From the request's last byte to the answer's first.
+    /// The time limit from the request's last byte to the answer's first.
     pub first_byte: Span,
-    /// For the server to read more of a request, for the next piece of an answer to arrive, and for
-    /// the client to take one; event streams may
-    /// be silent for longer if the route allows it.
+    /// The time limit for the server to read more of a request, for the next piece of an answer to
+    /// arrive, and for the client to read one; event streams may be silent for longer if the route
+    /// allows it.
     pub silence: Span,
     /// The time for interim answers (102, 103) before the final one; 0 means no limit.
     pub interim: Span,
@@ -108,13 +108,17 @@ fn every() -> Span {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// Without a port; empty: every host.
+    /// The host without a port; empty means every host.
     pub host: String,
     /// The beginning of the path, up to a `/`.
     pub path: String,
     pub upstream: String,
     /// Whether it needs a session. If not, the client's own `Authorization` is passed on.
     pub auth: bool,
+    /// Whether people may log in with a browser.
+    pub login: bool,
+    /// Claims that a login must have: one of the values of each.
+    pub require: BTreeMap<String, Vec<String>>,
     /// WebSocket and other upgrades.
     pub upgrades: bool,
     /// Whether answers may be silent for any time (event streams).
@@ -127,7 +131,7 @@ pub struct Route {
     /// Whether a `POST` of a JMAP batch that only reads may be answered from early data, like GET
     /// and HEAD.
     pub safe_jmap: bool,
-    /// Whether the client sees where the time went.
+    /// Whether the client sees how the time was spent.
     pub server_timing: bool,
     /// Request fields that gate sets, whatever the client sends, and fields that it removes.
     pub set: BTreeMap<String, String>,
@@ -152,6 +156,8 @@ impl Default for Route {
             path: "/".into(),
             upstream: String::new(),
             auth: true,
+            login: false,
+            require: BTreeMap::new(),
             upgrades: false,
             streams: false,
             half_close: false,

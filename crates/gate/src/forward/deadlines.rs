@@ -21,7 +21,7 @@ const MAX_SPARE: usize = 64;
 pub(crate) struct Deadlines {
     now: Rc<Cell<u64>>,
     waits: RefCell<Vec<Weak<Deadline>>>,
-    /// From connections that have ended, for new ones.
+    /// Deadlines of ended connections, for reuse by new ones.
     spare: RefCell<Vec<ExchangeDeadlines>>,
 }
 
@@ -84,7 +84,7 @@ impl Deadlines {
         }
     }
 
-    /// Must run for as long as there are connections.
+    /// This must run as long as there are connections.
     pub(crate) async fn run(&self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -134,7 +134,7 @@ impl Deadline {
         *self.waker.borrow_mut() = None;
     }
 
-    /// As [`Deadline::within`], but [`Deadlines::wake_resting`] may end it earlier.
+    /// Like [`Deadline::within`], but [`Deadlines::wake_resting`] may end it earlier.
     pub(crate) async fn at_rest<T>(
         &self,
         span: Duration,

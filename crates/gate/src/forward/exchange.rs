@@ -1,5 +1,5 @@
 //! The life of a request after judging, for every protocol: forward → record. [`Source`] and
-//! [`Sink`] hide the client's protocol; the fronts read heads and answer what is refused.
+//! [`Sink`] hide the client's protocol; the fronts read heads and answer refused requests.
 
 mod buffered;
 mod download;
@@ -39,11 +39,12 @@ use writer::RequestWriter;
 
 /// The most that is read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
-/// For this long, a session that was checked needs no second check.
+/// How long a checked session needs no second check.
 const TRUST_TIME: Duration = Duration::from_millis(100);
 
-/// Most answers arrive sooner, and most backends take a request sooner; only after this is it worth
-/// watching the client and its session. Deadlines round it up by up to half a second.
+/// The time after which the client and its session are watched. Most exchanges with the backend
+/// finish sooner, so watching is not worthwhile before that. Deadlines round it up by up to half a
+/// second.
 const WATCHED_AFTER: Duration = Duration::from_millis(1);
 
 /// A request's body, and whatever else a client may send.
@@ -54,10 +55,10 @@ pub(crate) trait Source {
     /// Returns the trailers that may pass, once the body has ended.
     fn trailers(&mut self) -> Trailers;
 
-    /// From now on the client sends another protocol, until it closes.
+    /// Notes that the client sends another protocol from now on, until it closes.
     fn upgrade(&mut self);
 
-    /// Ends when the client is gone, and reads nothing that it sends. May never end.
+    /// Ends when the client has left, without reading its data. May never end.
     async fn gone(&mut self);
 
     /// Ends when the handshake is complete, so that early data was no replay.
@@ -66,7 +67,8 @@ pub(crate) trait Source {
 
 /// Writes the answer to the client.
 pub(crate) trait Sink {
-    /// Takes a head, which is sent with what follows. Hop-by-hop fields must not be passed on.
+    /// Takes a head, which is sent together with the next bytes. Hop-by-hop fields must not be
+    /// passed on.
     fn head(&mut self, response: &Response<'_>, body: ResponseBody, more: &[Field<'_>]);
 
     fn push(&mut self, data: &[u8]);
@@ -154,7 +156,7 @@ impl ExchangeError {
         })
     }
 
-    /// In seconds.
+    /// The `Retry-After` value in seconds.
     pub(crate) fn retry_after(&self) -> u32 {
         match self {
             Self::Upstream(trouble) => trouble.retry_after().unwrap_or(1),
@@ -177,7 +179,7 @@ impl ExchangeError {
 }
 
 impl ForwardedRequest {
-    /// The body's trailers for the backend, without those that its head may not have either.
+    /// The body's trailers for the backend, without fields that must not be in its head either.
     fn trailers(&self, body: &mut impl Source) -> Trailers {
         let mut trailers = body.trailers();
         if !self.sends_trailers {
@@ -193,11 +195,11 @@ impl ForwardedRequest {
 pub(crate) struct ExchangeEnd {
     /// Whether the whole body was read from the client.
     pub(crate) uploaded: bool,
-    /// The connection was used for another protocol and is over.
+    /// Whether the connection was used for another protocol and has ended.
     pub(crate) upgraded: bool,
 }
 
-/// One exchange: its client and upstream, and what it was judged by.
+/// One exchange: its client and upstream, and the result of its judgement.
 pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) site: &'a Site<S>,
     pub(crate) asked: &'a ForwardedRequest,
@@ -209,8 +211,8 @@ pub(crate) struct Exchange<'a, S, B, A> {
     pub(crate) entry: &'a mut Entry,
     /// Counts the memory of a buffered body, which has grown to this many bytes.
     pub(crate) buffer: &'a dyn Fn(usize) -> Result<(), Limit>,
-    /// Whether part of the answer went to the client. Interim answers do not count, because a final
-    /// answer of ours may follow them.
+    /// Whether part of the answer went to the client. Interim answers do not count, because gate's
+    /// own final answer may follow them.
     pub(crate) begun: bool,
     pub(crate) interim: bool,
 }
@@ -349,7 +351,7 @@ async fn both<S: Sessions, B: Source, W: AsyncWrite + Unpin>(
     };
     uploading.set(false);
     held.uploaded();
-    // From now on gate waits for the backend.
+    // Gate waits for the backend from now on.
     upload.writer.deadlines.down.restart();
     if let Some(lost) = lost {
         // The backend accepts no more, and may have sent the reason. RFC 9112 §9.5.

@@ -3,10 +3,11 @@
 //! or query.
 
 use super::exchange::Sink;
+use super::login_answer;
 use super::proxy_reply;
 use crate::forward::h1::{Response, ResponseBody};
-use crate::judge::OwnAnswer;
 use crate::judge::request::{self, Field};
+use crate::judge::{LoginPage, OwnAnswer};
 use crate::record::{Caller, ErrorFormat};
 use crate::record::{LabelValue, Reason};
 
@@ -15,9 +16,15 @@ const NO_TOKEN: &str = "Bearer realm=\"gate\"";
 
 impl OwnAnswer {
     pub(crate) fn tell(mut self, caller: &Caller, to: &mut impl Sink) {
-        match self.reply.take() {
-            Some(reply) => proxy_reply::tell(&self, &reply, caller, to),
-            None => self.write(caller, to),
+        if let Some(reply) = self.reply.take() {
+            return proxy_reply::tell(&self, &reply, caller, to);
+        }
+        match &self.login {
+            // Without a page of its own, it is told like any other.
+            Some(reply) if reply.location.is_some() || reply.page != LoginPage::Usual => {
+                login_answer::tell(reply, &self.challenge(), caller, to);
+            }
+            _ => self.write(caller, to),
         }
     }
 
@@ -55,7 +62,10 @@ impl OwnAnswer {
         };
         let beside = beside.get(..count).unwrap_or_default();
         let grant = self.grant.iter().flat_map(|grant| grant.fields());
-        let beside: Vec<Field<'_>> = beside.iter().copied().chain(grant).collect();
+        let cookies = self.login.iter().flat_map(|reply| &reply.cookies);
+        let cookies = cookies.map(|cookie| field("Set-Cookie", cookie.as_bytes()));
+        let beside = beside.iter().copied().chain(grant).chain(cookies);
+        let beside: Vec<Field<'_>> = beside.collect();
         let bodiless = self.status == 204;
         let response = Response {
             fields: if bodiless { &[] } else { response.fields },
@@ -149,12 +159,21 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::StoreUnreadable => "The session's record cannot be read",
         Reason::NoKeys => "The token cannot be verified at the moment",
         Reason::Origin => "Pages of this origin may not do this",
+        Reason::Claims => "This person may not use this",
+        Reason::LoginFailed => {
+            "The login or logout cannot be completed: begin again at the page that you wanted"
+        }
+        Reason::LoginDenied => "The login was denied where you log in",
+        Reason::LoginDown => "Logging in is not possible at the moment",
         Reason::NoServer => "No server is available at the moment",
         Reason::PoolFull => "All servers are busy at the moment",
         Reason::Unreachable => "The server cannot be reached",
         Reason::BackendClosed => "The server closed the connection without an answer",
         Reason::BackendSlow => "The server did not answer in time",
         Reason::BadAnswer => "The server's answer is invalid",
+        Reason::LogIn => "This page is for those who are logged in",
+        Reason::LoggedIn => "You are logged in",
+        Reason::LoggedOut => "The sessions have ended",
         Reason::Preflight => "The answer says what other origins may do",
         Reason::Asker => "This proxy may not ask about requests of others",
         Reason::Undescribed => "The proxy does not say, once and in full, which request it means",
@@ -163,9 +182,12 @@ fn sentence(reason: Reason) -> &'static str {
 }
 
 /// RFC 9110 §15.
-fn title(status: u16) -> &'static str {
+pub(super) fn title(status: u16) -> &'static str {
     match status {
+        200 => "OK",
         204 => "No Content",
+        302 => "Found",
+        303 => "See Other",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",
@@ -198,6 +220,7 @@ mod tests {
             retry_after: 1,
             grant: None,
             reply: None,
+            login: None,
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn tell(
     }
 }
 
-/// nginx takes `X-Accel-Expires` before `Cache-Control`, and remembers nothing that is private.
+/// nginx prefers `X-Accel-Expires` to `Cache-Control`, and caches no private answers.
 fn allow(reply: &ProxyReply, caller: &Caller, to: &mut impl Sink) {
     let seconds = reply.remember.as_secs().to_string();
     let control = match reply.remember.as_secs() {
@@ -89,7 +89,7 @@ struct RecordedAnswer {
 impl Sink for RecordedAnswer {
     fn head(&mut self, response: &Response<'_>, _: ResponseBody, more: &[Field<'_>]) {
         let fields = response.fields.iter().chain(more);
-        // The length is that of this answer, and the proxy may change the body.
+        // The length describes this answer, but the proxy may change the body.
         let fields = fields.filter(|field| !field.name.eq_ignore_ascii_case("content-length"));
         self.fields = fields
             .map(|field| (field.name.to_owned(), field.value.to_vec()))

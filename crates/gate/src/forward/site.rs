@@ -1,5 +1,5 @@
-//! What a thread serves: routes, upstreams, limits, and the authenticator. It is replaced as a
-//! whole when the configuration changes.
+//! The configuration that a thread serves: routes, upstreams, limits, and the authenticator. It is
+//! replaced as a whole when the configuration changes.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

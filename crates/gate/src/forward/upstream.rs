@@ -1,6 +1,6 @@
 //! The connections of one thread to the servers of one `[upstream.NAME]`.
 //!
-//! `group` is what all threads know of the servers; `pools` decides which exchange gets which
+//! `group` holds what all threads know about the servers; `pools` decides which exchange gets which
 //! connection and which ones wait; `link` is a connection that one exchange holds. `exchange`
 //! decides what is sent over it.
 

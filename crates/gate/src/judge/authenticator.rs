@@ -3,18 +3,29 @@
 
 use std::time::Duration;
 
+use crate::judge::OwnAnswer;
 use crate::judge::guard::{
     AuthError, Found, Guard, GuardDecision, Pass, SessionError, SessionQuery, Sessions,
 };
+use crate::judge::login::{LoginReply, LoginRequest};
+use crate::judge::openid::{LoginHandle, RefreshOutcome};
 use crate::judge::request::Request;
+use crate::record::Reason;
 
 /// How often the store is asked about an open stream if its answers are not cached at all.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// One thread's guard and sessions.
-pub struct Authenticator<S>(Option<(Guard, S)>);
+/// How often, and in which intervals, a thread looks whether it has heard of refreshed tokens.
+const MAX_LOOKS: usize = 100;
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// For a gate without a guard; never asked.
+/// One thread's guard and sessions.
+pub struct Authenticator<S> {
+    guard: Option<(Guard, S)>,
+    login: Option<LoginHandle>,
+}
+
+/// The sessions of a gate without a guard; never used.
 pub enum NoSessions {}
 
 /// The decision before the store is asked.
@@ -27,66 +38,135 @@ pub(crate) enum AuthDecision {
 
 impl Authenticator<NoSessions> {
     pub fn open() -> Self {
-        Self(None)
+        Self {
+            guard: None,
+            login: None,
+        }
     }
 }
 
 impl<S: Sessions> Authenticator<S> {
     pub fn new(guard: Guard, sessions: S) -> Self {
-        Self(Some((guard, sessions)))
+        Self {
+            guard: Some((guard, sessions)),
+            login: None,
+        }
     }
 
-    pub(crate) fn decide(&self, request: &Request<'_>) -> AuthDecision {
-        let Some((guard, _)) = &self.0 else {
+    /// With the service that people log in by.
+    pub(crate) fn with_login(mut self, login: Option<LoginHandle>) -> Self {
+        self.login = login;
+        self
+    }
+
+    /// `login`: whether a login is accepted besides a token.
+    pub(crate) fn decide(&self, request: &Request<'_>, login: bool) -> AuthDecision {
+        let Some((guard, _)) = &self.guard else {
             return AuthDecision::Pass(None);
         };
-        match guard.judge(request) {
-            GuardDecision::Pass(pass) => AuthDecision::Pass(Some(pass)),
+        match guard.judge(request, login) {
+            GuardDecision::Pass(pass) => {
+                self.refresh_in_time(guard, &pass);
+                AuthDecision::Pass(Some(pass))
+            }
             GuardDecision::Ask(question) => AuthDecision::Ask(question),
             GuardDecision::Deny(denial) => AuthDecision::Deny(denial),
         }
     }
 
     /// Whether a cookie would admit this request.
-    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
-        let guard = self.0.as_ref().map(|(guard, _)| guard);
-        guard.is_some_and(|guard| guard.goes_by_cookie(request))
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>, login: bool) -> bool {
+        let guard = self.guard.as_ref().map(|(guard, _)| guard);
+        guard.is_some_and(|guard| guard.goes_by_cookie(request, login))
     }
 
-    /// Asks the store, once.
+    /// Answers a request for one of gate's own paths, or sends a browser to the provider.
+    pub(crate) async fn log_in(&self, asked: LoginRequest, body: Vec<u8>) -> OwnAnswer {
+        let stays = asked.stays();
+        let reply = match &self.login {
+            Some(login) => login.answer(asked.order, body).await,
+            None => LoginReply::new(503, Reason::LoginDown),
+        };
+        OwnAnswer::for_login(reply, stays)
+    }
+
+    /// Asks the store, once; if the tokens of a login have expired, they are refreshed first.
     pub(crate) async fn authorize(&self, question: &SessionQuery) -> Result<Pass, AuthError> {
+        match (self.ask_store(question).await, &self.login) {
+            (Err(AuthError::TokensOver), Some(login)) => {
+                self.authorize_refreshed(question, login).await
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    /// The service has another connection to the store than this thread, which may hear a little
+    /// later of what was written.
+    async fn authorize_refreshed(
+        &self,
+        question: &SessionQuery,
+        login: &LoginHandle,
+    ) -> Result<Pass, AuthError> {
+        match login.refresh(question.session()).await {
+            RefreshOutcome::Refreshed => {}
+            RefreshOutcome::Ended => return Err(AuthError::UnknownSession),
+            RefreshOutcome::Down => return Err(AuthError::LoginDown),
+        }
+        for _ in 0..MAX_LOOKS {
+            match self.ask_store(question).await {
+                Err(AuthError::TokensOver) => tokio::time::sleep(LOOK_INTERVAL).await,
+                answer => return answer,
+            }
+        }
+        Err(AuthError::LoginDown)
+    }
+
+    async fn ask_store(&self, question: &SessionQuery) -> Result<Pass, AuthError> {
         let (guard, sessions) = self
-            .0
+            .guard
             .as_ref()
             .ok_or(AuthError::Store(SessionError::Down))?;
         let answer = sessions.find(question.session()).await;
-        guard.admit(question, answer)
+        let admitted = guard.admit(question, answer);
+        if let Ok(pass) = &admitted {
+            self.refresh_in_time(guard, pass);
+        }
+        admitted
     }
 
-    /// What is left of the session and its token.
+    /// The session goes on meanwhile.
+    fn refresh_in_time(&self, guard: &Guard, pass: &Pass) {
+        if let Some(login) = &self.login
+            && guard.wants_refresh(pass)
+        {
+            login.refresh_soon(pass.name());
+        }
+    }
+
+    /// The remaining time of the session and its token.
     pub(crate) fn left(&self, passed: &Pass) -> Duration {
-        let guard = self.0.as_ref().map(|(guard, _)| guard);
+        let guard = self.guard.as_ref().map(|(guard, _)| guard);
         guard.map_or(Duration::ZERO, |guard| guard.left(passed))
     }
 
     /// Whether the session still admits the request, as the same user. The store is asked if that
     /// is not known.
     pub(crate) async fn admits(&self, passed: &Pass) -> bool {
-        let Some((guard, _)) = &self.0 else {
+        let Some((guard, _)) = &self.guard else {
             return true;
         };
         guard.still_holds(passed)
             || self
                 .authorize(&passed.question())
                 .await
-                .is_ok_and(|again| again.authorization() == passed.authorization())
+                .is_ok_and(|again| again.is_same_user(passed))
     }
 
-    /// Ends when the session would not admit the request any more, or not as the same user: its
-    /// token or its session is over. If the session was only changed, or forgotten because the
-    /// store's pushes stopped, the store is asked again.
+    /// Ends when the request would no longer be admitted as the same user, because its token or its
+    /// session has ended. If the session has only changed, or was forgotten because the store's
+    /// pushes stopped, it asks the store again.
     pub(crate) async fn over(&self, passed: &Pass) {
-        let Some((guard, _)) = &self.0 else {
+        let Some((guard, _)) = &self.guard else {
             return std::future::pending().await;
         };
         let mut latest: Option<Pass> = None;
@@ -96,7 +176,7 @@ impl<S: Sessions> Authenticator<S> {
                 return;
             }
             let again = match self.authorize(&pass.question()).await {
-                Ok(again) if again.authorization() == passed.authorization() => again,
+                Ok(again) if again.is_same_user(passed) => again,
                 _ => return,
             };
             if !guard.holds(&again) {

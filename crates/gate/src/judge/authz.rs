@@ -1,10 +1,10 @@
 //! Judges requests that other proxies ask about: the same host, paths, origins, tokens and sessions
 //! as for gate's own clients.
 //!
-//! `askers` says which proxies may ask, `description` in which ways they describe a request, and
-//! `reply` what they get. The path at which a proxy asks chooses the way, because only the proxy's
-//! configuration chooses that path. If gate took whichever description it found, a client could add
-//! one of its own.
+//! `askers` says which proxies may ask, `description` how they describe a request, and `reply` what
+//! they get. The path of a proxy's question determines the kind of description, because only the
+//! proxy's configuration chooses that path. If gate accepted any description that it found, a
+//! client could add a false one.
 
 mod askers;
 mod description;
@@ -56,7 +56,7 @@ pub(crate) fn judge<S: Sessions>(
     } else {
         AuthzOutcome::denied(404, Reason::NoRoute)
     };
-    // Keeps what is recorded already.
+    // This keeps the facts that are already recorded.
     entry.set_request(request);
     // Whether this answer has a body depends on this request, not on the described one.
     entry.caller.is_head = request.method == "HEAD";
@@ -143,8 +143,8 @@ fn look<S: Sessions>(
     };
     let upgrade = is_socket(asked);
     let access = match access(policy, route, asked, &inspected, upgrade, &own, admitted) {
-        // A preflight that gate itself would answer needs a session: what a proxy is told is no
-        // answer to its client.
+        // A preflight that gate itself would answer needs a session here, because gate's reply goes
+        // to the proxy and not to its client.
         AccessDecision::Preflight(_) => access_by_session(policy, route, asked, admitted),
         access => access,
     };
@@ -174,6 +174,7 @@ fn reply<S: Sessions>(
     let mut fields = Vec::new();
     let (client, secure) = (described.client, described.secure);
     route.rewrite.write(inspected, client, secure, &mut fields);
+    fields.extend_from_slice(super::login_lines(session.as_ref()));
     let left = session.as_ref().map(|s| policy.authenticator.left(s));
     ProxyReply {
         grpc: false,

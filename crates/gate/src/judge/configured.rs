@@ -1,10 +1,13 @@
 //! The guard's rules, made from the configuration, with the keys that verify and the keys that
 //! unseal.
 
+use std::sync::Arc;
+
 use roundtrip_wire::jwt::Algorithm;
 
 use super::credentials::Vault;
 use super::guard::{CookieForm, Keys, Rules};
+use super::login::LoginRules;
 use crate::GateError;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, SessionStore, SigningKey, TokenForm, Tokens};
@@ -21,6 +24,10 @@ pub(crate) fn rules(config: &Config) -> Result<Rules, GateError> {
     rules.bearer = token.bearer;
     rules.issuer.clone_from(&token.issuer);
     rules.audience.clone_from(&token.audience);
+    rules.login = config
+        .login
+        .as_ref()
+        .map(|login| Arc::new(LoginRules::new(login)));
     rules.leeway = token.leeway.0;
     rules.tokens = token.remembered;
     rules.sessions = config.session.remembered;
@@ -39,7 +46,7 @@ pub(crate) fn keys(token: &Tokens) -> Result<Keys, GateError> {
     Ok(keys)
 }
 
-/// The algorithms of the keys, and those that a set's keys may have.
+/// The algorithms of the configured keys, and those that a JWK Set's keys may have.
 pub(crate) fn allowed(token: &Tokens) -> Result<Vec<Algorithm>, GateError> {
     let of_set = token.jwks.iter().flat_map(|jwks| &jwks.algorithms);
     let named = token.key.iter().map(|key| &key.algorithm).chain(of_set);

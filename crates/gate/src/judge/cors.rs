@@ -1,6 +1,7 @@
 //! Decides which pages of other origins may use a route, and writes the fields that tell browsers
-//! so (WHATWG Fetch §3.2). A browser sends cookies even with requests that its user never sees, so
-//! a request that changes something is refused unless it comes from a known page (RFC 6455 §10.2).
+//! so (WHATWG Fetch §3.2). A browser sends cookies even with requests that its user does not
+//! notice, so a request that changes something is refused unless it comes from a known page (RFC
+//! 6455 §10.2).
 
 use std::rc::Rc;
 
@@ -16,7 +17,7 @@ const ANY: &str = "*";
 #[derive(Debug, Default)]
 pub(crate) struct CorsPolicy {
     preflight: Preflight,
-    /// As browsers write them; empty if all are allowed.
+    /// The origins as browsers write them; empty if all are allowed.
     origins: Vec<String>,
     any: bool,
     methods: AllowedNames,
@@ -189,8 +190,8 @@ impl CorsPolicy {
         self.origins.iter().find(is).map(String::as_str)
     }
 
-    /// Whether an unknown page asks for something that the visitor's cookie must not give it: an
-    /// upgrade, or a change on a route that has a list of origins. `own` is the request's own
+    /// Whether an unknown page requests something for which its visitor's cookie must not suffice:
+    /// an upgrade, or a change on a route that has a list of origins. `own` is the request's own
     /// origin.
     fn is_foreign(
         &self,
@@ -231,9 +232,18 @@ impl<'a> OwnOrigin<'a> {
         }
     }
 
+    /// As browsers write it. RFC 6454 §6.2.
+    pub(crate) fn written(&self) -> String {
+        let mut written = if self.secure { "https://" } else { "http://" }
+            .as_bytes()
+            .to_vec();
+        self.host.write(&mut written);
+        String::from_utf8(written).unwrap_or_default()
+    }
+
     /// RFC 6454 §5. If TLS ends before gate and no proxy is trusted to say so, a page that came
     /// over TLS may be its own; the reverse would be a page that anybody on the path can write.
-    fn is(&self, origin: &[u8]) -> bool {
+    pub(crate) fn is(&self, origin: &[u8]) -> bool {
         let Some((secure, authority)) = parsed(origin) else {
             return false;
         };
@@ -258,7 +268,8 @@ fn parsed(origin: &[u8]) -> Option<(bool, Authority<'_>)> {
     Some((secure, Authority::parse(rest)?))
 }
 
-/// As browsers write it: lower case, no default port, no path. Apps may have their own schemes.
+/// Whether this is an origin as browsers write it: lower case, no default port, no path. Apps may
+/// have their own schemes.
 fn is_origin(text: &str) -> bool {
     if text.contains(ANY) {
         return false;

@@ -9,11 +9,17 @@
 //!   [is given](Vault::read_cbc). Anyone who can write to the store can change what such a value
 //!   means without being noticed: reseal the sessions, then remove the key.
 //!
+//! `sealed_text` seals logins and what belongs to them with keys that are derived from the same
+//! ones.
+//!
 //! The plain text must be UTF-8 with a colon and without control characters. The store decides
 //! where it is kept.
 
+mod sealed_text;
+
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::cipher::{AES_256, DecryptionContext, PaddedBlockDecryptingKey, UnboundCipherKey};
+use aws_lc_rs::hkdf::Prk;
 use aws_lc_rs::iv::FixedLength;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT, URL_SAFE_NO_PAD};
@@ -30,9 +36,16 @@ const IV_LENGTH: usize = 16;
 
 /// The keys of sessions' credentials. It has no `Debug`.
 pub struct Vault {
-    keys: Vec<(String, LessSafeKey)>,
+    keys: Vec<VaultKey>,
     cbc: Option<Zeroizing<[u8; KEY_LENGTH]>>,
     plain: bool,
+}
+
+struct VaultKey {
+    name: String,
+    aead: LessSafeKey,
+    /// From which keys for single texts are derived.
+    texts: Prk,
 }
 
 impl Default for Vault {
@@ -57,19 +70,24 @@ impl Vault {
                 "its name has to be 1 to 64 letters, digits, '-' or '_'",
             ));
         }
-        if self.keys.iter().any(|(known, _)| known == name) {
+        if self.keys.iter().any(|key| key.name == name) {
             return Err(bad("another key has the same name"));
         }
         if self.keys.len() >= MAX_KEYS {
             return Err(GateError::TooManyKeys(MAX_KEYS));
         }
         let key = key_bytes(key).ok_or(bad("it has to be 32 bytes: raw, in base64, or in hex"))?;
+        let texts = sealed_text::derive(&*key);
         let key = UnboundKey::new(&AES_256_GCM, &*key).map_err(|_| GateError::Cryptography)?;
-        self.keys.push((name.to_owned(), LessSafeKey::new(key)));
+        self.keys.push(VaultKey {
+            name: name.to_owned(),
+            aead: LessSafeKey::new(key),
+            texts,
+        });
         Ok(())
     }
 
-    /// From now on, unsealed credentials are read as AES-256-CBC.
+    /// Makes the vault read unsealed credentials as AES-256-CBC.
     pub fn read_cbc(&mut self, key: &Secret) -> Result<(), GateError> {
         self.cbc = key_bytes(key);
         self.cbc.as_ref().map(|_| ()).ok_or_else(|| GateError::Key {
@@ -78,14 +96,14 @@ impl Vault {
         })
     }
 
-    /// From now on, plain base64 is refused.
+    /// Makes the vault refuse plain base64.
     pub fn refuse_plain(&mut self) {
         self.plain = false;
     }
 
-    /// The name of the key that seals, if there is one.
+    /// The name of the sealing key, if there is one.
     pub fn seals_with(&self) -> Option<&str> {
-        self.keys.first().map(|(name, _)| name.as_str())
+        self.keys.first().map(|key| key.name.as_str())
     }
 
     /// Whether plain base64 is accepted.
@@ -103,14 +121,15 @@ impl Vault {
         if !is_login(login.line()) {
             return Err(GateError::NotALogin);
         }
-        let (name, key) = self.keys.first().ok_or(GateError::NoSealingKey)?;
+        let VaultKey { name, aead, .. } = self.keys.first().ok_or(GateError::NoSealingKey)?;
         let mut nonce = [0; envelope::NONCE];
         aws_lc_rs::rand::fill(&mut nonce).map_err(|_| GateError::Cryptography)?;
-        // Includes room for the tag: a reallocation would leave a copy of the password behind.
+        // The capacity includes the tag: a reallocation would leave a copy of the password in
+        // memory.
         let mut sealed = Vec::with_capacity(login.line().len() + AES_256_GCM.tag_len());
         sealed.extend_from_slice(login.line());
         let aad = Aad::from(session.as_bytes());
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
+        aead.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed)
             .map_err(|_| GateError::Cryptography)?;
         let envelope = Envelope {
             key_id: name.clone(),
@@ -140,13 +159,19 @@ impl Vault {
         Ok(Secret::new(login.to_vec()))
     }
 
+    fn key(&self, name: &str) -> Option<&VaultKey> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
     fn unseal(&self, session: &str, stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
         let envelope = Envelope::parse(stored).map_err(|_| CredentialsError::Malformed)?;
-        let named = self.keys.iter().find(|(name, _)| *name == envelope.key_id);
-        let (_, key) = named.ok_or(CredentialsError::NoSuchKey)?;
+        let key = self.key(&envelope.key_id);
+        let key = key.ok_or(CredentialsError::NoSuchKey)?;
         let nonce = Nonce::assume_unique_for_key(envelope.nonce);
         let mut bytes = Zeroizing::new(envelope.ciphertext);
-        let opened = key.open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
+        let opened = key
+            .aead
+            .open_in_place(nonce, Aad::from(session.as_bytes()), &mut bytes);
         let length = opened.map_err(|_| CredentialsError::Closed)?.len();
         bytes.truncate(length);
         Ok(bytes)

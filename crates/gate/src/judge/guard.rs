@@ -3,7 +3,7 @@
 //! allocating; otherwise the store must be asked (a `SessionQuery`), and its answer is admitted.
 //!
 //! Each thread has its own guard over [`Rules`] that all threads share. When keys change, new rules
-//! are made, which a guard may follow; it then forgets what it verified with old keys. Other
+//! are published, and each guard adopts them and forgets what it verified with old keys. Other
 //! modules read heads, ask the store, and send denials.
 
 mod clock;
@@ -26,7 +26,8 @@ use tokio::sync::watch;
 
 use crate::GateError;
 use crate::judge::credentials::{CredentialsError, authorization};
-use crate::judge::request::Request;
+use crate::judge::login::{self, ActiveLogin, LoginDocument, LoginRules, document};
+use crate::judge::request::{self, Request};
 pub use keys::Keys;
 use lru::Lru;
 pub use refresh::Refresh;
@@ -51,7 +52,7 @@ pub struct Guard {
 }
 
 struct Verified {
-    /// Where the token was found: the same bytes elsewhere are another token, or no token at all.
+    /// Where the token was found: the same bytes in another place are a different token, or none.
     dress: TokenSource,
     session: Rc<str>,
     expires: i64,
@@ -97,6 +98,10 @@ pub(crate) enum AuthError {
     NotForUs,
     #[error("a session that the store does not know")]
     UnknownSession,
+    #[error("a login whose tokens have expired, and can be refreshed")]
+    TokensOver,
+    #[error("a login whose tokens cannot be refreshed at the moment")]
+    LoginDown,
     #[error("{0}")]
     Credentials(CredentialsError),
     #[error("{0}")]
@@ -108,7 +113,7 @@ impl AuthError {
     /// 500 if its store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
-            Self::NoKeys | Self::Store(SessionError::Down) => 503,
+            Self::NoKeys | Self::LoginDown | Self::Store(SessionError::Down) => 503,
             Self::Credentials(_) | Self::Store(SessionError::Unreadable) => 500,
             _ => 401,
         }
@@ -151,9 +156,16 @@ impl Guard {
         *self.rules.borrow_mut() = rules;
     }
 
-    pub(crate) fn judge(&self, request: &Request<'_>) -> GuardDecision {
+    /// `login`: whether a login is accepted besides a token.
+    pub(crate) fn judge(&self, request: &Request<'_>, login: bool) -> GuardDecision {
         self.follow();
         let rules = self.rules.borrow();
+        if login
+            && let Some(login) = &rules.login
+            && let Some(cookie) = request::cookie(request.fields, login.cookie().as_bytes())
+        {
+            return self.judge_login(&rules, cookie);
+        }
         let Some(worn) = token::find(request.fields, &rules) else {
             return GuardDecision::Deny(AuthError::NoToken);
         };
@@ -176,10 +188,42 @@ impl Guard {
         judged
     }
 
-    /// Whether its token is in a cookie, which browsers send by themselves.
-    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>) -> bool {
-        let worn = token::find(request.fields, &self.rules.borrow());
-        matches!(worn, Some(SentToken::Cookie(_)))
+    /// A cookie that is remembered needs no hash. Only those of known sessions are remembered, so
+    /// that strangers cannot displace them.
+    fn judge_login(&self, rules: &Rules, cookie: &[u8]) -> GuardDecision {
+        let now = clock::seconds(self.wall.now());
+        let remembers = rules.tokens > 0;
+        if remembers
+            && let Some(verified) = self.tokens.borrow_mut().get(cookie)
+            && verified.dress == TokenSource::Login
+        {
+            return self.decide(rules, verified, now);
+        }
+        let Some(session) = login::session_name(cookie) else {
+            return GuardDecision::Deny(AuthError::UnknownSession);
+        };
+        let verified = Verified {
+            dress: TokenSource::Login,
+            session: session.into(),
+            expires: i64::MAX,
+            not_before: i64::MIN,
+        };
+        let judged = self.decide(rules, &verified, now);
+        if remembers && matches!(judged, GuardDecision::Pass(_)) {
+            self.tokens.borrow_mut().put(cookie, verified);
+        }
+        judged
+    }
+
+    /// Whether its token or its login is in a cookie, which browsers send by themselves.
+    pub(crate) fn goes_by_cookie(&self, request: &Request<'_>, login: bool) -> bool {
+        let rules = self.rules.borrow();
+        let login = rules.login.as_ref().filter(|_| login);
+        let has = |login: &LoginRules| {
+            request::cookie(request.fields, login.cookie().as_bytes()).is_some()
+        };
+        let worn = || token::find(request.fields, &rules);
+        login.is_some_and(|login| has(login)) || matches!(worn(), Some(SentToken::Cookie(_)))
     }
 
     /// Times are checked on each request, even if the token is cached.
@@ -227,14 +271,26 @@ impl Guard {
         if found.expires.is_some_and(over) {
             return Err(AuthError::UnknownSession);
         }
-        let vault = self.rules.borrow().vault.clone();
-        let login = vault.open(question.session(), &found.credentials);
-        let login = login.map_err(AuthError::Credentials)?;
-        let session = ActiveSession::new(question.session.clone(), authorization(&login), found);
+        let rules = self.rules.borrow();
+        let name = &question.session;
+        let session = match rules.login.as_ref().filter(|_| document::is_login(name)) {
+            Some(login) => open_login(&rules, login, name, found, now)?,
+            None => {
+                let login = rules.vault.open(name, &found.credentials);
+                let login = login.map_err(AuthError::Credentials)?;
+                ActiveSession::new(name.clone(), authorization(&login), found)
+            }
+        };
         let session = Rc::new(session);
         let mut sessions = self.sessions.borrow_mut();
         sessions.put(question.session().as_bytes(), session.clone());
         Ok(Pass::new(session, question.until))
+    }
+
+    /// Whether the tokens of a login should be refreshed now.
+    pub(crate) fn wants_refresh(&self, pass: &Pass) -> bool {
+        let due = |login: &ActiveLogin| login.wants_refresh(clock::seconds(self.wall.now()));
+        pass.login().is_some_and(due)
     }
 
     pub(crate) fn holds(&self, pass: &Pass) -> bool {
@@ -247,7 +303,7 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
-    /// What is left of its token and its session.
+    /// The remaining time of its token and its session.
     pub(crate) fn left(&self, pass: &Pass) -> Duration {
         let now = clock::seconds(self.wall.now());
         Duration::from_secs(u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0))
@@ -273,6 +329,31 @@ impl Guard {
     }
 }
 
+/// A login from the store. It is valid for as long as its tokens; then they must be refreshed.
+fn open_login(
+    rules: &Rules,
+    login: &LoginRules,
+    name: &Rc<str>,
+    found: Found,
+    now: i64,
+) -> Result<ActiveSession, AuthError> {
+    let document = LoginDocument::open(&rules.vault, name, &found.credentials);
+    let document = document.ok_or(AuthError::Credentials(CredentialsError::Closed))?;
+    if document.end <= now {
+        return Err(AuthError::UnknownSession);
+    }
+    if document.tokens_end <= now {
+        return Err(match document.refresh_token {
+            Some(_) => AuthError::TokensOver,
+            None => AuthError::UnknownSession,
+        });
+    }
+    let authorization = login::authorization(&document, login.authorization());
+    let until = document.end.min(document.tokens_end);
+    let active = ActiveLogin::new(&document);
+    Ok(ActiveSession::new(name.clone(), authorization, found).with_login(active, until))
+}
+
 fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
     let bare;
     let token = match (worn, rules.cookie_form) {
@@ -294,6 +375,10 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
     let claims = jws.claims().map_err(|_| AuthError::BadToken)?;
     if !rules.admit(&claims) {
         return Err(AuthError::NotForUs);
+    }
+    // What admits to a login is its cookie.
+    if document::is_login(&claims.session) {
+        return Err(AuthError::UnknownSession);
     }
     Ok(Verified {
         dress: worn.dress(),

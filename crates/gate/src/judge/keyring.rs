@@ -1,9 +1,9 @@
 //! Keys that change while gate runs: a JWK Set in a file or at a URL is read again periodically and
 //! makes new rules, which each thread's guard follows. If it cannot be read, the old rules stay.
 //!
-//! Rules are published only if the set has changed, because a guard that follows forgets what it
-//! has verified. Keys in the configuration itself are read once; what a key may be used for is
-//! decided in `guard`.
+//! Rules are published only if the set has changed, because a guard that adopts new rules forgets
+//! what it has verified. Keys in the configuration itself are read once; `guard` decides what a key
+//! may be used for.
 
 mod fetch;
 
@@ -21,7 +21,7 @@ pub use crate::error::FetchError;
 use crate::judge::configured;
 use crate::judge::guard::{FetchedKeySet, Refresh, Rules};
 use crate::{GateError, Secret};
-use fetch::JwksSource;
+pub(super) use fetch::{JwksSource, trusted_pool};
 
 /// The interval after a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
@@ -29,7 +29,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Keyring {
-    /// With the configuration's own keys.
+    /// The rules with the configuration's own keys.
     base: Rules,
     set: Option<WatchedKeySet>,
     rules: watch::Sender<Arc<Rules>>,

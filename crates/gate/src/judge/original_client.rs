@@ -1,4 +1,4 @@
-//! Whom a request counts for: the client, or the one that trusted proxies name.
+//! Finds the client that a request counts for: the peer, or the client that trusted proxies name.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,8 +8,8 @@ use super::request::Request;
 /// The field that names clients.
 const NAMES: &str = "x-forwarded-for";
 
-/// The client's network; `None` if it is a trusted proxy that names nobody. Of the addresses in
-/// `X-Forwarded-For`, only those that trusted proxies added are believed: the last one that is not
+/// The client's network; `None` for a trusted proxy that names no client. Only addresses in
+/// `X-Forwarded-For` that trusted proxies added are used: the result is the last one that is not
 /// itself trusted.
 pub(super) fn original_client<S>(
     policy: &Policy<S>,

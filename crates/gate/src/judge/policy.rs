@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::authenticator::Authenticator;
 use super::authz::Askers;
+use super::login::LoginRules;
 use super::route::Routes;
 use crate::GateError;
 use crate::config::{Config, Limits, Network};
@@ -15,6 +16,7 @@ pub(crate) struct Policy<S> {
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
     pub(crate) askers: Arc<Askers>,
+    pub(crate) login: Option<LoginRules>,
     trusted: Vec<Network>,
     trusted_fields: Vec<String>,
 }
@@ -31,6 +33,7 @@ impl<S> Policy<S> {
             askers,
             routes: Routes::new(&config.route, upstreams)?,
             limits: config.limits.clone(),
+            login: config.login.as_ref().map(LoginRules::new),
             trusted: config.listen.trusted.clone(),
             trusted_fields: config.listen.believed(),
         })

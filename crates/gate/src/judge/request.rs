@@ -7,6 +7,7 @@
 mod authority;
 mod caller;
 mod compose;
+mod cookies;
 mod fields;
 mod id;
 mod identity;
@@ -15,9 +16,12 @@ mod readings;
 mod rewrite;
 
 pub(crate) use authority::Authority;
-pub(crate) use compose::{Forwarding, add_length, compose};
+pub(crate) use caller::prefers_page;
+pub(crate) use compose::{Forwarding, LOGIN_FIELDS, add_length, compose};
+pub(crate) use cookies::{cookie, cookies_with};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;
+pub(super) use identity::is_read_as;
 pub(crate) use identity::{is_identity, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;
@@ -30,15 +34,15 @@ pub(crate) use roundtrip_wire::http1::Field;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
-    /// As in the request line, or `:path`.
+    /// The target, as in the request line or `:path`.
     pub(crate) target: &'a str,
     /// `:authority`, if the protocol has it.
     pub(crate) authority: Option<&'a str>,
     pub(crate) version: Version,
-    /// The protocol has said that no body follows.
+    /// Whether the protocol has signalled that no body follows.
     pub(crate) ended: bool,
-    /// The protocol that the client wants over its stream (RFC 8441, extended CONNECT); the method
-    /// is then that of the equivalent upgrade in HTTP/1.1.
+    /// The protocol that the client requests for its stream (RFC 8441, extended CONNECT). The
+    /// method is then the one of the equivalent HTTP/1.1 upgrade.
     pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }
@@ -52,7 +56,7 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Whether the protocol itself says where a body ends.
+    /// Whether the protocol itself marks the end of a body.
     pub(crate) fn frames(self) -> bool {
         self >= Self::H2
     }

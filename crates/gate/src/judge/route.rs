@@ -7,17 +7,20 @@ use std::rc::Rc;
 use crate::GateError;
 use crate::config;
 use crate::judge::CorsPolicy;
+use crate::judge::login::ClaimRules;
 use crate::judge::request::{Authority, BadRequestError, Rewrite, readings};
 
 /// Where a request goes, and what it may do.
 pub(crate) struct Route {
     host: String,
-    /// Without a trailing slash.
+    /// The path without a trailing slash.
     path: String,
     /// The index of its upstream, in the order of their names.
     pub(crate) upstream: usize,
     pub(crate) upstream_name: Rc<str>,
     pub(crate) auth: bool,
+    pub(crate) login: bool,
+    pub(crate) require: ClaimRules,
     pub(crate) upgrades: bool,
     pub(crate) streams: bool,
     pub(crate) half_close: bool,
@@ -50,9 +53,9 @@ impl Routes {
         Ok(Self(made))
     }
 
-    /// A path that backends may read in several ways must lead to the same route by all of them, or
-    /// it is refused. Otherwise `/%6amap`, `/x;/jmap` or `/JMAP` could be admitted by another route
-    /// than the one that protects `/jmap`.
+    /// Finds the route. All readings of a path must lead to the same route, or the request is
+    /// refused. Otherwise `/%6amap`, `/x;/jmap` or `/JMAP` could be admitted by another route than
+    /// the one that protects `/jmap`.
     pub(crate) fn find(
         &self,
         host: &Authority<'_>,
@@ -124,6 +127,8 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
         upstream,
         upstream_name: route.upstream.as_str().into(),
         auth: route.auth,
+        login: route.login,
+        require: ClaimRules::new(&route.require),
         upgrades: route.upgrades,
         streams: route.streams,
         half_close: route.half_close,

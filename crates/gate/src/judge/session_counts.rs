@@ -1,11 +1,12 @@
-//! Adds the near cache's counters to the thread's ledger once a second.
+//! Adds the near cache's counters, and those of logins, to the thread's ledger once a second.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use roundtrip_store::Counts as StoreCounts;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::judge::openid::LoginCounts;
 use crate::judge::sessions::{NearSessions, Outage};
 use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 
@@ -34,6 +35,22 @@ pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Le
             outage.is_told(why);
         }
         ledger.set(Gauge::StoreDown, u64::from(known.is_down()));
+    }
+}
+
+/// Adds the events of logins to a ledger, for as long as their service runs. Each event is taken by
+/// one thread.
+pub(crate) async fn logins(counts: Weak<LoginCounts>, ledger: Arc<Ledger>) {
+    let mut ticks = interval(COUNT_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(counts) = counts.upgrade() else {
+            return;
+        };
+        for (event, count) in counts.take() {
+            ledger.add(event, count);
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sessions from a store for the guard. A session is valid as long as the near cache has the same
 //! value.
 //!
-//! A [`StoreHandle`] is opened once, from the configuration, and goes to each thread, which makes
-//! its own [`NearSessions`] from it and runs [`NearSessions::run`] while it serves. The guard
-//! decides what a session allows, and for how long.
+//! A [`StoreHandle`] is opened once, from the configuration. Each thread makes its own
+//! [`NearSessions`] from it and runs [`NearSessions::run`] while it serves. The guard decides what
+//! a session allows, and for how long.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -95,8 +95,8 @@ impl Outage {
 }
 
 impl NearSessions {
-    /// Receives changes, and keeps the store's connection open. Must run on the thread's
-    /// `LocalSet`, for as long as it serves.
+    /// Receives changes, and keeps the store's connection open. It must run on the thread's
+    /// `LocalSet`, for as long as the thread serves.
     pub async fn run(self) {
         self.0.run().await;
     }

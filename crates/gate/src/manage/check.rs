@@ -1,10 +1,11 @@
-//! Whether gate could start: everything that is wrong with a configuration, not only the first
-//! error, and what is probably not intended. Each table has a file; `reach` also asks the store and
+//! Checks whether gate could start: reports all errors of a configuration, not only the first, and
+//! settings that are probably not intended. Each table has a file; `reach` also asks the store and
 //! the servers. It changes nothing.
 
 mod admin;
 mod authz;
 mod listen;
+mod login;
 mod reach;
 mod record;
 mod route;
@@ -114,6 +115,7 @@ pub fn check(config: &Config, now: SystemTime) -> CheckReport {
     session::check(config, &mut report);
     upstream::check(config, &mut report);
     route::check(config, &mut report);
+    login::check(config, &mut report);
     authz::check(config, &mut report);
     admin::check(config, &mut report);
     if report.passes() {

@@ -33,12 +33,14 @@ pub struct SessionManager {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CredentialForm {
-    /// With the key of this name.
+    /// Sealed with the key of this name.
     Sealed(String),
-    /// In base64, which anybody with access to the store can read.
+    /// In base64, which anyone with access to the store can read.
     Plain,
     /// In AES-256-CBC, from hyper-auth-proxy.
     Cbc,
+    /// A login by a browser, sealed; only gate writes it.
+    Login,
 }
 
 /// The parts of a session that may be shown.
@@ -121,7 +123,9 @@ impl SessionManager {
             let envelope = Envelope::parse(&record.credentials);
             return CredentialForm::Sealed(envelope.map(|e| e.key_id).unwrap_or_default());
         }
-        if self.vault.takes_cbc() {
+        if Vault::is_sealed_text(&record.credentials) {
+            CredentialForm::Login
+        } else if self.vault.takes_cbc() {
             CredentialForm::Cbc
         } else {
             CredentialForm::Plain

@@ -18,8 +18,8 @@ use crate::config::Access;
 const MAX_WAITING: usize = 8192;
 /// At most this much is gathered into one write.
 const MAX_BATCH: usize = 256 * 1024;
-/// Between two writes: lines are written together, and a busy worker wakes the thread at most a
-/// hundred times a second.
+/// The time between two writes: lines are written together, and a busy worker wakes the thread at
+/// most a hundred times a second.
 const WRITE_INTERVAL: Duration = Duration::from_millis(10);
 
 type Open = Box<dyn FnMut() -> io::Result<Box<dyn Write + Send>> + Send>;
@@ -58,7 +58,7 @@ struct AccessLogState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LogCounts {
     pub(crate) written: u64,
-    /// There was no room, because writing is slow.
+    /// Lines that were dropped because writing was too slow.
     pub(crate) dropped: u64,
     /// Writing failed.
     pub(crate) lost: u64,
@@ -126,7 +126,7 @@ impl AccessLog {
         let _ = self.sender.lines.try_send(LogMessage::Flush);
     }
 
-    /// Writes the waiting lines, as far as time allows; returns whether all were written.
+    /// Writes the waiting lines until the time runs out; returns whether all were written.
     pub(crate) fn finish(self, patience: Duration) -> bool {
         // If the channel is full because the disk is stuck, there is nothing to wait for.
         self.sender.lines.try_send(LogMessage::End).is_ok()

@@ -1,13 +1,14 @@
 //! One exchange: a few instants and facts, filled as it proceeds and recorded at its end. Plain
 //! values.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use roundtrip_model::PhaseName;
 
 use super::reason::ReasonKind;
 use super::{Caller, LogDetails};
-use super::{Early, Known, Outcome, Protocol, Reason};
+use super::{Early, Known, Outcome, Protocol, Reason, TracePosition, Tracer};
 
 /// No server was used.
 pub(crate) const NO_UPSTREAM: u16 = u16::MAX;
@@ -23,7 +24,7 @@ pub(crate) struct Entry {
     pub(crate) leased: Option<Instant>,
     /// The head was sent, with the part of the body that had arrived.
     pub(crate) sent: Option<Instant>,
-    /// The first byte of the answer came from the server.
+    /// When the first byte of the server's answer arrived.
     pub(crate) first_byte: Option<Instant>,
     /// The first byte was passed on to the client.
     pub(crate) passed_on: Option<Instant>,
@@ -33,7 +34,7 @@ pub(crate) struct Entry {
     /// Whether the client's connection is encrypted, and whether it was resumed.
     pub(crate) secure: bool,
     pub(crate) resumed: bool,
-    /// `None` if it came after the handshake.
+    /// `None` if the request arrived after the handshake.
     pub(crate) early: Option<Early>,
     /// 0 until a status was sent.
     pub(crate) status: u16,
@@ -49,10 +50,14 @@ pub(crate) struct Entry {
     pub(crate) retried: bool,
     /// `None` if no session is needed.
     pub(crate) known: Option<Known>,
-    /// Its ID, and the form in which its client reads errors.
+    /// The request's ID, and the format in which its client reads errors.
     pub(crate) caller: Caller,
-    /// For the access log, if there is one.
+    /// For the access log, if there is one, and for spans.
     pub(crate) log_details: Option<Box<LogDetails>>,
+    /// If spans are sent.
+    pub(crate) tracer: Option<Rc<Tracer>>,
+    /// Its place in a trace, once its head was read.
+    pub(crate) trace: Option<TracePosition>,
 }
 
 /// The names are probe's, for the phases that it has.
@@ -86,7 +91,7 @@ impl ExchangePhase {
 }
 
 impl Entry {
-    /// An entry of which only the protocol is known yet.
+    /// Makes an entry; only the protocol is known so far.
     pub(crate) fn new(began: Instant, protocol: Protocol, secure: bool) -> Self {
         Self {
             began,
@@ -112,6 +117,8 @@ impl Entry {
             known: None,
             caller: Caller::default(),
             log_details: None,
+            tracer: None,
+            trace: None,
         }
     }
 

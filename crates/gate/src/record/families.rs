@@ -4,13 +4,14 @@
 use super::ledger::{Connected, FastOpened, RequestCounter};
 use super::vocabulary::StatusClass;
 use super::{
-    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, Outcome, Pool,
-    Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Store, Streams, TlsHandshake,
+    Avoided, Bytes, Carried, Counted, Early, Gauge, Known, LabelValue, Limit, Link, LoginEvent,
+    Outcome, Pool, Protocol, QuicStray, Reason, Remedy, SingleUse, Snapshot, Spans, Store, Streams,
+    TlsHandshake,
 };
 
 /// Counters with one name and different labels.
 pub(crate) struct Family {
-    /// Without `roundtrip_gate_` and `_total`.
+    /// The name without `roundtrip_gate_` and `_total`.
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) rows: fn(&Snapshot) -> Vec<Row>,
@@ -21,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) value: u64,
 }
 
-pub(crate) const FAMILIES: [Family; 19] = [
+pub(crate) const FAMILIES: [Family; 21] = [
     Family {
         name: "requests",
         about: "Exchanges that ended, by the client's protocol, the answer's status and how they ended.",
@@ -82,6 +83,11 @@ pub(crate) const FAMILIES: [Family; 19] = [
         rows: |s| each::<Store>(s, "event"),
     },
     Family {
+        name: "login_events",
+        about: "Events of logins by a browser, and of their tokens.",
+        rows: |s| each::<LoginEvent>(s, "event"),
+    },
+    Family {
         name: "streams_ended",
         about: "Open answers that ended because their session did.",
         rows: |s| each::<Streams>(s, "cause"),
@@ -115,6 +121,11 @@ pub(crate) const FAMILIES: [Family; 19] = [
         name: "handshakes_avoided",
         about: "Handshakes that were avoided or shortened.",
         rows: |s| each::<Avoided>(s, "kind"),
+    },
+    Family {
+        name: "spans",
+        about: "Spans for OpenTelemetry, by what became of them.",
+        rows: |s| each::<Spans>(s, "fate"),
     },
     Family {
         name: "errors",
@@ -166,7 +177,8 @@ fn single(snapshot: &Snapshot, what: impl Counted) -> Vec<Row> {
     }]
 }
 
-/// There are many combinations, and most never occur: a row exists once it was counted.
+/// The rows of `requests`. There are many combinations, and most never occur, so a row exists only
+/// once it was counted.
 fn requests(snapshot: &Snapshot) -> Vec<Row> {
     let asked = RequestCounter::all().map(|asked| Row {
         labels: vec![

@@ -8,7 +8,7 @@ pub(crate) trait LabelValue: Copy + 'static {
     /// Its index in `ALL`.
     fn index(self) -> usize;
 
-    /// As in labels and the log: lower case, without spaces.
+    /// The value in labels and the log: lower case, without spaces.
     fn as_str(self) -> &'static str;
 }
 

@@ -8,8 +8,8 @@ use super::timer::{Counter, Durations};
 use super::vocabulary::StatusClass;
 use super::{
     Avoided, Bytes, Carried, ConnectionStart, Counted, Early, Entry, Gauge, Known, LabelValue,
-    Limit, Link, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security, SingleUse, Snapshot,
-    Store, Streams, Timer, TlsHandshake,
+    Limit, Link, LoginEvent, Outcome, Pool, Protocol, QuicStray, Reason, Remedy, Security,
+    SingleUse, Snapshot, Spans, Store, Streams, Timer, TlsHandshake,
 };
 
 /// One thread's counters. That thread and the admin thread share it. No two ledgers share a cache
@@ -38,7 +38,7 @@ pub(crate) struct RequestCounter {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connected(pub(crate) Protocol);
 
-/// A fast-open connection whose first data came in the SYN.
+/// A fast-open connection whose first data arrived in the SYN.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FastOpened;
 
@@ -65,7 +65,7 @@ macro_rules! places {
 
 places! {
     Protocol::COUNT * StatusClass::COUNT * Outcome::COUNT;
-    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided,
+    Reason, Limit, Early, Known, TlsHandshake, Link, Carried, Pool, Store, SingleUse, QuicStray, Streams, Bytes, Remedy, Avoided, LoginEvent, Spans,
 }
 
 impl Counted for Connected {
@@ -164,7 +164,7 @@ impl Ledger {
         }
         self.count(Carried::Reused);
         self.count(Avoided::UpstreamTcp);
-        // As `model::Strategy` counts: one for TCP, one more for TLS 1.3.
+        // This counts like `model::Strategy`: one for TCP, one more for TLS 1.3.
         self.add(Remedy::UpstreamReuse, 1 + u64::from(entry.upstream_secure));
         if entry.upstream_secure {
             self.count(Avoided::UpstreamTls);

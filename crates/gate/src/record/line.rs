@@ -23,9 +23,9 @@ const MAX_METHOD_LENGTH: usize = 32;
 pub(crate) struct LineContext<'a> {
     pub(crate) client: IpAddr,
     pub(crate) method: &'a str,
-    /// As requested; only the path is written.
+    /// The requested target; only its path is written.
     pub(crate) target: &'a str,
-    /// By name.
+    /// The upstream's name.
     pub(crate) upstream: Option<&'a str>,
     pub(crate) session: Option<SessionPseudonym>,
 }
@@ -82,7 +82,7 @@ struct AccessLogLine<'a> {
     known: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// As the client and the backend know it.
+    /// The request's ID, as the client and the backend know it.
     #[serde(skip_serializing_if = "str::is_empty")]
     request: &'a str,
 }
@@ -166,7 +166,7 @@ fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-/// To the microsecond.
+/// Milliseconds, rounded to microseconds.
 fn ms(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e3
 }

@@ -44,6 +44,14 @@ words! {
         StoreUnreadable = "store_unreadable",
         NoKeys = "no_keys",
         Origin = "origin",
+        /// The session's claims are not those that the route requires.
+        Claims = "claims",
+        /// A login or logout that cannot be completed as it was asked for.
+        LoginFailed = "login_failed",
+        /// The provider does not let this person log in.
+        LoginDenied = "login_denied",
+        /// The provider or the store does not answer.
+        LoginDown = "login_down",
         // A proxy asks, and may not, or does not say about which request.
         Asker = "asker",
         Undescribed = "undescribed",
@@ -56,6 +64,10 @@ words! {
         BadAnswer = "bad_answer",
         // No backend was needed.
         Preflight = "preflight",
+        /// The browser is sent to the provider, comes back from it, or is logged out.
+        LogIn = "log_in",
+        LoggedIn = "logged_in",
+        LoggedOut = "logged_out",
         /// A proxy asked, and the request may pass.
         Allowed = "allowed",
     }

@@ -50,8 +50,8 @@ impl Snapshot {
             .sum()
     }
 
-    /// By the class of the answer's status, in the vocabulary's order; the last are those without
-    /// an answer.
+    /// Exchanges by the class of the answer's status, in the vocabulary's order; the last are those
+    /// without an answer.
     pub(crate) fn classes(&self) -> [u64; StatusClass::COUNT] {
         let mut classes = [0; StatusClass::COUNT];
         for (class, count) in StatusClass::ALL.iter().zip(&mut classes) {

@@ -41,7 +41,7 @@ impl StatusClass {
 }
 
 words! {
-    /// What happened to a request that came as early data (RFC 8446 §2.3).
+    /// What happened to a request that arrived as early data (RFC 8446 §2.3).
     Early {
         Passed = "passed",
         /// It waited for the end of the handshake.
@@ -96,6 +96,23 @@ words! {
 }
 
 words! {
+    /// Events of logins.
+    LoginEvent {
+        /// A browser was sent to the provider.
+        Begun = "begun",
+        Completed = "completed",
+        Failed = "failed",
+        Refreshed = "refreshed",
+        RefreshFailed = "refresh_failed",
+        LoggedOut = "logged_out",
+        /// The provider told of a logout.
+        ProviderLogout = "provider_logout",
+        /// Sessions that it ended.
+        SessionsEnded = "sessions_ended",
+    }
+}
+
+words! {
     /// Single-use TLS sessions (RFC 8446 §8.1) that clients asked for.
     SingleUse {
         Taken = "taken",
@@ -113,9 +130,9 @@ words! {
         Retried = "retried",
         OtherVersion = "other_version",
         BadToken = "bad_token",
-        /// There was no room.
+        /// There was no room for the connection.
         Refused = "refused",
-        /// Its connection was gone.
+        /// Its connection had been removed.
         Reset = "reset",
         /// Its connection belongs to another thread.
         HandedOver = "handed_over",
@@ -131,6 +148,17 @@ words! {
 }
 
 words! {
+    /// What became of spans.
+    Spans {
+        Sent = "sent",
+        /// The collector did not take them.
+        Failed = "failed",
+        /// The queue was full.
+        Dropped = "dropped",
+    }
+}
+
+words! {
     /// Bytes of bodies.
     Bytes { Up = "up", Down = "down", }
 }
@@ -140,7 +168,8 @@ words! {
     Remedy {
         /// The round trips of TCP and TLS to a backend.
         UpstreamReuse = "upstream_reuse",
-        /// TLS 1.2: one of two. A resumed TLS 1.3 handshake takes as many as a full one.
+        /// TLS 1.2 saves one of two round trips. A resumed TLS 1.3 handshake takes as many as a
+        /// full one.
         Resumption = "resumption",
         /// A request that was answered before the end of the handshake.
         EarlyData = "early_data",

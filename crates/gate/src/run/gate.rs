@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use roundtrip_otlp::OtlpSettings;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -17,7 +18,7 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Seed, Sockets};
 use crate::config::Config;
 use crate::judge::keyring::Keyring;
-use crate::record::{AccessLog, Ledgers, Pseudonymizer, ThreadLog};
+use crate::record::{AccessLog, Ledgers, Pseudonymizer, SpanThread, ThreadLog};
 use crate::run::plan::Plan;
 use crate::run::worker::{Worker, WorkerMode, WorkerOrder};
 
@@ -32,6 +33,7 @@ pub struct Gate {
     threads: Vec<JoinHandle<usize>>,
     maintenance: Maintenance,
     log: Option<AccessLog>,
+    spans: Option<SpanThread>,
 }
 
 /// The addresses that it serves, with the ports that are used.
@@ -39,7 +41,7 @@ pub struct Gate {
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
     pub https: Vec<SocketAddr>,
-    /// Where proxies ask.
+    /// The addresses for proxies that ask.
     pub authz_http: Vec<SocketAddr>,
     pub authz_grpc: Vec<SocketAddr>,
     pub authz_https: Vec<SocketAddr>,
@@ -62,7 +64,7 @@ pub enum News {
     /// about to expire.
     Condition(String),
     Draining(Duration),
-    /// All connections have ended; or the time was over, and this many were cut.
+    /// All connections have ended, or the time ran out and this many were cut off.
     Ended {
         cut: usize,
     },
@@ -88,6 +90,15 @@ impl News {
 impl Gate {
     /// Starts a gate. All errors are found before the first client is accepted.
     pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
+        Self::start_traced(config, None, told)
+    }
+
+    /// The same, and sends spans and durations to a collector.
+    pub fn start_traced(
+        config: Config,
+        collector: Option<OtlpSettings>,
+        told: impl Fn(News) + Send + 'static,
+    ) -> Result<Self, GateError> {
         let count = threads(&config);
         let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
         let keyring = Keyring::open(&config)?;
@@ -113,7 +124,10 @@ impl Gate {
             Some(sender) => Some(ThreadLog::new(sender, Pseudonymizer::new()?)),
             None => None,
         };
-        let book = Ledgers::new(count);
+        // One more for the thread that sends spans.
+        let book = Ledgers::new(count + 1);
+        let spans = collector.map(|to| SpanThread::start(to, book.ledger(count), count));
+        let spans = spans.transpose()?;
         let connection_limits = Arc::new(ConnectionLimits::default());
         let mut threads = Vec::new();
         for number in 0..count {
@@ -123,6 +137,7 @@ impl Gate {
                 ledger: book.ledger(number),
                 connection_limits: connection_limits.clone(),
                 log: thread_log.clone(),
+                spans: spans.as_ref().map(|spans| spans.sender(number)),
             };
             threads.push(spawn(number, worker)?);
         }
@@ -135,6 +150,7 @@ impl Gate {
             threads,
             maintenance,
             log,
+            spans,
         })
     }
 
@@ -162,7 +178,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Accepts nothing new, and waits until open exchanges are done, or until `within` is over.
+    /// Stops accepting, and waits until open exchanges are done, but no longer than `within`.
     /// Returns how many connections were cut.
     pub fn drain(mut self, within: Duration) -> usize {
         self.end(within)
@@ -185,6 +201,9 @@ impl Gate {
         }
         if let Some(log) = self.log.take() {
             log.finish(LOG_TIMEOUT);
+        }
+        if let Some(spans) = self.spans.take() {
+            spans.finish();
         }
         cut
     }

@@ -3,7 +3,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Does nothing if there is no service manager. Failures are ignored.
+/// Reports the state to the service manager, if there is one. Failures are ignored.
 pub(super) fn notify(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
@@ -23,7 +23,7 @@ fn tell(name: &[u8], state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The message RELOADING must say when the reload began.
+/// Reports a reload; the message RELOADING must contain the time when it began.
 pub(super) fn reloading() {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;

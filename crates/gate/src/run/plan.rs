@@ -1,4 +1,4 @@
-//! What all threads share, made from a configuration. A reload makes a new plan and keeps
+//! The data that all threads share, made from a configuration. A reload makes a new plan and keeps
 //! everything that did not change, so that connections, sessions and tickets survive.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,10 @@ use crate::accept::listener::{Seed, TlsSide};
 use crate::config::{Authz, Config, Listen, Route};
 use crate::forward::upstream::Group;
 use crate::judge::authz::Askers;
+use crate::judge::configured::vault;
 use crate::judge::guard::Rules;
 use crate::judge::keyring::Keyring;
+use crate::judge::openid::LoginHandle;
 use crate::judge::sessions::StoreHandle;
 
 /// How long a client may remember that there is HTTP/3, in seconds.
@@ -24,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) rules: watch::Receiver<Arc<Rules>>,
     pub(crate) place: StoreHandle,
+    /// The service that people log in by.
+    pub(crate) login: Option<LoginHandle>,
     pub(crate) tls: Arc<TlsSide>,
     pub(crate) groups: BTreeMap<String, Arc<Group>>,
     /// RFC 9114 §3.1.1.
@@ -46,6 +50,7 @@ impl Plan {
         let tls = tls_side(&config, &seed, &place)?;
         let groups = groups(&config, None)?;
         Ok(Self {
+            login: login(&config, &place)?,
             askers: Arc::new(Askers::new(&config.authz)?),
             rules: keyring.rules(),
             alt_svc: alt_svc(&config.listen, https),
@@ -71,7 +76,14 @@ impl Plan {
         } else {
             tls_side(&config, &self.seed, &place)?
         };
+        let kept = config.login == self.config.login && config.session == self.config.session;
+        let login = if kept {
+            self.login.clone()
+        } else {
+            login(&config, &place)?
+        };
         Ok(Self {
+            login,
             askers: Arc::new(Askers::new(&config.authz)?),
             rules: keyring.rules(),
             groups: groups(&config, Some(self))?,
@@ -82,6 +94,15 @@ impl Plan {
             seed: self.seed.clone(),
         })
     }
+}
+
+/// A reload keeps the service if nothing of it has changed, so that no login under way is lost.
+fn login(config: &Config, place: &StoreHandle) -> Result<Option<LoginHandle>, GateError> {
+    let Some(login) = &config.login else {
+        return Ok(None);
+    };
+    let vault = Arc::new(vault(&config.session)?);
+    LoginHandle::start(login, vault, place.shared()).map(Some)
 }
 
 fn tls_side(

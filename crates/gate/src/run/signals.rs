@@ -1,6 +1,7 @@
 //! A gate in the foreground. It serves until a signal ends it: SIGHUP reads the configuration
 //! again; SIGTERM and SIGINT let open exchanges finish; a second one ends the process at once.
 
+use roundtrip_otlp::OtlpSettings;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::gate::{Gate, News};
@@ -8,9 +9,11 @@ use super::notify::{notify, reloading};
 use crate::GateError;
 use crate::config::Config;
 
-/// `reread` reads the configuration again; `started` is called once clients are accepted.
+/// `collector` is where spans go; `reread` reads the configuration again; `started` is called once
+/// clients are accepted.
 pub fn run(
     config: Config,
+    collector: Option<OtlpSettings>,
     reread: impl Fn() -> Result<Config, GateError>,
     started: impl FnOnce(&Gate),
     told: impl Fn(News) + Clone + Send + 'static,
@@ -25,7 +28,7 @@ pub fn run(
     };
     runtime.block_on(async {
         let mut signals = Signals::new().map_err(GateError::Thread)?;
-        let gate = Gate::start(config, told.clone())?;
+        let gate = Gate::start_traced(config, collector, told.clone())?;
         started(&gate);
         notify("READY=1");
         while signals.is_reload().await {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::GateError;
 use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::ThreadSockets;
-use crate::record::{Ledger, ThreadLog};
+use crate::record::{Ledger, SpanSender, ThreadLog};
 use crate::run::plan::Plan;
 use listeners::Listeners;
 use thread_plan::ThreadPlan;
@@ -45,6 +45,7 @@ pub(crate) struct Worker {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) connection_limits: Arc<ConnectionLimits>,
     pub(crate) log: Option<ThreadLog>,
+    pub(crate) spans: Option<SpanSender>,
 }
 
 impl Worker {
@@ -81,6 +82,7 @@ impl Worker {
             self.ledger,
             self.connection_limits,
             self.log,
+            self.spans,
         );
         let mut listeners = match listeners {
             Ok(listeners) => listeners,

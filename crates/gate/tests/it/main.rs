@@ -11,6 +11,7 @@ mod external_program;
 mod guide;
 mod lifecycle;
 mod limits;
+mod login;
 mod migration;
 mod readings;
 mod revocation;

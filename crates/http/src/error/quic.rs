@@ -12,9 +12,9 @@ pub enum QuicError {
     /// A TLS alert inside a CRYPTO_ERROR. RFC 9001 §4.8.
     #[error("TLS alert {0}")]
     Alert(u8),
-    #[error("nobody answered")]
+    #[error("the server did not answer")]
     TimedOut,
-    /// Reported by ICMP before anything had come from the server, or there is no route.
+    /// ICMP reported it before anything had arrived from the server, or there is no route.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("stateless reset")]

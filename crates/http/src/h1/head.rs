@@ -1,4 +1,4 @@
-//! The head of a response, and how it says where the body ends. RFC 9112 §6.3.
+//! Reads the head of a response, and determines where the body ends. RFC 9112 §6.3.
 
 use std::mem::MaybeUninit;
 

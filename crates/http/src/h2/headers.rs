@@ -76,7 +76,7 @@ impl Default for HeadersObserver {
 }
 
 impl HeadersObserver {
-    /// Turns true once the peer has said how many streams it allows. The crate knows the number
+    /// Becomes true once the peer has announced its limit of streams. The crate knows the number
     /// once it has read further.
     pub(super) fn settings_received(&self) -> watch::Receiver<bool> {
         self.0.settings_received.subscribe()

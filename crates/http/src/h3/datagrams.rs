@@ -17,8 +17,8 @@ pub(super) struct DatagramRecorder {
     seen: Mutex<ClearHandshake>,
     evidence: Mutex<Evidence>,
     attendance: Mutex<Attendance>,
-    /// The number of responses that are awaited: until they begin, the datagram that brings each
-    /// must be known.
+    /// The number of awaited responses. Until a response begins, each datagram must be observed
+    /// separately, to know which one brings it.
     awaited: AtomicUsize,
     /// Nothing more is recorded.
     stopped: AtomicBool,
@@ -53,7 +53,7 @@ impl DatagramRecorder {
         (seen.retry, seen.version_negotiation)
     }
 
-    /// How often data came ahead of data that precedes it.
+    /// How often data arrived before data that precedes it in the stream.
     pub(super) fn gaps(&self) -> u32 {
         self.evidence().gaps()
     }
@@ -67,7 +67,8 @@ impl DatagramRecorder {
         self.lock().describe(facts);
     }
 
-    /// Makes the driver take in datagrams one by one while this is held, until a response begins.
+    /// Makes the driver receive datagrams one by one until a response begins or the guard is
+    /// dropped.
     pub(super) fn one_by_one(&self) -> OneByOne<'_> {
         self.awaited.fetch_add(1, Ordering::Relaxed);
         OneByOne(&self.awaited)

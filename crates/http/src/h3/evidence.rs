@@ -6,13 +6,13 @@ use std::time::Duration;
 use roundtrip_model::{Event, Moment};
 use roundtrip_quic::Stats;
 
-/// In bytes. A datagram that is smaller is not full. RFC 9000 §14.1.
+/// The smallest full datagram in bytes. RFC 9000 §14.1.
 const MIN_FULL: usize = 1200;
 
 #[derive(Default)]
 pub(super) struct Evidence {
     last: Stats,
-    /// When data came while data before it was still missing.
+    /// The time when data arrived while earlier data was still missing.
     gap: Option<Moment>,
     gaps: u32,
     /// When the first packet left that was lost and has not been acknowledged since.
@@ -25,8 +25,8 @@ impl Evidence {
         self.gaps
     }
 
-    /// Returns what `bytes` bytes show that came at this time and were read at `now`. A gap that
-    /// the same bytes opened and filled does not count.
+    /// Evaluates `bytes` bytes that arrived at this time and were read at `now`. A gap that the
+    /// same bytes opened and filled does not count.
     pub(super) fn on_read(
         &mut self,
         at: Moment,
@@ -39,7 +39,7 @@ impl Evidence {
         let spurious = stats.spurious.saturating_sub(before.spurious);
         let lost = stats.packets_lost.saturating_sub(before.packets_lost);
         let lost = lost.saturating_sub(spurious);
-        // The loss of what is not sent again, such as acknowledgements, delays nothing.
+        // Packets that are not sent again when lost, such as acknowledgements, delay nothing.
         if lost > 0 && stats.bytes_lost > before.bytes_lost {
             let left = Moment(at.0.saturating_sub(nanos(stats.lost_after)));
             self.lost.get_or_insert(left);

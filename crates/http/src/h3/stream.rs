@@ -68,7 +68,7 @@ async fn send(
     sender.finish().await
 }
 
-/// Takes the responses in until the final one, and records when the first and the last came.
+/// Receives responses up to the final one, and records when the first and the last arrived.
 async fn final_response(
     message: &mut MessageStream<RecvStream>,
     run: &mut RequestRun<'_>,

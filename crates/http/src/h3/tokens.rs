@@ -1,6 +1,6 @@
-//! Tokens that servers give for a client's next connection, so that it need not prove its address
-//! again. RFC 9000 §8.1.3. Without one, a server that is asked in early data may answer with three
-//! times what it received, and must then wait a round trip to send the rest.
+//! Stores the address tokens that servers give for a client's next connection. RFC 9000 §8.1.3.
+//! Without one, a server may answer early data with at most three times the bytes that it received,
+//! and must then wait a round trip to send the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub struct Tokens(Arc<Mutex<VecDeque<ServerTokens>>>);
 #[derive(Debug)]
 struct ServerTokens {
     name: String,
-    /// At least one, the newest last.
+    /// The tokens, at least one; the newest is last.
     tokens: VecDeque<Bytes>,
 }
 
@@ -31,8 +31,8 @@ impl Tokens {
         server.map_or_else(Vec::new, |server| server.tokens.into())
     }
 
-    /// Inserts what a server gave, or what an earlier process took out. False if it cannot be a
-    /// token.
+    /// Inserts a token that a server gave, or that an earlier process stored. Returns false if it
+    /// cannot be a token.
     pub fn insert(&self, host: &str, token: Bytes) -> bool {
         // A token is never empty. RFC 9000 §19.7.
         if !(1..=MAX_TOKEN_SIZE).contains(&token.len()) {

@@ -21,7 +21,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Does the server speak none of the protocols that were offered? RFC 7301 §3.2.
+    /// Whether the server supports none of the offered protocols. RFC 7301 §3.2.
     pub fn is_alpn_refusal(&self) -> bool {
         let alert = rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol);
         matches!(self, Self::Tls(TlsError::Protocol(error)) if *error == alert)

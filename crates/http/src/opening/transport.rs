@@ -25,7 +25,7 @@ impl Transport {
         }
     }
 
-    /// What the transport has carried before, as far as the kernel reports it.
+    /// The transport's earlier activity, as far as the kernel reports it.
     pub fn past(&self) -> Option<KeptFacts> {
         match self {
             Self::Tcp { gauge, .. } => gauge.past(),
@@ -47,7 +47,7 @@ impl Transport {
         }
     }
 
-    /// The handshake's facts, once it is over.
+    /// The handshake's facts, once it is complete.
     pub fn tls_facts(&self) -> Option<TlsFacts> {
         match self {
             Self::Tcp { tls, .. } => tls.as_ref().and_then(|f| f.get()).cloned(),

@@ -1,4 +1,5 @@
-//! The order in which ways are measured: in turns, so that disturbances affect all of them alike.
+//! The order in which ways are measured: they alternate, so that disturbances affect all of them
+//! equally.
 
 use roundtrip_model::Random;
 

@@ -4,7 +4,7 @@ use roundtrip_origin::Knobs;
 use serde::Deserialize;
 
 use super::cost::ExpectedCost;
-use super::{FaultsError, names, peer};
+use super::{FaultsError, foreign, names, peer};
 use crate::experiment::knobs;
 
 const FILE: &str = include_str!("../../../../lab/faults.toml");
@@ -66,6 +66,8 @@ pub(super) struct FaultEntry {
     #[serde(default)]
     pub(super) output: Option<String>,
     #[serde(default)]
+    pub(super) server: Option<foreign::ForeignKind>,
+    #[serde(default)]
     pub(super) far: bool,
     #[serde(default)]
     pub(super) beside: Option<Beside>,
@@ -119,8 +121,14 @@ impl FaultEntry {
             name("late", self.late.is_some()),
             name("stopped", self.stopped.is_some()),
             name("output", self.output.is_some()),
+            name("server", self.server.is_some()),
         ];
         words.chain(rest.into_iter().flatten()).collect()
+    }
+
+    /// Whether the programs that it needs are installed.
+    pub(super) fn is_possible(&self) -> bool {
+        self.server.is_none_or(foreign::ForeignKind::is_installed)
     }
 
     pub(super) fn cost(&self) -> Result<ExpectedCost, FaultsError> {

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use roundtrip_model::Random;
+use roundtrip_model::{Random, Strategy};
 use roundtrip_path::PRESETS;
+
+use super::foreign::ForeignKind;
 
 const SHAPES: [&str; 4] = ["uniform", "normal", "exponential", "pareto"];
 const WAYS: [&str; 3] = ["", "up:", "down:"];
-/// In milliseconds: the largest jitter of a healthy path.
+/// The largest jitter of a healthy path, in milliseconds.
 const MAX_JITTER: usize = 20;
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -30,10 +32,23 @@ pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
 }
 
 /// One body in three needs several flights; and what is true of it then.
-pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 3])> {
+pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 4])> {
     let bytes = [100_000, 200_000, 300_000].get(random.below(9))?;
-    let causes = ["slow-start", "slow-start-after-idle", "record-over-window"];
+    let causes = [
+        "slow-start",
+        "slow-start-after-idle",
+        "record-over-window",
+        // Linux begins with 64 kB.
+        "receive-window",
+    ];
     Some((format!("/bytes/{bytes}"), causes))
+}
+
+/// One server in three is another maker's, if one is installed that can be asked in this way.
+pub(super) fn server(strategy: Strategy, random: &mut Random) -> Option<ForeignKind> {
+    let draw = random.below(3 * ForeignKind::ALL.len());
+    let kind = ForeignKind::ALL.get(draw).copied();
+    kind.filter(|kind| kind.is_healthy_over(strategy) && kind.is_installed())
 }
 
 /// How long a kept connection is idle: a radio may sleep meanwhile.
@@ -50,7 +65,7 @@ fn jitter(random: &mut Random) -> String {
     format!("jitter={way}{by}ms,{shape}")
 }
 
-/// A named network. Its queue is so long that nothing is lost: a loss is a finding.
+/// A named network, with a queue so long that no packet is lost, because a loss would be a finding.
 fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     let Some(preset) = PRESETS.get(random.below(PRESETS.len())) else {
         return (Vec::new(), Vec::new());

@@ -38,7 +38,7 @@ pub(super) fn of_this_thread() -> Duration {
     waited("/proc/thread-self/schedstat").unwrap_or_default()
 }
 
-/// How late the relay released a packet at worst.
+/// The largest lateness with which the relay released a packet.
 pub(super) fn lateness(counters: &PathCounters) -> Duration {
     counters.up.lateness.max.max(counters.down.lateness.max)
 }

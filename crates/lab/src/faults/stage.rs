@@ -2,7 +2,7 @@
 //! afterwards.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use roundtrip_tls::Roots;
 
 use super::draw::{ExchangeSetting, FaultCase};
 use super::entry::FirstAddress;
+use super::foreign::ForeignServer;
 use super::machine::{self, RunDelays};
 use super::peer::{FaultyPeer, PeerKind, Surroundings};
 use super::{FaultsError, names};
@@ -59,8 +60,12 @@ pub(super) fn run(
     knobs.tls.names = vec![NAME.into()];
     let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
     let others = Others::start(case, &path, &origin)?;
-    let target = Target::parse(&url(case, &origin, others.peer.as_ref()))?;
-    let options = options(case, &origin, &path, &target, &others)?;
+    let doors = Doors::of(&origin, others.server.as_ref());
+    let target = Target::parse(&url(case, &doors, others.peer.as_ref()))?;
+    let options = options(case, &doors, &path, &target, &others)?;
+    if others.server.is_some() {
+        warm_up(&path, options.clone(), &target)?;
+    }
     let before = RunDelays::now();
     let (exchange, client) = path.client().run(move || {
         let before = machine::of_this_thread();
@@ -88,6 +93,7 @@ fn set(side: &Namespace, sysctls: &[String]) -> Result<(), FaultsError> {
 struct Others {
     peer: Option<FaultyPeer>,
     names: Option<FaultyPeer>,
+    server: Option<ForeignServer>,
 }
 
 impl Others {
@@ -114,16 +120,56 @@ impl Others {
             let spawned = at.run(move || names::spawn(manner, place, address, late));
             spawned.map(|names| names.map_err(FaultsError::Peer))
         });
+        let place = &setting.place;
+        let server = setting.server;
+        let server = server.map(|kind| ForeignServer::start(kind, path.server(), NAME, place));
         Ok(Self {
             peer: peer.transpose()?.transpose()?,
             names: names.transpose()?.transpose()?,
+            server: server.transpose()?,
         })
     }
 }
 
+/// Where the server listens, and the authority of its certificate.
+struct Doors {
+    http: SocketAddr,
+    https: SocketAddr,
+    ca_pem: String,
+}
+
+impl Doors {
+    fn of(origin: &Running, foreign: Option<&ForeignServer>) -> Self {
+        let (http, https, ca_pem) = match foreign {
+            Some(server) => (server.http, server.https, &server.ca_pem),
+            None => (origin.http, origin.https, &origin.ca_pem),
+        };
+        Self {
+            http,
+            https,
+            ca_pem: ca_pem.clone(),
+        }
+    }
+}
+
+/// Asks once without the path: the first answer of some programs takes longer.
+fn warm_up(path: &Path, options: Options, target: &Target) -> Result<(), FaultsError> {
+    path.server().run(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let mut prober = Prober::new(options);
+            prober.run(target, 0, &mut io::sink()).await;
+            prober.retire().await;
+        });
+        Ok(())
+    })?
+}
+
 /// A peer that answers itself, or stands in front of the origin, receives the request instead of
 /// the origin.
-fn url(case: &FaultCase, origin: &Running, peer: Option<&FaultyPeer>) -> String {
+fn url(case: &FaultCase, doors: &Doors, peer: Option<&FaultyPeer>) -> String {
     let place = &case.setting.place;
     let is_asked = !matches!(
         case.setting.peer,
@@ -131,17 +177,17 @@ fn url(case: &FaultCase, origin: &Running, peer: Option<&FaultyPeer>) -> String 
     );
     let port = peer.filter(|_| is_asked).map(|peer| peer.place.port());
     if case.strategy.security == Security::Clear {
-        let port = port.unwrap_or(origin.http.port());
+        let port = port.unwrap_or(doors.http.port());
         format!("http://{NAME}:{port}{place}")
     } else {
-        let port = port.unwrap_or(origin.https.port());
+        let port = port.unwrap_or(doors.https.port());
         format!("https://{NAME}:{port}{place}")
     }
 }
 
 fn options(
     case: &FaultCase,
-    origin: &Running,
+    doors: &Doors,
     path: &Path,
     target: &Target,
     others: &Others,
@@ -163,7 +209,7 @@ fn options(
         method: setting.method.clone(),
         headers: headers(setting),
         body: vec![b'x'; setting.body].into(),
-        roots: Roots::Pem(origin.ca_pem.clone()),
+        roots: Roots::Pem(doors.ca_pem.clone()),
         max_time: EXCHANGE_TIMEOUT,
         ..Options::default()
     };

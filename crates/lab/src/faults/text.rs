@@ -61,6 +61,10 @@ pub fn render(gauntlet: &Gauntlet) -> String {
         gauntlet.false_alarms,
         gauntlet.controls,
     );
+    if !gauntlet.not_installed.is_empty() {
+        let missing = gauntlet.not_installed.join(", ");
+        let _ = writeln!(text, "not installed, and so not drawn: {missing}");
+    }
     text
 }
 
@@ -102,8 +106,11 @@ fn miss(case: &CaseVerdict) -> String {
     };
     let second = case.second.as_ref();
     let second = second.map_or(String::new(), |(_, ms, _)| format!(" and {ms:.1}"));
+    let server = case
+        .server
+        .map_or(String::new(), |name| format!(" from {name}"));
     format!(
-        "{} of {:.1}{second} ms over {} on {}: found {found}",
+        "{} of {:.1}{second} ms over {}{server} on {}: found {found}",
         case.fault, case.ms_injected, case.strategy, case.path
     )
 }

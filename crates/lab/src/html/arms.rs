@@ -103,7 +103,7 @@ fn body(arm: &ArmOutcome, scale: f64, top: usize) -> Markup {
     }
 }
 
-/// Cuts at each round trip, as far as the bar goes.
+/// Cuts at each round trip, up to the end of the bar.
 fn marks(arm: &ArmOutcome, scale: f64, top: usize) -> Markup {
     let far = arm.figures.median.unwrap_or_default();
     let Some(rtt) = rtt(arm).filter(|rtt| *rtt >= scale * CLOSEST) else {

@@ -63,7 +63,7 @@ fn anchor(key: usize) -> String {
     format!("experiment-{key}")
 }
 
-/// `key` tells this experiment's pictures from those of the others on the page.
+/// `key` distinguishes this experiment's pictures from those of the others on the page.
 fn experiment(outcome: &LabOutcome, key: usize) -> Markup {
     html! {
         article id=(anchor(key)) {

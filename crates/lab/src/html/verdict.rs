@@ -36,7 +36,8 @@ pub(super) fn first(outcome: &LabOutcome) -> String {
     "Nothing could be measured; the reasons are given below.".into()
 }
 
-/// For transfers: which of our ways came closest to TLS, or exceeded it, and which was slowest.
+/// The verdict on transfers: which of our arms came closest to TLS, or exceeded it, and which was
+/// slowest.
 fn carried(outcome: &LabOutcome, offload: bool) -> Option<String> {
     let ratio = |arm: &&ArmOutcome| arm.ratio_to_tls.unwrap_or_default();
     let is_meant = |arm: &&ArmOutcome| {

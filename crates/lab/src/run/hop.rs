@@ -89,7 +89,7 @@ fn carry(near: TcpStream, by: Namespace, there: SocketAddr, streams: &Streams) {
         let _ = upward.join();
         Ok(())
     };
-    // If there is no thread, the client sees the connection closed.
+    // If no thread can be started, the client's connection is closed.
     let _ = thread::Builder::new().name("hop".into()).spawn(work);
 }
 

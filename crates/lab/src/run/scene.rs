@@ -132,7 +132,7 @@ fn set<'a>(
     stop: &'a Stop,
     recorded: bool,
 ) -> Result<SampleScene<'a>, SampleError> {
-    // Report what is missing before anything is created.
+    // Report missing programs before anything is created.
     tools.needed(experiment, cell, stop)?;
     let directory =
         tempfile::tempdir().map_err(|e| SampleError::Io("a temporary directory".into(), e))?;

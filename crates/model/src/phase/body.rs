@@ -7,38 +7,31 @@
 //! result does not depend on whether the sender paces its segments and thus leaves gaps within
 //! flights.
 
+mod windows;
+
 use std::time::Duration;
 
 use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
-use super::waiting::{self, MIN_TELLING_RTT, split};
-use super::{ms, rtt_ms};
+use super::steady::SteadyStretch;
+use super::waiting::{self, split};
+use super::{ms, rtt_ms, telling};
 use crate::{Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
-/// Each flight of a growing window is larger than the one before by at least this factor.
-const GROWTH: f64 = 1.25;
-/// The same factor in slow start, less a small last segment.
-const DOUBLED: f64 = 1.8;
-/// In round trips: the next flight of a window begins before this, even if it is delayed.
-const LATEST_FLIGHT: f64 = 2.5;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
-/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
-/// alone limits the rate. A window that is not full is twice as large on Linux.
-const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// In round trips and milliseconds: shorter steady streams give no evidence about the line.
-const STEADY_TRIPS: f64 = 2.0;
-const STEADY_MS: f64 = 20.0;
-/// In round trips: a last flight that ends this much early still counts as a whole round trip.
-const ALMOST: f64 = 0.08;
+/// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
+/// all that it had.
+const MIN_CERTAIN_PAUSE: f64 = 0.25;
+const MIN_CERTAIN_PAUSE_MS: f64 = 5.0;
 /// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
-/// As a share of a silence: a client that did not read for this part of it had closed its window.
+/// A client that did not read for this share of a silence had closed its window.
 const UNREAD: f64 = 0.4;
 
 /// Bytes that arrived, with the facts recorded since the bytes before them.
@@ -71,7 +64,7 @@ pub struct FullWindow {
     pub segments: Option<u64>,
     /// The next flight was larger, as flights are while a congestion window grows.
     pub grew: bool,
-    /// The client's receive window had no room for more.
+    /// Whether the client's own receive window had no more room.
     pub own: bool,
     /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
@@ -146,6 +139,10 @@ struct BodyAnalysis<'a> {
     rtt: f64,
     spread: f64,
     most: f64,
+    /// In milliseconds: how late a flight may be because of the path, however few samples there
+    /// are, and how late any later one.
+    possible: f64,
+    possible_later: f64,
     round_trips: u32,
     waited: Waited,
     transfer: BodyTransfer,
@@ -168,6 +165,8 @@ impl<'a> BodyAnalysis<'a> {
                 0 | 1 => spread.tolerance(),
                 _ => spread.most(),
             },
+            possible: spread.most(),
+            possible_later: spread.most_later(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: BodyTransfer::default(),
@@ -190,8 +189,8 @@ impl<'a> BodyAnalysis<'a> {
         let mut windows = self.windows(&flights, arrivals).into_iter().peekable();
         let mut flights = flights.into_iter().peekable();
         let mut holes = holes(arrivals).peekable();
-        let (mut last, mut steady_since) = (start, start);
-        let mut steady = 0;
+        let mut last = start;
+        let mut steady = SteadyStretch::default();
         for (n, arrival) in arrivals.iter().enumerate() {
             let gap = ms(arrival.at.since(last));
             let window = windows.next_if(|(first, _)| *first == n);
@@ -202,7 +201,7 @@ impl<'a> BodyAnalysis<'a> {
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));
-                // Over QUIC, data that was sent before the sender could know of the loss can be
+                // Over QUIC, data that was sent before the sender could learn of the loss can be
                 // read.
                 let due = match self.exchange.quic {
                     Some(_) => open - self.rtt,
@@ -211,135 +210,23 @@ impl<'a> BodyAnalysis<'a> {
                 due.clamp(0.0, gap)
             });
             if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
-                self.note_steady(steady, last, steady_since);
-                (steady_since, steady) = (arrival.at, 0);
+                self.note_steady(&std::mem::take(&mut steady));
+                steady.push(0.0, arrival.bytes);
+            } else {
+                steady.push(gap, arrival.bytes);
             }
             self.transfer.bytes += arrival.bytes;
             self.last = arrival.bytes;
-            steady += arrival.bytes;
             last = arrival.at;
         }
-        self.note_steady(steady, last, steady_since);
+        self.note_steady(&steady);
     }
 
-    fn note_steady(&mut self, bytes: u64, last: Moment, since: Moment) {
-        let took = ms(last.since(since));
-        if took >= STEADY_MS.max(STEADY_TRIPS * self.rtt).min(f64::MAX) {
+    fn note_steady(&mut self, stretch: &SteadyStretch) {
+        if let Some((bytes, took)) = stretch.steady(self.rtt) {
             self.transfer.steady.0 += bytes;
             self.transfer.steady.1 += took;
         }
-    }
-
-    /// The flights that a window stopped, each given by the arrival with which the next one began.
-    fn windows(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<(usize, FullWindow)> {
-        let mut windows = Vec::new();
-        let mut room = None;
-        let mut growing = flights
-            .first()
-            .is_some_and(|first| self.is_full(first, flights, arrivals))
-            || flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
-        for (n, pair) in flights.windows(2).enumerate() {
-            let [flight, next] = pair else { break };
-            let last = n + 2 == flights.len();
-            let heard = arrivals
-                .get(next.first)
-                .map(|a| a.heard)
-                .unwrap_or_default();
-            let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
-            let before = n.checked_sub(1).and_then(|before| flights.get(before));
-            let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);
-            let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
-            growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
-            let before = windows
-                .last()
-                .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
-            room = heard.window().or(room);
-            let steady = next.gap < MIN_PAUSE * self.rtt
-                && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
-            let own = (heard.fills_own_window() || steady) && !more && (before || !last);
-            // A window that doubled was full, however late its next flight began.
-            let late = ms(next.began.since(flight.began)) - self.rtt;
-            let full = growing && doubled && late > 0.0;
-            if full || self.was_stopped(flight, next, &heard, growing, own) {
-                let window = FullWindow {
-                    bytes: heard.flight_bytes().unwrap_or(flight.bytes),
-                    segments: heard.segments(),
-                    grew: !own && (last || more),
-                    own,
-                    after_loss: false,
-                };
-                windows.push((next.first, window));
-            } else {
-                growing = false;
-            }
-        }
-        windows.extend(self.almost(flights, &windows, arrivals));
-        windows
-    }
-
-    /// The last flight of a paced window may end just before or just after a whole number of round
-    /// trips: both count as that number, so that the count is stable from run to run.
-    fn almost(
-        &self,
-        flights: &[Flight],
-        windows: &[(usize, FullWindow)],
-        arrivals: &[Arrival],
-    ) -> Option<(usize, FullWindow)> {
-        let ((first, last), end) = flights.first().zip(flights.last()).zip(arrivals.last())?;
-        let all = windows.len() >= 2 && windows.len() + 1 == flights.len();
-        let whole = ms(end.at.since(first.began)) / self.rtt + ALMOST;
-        let (_, before) = windows.last()?;
-        let window = FullWindow {
-            bytes: last.bytes,
-            segments: None,
-            ..*before
-        };
-        let extra = all && before.grew && whole as usize == windows.len() + 1;
-        extra.then_some((arrivals.len() - 1, window))
-    }
-
-    fn was_stopped(
-        &self,
-        flight: &Flight,
-        next: &Flight,
-        heard: &Evidence,
-        growing: bool,
-        own: bool,
-    ) -> bool {
-        let late = ms(next.began.since(flight.began)) - self.rtt;
-        let tolerance = (ON_TIME * self.rtt).max(ON_TIME_MS).max(self.spread);
-        let on_time = late.abs() <= tolerance;
-        let gap = next.gap;
-        let broken = heard.stop(self.exchange, gap, self.rtt) == StallReason::Window;
-        let by_receiver = own && gap <= LATEST_FLIGHT * self.rtt;
-        // A window that is only as large as the one before opens again on time, unless the path
-        // itself may be this late.
-        let delayed = late > 0.0 && (growing || late <= self.most);
-        (on_time && (growing || broken)) || (broken && delayed) || by_receiver
-    }
-
-    /// Whether the first flight filled the initial window.
-    fn is_full(&self, first: &Flight, flights: &[Flight], arrivals: &[Arrival]) -> bool {
-        let told = flights
-            .get(1)
-            .and_then(|next| arrivals.get(first.first + 1..=next.first))
-            .and_then(|arrivals| {
-                let told = arrivals.iter().filter_map(|a| a.heard.segments());
-                told.reduce(|sum, more| sum + more)
-            })
-            .map(|segments| segments + first.segments);
-        let most = self.exchange.first_window();
-        let full = most - most / 10;
-        match told {
-            Some(segments) => segments >= full,
-            None => first.bytes >= full * self.exchange.segment(),
-        }
-    }
-
-    /// The last flight brings the rest: after a pause it may have any size, and also without a
-    /// pause if the flights before it grew twice.
-    fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
-        last.gap >= MIN_PAUSE * self.rtt || windows >= 2
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was
@@ -364,8 +251,9 @@ impl<'a> BodyAnalysis<'a> {
                 ..window
             });
             self.round_trips += 1;
+            let gap = self.unacknowledged(gap, heard);
             let late = gap - self.rtt;
-            if late <= self.spread.max(ON_TIME * self.rtt) {
+            if window.grew || late <= self.spread.max(ON_TIME * self.rtt) {
                 self.waited.network += gap;
             } else {
                 split(self.exchange, gap, &mut self.waited);
@@ -408,20 +296,29 @@ impl<'a> BodyAnalysis<'a> {
 
     /// Why nothing arrived for `gap`, if no window stopped the sender.
     fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
+        let least = (MIN_PAUSE * self.rtt).clamp(1.0, f64::MAX);
+        let certain = (MIN_CERTAIN_PAUSE * self.rtt).max(MIN_CERTAIN_PAUSE_MS);
         // A pause this short is not attributed to any party.
-        if gap < (MIN_PAUSE * self.rtt).min(f64::MAX)
-            || gap < 1.0
-            || gap <= self.spread.max(self.most)
-        {
+        if gap < least.min(certain) || gap <= self.spread.max(self.most) {
             return PauseReason::Line;
         }
-        pause::reason(
-            self.exchange,
-            gap,
-            self.last,
-            &arrival.heard,
-            next.unwrap_or(arrival.bytes),
-        )
+        let next = next.unwrap_or(arrival.bytes);
+        match pause::reason(self.exchange, gap, self.last, &arrival.heard, next) {
+            PauseReason::Sender { is_certain: true }
+                if gap >= certain && arrival.heard.segments().is_some() =>
+            {
+                PauseReason::Sender { is_certain: true }
+            }
+            // Where the sender may have had more, the path may have held it back.
+            PauseReason::Sender { is_certain: false }
+                if gap <= self.possible_later
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+            {
+                PauseReason::Line
+            }
+            _ if gap < least => PauseReason::Line,
+            reason => reason,
+        }
     }
 
     /// A silence while the client did not read is attributed to the client, until its window had
@@ -433,6 +330,18 @@ impl<'a> BodyAnalysis<'a> {
         }
         self.waited.client += gap;
         0.0
+    }
+
+    /// A window that waits for a client which does not run opens later by that time: it is the
+    /// client's. Over TCP, the kernel acknowledges meanwhile.
+    fn unacknowledged(&mut self, gap: f64, heard: &Evidence) -> f64 {
+        let late = (gap - self.rtt).max(0.0);
+        let absent = match self.exchange.quic {
+            Some(_) => heard.not_running().min(late),
+            None => 0.0,
+        };
+        self.waited.client += absent;
+        gap - absent
     }
 
     /// The time from the last byte to the end is the client's, unless the exchange failed while it
@@ -456,6 +365,6 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        self.rtt.is_finite() && self.rtt >= ms(MIN_TELLING_RTT)
+        telling::is_telling_of_flights(self.exchange)
     }
 }

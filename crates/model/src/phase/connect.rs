@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use super::waiting::MIN_TELLING_RTT;
+use super::telling::MIN_TELLING_RTT;
 use super::{ms, rtt_ms};
 use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 
 /// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
-/// In milliseconds: a process wakes up within this time, unless something keeps it from running.
+/// A process wakes up within this many milliseconds, unless something keeps it from running.
 const MIN_DELAY: f64 = 1.0;
 
 pub(super) fn attribute(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {

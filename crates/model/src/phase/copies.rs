@@ -4,7 +4,7 @@ use super::ms;
 use crate::{Event, Exchange, Moment};
 
 /// The weight of a new sample in the smoothed round trip (RFC 6298 §2).
-const WEIGHT: f64 = 1.0 / 8.0;
+pub(super) const WEIGHT: f64 = 1.0 / 8.0;
 /// In milliseconds: a sample that changes the smoothed round trip by less gives no evidence.
 const TELLING: f64 = 1.0;
 

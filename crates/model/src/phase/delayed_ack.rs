@@ -2,11 +2,11 @@
 
 use crate::Exchange;
 
-/// In milliseconds: an acknowledgement that is later by less may have been delayed on purpose (RFC
-/// 1122 §4.2.3.2); one that is later by more has another cause as well. Linux waits for 40 ms, and
-/// its timers fire late.
+/// An acknowledgement that is late by up to this many milliseconds may have been delayed on purpose
+/// (RFC 1122 §4.2.3.2); a longer delay also has another cause. Linux waits for 40 ms, and its
+/// timers fire late.
 pub const DELAYED_ACK: f64 = 60.0;
-/// In milliseconds: the shortest delay of an acknowledgement on Linux, less a tick.
+/// The shortest delay of an acknowledgement on Linux, less a tick, in milliseconds.
 pub(super) const MIN_DELAYED_ACK: f64 = 36.0;
 
 /// Whether an acknowledgement that was `late` was sent at once: a receiver acknowledges every

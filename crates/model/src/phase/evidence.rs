@@ -11,24 +11,24 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const MIN_TAIL: f64 = 100.0;
-/// How full segments are, as a share, if each holds one record that fits it.
+/// The least share to which segments are filled if each contains one record made to fit.
 const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
 /// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
 
-/// In milliseconds and round trips: a wait this long spans several time-outs.
+/// The shortest wait that spans several time-outs, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
-/// In bytes: what full segments usually hold, without and with timestamps, over Ethernet and PPPoE,
-/// and over IPv6.
+/// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and
+/// PPPoE, and over IPv6.
 const USUAL_SEGMENTS: [u64; 4] = [1448, 1460, 1440, 1428];
-/// In bytes: segments of a Linux that probes the path (`tcp_base_mss`, and half of that), with
-/// options.
+/// The segment sizes, in bytes, of a Linux that probes the path: `tcp_base_mss` and half of it,
+/// less options.
 const FALLBACKS: [std::ops::RangeInclusive<u32>; 2] = [1_000..=1_024, 488..=512];
-/// In segments: this many segments are mostly full.
+/// If there are at least this many segments, most of them are full.
 const MANY: u64 = 4;
-/// In round trips: a retransmission is not acknowledged sooner than this.
+/// The shortest time, in round trips, until a retransmission is acknowledged.
 const FASTEST_COPY: f64 = 0.9;
 
 /// A paced flight lasts this share of a round trip. Of segments that arrived too early, only the
@@ -91,7 +91,9 @@ impl Evidence {
                 bytes,
                 window,
             } => {
-                self.flight = Some((*segments, *bytes));
+                // With fast open, the segments of the first flight may have come before the
+                // counters were read.
+                self.flight = (*segments > 0).then_some((*segments, *bytes));
                 self.window = *window;
             }
             Event::CutOff => self.cut = true,
@@ -121,7 +123,7 @@ impl Evidence {
         evidence
     }
 
-    /// How long data that other segments overtook on the path was late, in milliseconds.
+    /// How late data was that other segments had overtaken on the path, in milliseconds.
     pub(super) fn reordered(&self, rtt: f64) -> f64 {
         self.overtaken
             .filter(|late| *late < FASTEST_COPY * rtt)
@@ -139,7 +141,8 @@ impl Evidence {
             (overtaken, missed) => overtaken.or(missed),
         };
         // A sender learns of a lost segment half a round trip after the segments behind it have
-        // arrived, and the retransmission takes as long: data that comes sooner was reordered.
+        // arrived, and the retransmission takes as long again: data that arrives sooner was
+        // reordered.
         let lost = late.filter(|late| *late >= FASTEST_COPY * rtt);
         let theirs = lost.map_or(0.0, |late| {
             let whole = rest - late <= SPREAD * rtt;
@@ -187,15 +190,15 @@ impl Evidence {
         }
     }
 
-    /// Whether the flight looks like a full window: it broke off, or small records filled each
-    /// segment, or it has exactly as many segments as a first window, or the bytes of
-    /// full segments.
+    /// Whether the flight looks like a full window: it ended abruptly, or small records filled each
+    /// segment, or it has exactly as many segments as a first window, or its segments were full.
     pub(super) fn is_like_a_window(&self, exchange: &Exchange) -> bool {
         let Some((segments, bytes)) = self.flight else {
             return true;
         };
         let first = exchange.first_window();
-        // What a NAT or proxy on the way has cut again still has as many bytes.
+        // Segments that a NAT or proxy on the way has cut again still contain the same number of
+        // bytes.
         let again = USUAL_SEGMENTS
             .iter()
             .any(|size| bytes > 0 && bytes.is_multiple_of(*size));
@@ -222,6 +225,11 @@ impl Evidence {
     /// How long the client read nothing, in milliseconds: its receive window may have closed.
     pub(super) fn not_reading(&self) -> f64 {
         (self.not_running + self.writing).max(self.closed)
+    }
+
+    /// How long the client was ready to run but did not run, in milliseconds.
+    pub(super) fn not_running(&self) -> f64 {
+        self.not_running
     }
 
     /// How long the client's receive window had no room, in milliseconds.
@@ -312,10 +320,10 @@ pub(super) fn ended_with_smaller_segments(
         return true;
     }
     let mut later = exchange.timeline.iter().filter(|(t, _)| *t >= at);
-    // A full segment that still came shows that there is no hole.
+    // A full segment that arrived shows that there is no MTU black hole.
     let are_small = |segments: u64, bytes: u64| 4 * bytes < 3 * segments * exchange.segment();
-    // Segments count where they came, and bytes where they could be read, which behind a gap is
-    // later.
+    // Segments count at the time of their arrival, and bytes at the time when they could be read,
+    // which is later behind a gap.
     let filled = later.clone().rev();
     let filled = filled.filter(|(_, e)| matches!(e, Event::Overtaken { .. }));
     let filled = filled.map(|(t, _)| *t).next();
@@ -361,7 +369,7 @@ fn sends_smaller_segments(exchange: &Exchange) -> bool {
     })
 }
 
-/// Whether the peer's segments have a size to which a kernel falls back that probes the path.
+/// Whether the peer's segments have the fallback size of a kernel that probes the path.
 fn sends_fallback_segments(exchange: &Exchange) -> bool {
     let theirs = exchange.tcp.as_ref().map_or(0, |tcp| tcp.peer_mss);
     FALLBACKS.iter().any(|sizes| sizes.contains(&theirs))

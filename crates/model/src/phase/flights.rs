@@ -7,15 +7,15 @@ use super::body::Arrival;
 use super::ms;
 use crate::{Event, Moment, Timeline};
 
-/// In round trips: how early a flight may begin, after a pause and without one.
+/// How early a flight may begin, in round trips, after a pause and without one.
 const EARLY: f64 = 0.2;
 const EARLY_UNPAUSED: f64 = 0.03;
-/// In round trips and milliseconds: the shortest pause that separates two flights.
+/// The shortest pause that separates two flights, in round trips and in milliseconds.
 const PAUSE: f64 = 0.25;
 const MIN_PAUSE: f64 = 1.0;
 
-/// In segments: the first windows of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less one
-/// for a head that was sent on its own.
+/// The first windows, in segments, of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less
+/// one for a head that was sent separately.
 const SMALL_WINDOW: std::ops::RangeInclusive<u64> = 2..=4;
 /// Flights that follow a small first window grow by at least this factor, since about every segment
 /// is acknowledged.
@@ -27,7 +27,7 @@ pub(super) struct Flight {
     /// When its last bytes arrived.
     pub(super) ended: Moment,
     pub(super) bytes: u64,
-    /// The segments that came before the first arrival considered, if they are known.
+    /// The number of segments before the first arrival considered, if known.
     pub(super) segments: u64,
     /// The index of its first arrival, and the pause before that in milliseconds.
     pub(super) first: usize,

@@ -1,30 +1,32 @@
 //! The time that a slow line needs for an answer. Segments that arrive back to back show how long
-//! the line takes for one, and the first segment took as long.
+//! the line takes for each, and the first segment took just as long.
 
-use super::ms;
+use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
-/// In bytes: the headers of a segment (IPv4 and TCP with timestamps).
+/// In bytes: the headers of a segment (TCP with timestamps over IPv4, and over IPv6).
 const HEADERS: u64 = 52;
+const HEADERS_V6: u64 = 72;
 /// In bytes: smaller segments may follow each other for other reasons.
 const MIN_BYTES: u64 = 200;
-/// In bytes per millisecond: a line whose rate nothing shows may be this slow (1 Mbit/s).
+/// A line of unknown rate may be this slow, in bytes per millisecond (1 Mbit/s).
 const SLOWEST: f64 = 125.0;
-/// In bytes: what full datagrams of QUIC hold (RFC 9000 §14).
+/// The sizes of full QUIC datagrams, in bytes (RFC 9000 §14).
 pub(super) const FULL_DATAGRAM: std::ops::RangeInclusive<u64> = 1_200..=1_500;
 /// Segments that the line separates arrive at equal distances, up to this factor.
 const SAME_PACE: f64 = 1.1;
 
 impl Exchange {
-    /// In milliseconds: how much later than an acknowledgement that left with it an answer of the
-    /// bytes between two moments may have come on a slow line. 0 if the exchange shows the line's
-    /// rate, which the phases then take into account.
+    /// The milliseconds by which an answer (the bytes between two moments) may have arrived later
+    /// on a slow line than an acknowledgement that left with it. 0 if the exchange shows the line's
+    /// rate, because the phases then take it into account.
     pub fn carriage_of_answer(&self, since: Moment, until: Moment) -> f64 {
         let pace = ms_per_byte(self, |at| at > until || at <= since);
         let pace = match pace {
             Some(_) if self.quic.is_none() => return 0.0,
             Some(pace) => pace.min(1.0 / SLOWEST),
-            None => 1.0 / SLOWEST,
+            // The way to the client is hardly slower than the other one.
+            None => uplink::slowest_ms_per_byte(self, u64::MAX).max(1.0 / SLOWEST),
         };
         arrived(self, since, until) as f64 * pace
     }
@@ -57,7 +59,7 @@ fn arrived(exchange: &Exchange, since: Moment, until: Moment) -> u64 {
     arrived.sum()
 }
 
-/// Whether a segment or datagram held as much as one can.
+/// Whether a segment or datagram was full.
 fn is_full(exchange: &Exchange, bytes: u64) -> bool {
     match exchange.quic {
         Some(_) => FULL_DATAGRAM.contains(&bytes),
@@ -73,8 +75,8 @@ fn are_several(exchange: &Exchange, bytes: u64) -> bool {
     }
 }
 
-/// Whether a full segment came as late behind the one before it as any other did: that is the time
-/// that the line needs for it.
+/// Whether a full segment arrived as long after its predecessor as the others did, which is the
+/// time that the line needs for it.
 pub(super) fn paces(exchange: &Exchange, gap: f64, bytes: u64) -> bool {
     let full = bytes == exchange.segment() && exchange.tcp.is_some();
     let pace = ms_per_byte(exchange, |_| true).filter(|_| full);
@@ -109,7 +111,12 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
 }
 
 pub(super) fn with_headers(exchange: &Exchange, bytes: u64) -> u64 {
-    bytes + HEADERS * bytes.div_ceil(exchange.segment().max(1))
+    let peer = exchange.tcp.as_ref().and_then(|tcp| tcp.peer);
+    let headers = match peer {
+        Some(peer) if peer.is_ipv6() => HEADERS_V6,
+        _ => HEADERS,
+    };
+    bytes + headers * bytes.div_ceil(exchange.segment().max(1))
 }
 
 #[cfg(test)]

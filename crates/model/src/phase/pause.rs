@@ -1,13 +1,13 @@
 //! Why an answer paused in its middle, if no window stopped the sender: the sender had nothing more
-//! to send, the path held back what it had sent, or the path lost it.
+//! to send, or the path delayed or lost the data.
 
 use super::evidence::{Evidence, StallReason};
 use super::waiting::is_like_a_timeout;
 use super::{line, rtt_ms};
 use crate::{Event, Exchange};
 
-/// In segments: after a time-out, a larger burst than this comes from a sender that had paused, or
-/// from a path that had stopped.
+/// The largest burst, in segments, that can follow a time-out; a larger one shows that the sender
+/// had paused or the path had stopped.
 const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In milliseconds and round trips: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
 /// round trips after it, by the smoothed round trip, and the timer may fire late.
@@ -69,7 +69,7 @@ pub(super) fn reason(
 
 /// Whether the sender may have had more to send: its last packet was full, or as full as records
 /// allow that each fit one segment.
-fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
+pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
             || largest_datagram(exchange)

@@ -1,17 +1,19 @@
-//! By how much the path's round trips differ, as far as this exchange shows it. A smaller delay is
-//! not attributed to any party.
+//! How much the path's round trips differ, as far as this exchange shows. A delay within that range
+//! is not attributed to any party.
 
 use std::time::Duration;
 
+use super::copies::WEIGHT;
 use super::delayed_ack::{MIN_DELAYED_ACK, was_not_delayed};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
-/// In milliseconds, and as shares of R: smaller differences between round trips are ignored.
+/// Differences between round trips that are smaller than this, in milliseconds or as a share of R,
+/// are ignored.
 const STEADY_MS: f64 = 1.0;
 const SAME: f64 = 0.02;
-/// In milliseconds, and as a share of R: if only one other sample is known, a later one is an
-/// exception.
+/// If only one other sample is known, a sample that is later by more than this is an exception: in
+/// milliseconds, and as a share of R.
 const ALONE_MS: f64 = 20.0;
 const ALONE: f64 = 0.5;
 /// If the spread exceeds the share `WILD` of R, delays of `RARE_WILD` times the spread are
@@ -28,14 +30,15 @@ pub(super) const TOGETHER: Duration = Duration::from_micros(200);
 const CHANCE: f64 = 0.01;
 const CHANCE_LATER: f64 = 0.002;
 const CHANCE_BEFORE: f64 = 0.005;
-/// In milliseconds, and as a share of R: the lateness expected of a path that is not known yet.
+/// The lateness to expect of an unknown path, in milliseconds, and as a share of R.
 const EXPECTED_MS: f64 = 0.3;
 const EXPECTED: f64 = 0.005;
 /// Queues and radios change more slowly: packets that cross the path within this time meet the same
 /// conditions.
 const ONE_STATE: Duration = Duration::from_millis(50);
 
-/// How much longer than R the round trips of one exchange took, those of the network alone.
+/// How much longer than R the round trips of one exchange took, without any waits for the server or
+/// the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spread {
     /// In milliseconds beyond R, in ascending order.
@@ -49,9 +52,9 @@ pub struct Spread {
 }
 
 impl Exchange {
-    /// The samples of the round trip that no application delayed, as milliseconds beyond R: the
-    /// SYN-ACK, and acknowledgements. Acknowledgements that may have been delayed on purpose are
-    /// left out, and so is the time that a slow line needed for what was acknowledged.
+    /// Round-trip samples that no application has delayed, as milliseconds beyond R: the SYN-ACK,
+    /// and acknowledgements. Acknowledgements that may have been delayed on purpose are left out,
+    /// and the time that a slow line needed for the acknowledged data is subtracted.
     pub fn spread(&self) -> Spread {
         let Some(r) = self.rtt.map(ms) else {
             return Spread::default();
@@ -66,6 +69,7 @@ impl Exchange {
         // A kept connection knows R from earlier exchanges.
         let earlier = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
         let earlier = earlier.map_or(0.0, |took| ms(took) - r);
+        let earlier = earlier.max(self.smoothed_before() - r);
         let known = self.reused.then_some((Moment::ZERO, earlier));
         // An acknowledgement that came with data may have waited for the data.
         let arrivals: Vec<Moment> = self
@@ -111,6 +115,24 @@ impl Exchange {
     }
 }
 
+impl Exchange {
+    /// The kernel's smoothed round trip before this exchange, in milliseconds, without the samples
+    /// of this exchange; 0 if it is not known.
+    fn smoothed_before(&self) -> f64 {
+        let smoothed = self.tcp.as_ref().and_then(|tcp| tcp.rtt).map_or(0.0, ms);
+        let samples = self
+            .timeline
+            .iter()
+            .rev()
+            .filter_map(|(_, event)| match event {
+                Event::Acknowledged { after, .. } => Some(ms(*after)),
+                _ => None,
+            });
+        let before = |smoothed: f64, sample| (smoothed - WEIGHT * sample) / (1.0 - WEIGHT);
+        samples.fold(smoothed, before)
+    }
+}
+
 impl Spread {
     fn new(timed: Vec<(Moment, f64)>, rtt: f64) -> Self {
         let mut samples: Vec<f64> = timed.iter().map(|(_, late)| *late).collect();
@@ -128,9 +150,9 @@ impl Spread {
         &self.samples
     }
 
-    /// In milliseconds: by how much round trips on this path differ. A single sample far from
-    /// others that hardly differ says nothing about the path: an ARP or neighbour lookup was
-    /// needed, or a radio woke up.
+    /// How much round trips on this path differ, in milliseconds. A single sample far from others
+    /// that hardly differ says nothing about the path: it may be due to an ARP or neighbour lookup,
+    /// or to a radio that woke up.
     pub fn ms(&self) -> f64 {
         let same = STEADY_MS.max(SAME * self.rtt);
         let alone = ALONE_MS.max(ALONE * self.rtt);
@@ -141,8 +163,8 @@ impl Spread {
         }
     }
 
-    /// In milliseconds: the path may cause a delay of less than this beyond a round trip. If the
-    /// round trips of a path differ by as much as they take, one is occasionally far longer.
+    /// The largest delay beyond a round trip, in milliseconds, that the path may cause. If the
+    /// round trips of a path vary by as much as they take, one is occasionally far longer.
     pub fn tolerance(&self) -> f64 {
         let spread = self.ms();
         let rare = if spread >= WILD * self.rtt {
@@ -153,8 +175,8 @@ impl Spread {
         rare * spread
     }
 
-    /// In milliseconds: these samples show that the path does not cause a longer delay, if an
-    /// acknowledgement came in time just before.
+    /// The longest delay, in milliseconds, that the path can cause according to these samples, if
+    /// an acknowledgement arrived in time just before.
     pub fn most(&self) -> f64 {
         let (count, sum) = (self.usual().len(), self.usual().map(|(_, late)| late).sum());
         self.most_after(count, sum, CHANCE)
@@ -255,6 +277,34 @@ mod tests {
             spread.most_before().is_infinite(),
             "it crossed the path with the first"
         );
+    }
+
+    /// Before the late acknowledgement, the kernel had seen round trips of 14 ms.
+    #[test]
+    fn a_kept_connection_remembers_that_its_path_varies() {
+        let known = |smoothed: f64| {
+            let (rtt, after) = (Duration::from_millis(2), Duration::from_millis(45));
+            let mut e = Exchange {
+                rtt: Some(rtt),
+                reused: true,
+                tcp: Some(crate::TcpFacts {
+                    rtt: Some(Duration::from_secs_f64(smoothed / 1e3)),
+                    handshake_rtt: Some(rtt),
+                    ..crate::TcpFacts::default()
+                }),
+                ..Exchange::default()
+            };
+            let again = None;
+            e.timeline.push(
+                Moment::from_millis(45.0),
+                Event::Acknowledged { after, again },
+            );
+            e.timeline
+                .push(Moment::from_millis(45.0), Event::Received { bytes: 9 });
+            e.spread().ms()
+        };
+        assert!(known(7.4) < 0.1, "{}", known(7.4));
+        assert!((9.0..13.0).contains(&known(15.3)), "{}", known(15.3));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The effect of a slow line on the bytes that are sent: no answer can arrive before they have
-//! left, and this time is not the server's.
+//! The effect of a slow line on sent bytes: no answer can arrive before they have left, and this
+//! time is not charged to the server.
 //!
 //! The kernel measures the rate at which the peer receives data. If that rate equals one window per
-//! round trip, or all the data there was, it says nothing about the line, and no time is attributed
-//! to the line.
+//! round trip, or covers all the data, it says nothing about the line, and no time is attributed to
+//! the line.
 
 use super::delayed_ack::MIN_DELAYED_ACK;
 use super::line::with_headers;
@@ -11,7 +11,7 @@ use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
 
-/// In milliseconds and as a share of the round trip: a line that delays less is not slow.
+/// A slow line adds at least this delay, in milliseconds and as a share of the round trip.
 const MIN_MS: f64 = 1.0;
 const MIN_SHARE: f64 = 0.02;
 /// Data that fills a line queues in front of it and makes round trips longer than the shortest by
@@ -20,17 +20,50 @@ const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
 /// acknowledgement of a single one.
 const MIN_SEGMENTS: u64 = 2;
-/// In milliseconds: writes that are closer together count as one.
+/// Writes that are less than this many milliseconds apart count as one.
 const TOGETHER: f64 = 0.5;
-/// In milliseconds: a departure is stamped a little after the write.
+/// A departure is stamped up to this many milliseconds after the write.
 const CLOCKS: f64 = 0.05;
-/// As a share of the time that the largest flight took, and of the time that a smaller one needs.
+/// The tolerated disagreement, as a share of the time that the largest flight took, and of the time
+/// that a smaller one needs.
 const DISAGREEMENT: f64 = 0.15;
 const CONFIRMS: f64 = 0.25;
-/// Only acknowledgements: so many flights of other sizes must confirm the line.
+/// If there are only acknowledgements, the number of flights of other sizes that must confirm the
+/// line.
 const MIN_CONFIRMATIONS: usize = 2;
-/// In milliseconds: an acknowledgement confirms a line within this.
+/// An acknowledgement confirms a line if it agrees within this many milliseconds.
 const CONFIRMS_MS: f64 = 0.5;
+
+impl Exchange {
+    /// In milliseconds: how long the line may have needed for a request of several segments, if it
+    /// was the reason why an acknowledgement of other data was late.
+    pub fn carriage_of_request(&self) -> f64 {
+        match request_bytes(self) {
+            request if request <= self.segment() => 0.0,
+            request => slowest_ms_per_byte(self, request) * with_headers(self, request) as f64,
+        }
+    }
+}
+
+/// How long the line may have needed for a byte, by the acknowledgements of flights of less than
+/// `most` bytes that were not delayed on purpose.
+pub(super) fn slowest_ms_per_byte(exchange: &Exchange, most: u64) -> f64 {
+    let r = rtt_ms(exchange);
+    let paces = exchange.timeline.iter().map(|(at, event)| match event {
+        Event::Acknowledged { after, again: None } => {
+            let flight = sent_until(exchange, *at - *after);
+            let late = ms(*after) - r;
+            let at_once = late < MIN_DELAYED_ACK || flight.bytes > exchange.segment();
+            if (1..most).contains(&flight.bytes) && at_once {
+                late / flight.on_wire as f64
+            } else {
+                0.0
+            }
+        }
+        _ => 0.0,
+    });
+    paces.fold(0.0, f64::max)
+}
 
 /// Moves the time that the line needed for sent data from the server and from losses to the
 /// network.
@@ -71,8 +104,8 @@ fn carry(phase: &mut Phase, needed: f64, r: f64) {
     phase.carried = own + server + lost;
 }
 
-/// Attributes pauses while the request was sent: first to the line, as long as it needed, and then
-/// to whole round trips.
+/// Attributes pauses while the request was sent: first to the line, for as long as it needed, and
+/// then to whole round trips.
 fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     let r = rtt_ms(exchange);
     let allowed = exchange.http.as_ref().and_then(|h| h.continue_wait);
@@ -121,23 +154,28 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
 }
 
 /// The rate that the acknowledgements of several flights agree on. The kernel counts segments:
-/// small ones make its figure too high, and a later flight of them replaces that of a larger one.
+/// small ones make its figure too high, and a later flight of small ones replaces the figure of a
+/// larger one.
 fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64> {
     let r = rtt_ms(exchange);
     if exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0 {
         return None;
     }
     let events = exchange.timeline.iter();
-    let acks: Vec<(u64, f64)> = events
+    let acks: Vec<(Flight, f64)> = events
         .filter_map(|(at, event)| match event {
             Event::Acknowledged { after, again: None } => {
                 Some((sent_until(exchange, *at - *after), ms(*after) - r))
             }
             _ => None,
         })
-        .filter(|(bytes, _)| *bytes > 0)
+        .filter(|(flight, _)| flight.bytes > 0)
         .collect();
-    let (most, took) = acks.iter().copied().max_by_key(|(bytes, _)| *bytes)?;
+    let (largest, took) = acks
+        .iter()
+        .copied()
+        .max_by_key(|(flight, _)| flight.bytes)?;
+    let most = largest.bytes;
     let segments = most.div_ceil(u64::from(tcp.mss).max(500));
     let told = (MIN_SEGMENTS..=INITIAL_WINDOW).contains(&segments);
     if !told || took < MIN_MS.max(MIN_SHARE * r) {
@@ -147,27 +185,40 @@ fn acknowledged_bytes_per_ms(exchange: &Exchange, tcp: &TcpFacts) -> Option<f64>
     if syn.is_some_and(|syn| ms(syn) - r > CONFIRMS * took) {
         return None;
     }
-    let on_wire = |bytes: u64| with_headers(exchange, bytes) as f64;
-    let needed = |bytes| took * on_wire(bytes) / on_wire(most);
-    let mut others = acks.iter().filter(|(bytes, _)| 2 * bytes <= most);
-    let agree = others.clone().all(|(bytes, late)| {
-        let needed = needed(*bytes);
+    let needed = |flight: &Flight| took * flight.on_wire as f64 / largest.on_wire as f64;
+    let mut others = acks.iter().filter(|(flight, _)| 2 * flight.bytes <= most);
+    let agree = others.clone().all(|(flight, late)| {
+        let needed = needed(flight);
         (late - needed).abs() <= CONFIRMS_MS.max(CONFIRMS * needed)
     });
     let confirmed = others.clone().count() >= MIN_CONFIRMATIONS
-        && others.any(|(bytes, _)| needed(*bytes) >= MIN_MS);
+        && others.any(|(flight, _)| needed(flight) >= MIN_MS);
     (agree && confirmed).then_some(most as f64 / took)
 }
 
+/// Bytes that left together, without and with the headers of each write's segments.
+#[derive(Clone, Copy)]
+struct Flight {
+    bytes: u64,
+    on_wire: u64,
+}
+
 /// The bytes that left together, up to and with those of a moment.
-fn sent_until(exchange: &Exchange, left: Moment) -> u64 {
+fn sent_until(exchange: &Exchange, left: Moment) -> Flight {
     let events = exchange.timeline.iter();
     let with = |at: Moment| ms(at.since(left)) <= CLOCKS && ms(left.since(at)) <= 2.0 * TOGETHER;
     let sent = events.filter_map(|(at, event)| match event {
         Event::Sent { bytes } if with(*at) => Some(*bytes),
         _ => None,
     });
-    sent.sum()
+    let none = Flight {
+        bytes: 0,
+        on_wire: 0,
+    };
+    sent.fold(none, |all, bytes| Flight {
+        bytes: all.bytes + bytes,
+        on_wire: all.on_wire + with_headers(exchange, bytes),
+    })
 }
 
 /// Whether flights of other sizes were acknowledged as a line of this rate allows, and at least one
@@ -269,153 +320,4 @@ fn request_bytes(exchange: &Exchange) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use crate::{Event, Exchange, HttpFacts, Moment, PhaseName, TcpFacts};
-
-    const R: f64 = 20.0;
-    const MSS: u64 = 1428;
-
-    /// A hello of `hello` milliseconds and 1,700 bytes, and a request of `request` bytes that is
-    /// answered after `wait` milliseconds.
-    fn exchange(hello: f64, request: u64, wait: f64, tcp: TcpFacts) -> Exchange {
-        let mut e = Exchange {
-            rtt: Some(Duration::from_secs_f64(R / 1e3)),
-            tcp: Some(TcpFacts {
-                mss: MSS as u32,
-                ..tcp
-            }),
-            http: Some(HttpFacts {
-                status: 200,
-                request_bytes: request,
-                ..HttpFacts::default()
-            }),
-            ..Exchange::default()
-        };
-        for (at, event) in [
-            (0.0, Event::HandshakeStarted),
-            (0.0, Event::Sent { bytes: 1700 }),
-            (hello, Event::Received { bytes: 1400 }),
-            (hello, Event::HandshakeFinished),
-            (hello, Event::RequestStarted),
-            (hello, Event::Sent { bytes: request }),
-            (hello, Event::RequestSent),
-            (hello + wait, Event::Received { bytes: 200 }),
-            (hello + wait, Event::FirstByte),
-            (hello + wait, Event::Finished),
-        ] {
-            e.timeline.push(Moment::from_millis(at), event);
-        }
-        e
-    }
-
-    /// The network, the server and the line's part of both waits, rounded.
-    fn waits(e: &Exchange) -> [(i32, i32, i32, u32); 2] {
-        [PhaseName::Tls, PhaseName::FirstByte].map(|name| {
-            let phases = e.phases();
-            let phase = phases.iter().find(|p| p.name == name).unwrap();
-            assert!((phase.waited.sum() - phase.ms()).abs() < 1e-6, "{phase:?}");
-            let [network, server, carried] =
-                [phase.waited.network, phase.waited.server, phase.carried]
-                    .map(|part| part.round() as i32);
-            (network, server, carried, phase.round_trips)
-        })
-    }
-
-    /// The data that left at this time is acknowledged `late` ms after a round trip.
-    fn acknowledge(e: &mut Exchange, left: f64, late: f64) {
-        let after = Duration::from_secs_f64((R + late) / 1e3);
-        let event = Event::Acknowledged { after, again: None };
-        e.timeline.push(Moment::from_millis(left + R + late), event);
-    }
-
-    /// The rate as the kernel measures it: whole segments, from the first sent to the last
-    /// acknowledged.
-    fn limited_by_what_there_was(took: f64) -> TcpFacts {
-        TcpFacts {
-            delivery_rate: (2.0 * MSS as f64 / took * 1e3) as u64,
-            delivery_app_limited: true,
-            ..TcpFacts::default()
-        }
-    }
-
-    #[test]
-    fn a_hello_of_two_segments_on_a_slow_line() {
-        let slow = limited_by_what_there_was(R + 14.0);
-        let mut e = exchange(R + 20.0, 300, R + 5.0, slow);
-        // If 1,700 bytes take 14 ms, 300 take 2.5.
-        acknowledge(&mut e, R + 20.0, 2.5);
-        assert_eq!(waits(&e), [(34, 6, 14, 1), (23, 3, 2, 1)]);
-        let quick = limited_by_what_there_was(R + 0.5);
-        let e = exchange(R + 20.0, 100, R + 5.0, quick);
-        assert_eq!(waits(&e), [(20, 20, 0, 1), (20, 5, 0, 1)]);
-    }
-
-    /// The kernel counted the request's two short segments as full ones, and its figure is that of
-    /// a line four times as fast.
-    #[test]
-    fn acknowledgements_show_a_line_that_the_kernel_s_figure_hides() {
-        let carried = |late: [f64; 2]| {
-            let hides = limited_by_what_there_was(R + 8.0);
-            let mut e = exchange(R + 40.0, 150, R + 20.0, hides);
-            acknowledge(&mut e, 0.0, 40.0);
-            // A second short write left with the request.
-            let at = Moment::from_millis(R + 40.2);
-            e.timeline.push(at, Event::Sent { bytes: 100 });
-            acknowledge(&mut e, R + 40.0, late[0]);
-            acknowledge(&mut e, R + 40.2, late[1]);
-            waits(&e)[0].2
-        };
-        assert_eq!(carried([4.5, 8.0]), 40);
-        // Both are late by chance, or one of them is not late.
-        assert_eq!(carried([9.0, 17.0]), 0);
-        assert_eq!(carried([4.5, 0.1]), 0);
-    }
-
-    #[test]
-    fn one_late_acknowledgement_is_a_path_that_varies() {
-        // 300 bytes need 2.5 ms on such a line.
-        for (late, carried) in [(2.5, 14), (9.0, 0), (0.2, 0)] {
-            let mut e = exchange(R + 20.0, 300, R + 10.0, limited_by_what_there_was(R + 14.0));
-            assert_eq!(waits(&e)[0].2, 0, "nothing confirms it");
-            acknowledge(&mut e, R + 20.0, late);
-            assert_eq!(waits(&e)[0].2, carried, "{late}");
-        }
-    }
-
-    #[test]
-    fn a_client_that_pauses_between_two_writes_is_not_a_slow_line() {
-        let mut e = exchange(R + 20.0, 100, R + 5.0, limited_by_what_there_was(2.0 * R));
-        e.timeline = crate::Timeline::default();
-        for (at, event) in [
-            (0.0, Event::HandshakeStarted),
-            (0.0, Event::Sent { bytes: 400 }),
-            (10.0, Event::Sent { bytes: 1400 }),
-            (R + 30.0, Event::Received { bytes: 1400 }),
-            (R + 30.0, Event::HandshakeFinished),
-            (R + 30.0, Event::Finished),
-        ] {
-            e.timeline.push(Moment::from_millis(at), event);
-        }
-        assert!(e.phases().iter().all(|p| p.carried < 1e-9), "{e:?}");
-    }
-
-    #[test]
-    fn a_request_that_the_line_takes_long_for() {
-        let line = |rtt: f64, retransmits| TcpFacts {
-            delivery_rate: 120_000,
-            rtt: Some(Duration::from_secs_f64(rtt / 1e3)),
-            retransmits,
-            ..TcpFacts::default()
-        };
-        // The line needs 833 ms for 100 kB, and no window drains within a round trip; the server
-        // thinks for 30 ms.
-        let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
-        assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-        // A rate without a queue is that of the window: the bytes that the window allows in each
-        // round trip.
-        let e = exchange(R, 20_000, R + 30.0, line(R, 0));
-        assert_eq!(waits(&e)[1].2, 0);
-    }
-}
+mod tests;

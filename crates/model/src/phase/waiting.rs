@@ -8,21 +8,20 @@ use super::delayed_ack::{DELAYED_ACK, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
 use super::spread::TOGETHER;
+use super::telling::MIN_TELLING_RTT;
 use super::uplink::sent_around;
 use super::walk::Walk;
 use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// In milliseconds: the shortest retransmission time-out of Linux, one tick, and how late its
-/// timers may fire.
+/// The shortest retransmission time-out of Linux, a tick, and how late its timers may fire, in
+/// milliseconds.
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
 const TIMER_SLACK: f64 = 40.0;
-/// In round trips: after such a silence, data that is not acknowledged was sent more than once.
+/// The silence, in round trips, after which unacknowledged data has been sent more than once.
 const SEVERAL_PROBES: f64 = 6.0;
-/// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
-pub(super) const MIN_TELLING_RTT: Duration = Duration::from_micros(200);
 
 /// The round trips and waits of one phase.
 pub(super) fn attribute(
@@ -260,6 +259,25 @@ pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
         .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
 }
 
+/// The same for an answer that was lost up to three more times: the time-out begins again with each
+/// retransmission, twice as long as before unless the one before was a probe (RFC 6298 §5.5).
+pub fn is_like_timeouts(late: f64, r: f64) -> bool {
+    let shortest = r + MIN_TIMEOUT;
+    let slack = |times: f64| -TICK..TIMER_SLACK * times;
+    let after = |first: f64, next: f64, times: i32| first + next * (2f64.powi(times) - 1.0);
+    let again = (1..=3).any(|times| {
+        let timeouts = [
+            after(r + shortest, shortest, times),
+            after(shortest, 2.0 * shortest, times),
+        ];
+        let slack = slack(f64::from(times));
+        timeouts
+            .iter()
+            .any(|timeout| slack.contains(&(late - timeout)))
+    });
+    is_like_a_timeout(late, r) || again
+}
+
 /// The number of round trips in this silence during which a new connection's window grew under the
 /// request: whole ones only, and at most as many as doubling needs. RFC 5681 §3.1.
 fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
@@ -287,7 +305,7 @@ pub(super) fn split(exchange: &Exchange, gap: f64, waited: &mut Waited) {
 /// again and again.
 pub(super) fn starve(exchange: &Exchange, gap: f64, heard: &Evidence, waited: &mut Waited) {
     split(exchange, gap, waited);
-    // QUIC sends again after two round trips (RFC 9002 §6.2.1) what was not acknowledged.
+    // QUIC sends unacknowledged data again after two round trips (RFC 9002 §6.2.1).
     let in_silence = exchange.quic.is_some()
         && heard.acknowledged().is_none()
         && (exchange.rtt.is_none() || gap >= SEVERAL_PROBES * rtt_ms(exchange));
@@ -299,7 +317,7 @@ pub(super) fn starve(exchange: &Exchange, gap: f64, heard: &Evidence, waited: &m
         });
     if resent {
         waited.loss += std::mem::take(&mut waited.server);
-        // Where no round trip is known, nothing sent came back.
+        // If no round trip is known, nothing was ever answered.
         if exchange.rtt.is_none() {
             waited.loss += gap;
             waited.network -= gap;

@@ -5,25 +5,21 @@
 //! Silence between two arrivals also belongs to the server, unless the server had to stop because
 //! its window was full: then it is one more round trip. The remaining time belongs to the client.
 
-use std::time::Duration;
-
 use super::evidence::{Evidence, StallReason};
-use super::waiting::{MIN_TELLING_RTT, answered, split, starve};
-use super::{connect, ms, rtt_ms};
+use super::waiting::{answered, split, starve};
+use super::{connect, ms, rtt_ms, telling};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
-/// The same for QUIC, whose datagrams are stamped when the client wakes up.
-const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
 /// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
 /// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// In milliseconds: the shortest retransmission time-out of Linux, less a tenth.
+/// The shortest retransmission time-out of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
 /// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;
-/// In bytes: the smallest datagram that carries an Initial. RFC 9000 §14.1.
+/// The smallest datagram that carries an Initial, in bytes. RFC 9000 §14.1.
 const MIN_INITIAL: u64 = 1200;
 
 /// Follows the bytes of one phase in the order of their times.
@@ -41,8 +37,11 @@ pub(super) struct Walk<'a> {
     /// The number of bytes in the latest batch that arrived at once, and in the largest such batch.
     last: u64,
     largest: u64,
-    /// The peer could not continue before it received the client's last flight.
+    /// The peer could not continue before it received the client's last flight. Over QUIC, nothing
+    /// else makes an answer a round trip.
     stopped: bool,
+    /// The number of bytes that arrived since the peer last had to stop.
+    unstopped: u64,
     /// The evidence about the current wait.
     heard: Evidence,
     round_trips: u32,
@@ -70,6 +69,7 @@ impl<'a> Walk<'a> {
             last: 0,
             largest: 0,
             stopped: false,
+            unstopped: 0,
             heard: Evidence::default(),
             round_trips: 0,
             refused: 0,
@@ -133,6 +133,7 @@ impl<'a> Walk<'a> {
     fn count(&mut self, direction: DataDirection, bytes: u64) {
         if direction == DataDirection::Out {
             self.stopped |= self.is_incomplete() || self.is_at_limit();
+            self.stopped |= self.is_telling() && self.may_have_stopped();
             self.burst = 0;
             self.sent += bytes;
         } else {
@@ -140,6 +141,7 @@ impl<'a> Walk<'a> {
                 self.first_flight = self.sent;
             }
             self.burst += bytes;
+            self.unstopped += bytes;
             self.received += bytes;
             self.last = bytes;
             self.largest = self.largest.max(bytes);
@@ -147,12 +149,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_telling(&self) -> bool {
-        let shortest = ms(if self.name == PhaseName::Quic {
-            MIN_TELLING_QUIC_RTT
-        } else {
-            MIN_TELLING_RTT
-        });
-        self.rtt.is_finite() && self.rtt >= shortest
+        telling::is_telling(self.exchange)
     }
 
     /// In milliseconds: data that arrives sooner is not an answer to the last bytes sent. R itself
@@ -189,6 +186,23 @@ impl<'a> Walk<'a> {
         !retried && (limit.saturating_sub(MIN_INITIAL) + 1..=limit).contains(&self.received)
     }
 
+    /// Whether a QUIC server that pauses for a round trip may have waited for the client: it had
+    /// sent what it may before the client's address is validated, or what its first window allows;
+    /// or it asks for another first flight. It waits for nothing else, so another pause is its own,
+    /// and not a round trip.
+    fn may_have_stopped(&self) -> bool {
+        let limit = self.first_flight.saturating_mul(3);
+        let at_limit = self.received > 0
+            && self.received + MIN_INITIAL > limit
+            && self.received <= self.sent.saturating_mul(3);
+        let window = FULL_FIRST_WINDOW * self.exchange.segment();
+        let quic = self.exchange.quic.as_ref();
+        let lost = quic.is_some_and(|quic| quic.lost_in_handshake > 0);
+        let extra = self.exchange.extra_trips;
+        let asked_again = extra > 0 && (1..1 + extra + u32::from(lost)).contains(&self.round_trips);
+        at_limit || asked_again || self.unstopped >= window
+    }
+
     /// The client's state when the phase began: waiting for an answer, or about to send.
     fn before(&self, start: Moment) -> Option<DataDirection> {
         if self.name == PhaseName::Body {
@@ -222,18 +236,25 @@ impl<'a> Walk<'a> {
         let quic = self.name == PhaseName::Quic;
         // An acknowledgement may cross a flight that still arrives; QUIC sends many.
         let stopped = quic && std::mem::take(&mut self.stopped);
-        let is_short = if self.is_telling() {
-            gap < self.shortest_answer()
+        let late = gap - self.rtt;
+        let lost = quic && heard.missed() >= MIN_MISSED && late >= TIMEOUT_TRIPS * self.rtt;
+        let is_short = self.is_telling() && gap < self.shortest_answer();
+        let crossing = if quic {
+            self.round_trips > 0 && (is_short || !(stopped || lost))
         } else {
-            quic && !stopped
+            is_short
         };
-        let crossing = is_short && (!quic || self.round_trips > 0);
         match (from, to) {
+            (Some(Out), In) if crossing && self.is_telling() && !is_short => {
+                let lost = heard.loss(self.exchange, gap, at);
+                self.waited.loss += lost;
+                self.waited.server += gap - lost;
+            }
             (Some(Out), In) if crossing => split(self.exchange, gap, &mut self.waited),
             (Some(Out), In) => {
                 self.round_trips += 1;
-                let late = gap - self.rtt;
-                if quic && heard.missed() >= MIN_MISSED && late >= TIMEOUT_TRIPS * self.rtt {
+                self.unstopped = 0;
+                if lost {
                     split(self.exchange, gap, &mut self.waited);
                     self.waited.server -= late;
                     self.waited.loss += late;

@@ -2,9 +2,9 @@
 
 use crate::Exchange;
 
-/// In segments: the window of a new connection. RFC 6928 §2.
+/// The window of a new connection, in segments. RFC 6928 §2.
 pub const INITIAL_WINDOW: u64 = 10;
-/// In bytes: the smallest segment of TCP, and of a QUIC datagram (RFC 9000 §14).
+/// The smallest TCP segment and the smallest QUIC datagram (RFC 9000 §14), in bytes.
 const MIN_SEGMENT: u64 = 500;
 const QUIC_SEGMENT: u64 = 1200;
 
@@ -16,8 +16,8 @@ impl Exchange {
             .map_or(QUIC_SEGMENT, |tcp| u64::from(tcp.mss).max(MIN_SEGMENT))
     }
 
-    /// In segments: the server's first window. It is one segment after a SYN or SYN-ACK was lost
-    /// (RFC 5681 §3.1).
+    /// The server's first window in segments. It is one segment if a SYN or SYN-ACK was lost (RFC
+    /// 5681 §3.1).
     pub(super) fn first_window(&self) -> u64 {
         let again = self.tcp.as_ref().is_some_and(|t| t.syn_retransmits > 0);
         if again && !self.reused {

@@ -31,12 +31,12 @@ pub(crate) struct TransmitStamp {
     pub(crate) at: Duration,
 }
 
-/// The byte from which the kernel counts.
+/// The byte where the kernel starts to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountOrigin {
     /// From the next byte to be written. Linux 6.2 and later.
     Written,
-    /// From the first byte that is not acknowledged.
+    /// The first unacknowledged byte.
     Unacknowledged,
 }
 

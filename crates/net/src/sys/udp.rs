@@ -16,8 +16,7 @@ use socket2::SockAddr;
 #[derive(Clone, Copy)]
 pub(crate) struct ControlBuffer(pub(crate) [u8; 192]);
 
-/// An address buffer: as long as the longer of `sockaddr_in` and `sockaddr_in6`, and aligned like
-/// both.
+/// An address buffer that is large enough and aligned for `sockaddr_in` and `sockaddr_in6`.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct AddressBuffer([u8; 32]);

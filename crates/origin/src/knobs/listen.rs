@@ -1,4 +1,4 @@
-//! Where the origin listens, and how the sockets are set up.
+//! The flags for addresses, ports and sockets.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,4 +1,4 @@
-//! What the TLS side offers, presents and remembers.
+//! The flags for TLS: what the server offers, presents and remembers.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use roundtrip_quic::{Retry, ServerConfig, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, random_seed};
+use roundtrip_wire::h3::Code;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -25,6 +26,7 @@ pub(crate) fn engine(
     let seed = random_seed(tls.crypto_provider().secure_random)?;
     let transport = Transport {
         bidi_streams: knobs.http.streams.into(),
+        given_up_code: Code::H3_REQUEST_INCOMPLETE.value(),
         ..Transport::default()
     };
     let mut config = ServerConfig::new(Arc::new(tls), Arc::new(transport));

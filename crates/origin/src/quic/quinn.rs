@@ -43,8 +43,8 @@ pub(crate) fn open(
     Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime)
 }
 
-/// With `tokens` for each client that has proven its address, so that its next connection is not
-/// challenged (RFC 9000, section 8.1.3).
+/// Makes the configuration. Each client that has proven its address gets `tokens` tokens, so that
+/// its next connections are not challenged (RFC 9000, section 8.1.3).
 fn server_config(
     crypto: Arc<dyn quinn::crypto::ServerConfig>,
     tokens: u32,

@@ -152,7 +152,7 @@ fn halved(word: &str, name: &str, host: &str) -> AnswerPlan {
     }
 }
 
-/// Where the registry says that the registrar answers.
+/// The link to the registrar's server that the registry gives.
 fn related(word: &str, name: &str, host: &str) -> Option<(String, &'static str)> {
     const RDAP: &str = "application/rdap+json";
     let there = format!("{host}/registrar/domain/{name}");

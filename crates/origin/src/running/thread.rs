@@ -50,7 +50,7 @@ impl Drop for Thread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(handle) = self.handle.take() {
-            // The thread is not known to panic; if it did, its server is gone as well.
+            // The thread should never panic; if it did, its server has ended as well.
             let _ = handle.join();
         }
     }

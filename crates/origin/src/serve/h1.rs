@@ -24,8 +24,8 @@ use crate::site::OriginState;
 
 /// RFC 9113, section 3.4.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How long, and how much, we still read after our end of the connection, so that no RST overtakes
-/// our last bytes.
+/// How long, and how much, the server still reads after closing its side, so that no RST overtakes
+/// its last bytes.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAINED: usize = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! The server's session storage, and the ways in which it can fail a client.
+//! The server's session storage, and its configurable faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -54,7 +54,8 @@ fn flip(packet: &mut Packet, place: u64, bit: usize, is_unnoticed: bool) {
     };
     *byte ^= 1 << bit;
     if is_unnoticed && let Ok(mut damaged) = PacketMut::parse(packet.ip_mut()) {
-        // False if there is no checksum to compute: a fragment's covers all pieces.
+        // The result is false if there is no checksum to compute: a fragment's checksum covers all
+        // fragments.
         let _ = damaged.recompute_checksums();
     }
     packet.remark(|| format!("bit {bit} of byte {at} flipped"));

@@ -1,4 +1,4 @@
-//! A link with a smaller MTU than its neighbours assume. It fragments packets where IP allows it;
+//! A link with a smaller MTU than its neighbours assume. It fragments packets if IP allows it;
 //! otherwise it notifies the sender, or drops the packet silently.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -9,9 +9,9 @@ use super::parse_share;
 pub struct Corruption {
     /// The share of packets in which one bit is flipped.
     pub share: f64,
-    /// The bit is in the payload of TCP or UDP, and the checksum is recomputed, as by a router with
-    /// faulty memory that translates addresses. Only an application with checksums of its own
-    /// detects it.
+    /// Whether the bit is in the payload of TCP or UDP and the checksum is recomputed, as a NAT
+    /// router with faulty memory would do it. Only an application with its own checksums detects
+    /// this.
     pub is_unnoticed: bool,
 }
 

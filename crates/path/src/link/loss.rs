@@ -83,7 +83,7 @@ fn bursts(share: f64, length: &str) -> Result<Loss, String> {
         .ok()
         .filter(|length| (1.0..=1e6).contains(length))
         .ok_or_else(|| format!("`{length}` is not the length of a burst, which is 1 or more"))?;
-    // At most, bursts of this length follow each other with one packet in between.
+    // The densest losses are bursts of this length with one packet between them.
     if share > length / (length + 1.0) {
         return Err(format!(
             "a loss of {}% leaves no room between bursts of {length}",

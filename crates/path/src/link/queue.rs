@@ -18,7 +18,7 @@ pub enum QueueSize {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// Packets that find no room are lost.
+    /// Packets are lost if there is no room.
     #[default]
     DropTail,
     /// Controlled delay (RFC 8289): packets that have waited too long are lost.

@@ -66,11 +66,12 @@ impl Trace {
 
     /// The number of the first chance at or after this time.
     pub(crate) fn first_from(&self, time: Duration) -> u64 {
-        // A chance is at the start of its millisecond: if that has begun, the chance is over.
+        // A delivery opportunity is at the start of its millisecond: once that has begun, it has
+        // passed.
         let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let (rounds, within) = (ms / self.length(), ms % self.length());
         let place = self.chances.partition_point(|chance| *chance < within);
-        // At the very end of a round, the last chances of that round are still to come.
+        // At the very end of a round, its last delivery opportunities are still to come.
         let last = match (within, rounds.checked_sub(1)) {
             (0, Some(before)) => {
                 let place = self

@@ -32,7 +32,7 @@ const ADDRESS_COUNT: u16 = 16;
 pub(super) const FIRST_PORT: usize = 10_000;
 pub(super) const PORT_COUNT: usize = 50_000;
 
-/// How long a silent mapping lives (RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2).
+/// How long a mapping without traffic is kept (RFC 5382 REQ-5, RFC 4787 REQ-5 and RFC 5508 REQ-2).
 const TCP_LIFE: Duration = Duration::from_mins(124);
 const UDP_LIFE: Duration = Duration::from_mins(5);
 const ECHO_LIFE: Duration = Duration::from_mins(1);
@@ -94,7 +94,7 @@ impl Nat {
             client: outside,
             ..flow
         };
-        // Either table may have forgotten the flow.
+        // One of the tables may have forgotten the flow.
         let inside = *self.inward.seen(&known_as, at, life)?;
         (inside == flow.client).then_some(outside)
     }
@@ -141,7 +141,7 @@ impl Nat {
     }
 }
 
-/// All its addresses, which the server's side must know as neighbours.
+/// All addresses of the NAT, which the server's side needs as neighbours.
 pub(crate) fn addresses() -> impl Iterator<Item = IpAddr> {
     let both = |is_v4| (0..usize::from(ADDRESS_COUNT)).map(move |number| address(number, is_v4));
     both(true).chain(both(false))

@@ -8,7 +8,7 @@ use crate::direction::Direction;
 use crate::hop::{Hop, HopOutput};
 use crate::packet::Packet;
 
-/// The change; it returns a description of what it did, if anything.
+/// The change; it returns a description of what it changed, if anything.
 pub(super) struct RewriteHop<C>(pub(super) C);
 
 impl<C> Hop for RewriteHop<C>

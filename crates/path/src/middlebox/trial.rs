@@ -147,7 +147,7 @@ impl Trial {
         (passed.collect(), lost.collect())
     }
 
-    /// Expects one packet to come out, with right checksums.
+    /// Expects one packet to come out, with valid checksums.
     pub(crate) fn one(&mut self, way: Direction, ms: u64, ip: &[u8]) -> PassedPacket {
         let (mut passed, lost) = self.send(way, ms, ip);
         assert!(lost.is_empty() && passed.len() == 1, "{passed:?} {lost:?}");

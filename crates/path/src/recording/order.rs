@@ -1,5 +1,5 @@
-//! Sorts sights by time: a packet's entry is written together with its fate, which may be known
-//! only much later.
+//! Sorts sightings by time: a packet's entry is written together with its fate, which may become
+//! known much later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

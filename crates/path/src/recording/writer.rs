@@ -83,7 +83,7 @@ impl RecordingWriter {
             time: u64::try_from(time).ok(),
             original_length: u32::try_from(sight.packet.len()).unwrap_or(u32::MAX),
             data: sight.packet.into(),
-            // As seen by the host at this end.
+            // The direction from the point of view of the host at this end.
             direction: Some(if sight.leaves {
                 pcapng::PacketDirection::Inbound
             } else {

@@ -131,7 +131,7 @@ impl RelayLoop {
         let ledger = ledgers.get_mut(way);
         for (place, arrival) in arrivals.into_iter().take(count).enumerate() {
             let stamp = arrival.stamp.map(|stamp| stamp.saturating_sub(epoch));
-            // Two processors may have timestamped frames in a different order from that of the
+            // Two processors may have timestamped frames in a different order than that on the
             // wire.
             let latest = self.latest.get_mut(way);
             let at = stamp.unwrap_or_else(time::monotonic).max(*latest);

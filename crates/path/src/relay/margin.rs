@@ -1,6 +1,6 @@
-//! How long before a release to stop sleeping and spin: as long as wake-ups take on this machine,
-//! and at most a quarter of a processor. In dense traffic, spinning would take the processor from
-//! the programs that are measured.
+//! Decides how long before a release to stop sleeping and spin: as long as wake-ups take on this
+//! machine, but for at most a quarter of the processor's time. In dense traffic, spinning would
+//! take the processor from the programs that are measured.
 
 use std::time::Duration;
 

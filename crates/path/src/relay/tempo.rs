@@ -12,7 +12,7 @@ const DENSE_GAP: Duration = Duration::from_micros(100);
 /// The length of a rest in dense traffic; longer than the least one only if the delay hides it.
 const MIN_REST: Duration = Duration::from_micros(50);
 const MAX_REST: Duration = Duration::from_micros(400);
-/// The weight of a new gap in the moving average is one part in this many.
+/// The weight of a new gap in the moving average is 1 / `GAP_WEIGHT`.
 const GAP_WEIGHT: u32 = 16;
 /// Longer gaps are counted as this long.
 const MAX_GAP: Duration = Duration::from_millis(2);
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(tempo.pause(), None);
         (0..200).for_each(|turn| tempo.fetched(2, us(10_000 + turn * 50)));
         assert_eq!(tempo.pause(), Some(us(300)));
-        // Nothing came for a while.
+        // Nothing arrived for a while.
         tempo.fetched(0, us(21_000));
         assert_eq!(tempo.pause(), Some(us(300)));
         tempo.fetched(0, us(23_000));

@@ -27,7 +27,7 @@ pub(crate) struct Child {
 ///
 /// `body` and everything that it calls must be async-signal-safe: the child is a copy of one
 /// thread, and any lock that another thread held at that moment (the allocator's, stdout's) stays
-/// locked in it for ever.
+/// locked in it forever.
 pub(crate) unsafe fn fork(body: impl FnOnce(BorrowedFd<'_>)) -> io::Result<Child> {
     use std::os::fd::AsFd;
     let (ours, theirs) = descriptor::pair()?;
@@ -77,8 +77,8 @@ impl Drop for Child {
     }
 }
 
-/// For a child that stays: closes everything that it inherited except its connection, so that it
-/// keeps no pipe, terminal or directory open; and sets the name that `ps` shows.
+/// Detaches a child that keeps running: closes everything that it inherited except its connection,
+/// so that it keeps no pipe, terminal or directory open, and sets the name that `ps` shows.
 pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
     let kept = line.as_raw_fd().unsigned_abs();
     // SAFETY: these calls take integers and zero-terminated strings. Descriptors closed here belong

@@ -116,7 +116,7 @@ fn effective_capabilities() -> io::Result<u32> {
 }
 
 fn open(path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: `path` ends with a zero byte, as its type promises.
+    // SAFETY: `path` ends with a zero byte, as its type guarantees.
     let descriptor = check(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) })?;
     // SAFETY: just opened, and not owned elsewhere.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })

@@ -66,7 +66,7 @@ pub(crate) struct FrameArrival {
 }
 
 /// Fetches frames that have arrived, header first, one for each buffer and at most [`BATCH`];
-/// returns how many. `WouldBlock` if there is none.
+/// returns their number, or `WouldBlock` if there are none.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
@@ -149,7 +149,8 @@ pub(crate) fn send<'a>(
     Ok(usize::try_from(sent).unwrap_or(0))
 }
 
-/// How many frames the kernel dropped since the last call because they were not fetched in time.
+/// The number of frames that the kernel has dropped since the last call because they were not
+/// fetched in time.
 pub(crate) fn take_missed(socket: BorrowedFd<'_>) -> io::Result<u64> {
     let mut statistics = [0_u32; 2]; // tpacket_stats: packets, drops
     let mut length = size_of_val(&statistics) as libc::socklen_t;

@@ -148,8 +148,8 @@ fn waited() -> Option<Duration> {
 }
 
 /// Whether this kernel counts interrupts separately from threads. A thread that never sleeps causes
-/// as many interrupts as it can: if its own time and its waits do not add up to the time that
-/// passed, interrupts are counted elsewhere.
+/// many interrupts: if its own time and its waits do not add up to the time that passed, the kernel
+/// counts interrupts elsewhere.
 pub(crate) fn counts_apart() -> bool {
     static APART: OnceLock<bool> = OnceLock::new();
     *APART.get_or_init(|| try_it().is_some_and(|missing| missing > MISSING_SHARE))

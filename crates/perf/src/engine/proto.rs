@@ -19,7 +19,7 @@ use crate::plan::{AckEvery, ArmKnobs, DatagramLength, SideRole};
 use crate::protocol::NAME;
 use machine::{Mirror, ProtoMachine as Machine};
 
-/// The default number of datagrams in a burst: as many Ethernet-sized ones as fit 64 KiB.
+/// The default number of datagrams in a burst: as many Ethernet-sized ones as fit into 64 KiB.
 const DEFAULT_BURST: usize = 44;
 /// The shortest maximum datagram size, in bytes (RFC 9000 §14).
 const MIN_DATAGRAM: u16 = 1200;

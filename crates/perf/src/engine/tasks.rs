@@ -28,7 +28,7 @@ pub(super) trait ServerConnection: Send + 'static {
     type To: SendHalf;
     type From: ReceiveHalf;
 
-    /// `None` when the connection is over.
+    /// `None` when the connection has ended.
     fn accept(&mut self) -> impl Future<Output = Option<(Self::To, Self::From)>> + Send;
 }
 
@@ -70,7 +70,7 @@ async fn drain(
     Ok(())
 }
 
-/// As much of the payload as is left to send, without a copy.
+/// Returns a part of the payload, at most `left` bytes long, without a copy.
 fn part_of(payload: &Bytes, left: u64) -> Bytes {
     let n = payload
         .len()

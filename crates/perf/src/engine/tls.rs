@@ -1,6 +1,5 @@
-//! TLS 1.3 over TCP by rustls: the reference. What the application writes becomes records that
-//! leave in one system call (`writev`); input is read in large pieces and inspected where it was
-//! decrypted.
+//! TLS 1.3 over TCP by rustls: the reference. The application's writes become records that leave in
+//! one system call (`writev`); input is read in large pieces and inspected where it was decrypted.
 
 use std::io::{self, BufRead, Read};
 use std::net::SocketAddr;

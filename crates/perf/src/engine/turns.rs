@@ -56,7 +56,7 @@ struct EventLoop<M: Machine> {
     handles: Vec<M::Handle>,
     /// A burst that waits because the kernel had no room.
     held: Option<DatagramBurst>,
-    /// The counters of connections that are gone.
+    /// The counters of connections that have ended.
     past: Option<WireCounters>,
 }
 
@@ -274,7 +274,7 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// Datagrams for which there was no room are lost, and the engine sends their data again.
+/// If there is no room, datagrams are lost, and the engine sends their data again.
 fn send(socket: &Datagrams, burst: &DatagramBurst, buffer: &[u8]) -> io::Result<()> {
     let sent = socket.send(&Parcel {
         to: burst.to,

@@ -134,7 +134,7 @@ impl Arm {
 }
 
 impl Tuning {
-    /// Each knob that was set, and the transports that have it.
+    /// Each knob that was set, and the transports that support it.
     fn turned(
         &self,
     ) -> impl Iterator<Item = (&'static str, &'static str, &'static [ArmTransport])> {

@@ -83,7 +83,7 @@ pub enum Cipher {
 #[serde(rename_all = "lowercase")]
 pub enum AckEvery {
     Packets(u32),
-    /// As a fraction of the congestion window.
+    /// A fraction of the congestion window.
     Auto,
 }
 

@@ -1,4 +1,4 @@
-//! What the transport has to carry, and how a pattern becomes lanes that do one thing each.
+//! The work of the transport, and how a pattern becomes lanes that do one thing each.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub enum Pattern {
     Up,
     /// Each stream is two: one in each direction.
     Both,
-    /// On each stream one request after the other.
+    /// One request after the other on each stream.
     Requests { request: u64, response: u64 },
     /// The server sends on every stream, and one more stream carries requests.
     Mixed { request: u64, response: u64 },

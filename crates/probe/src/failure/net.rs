@@ -1,4 +1,4 @@
-//! Words for names that do not resolve and peers that do not answer.
+//! Messages for names that do not resolve and peers that do not answer.
 
 use std::io;
 
@@ -79,7 +79,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     }
 }
 
-/// Words for the phase in which the time ran out, and the usual cause.
+/// The message for a time-out in this phase, with the usual cause.
 pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts

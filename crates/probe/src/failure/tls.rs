@@ -18,7 +18,7 @@ pub(super) fn handshake(error: &TlsError, exchange: &Exchange) -> Words {
     words
 }
 
-/// The number of bytes that left since the handshake began, if nothing came back.
+/// The number of bytes that were sent since the handshake began, if nothing arrived.
 fn hello_bytes(exchange: &Exchange) -> u64 {
     let Some(began) = exchange.timeline.first(|e| *e == Event::HandshakeStarted) else {
         return 0;

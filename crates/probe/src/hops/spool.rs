@@ -1,4 +1,4 @@
-//! A buffer for a body, until it is known whether it is the last hop's.
+//! Buffers a body until it is known whether it belongs to the last hop.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ pub(crate) struct Spool<'a> {
     sink: &'a mut dyn Sink,
 }
 
-/// The longest body that is held back: redirects have smaller ones.
+/// The longest body that is buffered; redirects have smaller ones.
 const MAX_SPOOLED_BODY: usize = 1 << 20;
 
 impl<'a> Spool<'a> {

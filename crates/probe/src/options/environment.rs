@@ -116,7 +116,7 @@ fn is_within(address: IpAddr, known: &str) -> bool {
     let Ok(bits) = bits.parse::<u32>() else {
         return false;
     };
-    // Both are at the upper end of 128 bits.
+    // Both are in the upper bits of 128.
     let (a, n, width) = match (address, network) {
         (IpAddr::V4(a), IpAddr::V4(n)) => (
             u128::from(a.to_bits()) << 96,

@@ -20,7 +20,7 @@ pub struct H3Requests {
     server: Arc<ServerLimits>,
 }
 
-/// What the server has said on its control stream.
+/// The limits that the server has announced on its control stream.
 struct ServerLimits {
     /// The id in its GOAWAY, or the largest number.
     end: AtomicU64,
@@ -28,8 +28,8 @@ struct ServerLimits {
     max_section: AtomicU64,
 }
 
-/// Reads what the server sends besides its responses. It has to be polled all the time. Dropping it
-/// closes the connection.
+/// Reads everything that the server sends besides responses. It must be polled as long as the
+/// connection is in use; dropping it closes the connection.
 pub struct H3Driver {
     control: Control<ConnectionStreams>,
     server: Arc<ServerLimits>,
@@ -84,7 +84,7 @@ impl H3Requests {
 }
 
 impl H3Driver {
-    /// Ready when the connection is over.
+    /// Ready when the connection has ended.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
         let read = self.control.poll_read(cx);
         if let Some(id) = self.control.goaway() {

@@ -1,4 +1,4 @@
-//! The streams of one direction, ours and the peer's: what client and server share.
+//! The unidirectional streams of both sides: the common part of client and server.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -21,7 +21,7 @@ const STOPPED: ProtocolError = ProtocolError {
 /// One side of a connection. Dropping it closes the connection.
 pub(super) struct Control<T: H3Transport> {
     pub(super) transport: T,
-    /// Our control stream, and what has not been written to it yet.
+    /// Our control stream, and the bytes that have not been written to it yet.
     sending: T::Sending,
     unsent: Bytes,
     peer: UniStreams,
@@ -47,7 +47,8 @@ impl<T: H3Transport> Control<T> {
         })
     }
 
-    /// The largest field section that the peer accepts, as far as it has said. RFC 9114 §4.2.2.
+    /// The largest field section that the peer accepts, if it has announced a limit. RFC 9114
+    /// §4.2.2.
     pub(super) fn max_section(&self) -> u64 {
         let settings = self.peer.settings().unwrap_or_default();
         settings.max_field_section_size.unwrap_or(u64::MAX)
@@ -74,8 +75,8 @@ impl<T: H3Transport> Control<T> {
         self.poll_unsent(cx)
     }
 
-    /// Reads the peer's control streams. Never ready unless the connection is over; it is closed if
-    /// the peer violates a rule.
+    /// Reads the peer's control streams. Never ready unless the connection has ended; it is closed
+    /// if the peer violates a rule.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
         match self.try_read(cx) {
             Ok(()) => Poll::Pending,

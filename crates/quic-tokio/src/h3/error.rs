@@ -6,7 +6,7 @@ use crate::StreamError;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum H3Error {
-    /// The peer's message violates a rule, or exceeds a limit of ours.
+    /// The peer's message violates a rule, or exceeds one of our limits.
     #[error(transparent)]
     Message(#[from] MessageError),
     #[error(transparent)]

@@ -13,7 +13,7 @@ use super::{H3Error, H3Receiving, H3Sending};
 
 /// The most that is read at once while a head is expected.
 const MAX_HEAD_PIECE: usize = 16 << 10;
-/// Content up to this size is copied, so that it leaves together with what is before it.
+/// Content up to this size is copied, so that it is sent together with the bytes before it.
 const MAX_COPIED: usize = 8 << 10;
 
 /// Reads a message. After an error in the message, dropping this stops the stream, so that a server
@@ -22,7 +22,7 @@ const MAX_COPIED: usize = 8 << 10;
 pub struct MessageStream<R: H3Receiving> {
     receiving: R,
     reader: MessageReader,
-    /// What was read but not yet parsed.
+    /// Bytes that were read but not yet parsed.
     bytes: Bytes,
     is_ended: bool,
     failed: Option<MessageError>,
@@ -133,7 +133,7 @@ impl<R: H3Receiving> Drop for MessageStream<R> {
     }
 }
 
-/// Writes a message. What is appended leaves with the next [`flush`](Self::flush) or
+/// Writes a message. Appended bytes are sent with the next [`flush`](Self::flush) or
 /// [`finish`](Self::finish), in one write if it is small. If this is dropped before the end, the
 /// stream is reset.
 pub struct MessageSender<S> {
@@ -143,7 +143,7 @@ pub struct MessageSender<S> {
     writer: MessageWriter,
     /// The size of a section that the peer does not accept: nothing more is written.
     too_large: Option<u64>,
-    /// What is being written, followed by content that is not copied.
+    /// The bytes being written, followed by content that is not copied.
     frames: Bytes,
     content: Bytes,
 }
@@ -179,7 +179,7 @@ impl<S: H3Sending> MessageSender<S> {
         self.writer.data(bytes);
     }
 
-    /// Discards what was appended, unless it has begun to leave.
+    /// Discards appended bytes, unless some of them have been sent.
     pub fn discard(&mut self) {
         self.writer = MessageWriter::default();
         self.too_large = None;
@@ -229,7 +229,7 @@ impl<S: H3Sending> MessageSender<S> {
         Ok(self.sending.finish()?)
     }
 
-    /// Resets the stream, unless it is over: what has not arrived never will.
+    /// Resets the stream, unless it has ended. Data that has not arrived is lost.
     pub fn reset(&mut self, code: Code) {
         self.sending.reset(code);
     }

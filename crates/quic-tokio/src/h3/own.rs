@@ -11,8 +11,8 @@ use crate::wait::Wait;
 use crate::wakers::Interest;
 use crate::{Connection, RecvStream, SendStream, StreamError};
 
-/// Accepts and opens the streams of a [`Connection`] for HTTP/3. Meanwhile nobody else may accept
-/// them.
+/// Accepts and opens the streams of a [`Connection`] for HTTP/3. Nothing else may accept streams in
+/// the meantime.
 pub struct ConnectionStreams {
     accepting_bi: Wait,
     accepting_uni: Wait,

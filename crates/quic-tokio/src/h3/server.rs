@@ -20,7 +20,7 @@ const STEP: u64 = 4;
 pub struct H3Server<T: H3Transport> {
     control: Control<T>,
     limits: SectionLimits,
-    /// The lowest id above those of all requests that were accepted.
+    /// The lowest id above the ids of all accepted requests.
     next: u64,
     /// The id in our GOAWAY: no request with this id or a higher one is accepted.
     end: Option<u64>,

@@ -32,20 +32,20 @@ pub type Halves<T> = (<T as H3Transport>::Sending, <T as H3Transport>::Receiving
 pub trait H3Sending: Unpin {
     fn id(&self) -> u64;
 
-    /// Takes as much of the front of `bytes` as there is room for. Ready once nothing is left.
+    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all are taken.
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         bytes: &mut Bytes,
     ) -> Poll<Result<(), StreamError>>;
 
-    /// Ready once the peer has stopped the stream; never on a connection that is over.
+    /// Ready once the peer has stopped the stream; never on a connection that has ended.
     fn poll_stopped(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Ends the stream: nothing more will be written.
     fn finish(&mut self) -> Result<(), StreamError>;
 
-    /// Resets the stream, unless it is over.
+    /// Resets the stream, unless it has ended.
     fn reset(&mut self, code: Code);
 }
 
@@ -58,10 +58,10 @@ pub trait H3Receiving: Unpin {
         most: usize,
     ) -> Poll<Result<Option<Bytes>, StreamError>>;
 
-    /// As [`poll_read`](Self::poll_read), but takes nothing yet if `wanted`, which is given the
-    /// next bytes, returns that more have to come first; the second number is the most that is
-    /// taken. What is not taken counts against the limits of the connection. A transport that
-    /// cannot look ahead reads.
+    /// Like [`poll_read`](Self::poll_read), but first passes the next bytes to `wanted`, which
+    /// returns how many must be there before any are taken, and the largest number to take. Bytes
+    /// that are not taken count against the limits of the connection. A transport that cannot look
+    /// ahead simply reads.
     fn poll_read_wanted(
         &mut self,
         cx: &mut Context<'_>,
@@ -71,7 +71,7 @@ pub trait H3Receiving: Unpin {
         self.poll_read(cx, most)
     }
 
-    /// Asks the peer to stop sending, unless the stream is over.
+    /// Asks the peer to stop sending, unless the stream has ended.
     fn stop(&mut self, code: Code);
 
     /// Closes the connection that the stream belongs to.

@@ -155,7 +155,7 @@ fn header(packet: &LoggedPacket<'_>) -> Value {
     value.into()
 }
 
-/// An id behind its length, and what follows.
+/// Splits bytes into an id, which is preceded by its length, and the rest.
 fn id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(*length))

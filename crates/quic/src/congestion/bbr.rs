@@ -1,9 +1,8 @@
 //! BBR version 3: the path's delivery rate and its shortest round trip decide, not the first loss.
 //! draft-ietf-ccwg-bbr.
 //!
-//! This file owns what is known at each moment, and derives the window and the rate from it. The
-//! model of the path belongs to `model`, the states to `machine` and `probes`, losses and marks to
-//! `losses`.
+//! This file owns the current state, and derives the window and the rate from it. The model of the
+//! path belongs to `model`, the states to `machine` and `probes`, losses and marks to `losses`.
 
 mod departures;
 mod losses;
@@ -23,11 +22,11 @@ use machine::{BbrState, FullPipe};
 use model::{Model, UNBOUNDED};
 use probes::{Cycle, ProbeRtt};
 
-/// The gain with which Startup doubles what it sends each round. §5.3.1.
+/// The gain that doubles the sending rate in each round of Startup. §5.3.1.
 const STARTUP_PACING: f64 = 2.77;
 /// The rate stays below the bandwidth by this factor, so that no queue stands. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
-/// In datagrams. §5.6.4.
+/// The smallest window in datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;
 /// The most that a burst holds, and how long it may last. §5.6.3.
 const MAX_QUANTUM: u64 = 64 * 1024;
@@ -49,7 +48,7 @@ pub(super) struct Bbr {
     window: u64,
     /// The window before the shortest round trip was probed, or before a loss.
     prior_window: u64,
-    /// In bytes a second; `None` before the first sample.
+    /// The pacing rate in bytes a second; `None` before the first sample.
     rate: Option<f64>,
     now: Time,
     in_flight: u64,
@@ -71,7 +70,7 @@ struct RoundCounter {
     started: bool,
 }
 
-/// What one acknowledgement says about the path. §4.1.
+/// The information of one acknowledgement about the path. §4.1.
 struct PathSample {
     /// In bytes a second; 0 if there is no sample.
     rate: f64,
@@ -160,13 +159,13 @@ impl Bbr {
         self.is_limited.contains(&true)
     }
 
-    /// What the path holds, multiplied by `gain`. §5.6.4.2.
+    /// The path's capacity, multiplied by `gain`. §5.6.4.2.
     fn inflight(&self, bandwidth: f64, gain: f64) -> u64 {
         let product = self.model.product(bandwidth);
         product.map_or(self.initial, |product| (product as f64 * gain) as u64)
     }
 
-    /// At least enough for bursts to keep the path busy, whatever it holds.
+    /// Raises `inflight` to the minimum that lets bursts keep the path busy.
     fn with_quantum(&self, inflight: u64) -> u64 {
         let quantum = self.rate.unwrap_or_default() * QUANTUM.as_secs_f64();
         let quantum = (quantum as u64).clamp(2 * self.datagram, MAX_QUANTUM.max(2 * self.datagram));
@@ -178,7 +177,7 @@ impl Bbr {
         inflight.max(quantum).max(self.least_window()) + probing
     }
 
-    /// What is wanted in flight, unless congestion has cut the window.
+    /// The desired number of bytes in flight, unless congestion has cut the window.
     fn target(&self) -> u64 {
         self.inflight(self.model.bandwidth, 1.0).min(self.window)
     }

@@ -59,7 +59,7 @@ impl Avoidance for Cubic {
         window.bytes = window.bytes.max(wanted as u64);
     }
 
-    /// Meanwhile the curve stands still. §5.8.
+    /// Stops the curve while the application limits sending. §5.8.
     fn on_app_limited(&mut self, window: &Window, told: &Acknowledged) {
         if let Some(since) = &mut self.since {
             *since = told.now.max(*since);

@@ -5,8 +5,8 @@
 //! eight, and a sender that paces at twice the rate of the previous round builds its queue in the
 //! middle of a round: the first samples do not show it, and by the eighth the window is twice what
 //! the path holds. So slow start becomes conservative as soon as a few samples in a row show a
-//! rise, and ends when they show a rise that only a full path makes. It also ends when a whole
-//! round shows a rise, even in its shortest sample: that queue stands. If no round shows that, the
+//! rise, and ends when they show a rise that only a full path can cause. It also ends when every
+//! sample of a round shows a rise, because that is a standing queue. If no round shows one, the
 //! rise was chance, and slow start continues.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::Time;
 
 const MIN_GROWTH: Duration = Duration::from_millis(4);
 const MAX_GROWTH: Duration = Duration::from_millis(16);
-/// This many samples in a row are not chance. They lie apart: the samples of one burst count as
+/// This many samples in a row are not chance. They must be apart: the samples of one burst count as
 /// one.
 const SAMPLES: usize = 3;
 const APART: u32 = 16;
@@ -24,14 +24,13 @@ const APART: u32 = 16;
 /// for a queue to show.
 const DIVISOR: u64 = 4;
 const ROUNDS: u32 = 3;
-/// Sending twice as fast as the path was known to be, for half a round trip, makes a queue of half
-/// of what a full path holds. A queue that takes longer than this part of the round trip is not a
-/// burst.
+/// Sending at twice the known rate for half a round trip builds a queue of half the path's
+/// capacity. A queue whose delay exceeds this fraction of the round trip is not caused by a burst.
 const FULL: u32 = 2;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hystart {
-    /// The shortest round trip of the last round in which nothing was suspected.
+    /// The shortest round trip of the last round that raised no suspicion.
     baseline: Option<Duration>,
     recent: [Duration; SAMPLES],
     count: usize,
@@ -48,7 +47,7 @@ struct HystartRound {
 }
 
 impl Hystart {
-    /// Returns how much the window grows by, and whether slow start is over.
+    /// Returns how much the window grows by, and whether slow start has ended.
     pub(super) fn grow(&mut self, told: &Acknowledged) -> (u64, bool) {
         let mut over = told.sample.is_some_and(|sample| self.see(told.now, sample));
         let growth = match self.conservative {
@@ -63,7 +62,7 @@ impl Hystart {
         self.conservative.is_some()
     }
 
-    /// Whether the queue is so long that the path must be full.
+    /// Records a sample; returns whether the queue is so long that the path must be full.
     fn see(&mut self, now: Time, sample: Duration) -> bool {
         let shortest = self.round.shortest.map_or(sample, |own| own.min(sample));
         self.round.shortest = Some(shortest);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Acknowledged, Controller, Lost, Window};
 use crate::Time;
 
-/// How the window grows in congestion avoidance, and what a loss leaves of it.
+/// How the window grows in congestion avoidance, and how a loss shrinks it.
 pub(super) trait Avoidance: Debug + Clone + Default + Send {
     /// Grows `window` by what was acknowledged.
     fn grow(&mut self, window: &mut Window, told: &Acknowledged);
@@ -17,7 +17,7 @@ pub(super) trait Avoidance: Debug + Clone + Default + Send {
     fn reduce(&mut self, window: &Window) -> u64;
     /// Persistent congestion: slow start begins again.
     fn on_collapse(&mut self);
-    /// The last congestion event was spurious; `before` is this state as it was before the event.
+    /// Undoes the last congestion event, which was spurious; `before` is the state before it.
     fn undo(&mut self, before: Self);
 }
 

@@ -1,4 +1,4 @@
-//! What Reno and CUBIC share: a window, a threshold, and the period in which one reduction
+//! The common state of Reno and CUBIC: a window, a threshold, and the period in which one reduction
 //! suffices.
 
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub(super) struct Window {
     pub(super) threshold: u64,
     pub(super) datagram: u64,
     hystart: Hystart,
-    /// Slow start has seen a queue, and no longer makes one by sending twice as fast as the path
-    /// was known to be.
+    /// Whether slow start has seen a queue, and so no longer sends at twice the known rate, which
+    /// would build one.
     is_gentle: bool,
     /// Packets sent before this time belong to a congestion event that was already answered. RFC
     /// 9002 §7.3.2.

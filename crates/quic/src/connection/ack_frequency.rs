@@ -15,14 +15,15 @@ const SHARE_OF_WINDOW: u64 = 8;
 /// The most packets that one acknowledgement covers, whatever the window is: the sender learns
 /// nothing meanwhile.
 const MAX_PACKETS: u64 = 1024;
-/// A gap as long as what makes a packet lost is reported at once. RFC 9002 §6.1.1.
+/// A gap of this many packets, which makes a packet count as lost, is reported at once. RFC 9002
+/// §6.1.1.
 const REORDERING: u64 = 3;
 
-/// What the peer is asked for. draft-ietf-quic-ack-frequency §4.
+/// The settings that the peer is asked for. draft-ietf-quic-ack-frequency §4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ask {
     sequence: u64,
-    /// How many packets may come without an acknowledgement.
+    /// The number of packets that may arrive before an acknowledgement is sent.
     threshold: u64,
     max_delay: Duration,
     reordering: u64,
@@ -52,7 +53,7 @@ impl AckFrequency {
         }
     }
 
-    /// Takes the peer's min_ack_delay, which says that it supports the extension.
+    /// Takes the peer's `min_ack_delay`, whose presence shows that it supports the extension.
     pub(super) fn on_peer_min_delay(&mut self, min_delay: Duration) {
         self.min_delay = Some(min_delay);
     }

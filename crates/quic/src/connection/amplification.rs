@@ -1,9 +1,9 @@
-//! Counts the bytes from and to each address that is not validated: at most three times what came
-//! may be sent. RFC 9000 §8.
+//! Counts the bytes from and to each address that is not validated: at most three times the
+//! received bytes may be sent. RFC 9000 §8.
 
 use std::net::SocketAddr;
 
-/// An address that is not validated gets at most three times what came from it. RFC 9000 §8.1.
+/// An unvalidated address is sent at most three times as many bytes as came from it. RFC 9000 §8.1.
 const AMPLIFICATION: u64 = 3;
 /// How many addresses are remembered. A forgotten address loses its remaining credit, so the sum
 /// stays within the bound.
@@ -16,8 +16,8 @@ struct AddressCredit {
     sent: u64,
 }
 
-/// The unvalidated addresses of one connection. Every datagram that comes from one of them or goes
-/// there is counted here, whatever it holds.
+/// The unvalidated addresses of one connection. Every datagram to or from one of them is counted
+/// here, whatever it contains.
 #[derive(Debug, Default)]
 pub(super) struct Amplification {
     /// The address that sent something most recently is the last.

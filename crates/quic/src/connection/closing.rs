@@ -16,13 +16,13 @@ pub(super) enum ClosingState {
     Open,
     /// This side has closed, and repeats that to a peer that still sends.
     Closing,
-    /// The peer has closed, or is gone: nothing is sent.
+    /// The peer has closed or disappeared: nothing is sent.
     Draining,
-    /// Over: nothing is left to do.
+    /// The connection has ended, and nothing is left to do.
     Drained,
 }
 
-/// What this side says about the end.
+/// This side's reason for the end.
 #[derive(Debug, Clone)]
 pub(super) struct CloseFrame {
     code: u64,
@@ -79,12 +79,12 @@ impl CloseFrame {
     }
 }
 
-/// Whether the connection is open, and what is left to do if not.
+/// Whether the connection is open, and the remaining work if it is not.
 ///
-/// [`Self::close`], [`Self::drain`] and [`Self::end`] end the connection: the first call counts,
-/// returns true, and leaves it to the caller to drop everything else. From then on, the loop of
-/// receiving reports packets to [`Self::on_packet`], the loop of sending asks [`Self::poll_frame`],
-/// and the timers ask [`Self::deadline`].
+/// [`Self::close`], [`Self::drain`] and [`Self::end`] end the connection: the first call takes
+/// effect and returns true, and the caller then drops everything else. After that, the receiving
+/// loop reports packets to [`Self::on_packet`], the sending loop calls [`Self::poll_frame`], and
+/// the timers call [`Self::deadline`].
 #[derive(Debug)]
 pub(super) struct Closing {
     state: ClosingState,
@@ -159,13 +159,14 @@ impl Closing {
         is_open
     }
 
-    /// Ends with what was just sent: the connection does not wait for a client that may not exist.
+    /// Ends the connection with the datagram that was just sent, without waiting for a client that
+    /// may not exist.
     pub(super) fn end_with(&mut self, farewell: &[u8]) {
         self.farewell = farewell.to_vec();
         self.state = ClosingState::Drained;
     }
 
-    /// A connection that is over waits no longer.
+    /// Ends the wait for late packets.
     pub(super) fn hasten(&mut self) {
         if !self.is_open() {
             self.deadline = Some(Time::ZERO);
@@ -176,7 +177,7 @@ impl Closing {
         std::mem::take(&mut self.farewell)
     }
 
-    /// A packet came after this side had closed.
+    /// Handles a packet that arrives after this side has closed.
     pub(super) fn on_packet(&mut self) {
         self.packets += 1;
         self.is_due |= self.packets.is_power_of_two();
@@ -190,7 +191,7 @@ impl Closing {
         self.frame.clone()
     }
 
-    /// When a connection that is closing or draining is over.
+    /// The time at which a closing or draining connection ends.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
             ClosingState::Closing | ClosingState::Draining => self.deadline,

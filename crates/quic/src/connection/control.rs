@@ -10,7 +10,7 @@ use crate::sent::SentFrame;
 pub(super) struct Control {
     ping: bool,
     handshake_done: bool,
-    /// The tokens with which the peer can validate its address another time.
+    /// The tokens with which the peer can validate its address on a later connection.
     tokens: Vec<Bytes>,
     /// The tokens to send in NEW_TOKEN frames, by index.
     tokens_due: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Begins a connection, and spreads what the progress of its handshake means: parameters are
-//! applied, keys dropped, streams informed.
+//! Begins a connection, and carries out the effects of its handshake's progress: applies
+//! parameters, drops keys, informs streams.
 //!
 //! RFC 9000 §7, RFC 9001 §4.
 
@@ -130,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// Sets the observer of the handshake, before anything has come.
+    /// Sets the observer of the handshake, before anything has been received.
     pub(crate) fn set_observer(&mut self, observer: Box<dyn HandshakeObserver>) {
         self.crypto.set_observer(observer);
     }
@@ -228,7 +228,7 @@ impl Connection {
         self.events.push(Event::HandshakeConfirmed);
     }
 
-    /// The keys of a space are no longer needed, nor is what was sent with them. RFC 9001 §4.9.
+    /// Discards the keys of a space and the packets that were sent with them. RFC 9001 §4.9.
     pub(super) fn discard(&mut self, space: Space) {
         if space == Space::Data {
             return;

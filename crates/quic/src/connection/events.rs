@@ -12,7 +12,7 @@ pub(super) struct Events(VecDeque<Event>);
 
 impl Events {
     pub(super) fn push(&mut self, event: Event) {
-        // A peer can cause as many of these as it likes.
+        // A peer can cause any number of these.
         let is_minor = matches!(event, Event::NewToken(_) | Event::PathChanged(_));
         if !is_minor || self.0.len() < MAX_WAITING {
             self.0.push_back(event);

@@ -1,5 +1,5 @@
-//! The owners of what packets carry: what they put into a packet, and what they learn about it
-//! afterwards.
+//! The owners of the frames in packets: what they write into a packet, and how they learn what
+//! became of it.
 
 mod arrival;
 mod feedback;
@@ -22,12 +22,12 @@ use crate::streams::Streams;
 pub(super) use packets::PacketWriter;
 use payload::write_chunks;
 
-/// Borrows from a connection the owners of frames, and nothing else: neither its state nor its
-/// handshake decides here.
+/// Borrows only those parts of a connection that own frames; its state and its handshake are not
+/// needed here.
 ///
-/// The loop of receiving passes on to [`Self::on_frame`] what concerns only an owner. A
-/// [`PacketWriter`] calls [`Self::write_payload`] for each packet that holds more than stream
-/// data, and seals the packet. Recovery then settles it, and whoever asked recovery calls
+/// The receiving loop passes frames that concern only an owner to [`Self::on_frame`]. A
+/// [`PacketWriter`] calls [`Self::write_payload`] for each packet that holds more than stream data,
+/// and seals the packet. Recovery settles the packet later. The caller of recovery then calls
 /// [`Self::on_settled`], once for each acknowledgement or timer, so that each owner learns which of
 /// its frames arrived and which it has to send again.
 pub(super) struct FrameOwners<'a> {
@@ -42,7 +42,7 @@ pub(super) struct FrameOwners<'a> {
     control: &'a mut Control,
     ack_frequency: &'a mut AckFrequency,
     stats: &'a mut Stats,
-    /// What the packet being written carries besides its run of stream data.
+    /// The frames of the packet being written, apart from its run of stream data.
     items: &'a mut Vec<SentFrame>,
 }
 

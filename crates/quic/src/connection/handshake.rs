@@ -25,7 +25,7 @@ pub(super) struct Handshake {
     /// The destination of the client's first packet.
     original: ConnectionId,
     retry_source: Option<ConnectionId>,
-    /// The source of the peer's first packet.
+    /// The source connection id of the peer's first packet.
     peer: Option<ConnectionId>,
     /// The token that a client's Initial packets carry.
     token: Bytes,
@@ -100,7 +100,7 @@ impl Handshake {
         self.is_confirmed
     }
 
-    /// How long the peer says that it has delayed an acknowledgement. RFC 9000 §13.2.5 and §19.3.
+    /// The time for which the peer says it delayed an acknowledgement. RFC 9000 §13.2.5 and §19.3.
     pub(super) fn ack_delay(&self, space: Space, encoded: u64) -> Duration {
         if space != Space::Data {
             return Duration::ZERO;
@@ -228,7 +228,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// A peer that began with another version, or believes that it did, was deceived. RFC 9368 §4.
+    /// Checks the peer's version information: if it does not match, someone has tampered with the
+    /// version negotiation. RFC 9368 §4.
     fn check_version(&self, parameters: &Parameters) -> Result<(), TransportError> {
         let information = parameters.version_information.as_ref();
         if information.is_some_and(|information| information.chosen != self.version) {
@@ -255,7 +256,7 @@ impl Handshake {
         true
     }
 
-    /// An acknowledgement of a Handshake packet came.
+    /// Called when an acknowledgement of a Handshake packet arrives.
     pub(super) fn on_peer_validated(&mut self) {
         self.is_peer_validated = true;
     }

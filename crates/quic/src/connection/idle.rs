@@ -1,5 +1,4 @@
-//! How long a connection lives without hearing from the peer, and when a PING keeps it alive. RFC
-//! 9000 §10.1.
+//! The idle timeout, and the PINGs that keep a connection alive. RFC 9000 §10.1.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ pub(super) struct Idle {
     /// The shorter of the two sides' timeouts; zero: no timeout.
     timeout: Duration,
     keep_alive: Option<Duration>,
-    /// The last sign of life: a packet came, or the first packet since then that asks for an answer
-    /// was sent.
+    /// The last sign of life: the arrival of a packet, or the sending of the first ack-eliciting
+    /// packet after it.
     alive: Time,
-    /// Something that asks for an answer was sent since a packet came.
+    /// Whether an ack-eliciting packet was sent since the last arrival.
     asked_since_received: bool,
     /// When something that asks for an answer was last sent.
     last_sent: Time,
@@ -51,7 +50,7 @@ impl Idle {
     #[inline]
     pub(super) fn on_eliciting_sent(&mut self, now: Time) {
         self.last_sent = now;
-        // The first such packet since something came counts as a sign of life.
+        // The first such packet after an arrival counts as a sign of life.
         if !self.asked_since_received {
             self.asked_since_received = true;
             self.alive = now;

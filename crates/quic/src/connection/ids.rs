@@ -10,7 +10,7 @@ use crate::error::TransportError;
 use crate::sent::SentFrame;
 use crate::{Code, Time};
 
-/// The most ids of our own that are valid at once, even if the peer would keep more.
+/// The largest number of our ids that are valid at once, even if the peer is willing to store more.
 const ISSUED: u64 = 4;
 /// The most ids that a connection issues in its life: ids hold eight bits of their sequence number.
 const MAX_EVER: u64 = 1 << 8;
@@ -24,7 +24,7 @@ pub(crate) struct LocalIds {
     /// The next sequence number.
     next: u64,
     active: Vec<u64>,
-    /// How many ids the peer keeps.
+    /// The number of ids that the peer is willing to store.
     limit: u64,
     first: ConnectionId,
     /// The ids that NEW_CONNECTION_ID is to announce, by sequence number.
@@ -68,7 +68,8 @@ impl LocalIds {
         self.limit = limit.min(ISSUED);
     }
 
-    /// Makes as many ids as the peer keeps, to be announced. A peer that uses no ids gets none.
+    /// Makes as many ids as the peer is willing to store, to be announced. A peer that uses no ids
+    /// gets none.
     pub(crate) fn issue(&mut self) {
         if self.first.is_empty() {
             return;

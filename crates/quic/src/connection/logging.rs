@@ -19,9 +19,8 @@ pub(super) fn about(opening: &ConnectionSetup, handshake: &Handshake) -> LoggedC
     }
 }
 
-/// Called by the parts of a connection when the thing has happened, and before a packet is
-/// protected. Without a log, each call costs a branch; callers skip those for every packet with
-/// [`Log::is_on`].
+/// The parts of a connection call these methods after each event, and before they protect a packet.
+/// Without a log, each call costs a branch; callers skip per-packet calls with [`Log::is_on`].
 impl Log {
     /// Logs a packet that is about to be protected.
     #[cold]

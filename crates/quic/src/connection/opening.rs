@@ -1,4 +1,4 @@
-//! What a connection begins with, and the transport parameters that it sends to its peer.
+//! The initial data of a connection, and the transport parameters that it sends to its peer.
 
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
@@ -34,7 +34,7 @@ pub(crate) trait Issuer: Debug + Send {
     fn tokens(&mut self, version: Version, now: Time, remote: SocketAddr) -> Vec<Bytes>;
 }
 
-/// What a connection of either side begins with.
+/// The initial data of a connection of either side.
 #[derive(Debug)]
 pub(crate) struct ConnectionSetup {
     pub(crate) transport: Arc<Transport>,
@@ -50,7 +50,7 @@ pub(crate) struct ConnectionSetup {
 pub(crate) struct FirstInitial {
     /// The destination of the client's very first packet.
     pub(crate) original: ConnectionId,
-    /// The source of our Retry, if there was one.
+    /// The source connection id of our Retry, if there was one.
     pub(crate) retry_source: Option<ConnectionId>,
     /// The destination of this packet: the Initial keys come from it.
     pub(crate) destination: ConnectionId,

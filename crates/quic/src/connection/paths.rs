@@ -4,17 +4,18 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::MIN_DATAGRAM;
 use super::amplification::Amplification;
 use super::random::Random;
-use super::{MIN_DATAGRAM, MIN_PACKET};
 use crate::{RecvMeta, Time};
 
 /// How many unanswered challenges are remembered: any of them validates. RFC 9000 §8.2.
 const CHALLENGES: usize = 4;
 /// The most answers that wait to be sent.
 const OWED: usize = 4;
-/// A datagram with a PATH_RESPONSE has room for its frame: a header, the frame, and a tag.
-const MIN_RESPONSE: usize = 1 + 20 + 4 + 9 + 16;
+/// A datagram with a PATH_CHALLENGE or a PATH_RESPONSE has room for its frame: a header, the frame,
+/// and a tag. Three times the shortest packet is more.
+const MIN_ALONE: usize = 1 + 20 + 4 + 9 + 16;
 
 #[derive(Debug, Clone)]
 pub(super) struct Path {
@@ -58,7 +59,8 @@ impl Path {
         }
     }
 
-    /// Asks whether the peer is there. The challenge is given up at `deadline`.
+    /// Sends a challenge to find out whether the peer is at this address. It is abandoned at
+    /// `deadline`.
     fn challenge(&mut self, deadline: Time) {
         self.challenge = Some(Challenge {
             sent: Vec::new(),
@@ -90,9 +92,9 @@ impl Path {
         }
     }
 
-    /// PATH_RESPONSE: returns whether it is the answer to a challenge of this path, and so proves
-    /// that the peer is there. If the challenge was too small to show what the path carries,
-    /// another one follows, which has until `again`. RFC 9000 §8.2.1.
+    /// Handles PATH_RESPONSE: returns whether it answers a challenge of this path, and so validates
+    /// the address. If the challenge was too small to prove that the path carries full datagrams,
+    /// another one follows, with the deadline `again`. RFC 9000 §8.2.1.
     fn on_response(&mut self, data: [u8; 8], again: Time) -> bool {
         let challenge = self.challenge.as_ref();
         let Some((sent, is_second)) = challenge.and_then(|challenge| {
@@ -242,7 +244,7 @@ impl Paths {
         matches!((way.local, self.active.local), (Some(came), Some(own)) if came != own)
     }
 
-    /// A datagram from the peer came from `remote`.
+    /// Handles a datagram from the peer at `remote`.
     pub(super) fn on_received(&mut self, remote: SocketAddr, bytes: usize) {
         if !self.has_proved(remote) {
             self.amplification.on_received(remote, bytes);
@@ -291,7 +293,7 @@ impl Paths {
         while !self.owed.is_empty() {
             let owed = self.owed.remove(0);
             let credit = self.credit_at(owed.remote);
-            if credit >= MIN_RESPONSE {
+            if credit >= MIN_ALONE {
                 let target = Target {
                     remote: owed.remote,
                     local: owed.local,
@@ -307,14 +309,14 @@ impl Paths {
     pub(super) fn poll_challenge(&mut self) -> Option<(Target, [u8; 8])> {
         let data = self.random.bytes();
         let credit = self.credit();
-        let (path, credit) = if self.active.wants_challenge() && credit >= MIN_PACKET {
+        let (path, credit) = if self.active.wants_challenge() && credit >= MIN_ALONE {
             (&mut self.active, credit)
         } else {
             // A path that is left is kept only if it is validated.
             (self.previous.as_mut()?, usize::MAX)
         };
         let target = path.target(MIN_DATAGRAM.min(credit));
-        if target.size < MIN_PACKET || !path.wants_challenge() {
+        if target.size < MIN_ALONE || !path.wants_challenge() {
             return None;
         }
         path.on_challenge_sent(data, target.size >= MIN_DATAGRAM);
@@ -335,7 +337,7 @@ impl Paths {
         }
     }
 
-    /// How long to wait for an answer from an unknown path. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
+    /// How long to wait for an answer on an unknown path. RFC 9000 §8.2.4, RFC 9002 §6.2.2.
     fn validation_timeout(&self, pto: Duration) -> Duration {
         3 * pto.max(3 * self.initial_rtt)
     }
@@ -350,10 +352,10 @@ impl Paths {
     }
 
     /// Whether to follow a peer that sends from there. It may return to the previous path at any
-    /// time, and move to another port of a validated host, as a NAT does: until it is followed, the
-    /// data that it waits for is lost. Any other move waits until the last one is validated or
-    /// given up, and there is one move in a probe timeout: each has to look at everything in
-    /// flight, and may reset the window.
+    /// time, and move to another port of a validated host, as behind a NAT: until it is followed,
+    /// the data that it waits for is lost. Any other move has to wait until the last one is
+    /// validated or abandoned, and there is at most one move per probe timeout, because each move
+    /// visits everything in flight and may reset the window.
     fn may_move(&self, now: Time, way: &RecvMeta) -> bool {
         let known = [Some(&self.active), self.previous.as_ref()];
         let mut known = known.into_iter().flatten().filter(|p| p.validated);

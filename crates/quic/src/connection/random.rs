@@ -1,4 +1,4 @@
-//! Random numbers that a peer cannot guess, from a seed that the connection's owner gave.
+//! Random numbers that a peer cannot guess, from a seed that the connection's owner provides.
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256, Key};
 use roundtrip_wire::quic::ConnectionId;

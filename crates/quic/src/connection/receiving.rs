@@ -25,7 +25,7 @@ pub(super) struct Datagram<'a> {
     pub(super) way: &'a RecvMeta,
 }
 
-/// What a packet held, as far as later decisions depend on it.
+/// Those facts about a packet's contents that later decisions need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PacketTraits {
     eliciting: bool,
@@ -241,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// Reads packets that came before their keys, if the keys are known now.
+    /// Decrypts packets that arrived before their keys, if the keys are known now.
     pub(super) fn open_undecryptable(&mut self, now: Time) {
         let crypto = &self.crypto;
         for mut kept in self.undecryptable.take_if(|level| crypto.can_open(level)) {
@@ -334,7 +334,7 @@ impl Connection {
         Ok(seen)
     }
 
-    /// Passes a frame to its owner, and does what follows for the others.
+    /// Passes a frame to its owner, and carries out its effects on the others.
     fn on_frame(
         &mut self,
         datagram: &Datagram<'_>,

@@ -9,7 +9,7 @@ use crate::Code;
 use crate::error::TransportError;
 use crate::sent::SentFrame;
 
-/// The most ids of the peer that are kept: what `active_connection_id_limit` promises.
+/// The number of the peer's ids that are kept, announced as `active_connection_id_limit`.
 pub(crate) const KEPT: u64 = 4;
 /// The most of them that are for packets to other addresses than the present one.
 const MAX_ELSEWHERE: usize = 2;
@@ -24,20 +24,20 @@ struct RemoteId {
     reset_token: Option<[u8; 16]>,
 }
 
-/// The peer's ids. `receiving` and `timers` report each change of the peer's address to
-/// [`Self::move_to`], and that it is proved to [`Self::settle`].
+/// The peer's ids. `receiving` and `timers` call [`Self::move_to`] when the peer's address changes,
+/// and [`Self::settle`] when it has been validated.
 #[derive(Debug)]
 pub(crate) struct RemoteIds {
     current: RemoteId,
     spare: Vec<RemoteId>,
-    /// The ids that packets to other addresses carry: no address sees the id of another one, so
-    /// that nobody can link them. RFC 9000 §9.5.
+    /// The ids in packets to other addresses. Each address has a different id, so that an observer
+    /// cannot link them. RFC 9000 §9.5.
     elsewhere: Vec<(SocketAddr, RemoteId)>,
     /// Ids below this are not to be used. RFC 9000 §19.15.
     retire_prior_to: u64,
     /// The ids that RETIRE_CONNECTION_ID is to retire, by sequence number.
     retired: Vec<u64>,
-    /// How many retirements the peer has not acknowledged.
+    /// The number of retirements that the peer has not acknowledged.
     retiring: usize,
 }
 
@@ -163,7 +163,7 @@ impl RemoteIds {
         }
     }
 
-    /// Switches to the next id and retires the current one; returns false if there is no next one.
+    /// Switches to the next id and retires the current one; returns false if there is no spare id.
     pub(crate) fn renew(&mut self) -> bool {
         let Some(next) = self.take_spare() else {
             return false;
@@ -178,8 +178,8 @@ impl RemoteIds {
         Some(self.spare.swap_remove(oldest?))
     }
 
-    /// The id for a packet to an address that is not the peer's present one. Without a spare id,
-    /// it is the one in use.
+    /// The id for a packet to an address other than the peer's current one. If there is no spare
+    /// id, the one in use.
     pub(crate) fn id_for(&mut self, address: SocketAddr) -> ConnectionId {
         let known = self.elsewhere.iter().find(|(other, _)| *other == address);
         if let Some((_, known)) = known {
@@ -200,8 +200,8 @@ impl RemoteIds {
         self.elsewhere.push((address, id));
     }
 
-    /// The peer has moved. There it gets the id that it was sent there before, or a spare one if
-    /// the two addresses `must_differ`. The id so far stays with the address that was left.
+    /// Handles a move of the peer: the new address gets the id that was used there before, or a
+    /// spare one if the two addresses `must_differ`. The old address keeps the current id.
     pub(crate) fn move_to(&mut self, left: SocketAddr, address: SocketAddr, must_differ: bool) {
         let known = self.elsewhere.iter().position(|(at, _)| *at == address);
         let next = match known {

@@ -1,4 +1,5 @@
-//! Sends: asks for what leaves next, and acts on what it means for the connection that it left.
+//! The sending loop: asks for the next packets, and updates the connection once they have been
+//! sent.
 
 use roundtrip_wire::quic::Side;
 
@@ -11,8 +12,8 @@ use crate::space::Space;
 use crate::{Code, Time, Transmit};
 
 impl Connection {
-    /// Fills `buffer` with what leaves next; call it until it returns `None`. The buffer needs room
-    /// for at least one datagram of the largest size, preferably for 64.
+    /// Fills `buffer` with the next datagrams to send; call it until it returns `None`. The buffer
+    /// needs room for at least one datagram of the largest size, preferably for 64.
     pub fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.clock = now;
         if self.closing.is_open()
@@ -21,8 +22,8 @@ impl Connection {
             return Some(transmit);
         }
         self.follow_budget();
-        // Also if the connection has just ended because a key has protected as many packets as it
-        // may.
+        // This includes a connection that has just ended because a key reached its limit of
+        // packets.
         match self.closing.state() {
             ClosingState::Closing => self.transmit_end(buffer),
             ClosingState::Open | ClosingState::Draining | ClosingState::Drained => None,
@@ -67,8 +68,8 @@ impl Connection {
         sent
     }
 
-    /// Reports to the budget what is kept now. Called when a datagram was received, and when
-    /// nothing more is to be sent.
+    /// Reports the current memory to the budget. Called after a datagram was received, and when
+    /// there is nothing more to send.
     #[inline]
     pub(crate) fn follow_budget(&mut self) {
         if !self.account.is_kept() || !self.closing.is_open() {

@@ -4,7 +4,8 @@ use roundtrip_wire::quic::Side;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
-    /// One connection in sixteen does not spin, so that none stands out by not spinning.
+    /// One connection in sixteen does not spin, so that a connection without spin is nothing
+    /// unusual.
     is_still: bool,
     bit: bool,
 }
@@ -21,8 +22,8 @@ impl Spin {
         self.bit
     }
 
-    /// The packet with the highest number so far came with this bit: a server returns it, a client
-    /// inverts it.
+    /// Takes the bit of the received packet with the highest number so far: a server returns it, a
+    /// client inverts it.
     pub(super) fn on_received(&mut self, side: Side, bit: bool) {
         if !self.is_still {
             self.bit = bit == (side == Side::Server);

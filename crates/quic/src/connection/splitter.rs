@@ -8,20 +8,20 @@ use crate::crypto::Level;
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 
-/// Where one packet lies in its datagram.
+/// The position of one packet in its datagram.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PacketLayout {
     pub(super) level: Level,
-    /// From the start of the datagram.
+    /// The offset from the start of the datagram.
     pub(super) start: usize,
-    /// From the start of the packet.
+    /// The offset of the packet number from the start of the packet.
     pub(super) number_at: usize,
     pub(super) length: usize,
     /// The sender's id, in long headers.
     pub(super) source: Option<ConnectionId>,
 }
 
-/// What a datagram holds. Nothing of it is authentic yet.
+/// The contents of a datagram. None of it is authenticated yet.
 #[derive(Debug)]
 pub(super) enum DatagramPart<'a> {
     Packet(PacketLayout),

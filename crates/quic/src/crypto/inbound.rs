@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::error::{Code, TransportError};
 
-/// How far ahead of what TLS has taken bytes may lie; RFC 9000 §7.5 asks for 4 096. The longest TLS
-/// handshake message that is read has this size.
+/// How far bytes may be ahead of those that TLS has taken; RFC 9000 §7.5 requires 4 096. The
+/// longest TLS handshake message that is read has this size.
 const WINDOW: u64 = 64 * 1024;
-/// The most pieces that are kept ahead: a peer that needs more is trying to use up our memory.
+/// The largest number of pieces that are stored ahead; a peer that needs more is trying to use up
+/// our memory.
 const MAX_PIECES: usize = 256;
 
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(super) struct Inbound {
     taken: u64,
     /// What follows `taken` without a gap.
     ready: Vec<u8>,
-    /// What lies behind a gap, by offset. No two overlap.
+    /// The data behind a gap, by offset. The pieces do not overlap.
     ahead: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -52,7 +53,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Stores bytes where there are none yet.
+    /// Stores those bytes that are not there yet.
     fn fill(&mut self, at: u64, fresh: &[u8]) {
         if at == self.ready_end() {
             self.ready.extend_from_slice(fresh);
@@ -84,7 +85,7 @@ impl Inbound {
         Some(std::mem::take(&mut self.ready))
     }
 
-    /// Returns the same, without taking it.
+    /// Returns the same bytes without removing them.
     pub(super) fn ready(&self) -> &[u8] {
         &self.ready
     }
@@ -94,7 +95,7 @@ impl Inbound {
         self.ready.capacity() + ahead
     }
 
-    /// Whether bytes have come that were not taken.
+    /// Whether there are received bytes that were not taken.
     pub(super) fn has_rest(&self) -> bool {
         !self.ready.is_empty() || !self.ahead.is_empty()
     }

@@ -10,7 +10,7 @@ pub(super) struct Outbound {
     /// Everything before this offset was acknowledged and is forgotten.
     base: u64,
     bytes: Vec<u8>,
-    /// From this offset on, nothing was ever sent.
+    /// Nothing from this offset on has been sent yet.
     fresh: u64,
     /// Sent and lost.
     lost: Spans,
@@ -70,7 +70,7 @@ impl Outbound {
         self.on_lost(self.base..self.fresh);
     }
 
-    /// Sends none of it again.
+    /// Forgets all data, so that none of it is sent again.
     pub(super) fn forget(&mut self) {
         let end = self.end();
         *self = Self {

@@ -16,7 +16,7 @@ pub(super) struct Phases {
     pub(super) sealer: Sealer,
     header: Box<dyn HeaderProtectionKey>,
     current: Box<dyn PacketKey>,
-    /// Opens packets that were sent before the last update and come late.
+    /// Decrypts late packets that were sent before the last key update.
     previous: Option<Box<dyn PacketKey>>,
     /// Made in advance, so that an update takes no longer than any other packet. RFC 9001 §9.5.
     next: PacketKeySet,
@@ -82,8 +82,8 @@ impl Phases {
         })
     }
 
-    /// Opens a packet that was sent before the last update, or with which the peer begins the next
-    /// phase. RFC 9001 §6.3 and §6.5.
+    /// Opens a packet that was sent before the last key update, or that begins the next key phase.
+    /// RFC 9001 §6.3 and §6.5.
     #[cold]
     fn open_in_other_phase(
         &mut self,
@@ -116,8 +116,8 @@ impl Phases {
         Ok(payload)
     }
 
-    /// The next key does not open the packet. If an old one does, the peer went back to it, with a
-    /// higher number than one for which it used the current key. RFC 9001 §6.4.
+    /// Called if the next key cannot open the packet. If an old key can, the peer went back to it,
+    /// for a higher number than one for which it used the current key. RFC 9001 §6.4.
     fn judge_unopened(&self, unmasked: &Unmasked, packet: Option<Vec<u8>>) -> OpenError {
         if let (Some(previous), Some(mut packet)) = (self.previous.as_deref(), packet)
             && unmasked.open(previous, &mut packet).is_some()
@@ -182,7 +182,8 @@ impl Phases {
         self.updates
     }
 
-    /// How many packets may fail before the connection has to end. RFC 9001 §6.6.
+    /// The number of packets that may fail authentication before the connection has to end. RFC
+    /// 9001 §6.6.
     pub(super) fn integrity_limit(&self) -> u64 {
         self.current.integrity_limit()
     }

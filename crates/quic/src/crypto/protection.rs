@@ -26,7 +26,7 @@ pub(super) struct Sealer {
     first: u64,
     /// One above the last number that was sealed.
     next: u64,
-    /// From this number on, the packet key has sealed too much. RFC 9001 §6.6.
+    /// The packet number from which on the key has reached its limit. RFC 9001 §6.6.
     barrier: u64,
 }
 
@@ -92,7 +92,7 @@ impl Sealer {
         self.first == self.next
     }
 
-    /// Whether half of what the key may seal is used up.
+    /// Whether the key has reached half of its limit of packets.
     pub(super) fn is_worn(&self) -> bool {
         self.next - self.first >= (self.barrier - self.first) / 2
     }
@@ -103,7 +103,7 @@ impl Sealer {
     }
 }
 
-/// Opens what the peer sends at a level that has one key.
+/// Decrypts the peer's packets at a level that has one key.
 pub(super) struct Opener {
     packet: Box<dyn PacketKey>,
     header: Box<dyn HeaderProtectionKey>,
@@ -138,7 +138,7 @@ impl Opener {
     }
 }
 
-/// What the header says once its protection is removed.
+/// The contents of the header after its protection was removed.
 pub(super) struct Unmasked {
     pub(super) first: u8,
     pub(super) number: u64,
@@ -147,7 +147,7 @@ pub(super) struct Unmasked {
 }
 
 /// Removes the protection of the header. Returns `None` if the packet is too short to have one, or
-/// `number_at` lies outside it.
+/// `number_at` is outside it.
 #[inline]
 pub(super) fn unmask(
     key: &dyn HeaderProtectionKey,
@@ -185,7 +185,7 @@ impl Unmasked {
         Some(self.header_length..self.header_length + length)
     }
 
-    /// To be called once the packet is known to be authentic. RFC 9000 §17.2 and §17.3.1.
+    /// Call this only after the packet was authenticated. RFC 9000 §17.2 and §17.3.1.
     #[inline]
     pub(super) fn check_reserved_bits(&self) -> Result<(), TransportError> {
         let reserved = if self.first & FORM_LONG != 0 {

@@ -1,8 +1,8 @@
-//! What a TLS session may be resumed under: its own version of QUIC, and limits no lower than those
-//! that early data may rely on. RFC 9000 §7.4.1, RFC 9369 §5.
+//! The conditions for resuming a TLS session: the same version of QUIC, and limits no lower than
+//! those that early data relies on. RFC 9000 §7.4.1, RFC 9369 §5.
 //!
-//! Both are stored behind each session, in the server's store or in the ticket. A session that does
-//! not fit is treated as unknown: the handshake is a full one, and early data is refused.
+//! Both are stored with each session, in the server's store or in the ticket. A session that does
+//! not meet them is treated as unknown: the handshake is a full one, and early data is refused.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use roundtrip_wire::quic::Version;
 use rustls::ServerConfig;
 use rustls::server::{ProducesTickets, StoresServerSessions};
 
-/// How many limits early data may rely on.
+/// The number of limits that early data relies on.
 pub(crate) const LIMITS: usize = 6;
 const SIZE: usize = 4 + 8 * LIMITS;
 

@@ -88,7 +88,7 @@ impl TlsSession {
         initial_keys(id, self.version, self.side())
     }
 
-    /// Takes the bytes that TLS wants to send, and the keys that it made.
+    /// Takes the bytes that TLS has to send, and the keys that it derived.
     pub(super) fn collect(&mut self, levels: &mut Levels) {
         loop {
             let mut said = Vec::new();
@@ -167,8 +167,7 @@ impl TlsSession {
         self.is_held = true;
     }
 
-    /// The peer's first handshake bytes, as far as they have come without a gap, while they are
-    /// withheld from TLS.
+    /// The peer's first handshake bytes, up to the first gap, while they are withheld from TLS.
     pub(super) fn held(&self) -> Option<&[u8]> {
         let first = self.inbound.first()?;
         self.is_held.then(|| first.ready())
@@ -179,8 +178,8 @@ impl TlsSession {
         self.feed(levels)
     }
 
-    /// Passes to TLS what lies in order at the level that it reads, which may make it read the
-    /// next.
+    /// Passes contiguous bytes of the current level to TLS, which may then move on to the next
+    /// level.
     fn feed(&mut self, levels: &mut Levels) -> Result<(), TransportError> {
         loop {
             let slot = self.read_slot();
@@ -207,7 +206,7 @@ impl TlsSession {
         }
     }
 
-    /// Whether bytes came while earlier ones are missing.
+    /// Whether bytes have arrived while earlier ones are missing.
     pub(super) fn has_gap(&self) -> bool {
         self.inbound.iter().any(Inbound::has_rest)
     }
@@ -256,7 +255,7 @@ impl TlsSession {
         }
     }
 
-    /// Cancels what was to be sent again at that level.
+    /// Cancels all retransmissions at that level.
     pub(super) fn forget(&mut self, level: Level) {
         if let Some(outbound) = self.outbound(level) {
             outbound.forget();

@@ -1,5 +1,5 @@
-//! What a server issues and recognizes later without remembering it: address tokens (RFC 9000 §8.1)
-//! and stateless reset tokens (§10.3.2). The content of tokens, and how long they are valid,
+//! Data that a server issues and later recognizes without storing it: address tokens (RFC 9000
+//! §8.1) and stateless reset tokens (§10.3.2). The content of tokens, and how long they are valid,
 //! belongs to `endpoint`.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -8,7 +8,7 @@ use aws_lc_rs::hmac;
 
 use roundtrip_wire::quic::ConnectionId;
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// Sent in a Retry packet.
@@ -28,8 +28,8 @@ pub(crate) struct Vault {
 const NONCE: usize = 12;
 
 impl Vault {
-    /// Endpoints that do not know each other's connections may share the key of `tokens`, but must
-    /// not share that of `resets`: RFC 9000 §21.11.
+    /// Endpoints that do not know each other's connections may share the key `tokens`, but must not
+    /// share the key `resets`: RFC 9000 §21.11.
     pub(crate) fn new(tokens: [u8; 32], resets: [u8; 32]) -> Result<Self, Unspecified> {
         let tokens = UnboundKey::new(&AES_256_GCM_SIV, &derive(&tokens, b"address tokens"))?;
         Ok(Self {
@@ -38,7 +38,7 @@ impl Vault {
         })
     }
 
-    /// Makes a token: its kind, the nonce, and `content`, which nobody else can read or change.
+    /// Makes a token: its kind, the nonce, and the encrypted and authenticated `content`.
     pub(crate) fn seal(
         &self,
         kind: TokenKind,

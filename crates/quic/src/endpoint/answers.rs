@@ -117,7 +117,7 @@ impl Answers {
     }
 
     /// Sends a stateless reset, smaller than the datagram that it answers, so that two endpoints do
-    /// not answer each other for ever. RFC 9000 §10.3.3.
+    /// not answer each other forever. RFC 9000 §10.3.3.
     pub(super) fn reset(&mut self, now: Time, way: &RecvMeta, answered: usize, token: [u8; TOKEN]) {
         let length = answered.saturating_sub(1).min(MAX_RESET);
         if length < MIN_RESET || !self.spend(now) {

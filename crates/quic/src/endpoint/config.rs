@@ -13,7 +13,8 @@ pub struct ClientConfig {
     /// TLS 1.3, and the application protocols.
     pub tls: Arc<rustls::ClientConfig>,
     pub transport: Arc<Transport>,
-    /// From an earlier connection to the same server; valid for one connection. RFC 9000 §8.1.3.
+    /// A token from an earlier connection to the same server; valid for one connection. RFC 9000
+    /// §8.1.3.
     pub token: Option<Bytes>,
     /// A ticket of one version is not accepted in another, so each version needs a separate TLS
     /// configuration. RFC 9369 §5.
@@ -43,8 +44,8 @@ pub struct ServerConfig {
     /// How many tokens a client gets once its address is validated; each validates the address for
     /// one later connection. RFC 9000 §8.1.3.
     pub tokens: u8,
-    /// The most connections of clients at once, without those that are over; more clients are
-    /// refused.
+    /// The largest number of client connections at once, without those that have ended; further
+    /// clients are refused.
     pub most_connections: usize,
     /// The key that seals address tokens. Other endpoints with the same key, in any process, at the
     /// same time or later, accept the tokens. `None`: the key is derived from the endpoint's seed.
@@ -70,14 +71,14 @@ impl ServerConfig {
     }
 }
 
-/// One of several endpoints that the same clients reach: a datagram's addresses decide which of
-/// them gets it, and these change. The endpoints read each other's connection ids, and hand over
+/// One of several endpoints at the same address. A datagram's source address decides which of them
+/// gets it, and that can change. The endpoints can read each other's connection ids, and hand over
 /// datagrams that belong to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Sibling {
     /// The key of ids and of stateless resets. Choose a random one for each group of endpoints that
-    /// hand over: whoever has the key, but not the state of the connections, could end them. RFC
-    /// 9000 §21.11.
+    /// hand datagrams to each other: an endpoint that has the key, but not the state of the
+    /// connections, could end them. RFC 9000 §21.11.
     pub key: [u8; 32],
     /// The number of this endpoint.
     pub number: u16,
@@ -90,8 +91,8 @@ pub struct Sibling {
 pub enum Retry {
     Never,
     Always,
-    /// While this many clients have not validated their address, including those that have ended
-    /// but are not [removed](crate::Endpoint::remove); or while as many came within a quarter of a
-    /// second and never validated theirs, whatever happened to them.
+    /// Validates while this many clients have not validated their address, including those whose
+    /// connection has ended but is not [removed](crate::Endpoint::remove), or while as many arrived
+    /// within a quarter of a second and did not validate theirs.
     AboveHandshakes(usize),
 }

@@ -1,5 +1,5 @@
-//! Datagrams with 0-RTT packets that came before their client's Initial packet, which are kept for
-//! a moment. RFC 9000 §5.2.2.
+//! Stores datagrams with 0-RTT packets that arrive before their client's Initial packet, for a
+//! short time. RFC 9000 §5.2.2.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,8 +9,8 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::{RecvMeta, Time};
 
-/// The most datagrams that are kept for all clients together: strangers can fill this, so it is
-/// small.
+/// The largest number of stored datagrams for all clients together. It is small because attackers
+/// can fill this.
 const MAX_DATAGRAMS: usize = 16;
 const MAX_DATAGRAM_SIZE: usize = 2048;
 /// How long a datagram is kept: after that, the Initial packet counts as lost.

@@ -1,20 +1,20 @@
-//! Connections that have to go: those that keep more than the budget permits, and those that are
-//! over when many are.
+//! Chooses connections to remove: those that exceed the budget, and the oldest ones that have ended
+//! if there are too many.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::IpAddr;
 
 use super::{Endpoint, Handle};
 
-/// How many connections that are over are kept until nothing more can come. Each has its keys and
-/// what is left of TLS.
+/// The number of ended connections that are kept until no late packet can arrive. Each holds its
+/// keys and the rest of its TLS state.
 pub(super) const MAX_LINGERING: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
     /// Connections that were closed and may have something to send.
     closed: Vec<Handle>,
-    /// Connections that are over, the oldest first; some are gone.
+    /// Ended connections, the oldest first; some have been removed already.
     lingering: VecDeque<Handle>,
 }
 
@@ -36,7 +36,7 @@ impl Evictions {
         due.append(&mut self.closed);
     }
 
-    /// Adds a connection that is over; returns one that may not wait any longer.
+    /// Adds an ended connection; if there are now too many, returns the one to remove.
     fn linger(&mut self, handle: Handle) -> Option<Handle> {
         self.lingering.push_back(handle);
         let is_full = self.lingering.len() > MAX_LINGERING;
@@ -45,8 +45,8 @@ impl Evictions {
 }
 
 impl Endpoint {
-    /// Follows what a connection has become: its client may have validated its address, and it may
-    /// be over.
+    /// Updates the state of a connection: its client may have validated its address, or it may have
+    /// ended.
     #[inline]
     pub(super) fn settle(&mut self, handle: Handle) {
         let Some(entry) = self.table.get_mut(handle) else {
@@ -89,7 +89,7 @@ impl Endpoint {
         let (goal, _) = budget.goals(0);
         let kept = clients.iter().map(|(client, held)| (held.kept, *client));
         let mut worst: BinaryHeap<(u64, IpAddr)> = kept.collect();
-        // A client below its goal is not the one that keeps most unless all are.
+        // If the client that keeps most is below its goal, then all clients are.
         while let Some((kept, client)) = worst.pop()
             && let Some(holdings) = clients.get_mut(&client)
             && (budget.used() > goal || kept > holdings.goal)

@@ -1,5 +1,5 @@
-//! Connection ids that tell only us which connection they belong to: ten bytes, encrypted, so that
-//! an observer cannot link two ids of one connection. RFC 9000 §5.1.
+//! Connection ids that only this endpoint can map to their connection: ten bytes, encrypted, so
+//! that an observer cannot link two ids of one connection. RFC 9000 §5.1.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ const SLOT_BITS: u32 = 24;
 /// Half of an id: as many bits as AES gives for one header (RFC 9001 §5.4.1).
 const HALF_BITS: u32 = 40;
 const HALF: u64 = (1 << HALF_BITS) - 1;
-/// Luby and Rackoff: four rounds make a block cipher that cannot be told from a random permutation,
-/// even with access to its decryption.
+/// Luby and Rackoff: four rounds make a block cipher that cannot be distinguished from a random
+/// permutation, even with access to its decryption.
 const ROUNDS: u8 = 4;
 /// How many ids are remembered with their meaning.
 const REMEMBERED: usize = 256;
@@ -57,9 +57,9 @@ impl IdKey {
         id.and_then(|id| ConnectionId::new(id)).unwrap_or_default()
     }
 
-    /// The connection that an id belongs to. An id that is not ours gives one that almost never
-    /// exists (each existing one, once in 2^72); if it does, its packets cannot be opened, and are
-    /// ignored.
+    /// The connection that an id belongs to. A foreign id almost never maps to an existing
+    /// connection (to each one with a probability of 2^-72); if it does, its packets cannot be
+    /// decrypted, and are ignored.
     fn open(&self, id: [u8; ID]) -> Owner {
         let mut sealed = [0; 16];
         for (to, from) in sealed.iter_mut().rev().zip(id.iter().rev()) {

@@ -1,5 +1,4 @@
-//! What an endpoint makes for its connections: ids that it routes by, and tokens that it accepts
-//! later.
+//! Issues an endpoint's connection ids, by which it routes, and tokens, which it accepts later.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -22,8 +21,8 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// `tokens` may be the key of endpoints that do not know each other's connections. `own`, from
-    /// which the keys of ids and resets are derived, must not be shared like that.
+    /// Endpoints that do not know each other's connections may share the key `tokens`. They must
+    /// not share `own`, from which the keys of ids and resets are derived.
     pub(super) fn new(own: &[u8; 32], tokens: [u8; 32]) -> Self {
         let mut keys = Random::new(own);
         let id_key = keys.seed().first_chunk().copied().unwrap_or_default();

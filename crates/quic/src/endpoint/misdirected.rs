@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::RecvMeta;
 
-/// The most datagrams that wait, and the most bytes of them: as much as one read of a socket
+/// The largest number of waiting datagrams, and of their bytes: as much as one read of a socket
 /// returns.
 const MAX_DATAGRAMS: usize = 512;
 const MAX_BYTES: usize = 512 << 10;
@@ -26,7 +26,7 @@ pub(super) struct MisdirectedQueue {
 }
 
 impl MisdirectedQueue {
-    /// A datagram that finds no room counts as lost.
+    /// If there is no room, the datagram is dropped and counts as lost.
     pub(super) fn push(&mut self, to: u16, way: &RecvMeta, datagram: &[u8]) {
         let bytes = self.bytes + datagram.len();
         if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {

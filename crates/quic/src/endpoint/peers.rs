@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use super::Handle;
 
-/// The tokens of this many connections are compared, the newest first: every stray datagram costs
-/// as much. Other connections end by their timeouts.
+/// The number of connections whose reset tokens are compared, the newest first, so that a stray
+/// datagram has a bounded cost. Other connections end by their timeouts.
 const MAX_COMPARED: usize = 256;
 
 /// One address may have many connections, so each is found by its number.

@@ -9,15 +9,15 @@ pub struct StrayCounts {
     pub other_version: u64,
     /// A client's Retry token was not valid. RFC 9000 §8.1.2.
     pub bad_token: u64,
-    /// There was no room for a client. RFC 9000 §5.2.2.
+    /// Clients that were refused because there was no room. RFC 9000 §5.2.2.
     pub refused: u64,
-    /// A connection that is gone could be reset. RFC 9000 §10.3.
+    /// Packets of removed connections that were answered by a reset. RFC 9000 §10.3.
     pub reset: u64,
     /// It was for a connection of another endpoint of this process.
     pub handed_over: u64,
-    /// Early data that came before its hello, most of which is kept for a while.
+    /// Early-data packets that arrived before their ClientHello; most of them are kept for a while.
     pub overtook: u64,
-    /// It meant nothing to anybody.
+    /// It had no meaning for any connection.
     pub dropped: u64,
 }
 

@@ -26,11 +26,11 @@ pub(super) struct ConnectionEntry {
     pub(super) peer: SocketAddr,
     /// Its number among the connections of that address.
     pub(super) peer_number: u64,
-    /// On a server: see [`super::Endpoint`].
+    /// Only on a server: see [`super::Endpoint`].
     pub(super) first: Option<First>,
-    /// On a server: the client has not validated its address.
+    /// Whether, on a server, the client has not validated its address.
     pub(super) unproved: bool,
-    /// The connection is over, but packets may still come.
+    /// The connection has ended, but packets may still arrive.
     pub(super) has_ended: bool,
     /// Its deadline may differ from the scheduled one.
     pub(super) touched: bool,
@@ -48,7 +48,7 @@ impl ConnectionEntry {
         settles
     }
 
-    /// Returns true once: when the connection is over.
+    /// Returns true once: when the connection has ended.
     #[inline]
     pub(super) fn ends(&mut self) -> bool {
         let ends = !self.has_ended && self.connection.is_closed();
@@ -130,7 +130,7 @@ impl ConnectionTable {
         self.get(handle).is_some()
     }
 
-    /// Whether there was a connection with that handle, which is gone.
+    /// Whether a connection with that handle existed and has been removed.
     pub(super) fn has_held(&self, handle: Handle) -> bool {
         let slot = self.slots.get(handle.slot as usize);
         slot.is_some_and(|slot| handle.generation < slot.generation)
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::Transport;
 
-    /// Begins a connection, of which only the handle matters.
+    /// Begins a connection whose handle is all that the test needs.
     fn begin(endpoint: &mut Endpoint) -> Handle {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)

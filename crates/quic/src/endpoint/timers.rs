@@ -1,7 +1,7 @@
-//! Which connection's deadline comes next. Deadlines mostly move to later, and far more often than
-//! they come: the heap learns only of those that move to an earlier time, and of one that came too
-//! early when it comes. A peer can make deadlines move to and fro, so entries that no longer count
-//! are removed when they are many.
+//! Finds the connection with the next deadline. Deadlines move far more often than they expire, and
+//! mostly to a later time. So the heap is updated only when a deadline moves to an earlier time; an
+//! entry that turns out to be too early is corrected when it expires. A peer can make deadlines
+//! move back and forth, so stale entries are removed when there are many.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use super::Handle;
 use super::table::ConnectionTable;
 use crate::Time;
 
-/// The most entries for each connection, and beside those; each connection needs one.
+/// The largest number of entries per connection, and of additional ones; each connection needs one.
 const MAX_EACH: usize = 4;
 const MAX_BESIDE: usize = 64;
 
@@ -39,13 +39,13 @@ impl Timers {
             if scheduled == Some(time) {
                 return Some(time);
             }
-            // Its connection is gone, or has an earlier entry.
+            // Its connection has been removed, or has an earlier entry.
             self.heap.pop();
         }
         None
     }
 
-    /// Adds the connections whose deadline has come by `now`, each once.
+    /// Adds each connection whose deadline has passed by `now` once.
     pub(super) fn take_due(
         &mut self,
         table: &mut ConnectionTable,

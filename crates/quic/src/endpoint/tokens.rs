@@ -19,7 +19,7 @@ const NEW_LIFETIME: Duration = Duration::from_hours(24);
 /// How many used tokens are remembered; when there are more, all tokens issued until then become
 /// invalid.
 const MAX_USED: usize = 1 << 16;
-/// A version, a time, sixteen bytes of address, a port, two ids behind their lengths.
+/// A version, a time, sixteen bytes of address, a port, and two ids with their lengths.
 const MAX_CONTENT: usize = 4 + 8 + 16 + 2 + 2 * (1 + ConnectionId::MAX_LENGTH);
 
 /// When and where a token is issued or checked: a token is valid only in the version that it was
@@ -34,7 +34,7 @@ pub(super) struct Occasion {
 /// What a token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing: there is no token, or it is not ours, or it has expired.
+    /// The token proves nothing: it is absent, not ours, or expired.
     None,
     /// This client was sent a Retry, and this was its original destination.
     Retried { original: ConnectionId },
@@ -51,7 +51,7 @@ pub(super) struct Tokens {
     floor: Time,
 }
 
-/// For a Retry that comes from `source`.
+/// Makes the token for a Retry with the source connection id `source`.
 pub(super) fn seal_retry(
     vault: &Vault,
     random: &mut Random,
@@ -77,7 +77,7 @@ pub(super) fn seal_retry(
     fits.then(|| vault.seal(TokenKind::Retry, pen.written(), nonce).ok())?
 }
 
-/// For a NEW_TOKEN frame. The random number distinguishes the token from all others.
+/// Makes a token for a NEW_TOKEN frame. The random number distinguishes the token from all others.
 pub(super) fn seal_new(vault: &Vault, random: &mut Random, occasion: &Occasion) -> Option<Bytes> {
     let content = [
         &occasion.version.0.to_be_bytes()[..],

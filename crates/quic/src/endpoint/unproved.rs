@@ -1,5 +1,5 @@
-//! What clients may cost that have not validated their address, and may not exist at all: how many
-//! there are, how many begin in a time window, and what remains of those that have ended. RFC 9000
+//! Limits the cost of clients that have not validated their address, and so may not exist: their
+//! number, how many begin within a time window, and what remains of those that have ended. RFC 9000
 //! §8.1.
 
 use std::collections::VecDeque;
@@ -9,8 +9,8 @@ use roundtrip_wire::quic::ConnectionId;
 
 use crate::Time;
 
-/// If as many as may exist at once began within this time and have proved nothing, whatever
-/// happened to them, other clients have to validate their address first.
+/// If as many clients as may exist at once began within this time without validating their address,
+/// further clients have to validate theirs first.
 const WINDOW_NANOS: u64 = 250_000_000;
 /// How many are remembered after their end. A client's first flight may outlast its connection, and
 /// the rest of it must not begin another.
@@ -22,7 +22,7 @@ pub(super) type First = (SocketAddr, ConnectionId);
 #[derive(Debug, Default)]
 pub(super) struct Unproved {
     count: usize,
-    /// When the budget of beginnings is full again, and what one beginning costs.
+    /// The time at which the budget for new clients is full again, and the cost of one new client.
     spent_until: Time,
     price_nanos: u64,
     ended: VecDeque<(First, Vec<u8>)>,

@@ -13,7 +13,7 @@ use crate::congestion::Acknowledged;
 use crate::error::{Code, TransportError};
 use crate::space::Space;
 
-/// When an ACK frame came, in which space, and how far the handshake was.
+/// The time and the space of an ACK frame, and the progress of the handshake at that time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AckContext {
     pub(crate) now: Time,

@@ -26,8 +26,8 @@ impl Recovery {
         self.controller.set_datagram(self.mtu.current());
     }
 
-    /// The socket did not take the newest burst, or not all of it. What is missing is sent again
-    /// once it counts as lost, which says nothing about the path.
+    /// Call this if the socket did not accept all of the newest burst. The rest is sent again once
+    /// it counts as lost, which says nothing about the path.
     pub(crate) fn on_unsent(&mut self) {
         self.bursts.current_mut().is_withheld = true;
     }

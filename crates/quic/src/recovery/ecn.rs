@@ -2,7 +2,7 @@
 
 use crate::space::Space;
 
-/// How many packets are marked to find that out.
+/// The number of packets that are marked to find that out.
 const TRIAL: u64 = 10;
 
 #[derive(Debug)]
@@ -65,7 +65,8 @@ impl Ecn {
         }
     }
 
-    /// Marked packets are lost: if none of a trial came, the marks are why.
+    /// Handles the loss of marked packets: if all packets of a trial were lost, the marks are the
+    /// reason.
     pub(super) fn on_lost(&mut self, marked: u64) {
         self.lost += marked;
         if self.state == EcnValidation::Waiting && self.lost >= TRIAL {
@@ -104,8 +105,8 @@ impl Ecn {
         congested
     }
 
-    /// What the old path did to marks says nothing about the new one. `marked` packets have been
-    /// marked so far.
+    /// Starts a new trial, because the old path's treatment of marks says nothing about the new
+    /// one. `marked` packets have been marked so far.
     pub(super) fn on_new_path(&mut self, marked: u64) {
         if self.state != EcnValidation::Off {
             self.state = EcnValidation::Trial;

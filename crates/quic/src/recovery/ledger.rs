@@ -9,7 +9,8 @@ use crate::sent::entry::{ACKED, ELICITING, LOST, MARKED, OUTSTANDING, Runs};
 use crate::sent::{Bursts, Items, SentPacket, SentRing};
 use crate::space::Space;
 
-/// When more than this are kept, those that are lost or elicit nothing are forgotten first.
+/// The number of entries above which lost packets and packets that elicit no acknowledgement are
+/// forgotten first.
 const MAX_AT_EASE: usize = 256;
 
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub(super) struct Ledger {
     /// How many outstanding packets elicit acknowledgements, and the burst of the newest ever sent.
     pub(super) eliciting: u64,
     pub(super) last_eliciting: u32,
-    /// How many outstanding packets elicit nothing.
+    /// The number of outstanding packets that elicit no acknowledgement.
     pub(super) silent: u64,
     /// How many packets were ever marked with ECT(0), and how many numbers were skipped.
     pub(super) marked: u64,
@@ -117,7 +118,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets what is settled at the front. A lost packet is remembered as long as `is_recent`
+    /// Forgets settled packets at the front. A lost packet is remembered as long as `is_recent`
     /// returns true for its burst.
     pub(super) fn compact(&mut self, is_recent: impl Fn(u32) -> bool) {
         let mut first = self.ring.first();
@@ -142,8 +143,8 @@ impl Ledger {
         self.unresolved = self.unresolved.max(self.ring.first());
     }
 
-    /// Makes room before an entry that is not the next, or finds no room. Returns how many bytes in
-    /// flight are forgotten.
+    /// Makes room for an entry that does not follow the last one, or for which the ring is full.
+    /// Returns the number of bytes in flight that are forgotten.
     #[cold]
     pub(super) fn make_room(&mut self, number: u64, items: &mut Items, most: usize) -> u64 {
         while self.ring.next() < number {
@@ -157,7 +158,8 @@ impl Ledger {
         let mut forgotten = 0;
         let mut first = self.ring.first();
         let enough = first + (self.ring.len() / 4) as u64;
-        // A peer that leaves so many unacknowledged is not owed the content of the oldest.
+        // If a peer leaves this many packets unacknowledged, the content of the oldest need not be
+        // sent again.
         let mut too_many = self.ring.len() >= most;
         while first < enough {
             let entry = self.ring.at(first);

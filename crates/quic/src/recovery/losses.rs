@@ -19,7 +19,7 @@ const PERSISTENT: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Reordering {
     pub(super) threshold: u64,
-    /// How much longer than usual packets took that had been declared lost.
+    /// The extra time that packets took that had wrongly been declared lost.
     longer: Duration,
     /// When the oldest outstanding packet that is older than an acknowledged one will be lost.
     pub(super) loss_times: [Option<Time>; 3],
@@ -52,8 +52,8 @@ impl Reordering {
         self.lost_since[space.index()] = None;
     }
 
-    /// A packet declared lost has come, this far behind the newest. Returns whether the congestion
-    /// event has no loss left.
+    /// Handles the arrival of a packet that was declared lost, this far behind the newest. Returns
+    /// whether the congestion event has no loss left.
     pub(super) fn on_late(&mut self, episode: u8, behind: u64) -> bool {
         self.threshold = self.threshold.max((behind + 1).min(MAX_PACKET_THRESHOLD));
         if episode != self.episode || self.open == 0 {
@@ -63,7 +63,7 @@ impl Reordering {
         self.open == 0
     }
 
-    /// A packet declared lost took this long to come; `usual` is the normal time.
+    /// Notes that a packet declared lost took this long to arrive; `usual` is the normal time.
     pub(super) fn on_took(&mut self, took: Duration, usual: Duration) {
         self.longer = self.longer.max(took.saturating_sub(usual));
     }
@@ -141,8 +141,8 @@ impl Recovery {
         }
         self.spaces[index].unresolved = number;
         runs.end(&mut feedback.lost);
-        // One event says the same about the path's limit however many losses belong to it: they may
-        // be reordered packets.
+        // An event counts once for the path's MTU, however many losses belong to it, because they
+        // may be reordered packets.
         if losses.began {
             let least = feedback.lost_size.into_iter().chain(losses.size).min();
             feedback.lost_size = least;
@@ -191,7 +191,7 @@ impl Recovery {
                 losses.span = losses.span.max(self.reordering.lost_span(space, sent));
             }
         } else {
-            // It belongs to no event: it says nothing about congestion if it comes late.
+            // It belongs to no event: if it arrives late, that says nothing about congestion.
             entry.episode = self.reordering.episode.wrapping_sub(1);
         }
         if !was.is(ELICITING) {

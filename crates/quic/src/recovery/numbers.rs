@@ -1,7 +1,8 @@
 //! Chooses packet numbers that are never used, so that a peer that acknowledges packets it has not
 //! seen is detected. RFC 9000 §21.4.
 
-/// The first lies at least this far in; each further one twice as far, up to the last constant.
+/// The first skipped number is at least this far from the start; the distance doubles each time, up
+/// to the last constant.
 const NEAREST: u64 = 128;
 const FURTHEST: u64 = 1 << 20;
 

@@ -17,7 +17,7 @@ use crate::{Time, Transport};
 /// How long knowledge about a path remains valid.
 const MAX_AGE: Duration = Duration::from_mins(1);
 
-/// What is known about the path that was left last. A peer that switches between two addresses gets
+/// The knowledge about the path that was left last. A peer that switches between two addresses gets
 /// its windows back, and not an initial window each time.
 #[derive(Debug)]
 pub(super) struct LeftPath {
@@ -29,13 +29,13 @@ pub(super) struct LeftPath {
 }
 
 impl Recovery {
-    /// The keys of the space are dropped: what it has in flight counts no more. RFC 9002 §6.4.
+    /// Handles the loss of a space's keys: its packets no longer count as in flight. RFC 9002 §6.4.
     pub(crate) fn discard(&mut self, space: Space) {
         self.forget(space, None);
         self.cancel_probes(space);
     }
 
-    /// The connection is over: sent packets are forgotten, but not their numbers.
+    /// Handles the end of the connection: forgets sent packets, but not their numbers.
     pub(crate) fn end(&mut self) {
         for ledger in &mut self.spaces {
             ledger.ring = SentRing::default();

@@ -93,10 +93,24 @@ impl Recovery {
                 self.anchor = now;
                 let count = self.requeue_oldest(space, feedback);
                 self.probes[space.index()] = count as u8;
+                self.probe_beside(space, feedback);
                 self.suspect_size(progress.is_complete);
                 Timeout::Probe { space, count }
             }
             _ => Timeout::None,
+        }
+    }
+
+    /// Probes with what is in flight in other spaces, too: the peer may have the keys of one of
+    /// them only. A server that has confirmed the handshake has none for its packets, and waits
+    /// for its own timer before it says so again. RFC 9002 §6.2.4.
+    fn probe_beside(&mut self, space: Space, feedback: &mut Feedback) {
+        for other in Space::ALL {
+            if other != space && self.spaces[other.index()].eliciting > 0 {
+                self.requeue_oldest(other, feedback);
+                let probes = &mut self.probes[other.index()];
+                *probes = (*probes).max(1);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Time;
 
-/// What was true when a burst left. draft-ietf-ccwg-bbr §4.1.
+/// The state when a burst left. draft-ietf-ccwg-bbr §4.1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SentBurst {
     pub(crate) time: Time,
@@ -18,7 +18,7 @@ pub(crate) struct SentBurst {
     /// Bytes in flight, including the burst.
     pub(crate) in_flight: u64,
     pub(crate) app_limited: bool,
-    /// The socket did not take it, or not all of it: what is lost of it was not lost on the path.
+    /// The socket did not accept all of it, so its losses did not happen on the path.
     pub(crate) is_withheld: bool,
 }
 

@@ -15,7 +15,7 @@ pub(crate) const ELICITING: u8 = 1 << 3;
 pub(crate) const FIN: u8 = 1 << 4;
 /// It left with ECT(0).
 pub(crate) const MARKED: u8 = 1 << 5;
-/// Larger than what is known to arrive: a probe of the path's limit.
+/// Larger than the path is known to carry: a probe for the path's MTU.
 pub(crate) const MTU_PROBE: u8 = 1 << 6;
 /// A probe timeout has already had its content sent again; this is not done twice.
 pub(crate) const REQUEUED: u8 = 1 << 7;
@@ -80,7 +80,7 @@ impl SentPacket {
         self.flags & flag != 0
     }
 
-    /// Only meaningful while it is not acknowledged.
+    /// This is only meaningful while the packet is unacknowledged.
     #[inline]
     pub(crate) fn chunk(&self) -> Option<Chunk> {
         (self.slot != NO_STREAM).then_some(Chunk {

@@ -1,5 +1,5 @@
-//! What packets carried besides stream data: chains of nodes in one slab, so that a packet needs no
-//! list.
+//! The frames of packets other than stream data, in chains of nodes in one slab, so that a packet
+//! needs no list.
 
 use super::SentFrame;
 
@@ -53,7 +53,7 @@ impl Items {
         u32::try_from(self.nodes.len()).unwrap_or(0)
     }
 
-    /// Calls `told` with each item of the chain, which stays.
+    /// Calls `told` with each item of the chain, and keeps the chain.
     pub(crate) fn tell(&self, chain: u32, mut told: impl FnMut(SentFrame)) {
         let mut at = chain;
         while let Some(node) = at.checked_sub(1).and_then(|i| self.nodes.get(i as usize)) {
@@ -62,7 +62,7 @@ impl Items {
         }
     }
 
-    /// Calls `told` with each item of the chain, which is freed.
+    /// Calls `told` with each item of the chain, and frees the chain.
     pub(crate) fn take(&mut self, chain: u32, mut told: impl FnMut(SentFrame)) {
         let mut at = chain;
         while let Some(node) = at

@@ -1,4 +1,4 @@
-//! What the application can do with its streams. RFC 9000 §2.4.
+//! The application's calls on its streams. RFC 9000 §2.4.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::MAX_VARINT;
@@ -46,8 +46,8 @@ impl Streams {
         Some(id)
     }
 
-    /// Takes as much of the front of `data` as there is room for, without copying it, and returns
-    /// how much. If that is not all, [`StreamEvent::Writable`] follows.
+    /// Takes bytes from the front of `data` as far as there is room, without copying them, and
+    /// returns their number. If some are left, [`StreamEvent::Writable`] follows.
     pub(crate) fn write(&mut self, id: StreamId, mut data: Bytes) -> Result<usize, WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         let free = self.send_buffer.saturating_sub(self.held);
@@ -86,7 +86,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Cuts the sending half off: what is not delivered yet never will be. RFC 9000 §3.1.
+    /// Cuts the sending half off. Undelivered data is lost. RFC 9000 §3.1.
     pub(crate) fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
         let key = self.find(id).ok_or(WriteError::Unknown)?;
         self.outgoing_mut(key).ok_or(WriteError::Unknown)?;
@@ -135,7 +135,7 @@ impl Streams {
         incoming.is_some_and(|incoming| incoming.awaits(least))
     }
 
-    /// Removes the first `count` bytes, or fewer if fewer have come.
+    /// Removes the first `count` bytes, or fewer if fewer have arrived.
     pub(crate) fn consume(&mut self, id: StreamId, count: usize) {
         if let Some(key) = self.find(id) {
             self.consume_at(key, count);
@@ -171,8 +171,8 @@ impl Streams {
         Ok(Read::Bytes(count))
     }
 
-    /// Whether everything was read, whether the application knows that or not; or the stream cannot
-    /// be read, or no longer.
+    /// Whether the application has read everything (even if it does not know that yet), or cannot
+    /// read the stream (any more).
     #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));
@@ -204,7 +204,7 @@ impl Streams {
         self.wake_writers();
     }
 
-    /// Returns what the reader can have; the receiving half ends if that is the end.
+    /// Returns the next bytes for the reader, or the end, with which the receiving half is dropped.
     fn offer(&mut self, key: u32) -> Result<Read, ReadError> {
         let stream = self.slab.get_mut(key).ok_or(ReadError::Unknown)?;
         let incoming = stream.incoming.as_mut().ok_or(ReadError::Unknown)?;

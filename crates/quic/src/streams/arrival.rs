@@ -1,5 +1,4 @@
-//! The effects of the peer's frames about streams, and the rules for them. RFC 9000 §3, §4,
-//! §19.4–19.14.
+//! Applies the peer's stream frames, and enforces the rules for them. RFC 9000 §3, §4, §19.4–19.14.
 
 use roundtrip_wire::quic::{Frame, MAX_VARINT, Side};
 
@@ -181,7 +180,7 @@ impl Streams {
         }
     }
 
-    /// The stream of a frame from a sender of data; `None` if it is over.
+    /// The stream of a frame from a sender of data; `None` if it has ended.
     fn incoming_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && id.is_opened_by(self.side) {
             let why = "a frame of a sender came on a stream that only this side sends on";
@@ -190,7 +189,7 @@ impl Streams {
         self.key(id)
     }
 
-    /// The stream of a frame from a receiver of data; `None` if it is over.
+    /// The stream of a frame from a receiver of data; `None` if it has ended.
     fn outgoing_key(&mut self, id: StreamId) -> Result<Option<u32>, TransportError> {
         if !id.is_bidi() && !id.is_opened_by(self.side) {
             let why = "a frame of a receiver came on a stream that only the peer sends on";

@@ -1,5 +1,5 @@
-//! The frames about streams that carry no data: limits, resets, and reports that a limit holds data
-//! back. RFC 9000 §19.
+//! The stream frames without data: limits, resets, and reports that a limit holds data back. RFC
+//! 9000 §19.
 
 use roundtrip_wire::quic::{Frame, Pen};
 

@@ -1,4 +1,5 @@
-//! How much of a stream fits into the rest of a packet, and how its frame says so. RFC 9000 §19.8.
+//! Decides how much stream data fits into the rest of a packet, and how its frame states the
+//! length. RFC 9000 §19.8.
 
 use roundtrip_wire::quic::{Pen, stream_header_size, varint_size, write_stream_header};
 

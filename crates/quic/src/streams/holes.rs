@@ -1,13 +1,12 @@
-//! Data that lies behind a hole is not kept for ever. A peer that lost a packet sends it again
-//! within a few round trips; one that does not, and keeps the connection alive, only occupies
-//! memory.
+//! Limits how long data is kept behind a gap. A peer sends a lost packet again within a few round
+//! trips; one that does not, but keeps the connection alive, only occupies memory.
 
 use std::time::Duration;
 
 use super::Streams;
 use crate::Time;
 
-/// How long data may lie behind a hole. Who loses packets sends them again much earlier.
+/// The longest time for which data is kept behind a gap. A lost packet is sent again much earlier.
 const MAX_HOLE_TIME: Duration = Duration::from_secs(30);
 
 impl Streams {
@@ -24,8 +23,8 @@ impl Streams {
             .then(|| self.oldest_piece.after(MAX_HOLE_TIME))
     }
 
-    /// Gives up the streams on which data has lain behind a hole for too long: their readers get
-    /// `code`, and the peer is asked with the same code to send no more.
+    /// Abandons streams whose data has waited behind a gap for too long: their readers get `code`,
+    /// and STOP_SENDING with the same code goes to the peer.
     pub(crate) fn give_up_holes(&mut self, now: Time, code: u64) {
         let mut oldest = now;
         let keys: Vec<u32> = self.slab.keys().collect();

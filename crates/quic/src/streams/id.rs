@@ -42,7 +42,7 @@ impl StreamId {
         self.0 & 0x1 == 0
     }
 
-    /// How many of its kind were opened before it.
+    /// The number of streams of its kind that were opened before it.
     pub fn index(self) -> u64 {
         self.0 >> 2
     }

@@ -1,5 +1,5 @@
-//! The receiving half of a stream: what came, in any order, and how far it was read. RFC 9000 §3.2,
-//! §4.
+//! The receiving half of a stream: the received data, in any order, and the read position. RFC 9000
+//! §3.2, §4.
 
 use roundtrip_wire::quic::MAX_VARINT;
 
@@ -8,7 +8,7 @@ use super::ring::{ByteRing, Spares};
 use crate::error::TransportError;
 use crate::{Code, Time};
 
-/// How far a stream may be ahead of its reader at most, whatever its window.
+/// The largest distance that a stream may be ahead of its reader, whatever its window.
 const MAX_AHEAD: u64 = 1 << 30;
 
 #[derive(Debug, Default)]
@@ -16,14 +16,14 @@ pub(super) struct Incoming {
     ring: ByteRing,
     /// Everything before this offset was read.
     read: u64,
-    /// Everything before this offset has come.
+    /// All bytes before this offset have arrived.
     whole: u64,
-    /// The highest offset that came, or that the peer's reset stated.
+    /// The highest offset that arrived, or that the peer's reset stated.
     highest: u64,
     /// The limit that the peer was last sent.
     limit: u64,
     window: u64,
-    /// What came beyond `whole`.
+    /// The received data beyond `whole`.
     later: Pieces,
     /// The final size. RFC 9000 §4.5.
     size: Option<u64>,
@@ -36,16 +36,16 @@ pub(super) struct Incoming {
 enum RecvState {
     #[default]
     Open,
-    /// The application wants no more, with this code: what comes is dropped.
+    /// The application has stopped it with this code: further data is dropped.
     Stopped(u64),
-    /// The peer reset it with this code, or it was given up when nothing more was to come.
+    /// The peer reset it with this code, or it was abandoned when no more data was expected.
     Reset(u64),
-    /// It was given up with this code, which the application does not know yet: what comes is
+    /// It was abandoned with this code, but the application does not know that yet: further data is
     /// dropped.
     GivenUp(u64),
 }
 
-/// What a reader gets.
+/// The result for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     Bytes(usize),
@@ -57,19 +57,19 @@ pub(super) enum Offer {
     Stopped,
 }
 
-/// What a frame changed.
+/// The effects of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Arrived {
-    /// There is something new for the reader.
+    /// Whether there is something new for the reader.
     pub(super) is_news: bool,
-    /// Bytes that nobody will read: the connection's window may advance by them.
+    /// Bytes that will not be read: the connection's window may advance by them.
     pub(super) dropped: u64,
-    /// This half is no longer needed.
+    /// Whether this half is no longer needed.
     pub(super) is_over: bool,
 }
 
 impl Incoming {
-    /// `limit` is what the peer was told at first.
+    /// `limit` is the limit that was announced to the peer at first.
     pub(super) fn new(limit: u64, window: u64) -> Self {
         Self {
             window: window.min(MAX_VARINT),
@@ -164,7 +164,7 @@ impl Incoming {
         self.whole += data.len() as u64;
     }
 
-    /// Appends what lies behind a hole that was filled.
+    /// Appends the data that followed a gap which has now been filled.
     #[cold]
     fn join(&mut self, spares: &mut Spares) {
         while let Some((start, bytes)) = self.later.take(self.whole, spares) {
@@ -182,7 +182,7 @@ impl Incoming {
         match self.state {
             RecvState::Stopped(_) | RecvState::GivenUp(_) => return self.drop_up_to(size, spares),
             RecvState::Reset(_) => return Arrived::default(),
-            // All data has come, and the end: the reset says nothing more. RFC 9000 §3.2.
+            // All data has arrived, including the end, so the reset has no effect. RFC 9000 §3.2.
             RecvState::Open if was_whole => return Arrived::default(),
             RecvState::Open => {}
         }
@@ -195,7 +195,8 @@ impl Incoming {
         }
     }
 
-    /// The application wants no more. Once the final size is known, the peer is not informed.
+    /// Handles the application's wish to read no more. If the final size is known, the peer is not
+    /// informed.
     pub(super) fn stop(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         if self.state == RecvState::Open {
             self.state = RecvState::Stopped(code);
@@ -265,7 +266,7 @@ impl Incoming {
         self.ring.front((self.whole - self.read) as usize)
     }
 
-    /// Returns how many bytes were there to be consumed.
+    /// Consumes bytes, and returns how many there were.
     pub(super) fn consume(&mut self, count: usize, spares: &mut Spares) -> u64 {
         let count = (self.whole - self.read).min(count as u64);
         self.read += count;
@@ -309,12 +310,12 @@ impl Incoming {
         self.later.clear(spares);
     }
 
-    /// Since when data has waited behind a hole.
+    /// The time since which data has waited behind a gap.
     pub(super) fn has_hole_since(&self) -> Option<Time> {
         self.later.since()
     }
 
-    /// The code with which no more is wanted.
+    /// The code with which the application stopped the stream.
     pub(super) fn stop_code(&self) -> Option<u64> {
         match self.state {
             RecvState::Stopped(code) | RecvState::GivenUp(code) => Some(code),

@@ -1,5 +1,5 @@
-//! How much the connection as a whole may send and receive, and how many streams each side may
-//! open. RFC 9000 §4.
+//! The limits of the connection as a whole: bytes to send and receive, and streams that each side
+//! may open. RFC 9000 §4.
 
 use roundtrip_wire::quic::MAX_VARINT;
 
@@ -7,7 +7,7 @@ use super::table::StreamTable;
 use crate::Code;
 use crate::error::TransportError;
 
-/// What the peer may send on all streams.
+/// The number of bytes that the peer may send on all streams.
 #[derive(Debug)]
 pub(super) struct Receiving {
     window: u64,
@@ -46,13 +46,13 @@ pub(super) struct Own {
 #[derive(Debug)]
 pub(super) struct Theirs {
     pub(super) table: StreamTable,
-    /// How many the application has accepted.
+    /// The number of streams that the application has accepted.
     pub(super) accepted: u64,
-    /// How many may be open at once.
+    /// The number of streams that may be open at once.
     window: u64,
     /// The limit that the peer was sent: a total.
     limit: u64,
-    /// How many are over.
+    /// The number of streams that have ended.
     closed: u64,
     /// MAX_STREAMS is to be sent.
     pub(super) pending: bool,
@@ -141,7 +141,7 @@ impl Sending {
         }
     }
 
-    /// Only this limit holds data back: the peer is informed once. RFC 9000 §19.12.
+    /// Notes that only this limit holds data back; the peer is informed once. RFC 9000 §19.12.
     pub(super) fn note_blocked(&mut self) {
         if self.blocked_at != Some(self.limit) {
             self.blocked_at = Some(self.limit);
@@ -194,7 +194,7 @@ impl Theirs {
         }
     }
 
-    /// One of them is over.
+    /// Notes that one of the streams has ended.
     pub(super) fn close(&mut self) {
         self.closed += 1;
         self.note_due();

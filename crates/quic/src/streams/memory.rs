@@ -25,7 +25,7 @@ pub(crate) fn granted(config: &Arc<Transport>, budget: &BudgetShare) -> Arc<Tran
 }
 
 impl Streams {
-    /// In bytes, computed without visiting each stream.
+    /// The memory of all streams in bytes, computed without visiting each stream.
     pub(crate) fn memory(&self) -> u64 {
         self.held + (self.spares.memory() + self.slab.memory()) as u64
     }

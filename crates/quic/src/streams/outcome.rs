@@ -1,5 +1,5 @@
-//! What the application learns about its streams: what happened, what a read returned, and why a
-//! call was refused.
+//! The results for the application: events of its streams, results of reads, and reasons for
+//! refused calls.
 
 use thiserror::Error;
 
@@ -18,8 +18,8 @@ pub enum StreamEvent {
     Writable(StreamId),
     /// The peer has acknowledged everything, including the end.
     Finished(StreamId),
-    /// The peer wants no more of it, with this code: the stream was reset with the same code. RFC
-    /// 9000 §3.5.
+    /// The peer has stopped the stream with this code, and the stream was reset with the same code.
+    /// RFC 9000 §3.5.
     Stopped(StreamId, u64),
     /// The peer now lets this side open more streams, after an attempt was refused.
     Available(Dir),
@@ -36,7 +36,7 @@ pub enum Read {
     End,
 }
 
-/// What a stream has ready to be read.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peek<'a> {
     /// Never empty; more may follow.

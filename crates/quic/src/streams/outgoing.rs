@@ -1,8 +1,8 @@
-//! The sending half of a stream: what was written, and what of it was sent, lost and acknowledged.
+//! The sending half of a stream: the written data, and which of it was sent, lost and acknowledged.
 //! RFC 9000 §3.1.
 //!
-//! Pieces are kept as they were written, and dropped when all of a piece is acknowledged. Whose
-//! turn it is, and what the connection as a whole may send, is decided in `assembly`.
+//! Pieces are kept as they were written, and dropped when all of a piece is acknowledged.
+//! `assembly` decides whose turn it is, and how much the connection as a whole may send.
 
 use std::collections::VecDeque;
 
@@ -14,12 +14,13 @@ use super::fit::Fit;
 use super::turn::QueueState;
 use crate::spans::Spans;
 
-/// What a piece costs besides its bytes: many small ones fill the buffer, too.
+/// The cost of a piece in addition to its bytes, so that many small pieces fill the buffer, too.
 pub(super) const PIECE_COST: u64 = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// What was written from `acked` on, and how much of the first piece lies before it.
+    /// The data from offset `acked` on, and the number of bytes of the first piece that are before
+    /// `acked`.
     pieces: VecDeque<SentPiece>,
     /// The piece that contains `next`.
     cursor: usize,
@@ -31,9 +32,9 @@ pub(super) struct Outgoing {
     end: u64,
     /// The peer lets this side send up to this offset.
     limit: u64,
-    /// What was acknowledged beyond `acked`.
+    /// The acknowledged ranges beyond `acked`.
     islands: Spans,
-    /// What is to be sent again.
+    /// The ranges to be sent again.
     lost: Spans,
     fin: Fin,
     /// The stream was reset with this code.
@@ -62,13 +63,13 @@ enum Fin {
     /// Not written.
     #[default]
     Open,
-    /// To be sent, for the first time or again.
+    /// It has to be sent, for the first time or again.
     Waiting,
     Sent,
     Acked,
 }
 
-/// What was written into a packet.
+/// The data that was written into a packet.
 pub(super) struct Written {
     pub(super) offset: u64,
     pub(super) length: u32,
@@ -108,7 +109,7 @@ impl Outgoing {
         })
     }
 
-    /// Writes what was lost, or an end without data. Neither is subject to the peer's limits.
+    /// Writes lost data, or an end without data. Neither is subject to the peer's limits.
     pub(super) fn write_again(&mut self, id: u64, pen: &mut Pen<'_>) -> Option<Written> {
         let (offset, upto) = match self.lost.first() {
             Some(span) => (span.start, span.end),
@@ -132,8 +133,8 @@ impl Outgoing {
         })
     }
 
-    /// Copies `left` bytes from offset `at`, which lies in the piece `index`; returns the piece
-    /// that holds the next byte.
+    /// Copies `left` bytes from offset `at`, which is in the piece `index`; returns the piece that
+    /// holds the next byte.
     #[inline]
     fn copy(&self, mut index: usize, mut at: u64, mut left: usize, pen: &mut Pen<'_>) -> usize {
         while left > 0 {
@@ -213,7 +214,7 @@ impl Outgoing {
         }
     }
 
-    /// The run was lost; it is sent again, except what was acknowledged since.
+    /// Handles the loss of a run: it is sent again, except for parts that were acknowledged since.
     pub(super) fn on_lost(&mut self, start: u64, end: u64, fin: bool) {
         if self.reset.is_some() {
             return;
@@ -281,7 +282,7 @@ impl Outgoing {
         self.fin == Fin::Acked && self.acked == self.end
     }
 
-    /// How much of the send buffer it uses.
+    /// The number of bytes of the send buffer that this stream uses.
     pub(super) fn held(&self) -> u64 {
         if self.reset.is_some() {
             return 0;
@@ -289,12 +290,12 @@ impl Outgoing {
         self.end - self.acked + PIECE_COST * self.pieces.len() as u64
     }
 
-    /// What may still be written before it exceeds what the peer lets this stream send.
+    /// The number of bytes that may still be written within the peer's limit for this stream.
     pub(super) fn allowed(&self) -> u64 {
         self.limit.saturating_sub(self.end)
     }
 
-    /// How much was written beyond what the peer lets this stream send.
+    /// The number of bytes that were written beyond the peer's limit for this stream.
     pub(super) fn beyond(&self) -> u64 {
         self.end.saturating_sub(self.limit)
     }
@@ -303,7 +304,7 @@ impl Outgoing {
         self.limit
     }
 
-    /// How much was sent: the final size of a stream that is reset.
+    /// The number of sent bytes, which is the final size of a stream that is reset.
     pub(super) fn sent(&self) -> u64 {
         self.next
     }

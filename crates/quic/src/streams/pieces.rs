@@ -1,4 +1,4 @@
-//! The received bytes of one stream that lie behind a hole, in pieces: the hole takes no memory.
+//! The received bytes of one stream behind a gap, in pieces: the gap takes no memory.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::Time;
 
 /// A longer piece is not extended, so that little is copied when its memory grows.
 const MAX_PIECE: usize = 16 << 10;
-/// What a piece takes beside its bytes.
+/// The memory that a piece takes in addition to its bytes.
 const PIECE_COST: usize = 96;
 
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Pieces(BTreeMap<u64, Piece>);
 #[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
-    /// When the first of them came.
+    /// When the first of them arrived.
     arrived: Time,
 }
 
@@ -34,7 +34,7 @@ impl PiecesUsage {
 }
 
 impl Pieces {
-    /// Keeps what is new of `data`.
+    /// Stores the new parts of `data`.
     pub(super) fn insert(
         &mut self,
         mut offset: u64,
@@ -100,7 +100,7 @@ impl Pieces {
         self.0.is_empty()
     }
 
-    /// When the oldest of them came.
+    /// When the oldest of them arrived.
     pub(super) fn since(&self) -> Option<Time> {
         self.0.values().map(|piece| piece.arrived).min()
     }

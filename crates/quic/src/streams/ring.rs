@@ -5,9 +5,9 @@ use super::pieces::PiecesUsage;
 
 /// The smallest ring.
 const MIN_CAPACITY: usize = 2048;
-/// The most that spare rings hold together.
+/// The largest total size of spare rings.
 const MAX_SPARE: usize = 256 << 10;
-/// A ring of at least this size that holds little is exchanged for a smaller one.
+/// The size from which on a nearly empty ring is exchanged for a smaller one.
 const MIN_SHRINKABLE: usize = 32 << 10;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Spares {
     held: usize,
     /// The size of the rings that streams use.
     lent: usize,
-    /// What lies behind holes.
+    /// The memory of the pieces behind gaps.
     pub(super) pieces: PiecesUsage,
 }
 

@@ -1,8 +1,8 @@
 //! Stores streams in slots. The ring of sent packets holds the slots' keys, so that an
 //! acknowledgement finds its stream without a search.
 //!
-//! A key consists of a slot and its generation: an acknowledgement that comes after its stream was
-//! forgotten finds none.
+//! A key consists of a slot and its generation: an acknowledgement that arrives after its stream
+//! was forgotten finds no stream.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ struct StreamSlot {
 }
 
 impl Slab {
-    /// In bytes, without what streams store elsewhere.
+    /// The memory in bytes, without what streams store elsewhere.
     pub(super) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<StreamSlot>()
     }

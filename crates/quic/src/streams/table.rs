@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-/// Stands for a stream that is over; no key has this value.
+/// Stands for a stream that has ended; no key has this value.
 const GONE: u32 = u32::MAX;
 /// How many entries may be empty.
 const SLACK: usize = 64;
@@ -15,13 +15,13 @@ pub(super) struct StreamTable {
     /// The index of the first stream in `young`.
     first: u64,
     young: VecDeque<u32>,
-    /// How many streams in `young` are not over.
+    /// The number of streams in `young` that have not ended.
     alive: usize,
     old: Vec<(u64, u32)>,
 }
 
 impl StreamTable {
-    /// How many streams there ever were.
+    /// The number of all streams so far.
     pub(super) fn count(&self) -> u64 {
         self.first + self.young.len() as u64
     }

@@ -1,5 +1,5 @@
 //! A queue of streams that wait for their turn. A stream that no longer wants its turn stays in the
-//! queue, and is skipped: leaving costs nothing.
+//! queue and is skipped, so that leaving costs nothing.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ const SLACK: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct StreamQueue {
     keys: VecDeque<u32>,
-    /// How many of them want their turn.
+    /// The number of streams that want a turn.
     wanting: usize,
 }
 
@@ -38,7 +38,7 @@ impl StreamQueue {
         self.wanting
     }
 
-    /// The first stream, whether it still wants its turn or not.
+    /// The first stream, even if it does not want its turn any more.
     #[inline]
     pub(super) fn front(&self) -> Option<u32> {
         self.keys.front().copied()
@@ -78,7 +78,7 @@ impl StreamQueue {
         }
     }
 
-    /// Its stream is forgotten.
+    /// Removes a stream that is forgotten.
     pub(super) fn forget(&mut self, place: QueueState) {
         self.wanting -= usize::from(place.wants);
     }

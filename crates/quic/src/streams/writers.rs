@@ -1,5 +1,5 @@
-//! When writers that were cut short can continue: some wait for room in the buffer, others for a
-//! higher limit from the peer.
+//! Decides when blocked writers can continue: some wait for room in the buffer, others for a higher
+//! limit from the peer.
 
 use super::{FIRST_SEND_BUFFER, RESERVE, StreamEvent, Streams, WINDOWS_BUFFERED};
 
@@ -17,7 +17,7 @@ impl Streams {
         }
     }
 
-    /// Wakes writers that wait for room in the buffer, as many as can write a worthwhile amount.
+    /// Wakes as many of the writers that wait for room as can each write a worthwhile amount.
     pub(super) fn wake_writers(&mut self) {
         let mut free = self.send_buffer.saturating_sub(self.held);
         let worth = WORTH_WAKING.min(self.send_buffer / 8);
@@ -39,7 +39,8 @@ impl Streams {
         }
     }
 
-    /// Wakes the writer of a stream whose own reserve has room again, whatever the others hold.
+    /// Wakes the writer of a stream whose reserve has room again, even if other streams fill the
+    /// shared buffer.
     pub(super) fn wake_reserved(&mut self, key: u32) {
         let Some(stream) = self.slab.get_mut(key) else {
             return;

@@ -1,11 +1,12 @@
 //! Rules of RFC 9000 that only a peer that does the handshake on its own can break.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use roundtrip_quic::{
-    ClientConfig, CloseReason, Code, Endpoint, Event, Handle, RecvMeta, Retry, ServerConfig, Time,
-    Transport,
+    ClientConfig, CloseReason, Code, Dir, Endpoint, Event, Handle, RecvMeta, Retry, ServerConfig,
+    Time, Transport,
 };
 use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Parameters, Pen, write_retry};
 
@@ -428,4 +429,50 @@ fn keys_of_the_handshake_go_in_time() {
     pair.say_from(home, ONE_RTT, &Frame::HandshakeDone);
     pair.say_from(home, HANDSHAKE, &CLOSE);
     assert!(!pair.is_closed());
+}
+
+/// RFC 9000 §19.16: an endpoint may take that for an error.
+#[test]
+fn a_client_that_retires_the_id_which_its_packet_carries_goes_on_with_another() {
+    let home = peers_address();
+    let mut pair = Pair::with_server(parameters());
+    (0..3).for_each(|_| pair.exchange());
+    pair.say_from(home, ONE_RTT, &Frame::Ping);
+    pair.hear();
+    assert!(pair.peer.ids.len() > 1);
+    pair.say_from(home, ONE_RTT, &Frame::RetireConnectionId(0));
+    assert_eq!(pair.violated(), None);
+    assert!(!pair.is_closed());
+    pair.peer.ids.remove(0);
+    pair.say_from(home, ONE_RTT, &CLOSE);
+    assert!(pair.is_closed());
+}
+
+/// RFC 9002 §6.2.4: a server that has dropped the keys of the handshake hears nothing else, and has
+/// no other reason to say again that it has.
+#[test]
+fn a_client_repeats_its_data_beside_its_handshake_until_that_is_confirmed() {
+    let mut pair = Pair::with_client(parameters());
+    (0..3).for_each(|_| pair.exchange());
+    assert!(pair.is_connected());
+    let connection = pair.engine.connection(pair.handle.unwrap()).unwrap();
+    let stream = connection.open(Dir::Bidi).unwrap();
+    connection.write(stream, "GET".into()).unwrap();
+    pair.send();
+    // All that was lost.
+    pair.sent.clear();
+    for _ in 0..3 {
+        let connection = pair.engine.connection(pair.handle.unwrap()).unwrap();
+        let due = connection.deadline().unwrap();
+        connection.on_timeout(due);
+        let mut buffer = vec![0; 1 << 16];
+        let mut levels = BTreeSet::new();
+        while let Some(sent) = connection.transmit(due, &mut buffer) {
+            for datagram in buffer[..sent.length].chunks(sent.segment) {
+                let opened = pair.peer.open(datagram);
+                levels.extend(opened.iter().map(|packet| packet.level));
+            }
+        }
+        assert_eq!(levels, BTreeSet::from([HANDSHAKE, ONE_RTT]));
+    }
 }

@@ -71,7 +71,7 @@ impl<'a> Address<'a> {
         *self == Self::default()
     }
 
-    /// The country: its code if there is one, else its name.
+    /// The country's code, or its name if there is no code.
     pub fn land(&self) -> Option<&'a str> {
         self.country_code.or(self.country)
     }

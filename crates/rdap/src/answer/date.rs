@@ -9,7 +9,7 @@ use roundtrip_wire::calendar::{self, CivilDate, SECONDS_PER_DAY};
 pub struct Date {
     /// Seconds since 1970; negative before that.
     pub seconds: i64,
-    /// The text had a day but no time.
+    /// Whether the text had a day but no time.
     pub day_only: bool,
     /// The text follows RFC 3339, section 5.6, as RFC 9083 requires.
     pub strict: bool,

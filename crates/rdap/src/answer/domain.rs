@@ -71,8 +71,8 @@ impl<'a> SecureDns<'a> {
         self.flag("zoneSigned")
     }
 
-    /// Whether the parent zone signs the delegation: as the answer says, or as its DS or
-    /// key records imply.
+    /// Whether the parent zone signs the delegation, as stated in the answer or implied by its DS
+    /// or key records.
     pub fn delegation_signed(self) -> Option<bool> {
         let has_data = || self.ds().next().is_some() || self.keys().next().is_some();
         self.flag("delegationSigned")

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// None of the bytes can be used.
+/// The bytes cannot be parsed at all.
 #[derive(Debug, Error)]
 pub enum AnswerError {
     #[error("the answer is empty")]

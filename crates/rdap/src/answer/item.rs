@@ -11,7 +11,7 @@ use super::{Entity, Event, Notice, Redaction, status};
 pub struct Item<'a>(pub(super) &'a Node);
 
 impl<'a> Item<'a> {
-    /// The JSON behind the view, with members that no view knows.
+    /// The JSON behind the view, including members that no view has.
     pub fn node(self) -> &'a Node {
         self.0
     }

@@ -3,7 +3,7 @@
 use super::item::{Item, views};
 use super::{Autnum, Domain, Entity, Nameserver, Network};
 
-/// An answer by what it contains.
+/// An answer, by the class of its content.
 #[derive(Debug, Clone, Copy)]
 pub enum Object<'a> {
     Domain(Domain<'a>),

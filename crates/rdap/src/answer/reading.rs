@@ -72,7 +72,7 @@ pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
     let mut mended = String::with_capacity(text.len());
     for character in text.chars() {
         if !quoted && character == char::REPLACEMENT_CHARACTER {
-            // As long as the character, so that later offsets stay the same.
+            // The replacement is as long as the character, so that later offsets stay the same.
             mended.push_str("   ");
             continue;
         }
@@ -319,11 +319,11 @@ mod tests {
         assert_eq!(node.at("/a").unwrap().text(), Some("M\u{fffd}nchen"));
         assert_eq!(node.at("/b/0").unwrap().text(), Some("\u{fffd}\u{fffd}"));
         assert!(node.get("\u{fffd}").is_some());
-        // Between tokens, where a byte stands for nothing, it is passed over.
+        // A stray byte between tokens is skipped.
         let bytes = b"\xff{\"a\\\"\":\xfe1,\xff\"b\":\"\\\\\"}\n\xff\xff";
         let node = read(bytes, Bounds::default()).unwrap();
         assert!(node.get("a\"").is_some() && node.at("/b").unwrap().text() == Some("\\"));
-        // The offset is that of the bytes received.
+        // The offset refers to the received bytes.
         assert_eq!(
             told(b"{\"a\":\xff}"),
             "the answer is not JSON: byte 6 is invalid"

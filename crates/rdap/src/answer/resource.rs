@@ -146,7 +146,7 @@ fn blocks(start: IpAddr, end: IpAddr) -> Vec<String> {
             return Vec::new();
         }
         // A block is as large as its alignment and the rest of the range allow. The number of all
-        // IPv6 addresses is one too large for u128, hence `checked_add`.
+        // IPv6 addresses is 1 more than u128 can hold, hence `checked_add`.
         let room = (last - at).checked_add(1).map_or(128, u128::ilog2);
         let bits = at.trailing_zeros().min(room).min(width);
         let prefix = if width == 32 {

@@ -13,9 +13,9 @@ use crate::query::Key;
 
 #[derive(Debug)]
 pub(super) enum Entries {
-    /// In A-labels and lower case.
+    /// Names in A-labels and lower case.
     Names(HashMap<Cow<'static, str>, u32>),
-    /// In upper case, as in RFC 8521 §3; people also write them in lower case.
+    /// Tags in upper case, as in RFC 8521 §3; people also write them in lower case.
     Tags(HashMap<Cow<'static, str>, u32>),
     Prefixes(Prefixes),
     /// First and last number of each range, and its service; once finished, in order and without
@@ -26,7 +26,7 @@ pub(super) enum Entries {
 #[derive(Debug)]
 pub(super) struct Prefixes {
     is_v6: bool,
-    /// By prefix length and first address, the latter as 128 bits from the left.
+    /// Services by prefix length and first address, which is left-aligned in 128 bits.
     services: HashMap<(u8, u128), u32>,
     /// The prefix lengths that occur, longest first.
     lengths: Vec<u8>,

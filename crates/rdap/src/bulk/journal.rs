@@ -1,10 +1,10 @@
 //! Records which queries of a list are finished, so that an interrupted run can continue.
 //!
-//! A journal lies beside the output. A result is written to the output first and then recorded in
-//! the journal, with the length of the output after it. Whenever a run is killed, the bytes after
-//! the last recorded length are an incomplete result: they are cut off, and the query is repeated.
-//! No recorded query is repeated, and none is lost. The caller decides what a query is and what a
-//! result looks like; here they are a position and bytes.
+//! A journal is a file beside the output. A result is first written to the output and then recorded
+//! in the journal, with the length of the output after it. If a run is killed, the bytes after the
+//! last recorded length are an incomplete result: they are cut off, and the query is repeated. No
+//! recorded query is repeated, and none is lost. Queries are positions here, and results are bytes;
+//! the caller decides what they mean.
 
 mod finished;
 mod record;
@@ -275,7 +275,7 @@ pub fn survey(records: &[u8], identity: &Identity, output: u64) -> Option<(u64, 
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Errors are ignored: a caller that wants to know them calls `flush`.
+        // Errors are ignored; a caller that needs them calls `flush`.
         let _ = self.flush();
         // Closing the file would unlock it too, unless a child that was just forked still has it
         // open.

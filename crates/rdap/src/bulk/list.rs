@@ -94,7 +94,7 @@ impl Batch {
         Self { lines, place, send }
     }
 
-    /// Takes the query in a text, if there is one.
+    /// Adds the query in a text, if there is one.
     fn take(&mut self, text: &str) {
         self.lines.extend(line(text, &mut self.place));
     }
@@ -110,7 +110,7 @@ impl Batch {
         let _ = self.send.try_send(Ok(lines));
     }
 
-    /// Returns `false` if the receiver is gone.
+    /// Returns `false` if the receiver has been dropped.
     fn pass_on(&mut self) -> bool {
         let lines = std::mem::take(&mut self.lines);
         lines.is_empty() || self.send.blocking_send(Ok(lines)).is_ok()
@@ -119,7 +119,7 @@ impl Batch {
     /// Ends the list after the lines before the error.
     fn fail(&mut self, error: ListError) {
         if self.pass_on() {
-            // If the receiver is gone, the error is of no interest.
+            // If the receiver has been dropped, nothing needs the error.
             let _ = self.send.blocking_send(Err(error));
         }
     }

@@ -110,7 +110,7 @@ struct Scheduler<A: LookupService, T> {
 
 #[derive(Default)]
 struct ServerQueue {
-    /// As text, which takes less memory than queries.
+    /// The waiting queries as text, which takes less memory than parsed queries.
     waiting: VecDeque<Line>,
     running: usize,
 }

@@ -1,4 +1,4 @@
-//! Whether the answer is about what was asked for (RFC 9082, section 3).
+//! Checks whether the answer is about the requested object (RFC 9082, section 3).
 
 use std::net::IpAddr;
 
@@ -43,7 +43,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-/// What the answer is about, if that is not what was asked for.
+/// The object that the answer is about, if it is not the requested one.
 fn other(scene: &Scene<'_>, key: &str) -> Option<String> {
     match scene.answer.object() {
         Object::Network(network) => {
@@ -79,7 +79,7 @@ fn list(scene: &Scene<'_>, asked: &str, report: &mut Report) {
     }
 }
 
-/// The first and the last address of what was asked for.
+/// The first and the last requested address.
 fn block(key: &str) -> Option<(IpAddr, IpAddr)> {
     let decoded = key.replace("%3A", ":").replace("%3a", ":");
     let (address, length) = match decoded.split_once('/') {

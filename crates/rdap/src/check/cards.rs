@@ -85,7 +85,7 @@ fn shown(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Rep
     }
 }
 
-/// Whether the answer says that it emptied values.
+/// Whether the answer states that it emptied values.
 fn empties(scene: &Scene<'_>) -> bool {
     let redactions = scene.of(&[Class::Redaction]);
     let mut methods = redactions.map(|place| place.item.text("method"));

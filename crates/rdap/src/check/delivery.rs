@@ -1,4 +1,4 @@
-//! How the answer was delivered (RFC 7480).
+//! Checks how the answer was delivered (RFC 7480).
 
 use super::{Report, Scene, rules};
 use crate::answer::{Class, MEDIA_TYPE, Object};

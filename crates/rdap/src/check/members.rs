@@ -31,7 +31,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             report.add(&TYPE, oddity.pointer, found);
         }
     }
-    // In names, and in members that have no type.
+    // This covers names, and members without a type.
     let unread = std::str::from_utf8(scene.answer.raw()).err();
     if let Some(error) = unread.filter(|_| !told) {
         report.add(&UTF8, "", format!("byte {}", error.valid_up_to()));

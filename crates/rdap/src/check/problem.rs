@@ -23,7 +23,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     let asked = url.is_some_and(|url| url.path().trim_end_matches('/').ends_with("/help"));
     let help = match scene.class() {
         Class::Help => true,
-        // Without notices, only the request shows that this is help.
+        // If there are no notices, only the request shows that this is help.
         Class::Unknown => asked,
         _ => false,
     };

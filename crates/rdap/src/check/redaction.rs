@@ -80,7 +80,7 @@ fn method(redaction: Item<'_>, pointer: &str, report: &mut Report) -> Option<Met
         return None;
     };
     let remains = match method {
-        // Nothing says whether a replaced field is still there.
+        // It is not defined whether a replaced field is still present.
         Method::Removal | Method::ReplacementValue => false,
         Method::EmptyValue | Method::PartialValue => true,
     };
@@ -110,7 +110,7 @@ fn path(
     pointer: &str,
     report: &mut Report,
 ) -> Option<Path> {
-    // An empty path is no path, but there.
+    // An empty path is invalid, but it is present.
     let text = redaction.node().get(member)?.text()?;
     match Path::parse(text) {
         Ok(path) => Some(path),

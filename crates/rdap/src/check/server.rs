@@ -88,7 +88,7 @@ pub struct ServerReply {
     pub body: Bytes,
 }
 
-/// The reason why there is no reply.
+/// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unheard {
     /// The server has no address of this family.
@@ -108,7 +108,7 @@ pub struct Finding {
     /// `None` for the server as a whole, and for a family without an address.
     pub address: Option<IpAddr>,
     pub url: String,
-    /// The value found, safe to show; empty if the rule says enough.
+    /// The value found, safe to show; empty if the rule is clear enough.
     pub found: String,
 }
 
@@ -196,7 +196,8 @@ impl ServerReply {
         places(&answer).first().map(|top| top.class)
     }
 
-    /// Whether the server asks for a pause or for credentials, which says nothing about the query.
+    /// Whether the server asks for a pause or for credentials, so that the reply says nothing about
+    /// the query.
     fn is_declined(&self) -> bool {
         matches!(self.status, 401 | 403 | 429 | 503)
     }
@@ -233,7 +234,7 @@ impl<'a> Judge<'a> {
         });
     }
 
-    /// Checks at which addresses the server can be reached, and over which families.
+    /// Checks at which addresses the server can be reached, for each address family.
     fn families(&mut self) {
         let mut firsts: Vec<&Heard> = Vec::new();
         for heard in self.heard {
@@ -296,7 +297,7 @@ impl<'a> Judge<'a> {
         let status = reply.status.to_string();
         match heard.manner {
             RequestForm::Get => self.get(heard, reply),
-            // A pause says nothing about HEAD or about the parameter.
+            // A request for a pause says nothing about HEAD or about the parameter.
             _ if reply.is_declined() => {}
             RequestForm::Head => {
                 if let Some(other) = self.beside(heard) {
@@ -367,7 +368,7 @@ impl<'a> Judge<'a> {
                 let found = if status == 200 { "no object" } else { &shown };
                 self.tell(&OBJECT, Some(heard), answered(reply.class()), found);
             }
-            // A pause says nothing about the query.
+            // A request for a pause says nothing about the query.
             _ if reply.is_declined() => {}
             Subject::Missing => {
                 if self.of_gtld {

@@ -66,7 +66,7 @@ impl Expected {
         }
     }
 
-    /// One object encloses, several lie inside (RFC 9910, section 3).
+    /// One object encloses another, and several can be inside (RFC 9910, section 3).
     fn relatives(relation: Relation, of: Option<Key<'_>>) -> Self {
         let (class, results) = match of {
             Some(Key::Ip(..)) => ("ip network", SearchKind::Ips),
@@ -101,7 +101,7 @@ impl Expected {
     }
 }
 
-/// Whether the answer says that it is of this class or, if it does not say, looks like one.
+/// Whether the answer states this class or, if it states none, looks like it.
 fn is_of_class(answer: &Answer, class: &str) -> bool {
     match answer.top().class_name() {
         Some(said) => said.trim().eq_ignore_ascii_case(class),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_http::Tokens;
-use roundtrip_model::{Scheme, Target};
+use roundtrip_model::{Origin, Scheme, Target};
 use roundtrip_tls::{Client, StoredSession};
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +22,6 @@ const SESSIONS: usize = 1;
 const SESSIONS_H1: usize = 6;
 /// An additional wait for new sessions that are on their way.
 const EXTRA_WAIT: Duration = Duration::from_millis(200);
-const MAX_SETTLING: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(super) struct Keeping {
@@ -57,7 +56,8 @@ impl Keeping {
             return;
         }
         let state = self.memory.origin(&origin, now);
-        let quic = state.alt_svc.is_some();
+        // HTTP/3 can be forced, or known from the name's HTTPS record, without any Alt-Svc.
+        let quic = state.alt_svc.is_some() || state.sessions(Transport::Quic) > 0;
         let taken = match state.alpn.as_deref() {
             Some("http/1.1") => SESSIONS_H1,
             _ => SESSIONS,
@@ -91,22 +91,38 @@ impl Keeping {
         }
     }
 
-    /// With early data, the answer arrives before the server issues a new session; and a session of
-    /// HTTP/3 can be on its way beside the answers. If no session is left for the next run, waits
-    /// for one: for two round trips and a little more.
-    pub(super) async fn settle(&self, pool: &Pool, now: Stamp) {
-        let mut owing = self.taken.take();
-        for origin in pool.sought() {
-            owing.push((Authority::new(&origin.host, origin.port), Transport::Quic));
-        }
-        owing.retain(|(origin, transport)| {
-            self.memory.origin(origin, now).sessions(*transport) == 0
+    /// The sessions that are on their way: with early data, the answer arrives before the server
+    /// issues a new session; and a session of HTTP/3 can be on its way beside the answers. Only
+    /// those count of which later runs have fewer than `least`.
+    fn owed(&self, pool: &Pool, now: Stamp, least: usize) -> Vec<(Authority, Transport)> {
+        let named = |origin: &Origin| Authority::new(&origin.host, origin.port);
+        let open = pool.open_connections().into_iter();
+        let open = open.map(|(origin, quic)| (named(&origin), transport(quic)));
+        // Where none was used, the server issued new ones before it answered.
+        let mut owed: Vec<_> = open.filter(|of| self.taken.borrow().contains(of)).collect();
+        let sought = pool.sought();
+        owed.extend(sought.iter().map(|o| (named(o), Transport::Quic)));
+        owed.retain(|(origin, transport)| {
+            self.memory.origin(origin, now).sessions(*transport) < least
         });
+        owed
+    }
+
+    /// Whether sessions are on their way, of which later runs have fewer than `least`.
+    pub(super) fn is_owed(&self, pool: &Pool, now: Stamp, least: usize) -> bool {
+        self.memory.is_somewhere() && !self.owed(pool, now, least).is_empty()
+    }
+
+    /// Waits for the sessions that are on their way: for two round trips and a little more, but not
+    /// longer than `most`.
+    pub(super) async fn settle(&self, pool: &Pool, now: Stamp, least: usize, most: Duration) {
+        let mut owing = self.owed(pool, now, least);
         let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
         let limit = EXTRA_WAIT + 2 * slowest.unwrap_or_default();
-        let deadline = Instant::now() + limit.min(MAX_SETTLING);
+        let deadline = Instant::now() + limit.min(most);
         while !owing.is_empty() && Instant::now() < deadline {
             sleep(POLL_INTERVAL).await;
+            pool.open_connections();
             owing.retain(|(origin, transport)| {
                 let quic = *transport == Transport::Quic;
                 let kept = self.tls.take_sessions(quic, origin.host());
@@ -146,6 +162,14 @@ impl Keeping {
                 }
             });
         }
+    }
+}
+
+fn transport(quic: bool) -> Transport {
+    if quic {
+        Transport::Quic
+    } else {
+        Transport::Tcp
     }
 }
 

@@ -19,7 +19,7 @@ use roundtrip_fetch::pool::{PoolError, PoolErrorKind, Reply};
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The same, for a server that has not answered in this run.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
-/// The same, for a server that answers that it fails.
+/// The same, for a server whose answers report failures.
 const FAILING_TIMEOUT: Duration = Duration::from_secs(12);
 /// The number of lookups at which it must fail in a row: fewer can be the lookups' fault.
 const MIN_FAILING: u32 = 5;
@@ -181,7 +181,7 @@ impl Client {
         }
     }
 
-    /// The servers that are out at the moment, and that lookups wait for.
+    /// The servers that are down at the moment, and that lookups wait for.
     pub fn waited_for(&self) -> Vec<String> {
         self.outages.waited_for()
     }
@@ -190,7 +190,7 @@ impl Client {
 /// A failure after which the same request could be answered a little later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passing {
-    /// The server, or what stands behind a proxy, was not there.
+    /// The server, or the server behind a proxy, was not reachable.
     Absent,
     /// The server failed. If others are answered, the request is the reason.
     Failing,
@@ -204,7 +204,7 @@ impl Passing {
             Ok(reply) => match reply.status {
                 502 | 504 | 520..=530 => Some(Self::Absent),
                 500 => Some(Self::Failing),
-                // Maintenance pages come with this status, too.
+                // Maintenance pages can have this status, too.
                 200 if is_page(&reply.body) => Some(Self::Failing),
                 _ => None,
             },

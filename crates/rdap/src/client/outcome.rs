@@ -85,7 +85,7 @@ impl Source {
     pub fn state(&self) -> State {
         match self.status {
             200..=299 if self.answer.is_err() || self.mismatch.is_some() => State::Failed,
-            // The resource existed and is gone (RFC 9110 §15.5.11).
+            // The resource existed once, but no longer does (RFC 9110 §15.5.11).
             410 => State::NotRegistered,
             status => State::of(status),
         }

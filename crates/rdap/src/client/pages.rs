@@ -1,5 +1,5 @@
 //! The further pages of a search (RFC 8977): as many as requested, from the server of the first
-//! page, and without cycles. A search that breaks off is reported as incomplete.
+//! page, and without cycles. An interrupted search is reported as incomplete.
 
 use roundtrip_model::Target;
 

@@ -20,7 +20,7 @@ const MAX_ANSWERS: usize = 4096;
 /// registries commonly assign.
 const NEIGHBOUR_BITS_V4: u32 = 24;
 const NEIGHBOUR_BITS_V6: u32 = 48;
-/// Beyond this number, neighbourhoods in which no query waits are removed.
+/// The number of neighbourhoods beyond which those without waiting queries are removed.
 const MAX_TURNS: usize = 1024;
 
 /// While this exists, neighbours wait.

@@ -1,8 +1,8 @@
-//! Renews IANA's registries: beside the lookups that use them, conditionally, at most once a day,
-//! and only with complete files. No answer waits for it, unless an old copy cannot give the answer:
-//! a query for which no server is known. A failed attempt is repeated after an hour at the
-//! earliest, or after a minute for such a query; one that the end of the process interrupted, after
-//! ten minutes, by the ticket of the first.
+//! Renews IANA's registries in parallel to the lookups that use them, with conditional requests, at
+//! most once a day, and only with complete files. No answer waits for this, unless no server is
+//! known for the query. A failed attempt is repeated after an hour at the earliest, or after a
+//! minute for such a query. An attempt that the end of the process interrupted is repeated after
+//! ten minutes, with the ticket of the first.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -17,9 +17,9 @@ use crate::bootstrap::Registry;
 use roundtrip_fetch::memory::documents::Document;
 use roundtrip_fetch::pool::PoolRequest;
 
-/// The time for which a copy is used without asking.
+/// How long a copy is used without a new request.
 const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
-/// The same, or the time since a failed attempt, for a query for which no server is known.
+/// The same for a query without a known server; also the pause after a failed attempt for one.
 const INTERVAL_IF_WANTED: Duration = Duration::from_mins(1);
 /// The time to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_hours(1);
@@ -40,7 +40,7 @@ pub(super) struct Used {
     registry: Registry,
     /// The daily attempt of this run.
     renewal: Rc<OnceCell<Attempt>>,
-    /// The attempt for a query for which no server is known, if no other was due.
+    /// The attempt for a query without a known server, if no other attempt was due.
     wanted: Rc<OnceCell<Attempt>>,
 }
 
@@ -60,7 +60,7 @@ enum Reason {
     Want,
 }
 
-/// What it means that an attempt is not complete when the wait for it ends.
+/// The meaning of an attempt that is not complete when the wait for it ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Failed,
@@ -86,7 +86,8 @@ impl Client {
         self.newly_used.notify_one();
     }
 
-    /// Renews registries as they come into use. To be polled beside the lookups; never ends.
+    /// Renews registries when they are first used. Poll it in parallel to the lookups; it never
+    /// ends.
     pub async fn renew_as_used(&self) -> Infallible {
         loop {
             self.newly_used.notified().await;
@@ -105,8 +106,8 @@ impl Client {
         self.refresh_within(limit, Cut::Failed).await
     }
 
-    /// The same for a process that waits only as long as nobody notices: an attempt that is not
-    /// complete by then is interrupted. That is no failure, and the next run tries again.
+    /// Like [`Self::refresh`], but for a process that may wait only briefly: an attempt that is not
+    /// complete after `grace` is interrupted. That is not a failure, and the next run tries again.
     pub async fn refresh_briefly(&self, grace: Duration) -> Vec<String> {
         self.refresh_within(grace, Cut::Interrupted).await
     }
@@ -138,7 +139,7 @@ impl Client {
             all.iter().find(|u| u.registry == registry).cloned()
         };
         let Some(used) = used else { return };
-        // An attempt that takes longer continues beside the lookups.
+        // A longer attempt continues in parallel to the lookups.
         let renewed = timeout(WANTED_TIMEOUT, self.renew_once(&used)).await;
         if matches!(renewed, Ok(Attempt::NotDue)) {
             let attempt = || self.renew(used.registry, Reason::Want);
@@ -206,7 +207,7 @@ impl Client {
         let now = Self::now();
         let target = base.join(&registry.file_name());
         let target = target.map_err(|e| e.to_string())?;
-        // Without the ticket of an earlier run, a short process might never see the answer.
+        // Without the ticket of an earlier run, a short process might never get the answer.
         self.keeping.prepare(&target, &self.pool, now);
         let mut ask = PoolRequest::new(target);
         ask.limit = MAX_BODY;

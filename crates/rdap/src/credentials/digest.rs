@@ -11,7 +11,7 @@ pub(super) struct Offer {
     realm: String,
     nonce: String,
     opaque: Option<String>,
-    /// As the server wrote it; empty if it did not name one.
+    /// The algorithm as the server wrote it; empty if it did not name one.
     algorithm: String,
     hash: &'static Algorithm,
     is_session: bool,
@@ -34,7 +34,7 @@ impl Offer {
     }
 
     fn read(challenge: &Challenge) -> Result<Self, &'static str> {
-        // Without `algorithm`, MD5 is meant. RFC 7616 §3.3.
+        // The default for `algorithm` is MD5. RFC 7616 §3.3.
         let algorithm = challenge.get("algorithm").unwrap_or("MD5");
         let (hash, is_session) = match algorithm.to_ascii_uppercase().as_str() {
             "SHA-256" => (&SHA256, false),

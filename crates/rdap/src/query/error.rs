@@ -160,7 +160,7 @@ pub(super) fn hides(character: char) -> bool {
     acts(character) && !decided_by_idna
 }
 
-/// Refuses text that is not what it seems to be.
+/// Refuses text with characters for which [`hides`] is true.
 pub(super) fn check_seen(text: &str) -> Result<(), QueryError> {
     match text.char_indices().find(|(_, c)| hides(*c)) {
         None => Ok(()),

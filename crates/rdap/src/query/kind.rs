@@ -19,7 +19,7 @@ pub enum Kind {
     Entities,
     Ips,
     Autnums,
-    /// Objects that enclose an object, or lie in it (RFC 9910 §3).
+    /// Objects that enclose an object, or are inside it (RFC 9910 §3).
     Relative(Relation),
     /// Objects by their contacts. RFC 9536.
     Reverse(Collection),

@@ -98,7 +98,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// `lead`, then the parameters joined by `&`; empty if there are none.
+    /// Encodes `lead` followed by the parameters joined by `&`; empty if there are none.
     pub(super) fn encoded(&self, lead: &str) -> String {
         self.joined(lead, "&", encoding::encode)
     }

@@ -4,7 +4,8 @@ use super::LookupResult;
 use super::column::{Column, SEPARATOR};
 use super::subject::Subject;
 
-/// In the requested order; a missing value gives an empty line, so that scripts can count lines.
+/// The lines in the requested order; a missing value gives an empty line, so that scripts can count
+/// lines.
 pub(super) fn lines(told: &LookupResult<'_>, columns: &[Column]) -> String {
     let mut text = String::new();
     for subject in Subject::all(told) {

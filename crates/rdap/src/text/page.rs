@@ -70,7 +70,7 @@ impl Page {
         self.put(Tone::Plain, &" ".repeat(blanks));
     }
 
-    /// Goes to a column, at least two blanks behind the text: on the next line if the text reaches
+    /// Moves to a column, at least two blanks after the text: on the next line if the text reaches
     /// that far or if the column is already in use.
     pub(super) fn tab_or_below(&mut self, column: usize) {
         if self.column + 2 > column {
@@ -98,8 +98,8 @@ impl Page {
         }
     }
 
-    /// The text and the note beside it. If the terminal lacks the characters of the text and the
-    /// note says the same in ASCII, only the note.
+    /// The text and its note; only the note if the terminal lacks the characters of the text and
+    /// the note says the same in ASCII.
     pub(super) fn worded<'t>(&self, text: &'t str, note: &'t str) -> (&'t str, &'t str) {
         let same = note.contains("xn--") && note.is_ascii();
         if self.style.unicode || text.is_ascii() || !same {

@@ -11,7 +11,7 @@ use crate::answer::{Answer, Date, Event, Item, Link, Notice, Object, Oddity, Red
 
 /// The largest width of the column of labels.
 const MAX_LABEL: usize = 18;
-/// The notes of a list are aligned if none of its texts is wider than this.
+/// The notes of a list are aligned if all its texts are at most this wide.
 const MAX_ALIGNED_TEXT: usize = 36;
 /// The largest number of notices and redactions shown of one answer.
 const MAX_SHOWN: usize = 100;

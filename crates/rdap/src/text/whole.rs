@@ -1,4 +1,4 @@
-//! An answer in full, for people: every member, the most wanted first, each under a heading.
+//! Shows a full answer for reading: every member under a heading, the most important ones first.
 //! Members without a heading here, such as those of extensions, are shown under their own names, so
 //! that nothing is left out.
 

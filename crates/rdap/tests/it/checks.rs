@@ -102,3 +102,25 @@ fn page() -> String {
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
+
+/// A rule that no other checker has is named as such, or belongs to a group that is.
+#[test]
+fn the_comparison_leaves_no_rule_out() {
+    const GROUPS: [&str; 8] = [
+        "autnum",
+        "cidr",
+        "ip",
+        "jscontact",
+        "nro",
+        "paging",
+        "sort",
+        "subset",
+    ];
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rdap-checkers.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for check in table() {
+        let group = check.id.split('-').next().unwrap();
+        let is_named = page.contains(&format!("`{}`", check.id));
+        assert!(is_named || GROUPS.contains(&group), "{}", check.id);
+    }
+}

@@ -1,5 +1,5 @@
 //! Workflow commands of GitHub Actions: `::error` for what is broken, `::warning` for findings.
-//! What they quote comes from servers, so nothing in it may end the command or begin another.
+//! They quote text from servers, which must not end the command or begin another one.
 
 use roundtrip_model::{Exchange, Finding};
 
@@ -52,7 +52,8 @@ fn command(kind: &str, title: &str, message: &str) -> String {
     )
 }
 
-/// The runner puts the line breaks back; what else would act on a terminal is shown.
+/// Escapes line breaks, which the runner restores, and other characters that would act on a
+/// terminal.
 fn escaped(text: &str) -> String {
     let text = clean_lines(text);
     text.replace('%', "%25").replace('\n', "%0A")

@@ -1,4 +1,4 @@
-//! What one run counts, and for which request.
+//! The counts of one run, and the request that they belong to.
 
 use roundtrip_model::{Exchange, HttpFacts, PhaseName, TlsFacts};
 
@@ -16,8 +16,8 @@ pub const COUNTS: [&str; 7] = [
     "bytes_received",
 ];
 
-/// How many of its round trips a body shows depends on when its packets arrive: if the client or
-/// the path stops for a moment, what came one after the other comes at once.
+/// The round trips that can be counted in a body depend on when its packets arrive: if the client
+/// or the path pauses, flights arrive together and look like one.
 pub(super) const BODY: &str = "body_round_trips";
 
 /// What makes two requests the same request.
@@ -59,7 +59,8 @@ impl RequestCounts {
         Some(Self { key, values })
     }
 
-    /// The smaller of each count: what the request needs, to hold against a baseline.
+    /// The smaller value of each count, which is what the request needs; it is compared with a
+    /// baseline.
     #[must_use]
     pub fn least(self, other: &Self) -> Self {
         self.joined(other, |_| false)
@@ -102,7 +103,7 @@ fn trips(exchange: &Exchange, counts: fn(PhaseName) -> bool) -> u64 {
     counted.map(|phase| u64::from(phase.round_trips)).sum()
 }
 
-/// The handshake that this exchange made; one on a kept connection was made earlier.
+/// This exchange's handshake; `None` on a kept connection, whose handshake was earlier.
 fn handshake(exchange: &Exchange) -> Option<&TlsFacts> {
     exchange.tls.as_ref().filter(|_| !exchange.reused)
 }

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::bar::patterns;
 use crate::terminal::clean;
 
-/// The style that all pages share, also those of other crates.
+/// The style of all pages, including those of other crates.
 pub const STYLE: &str = include_str!("page.css");
 
 /// Facts about how a page of measurements was made, which only the process knows.

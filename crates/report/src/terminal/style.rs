@@ -82,7 +82,7 @@ impl Style {
         format!("\x1b[{}m{text}\x1b[0m", tone.code())
     }
 
-    /// The text in this terminal's character set. It takes as many columns as before.
+    /// The text in this terminal's character set. Its width in columns does not change.
     pub fn spelled(&self, text: &str) -> String {
         if self.unicode || text.is_ascii() {
             return text.to_owned();

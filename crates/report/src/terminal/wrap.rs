@@ -25,8 +25,8 @@ impl Wrap {
         }
     }
 
-    /// Gives the first line `room` columns instead: something precedes it, or the others are
-    /// indented. If the first word fits below but not there, the first line is empty.
+    /// Gives the first line `room` columns instead, because something precedes it, or because the
+    /// others are indented. If the first word fits below but not there, the first line is empty.
     #[must_use]
     pub fn first(self, room: usize) -> Self {
         Self {

@@ -147,7 +147,7 @@ fn failure_block(style: &Style, failure: &Failure) -> Vec<String> {
     lines
 }
 
-/// A label and its text, wrapped beside it.
+/// A label, with its text wrapped beside it.
 fn labelled(style: &Style, label_tone: Tone, label: &str, tone: Tone, value: &str) -> Vec<String> {
     let room = style.columns() - LABEL - 2;
     wrap(value, room)

@@ -10,7 +10,7 @@ use crate::party::Party;
 use crate::run::{Run, is_worth_drawing, total_ms};
 use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
 
-/// The least number of cells of a bar; further columns go to the text beside it first.
+/// The smallest number of cells of a bar; the text beside it gets further columns first.
 const MIN_BAR: usize = 16;
 /// The least number of columns for the waits of a phase: less would cut them, more is not needed.
 const MIN_WAITS: usize = 28;

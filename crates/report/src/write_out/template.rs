@@ -149,7 +149,7 @@ fn instruction(rest: &str, at: usize) -> Result<(TemplatePiece, usize), WriteOut
         };
         return Ok((piece, opened.len() + inside.len() + 1));
     }
-    // Not an instruction: curl prints the sign, and the next character without interpreting it.
+    // This is not an instruction: like curl, print the sign and the next character unchanged.
     let next = rest.chars().nth(1).map(String::from).unwrap_or_default();
     let text = format!("%{next}");
     let used = text.len();

@@ -4,7 +4,8 @@
 const LETTERS_A_MISTAKE: usize = 4;
 const MAX_MISTAKES: usize = 3;
 
-/// The nearest first: those with few mistakes, then those that contain `typed`.
+/// The words that resemble `typed`: first those with few typing mistakes, then those that contain
+/// it.
 pub(super) fn near<'a>(typed: &str, words: &[&'a str]) -> Vec<&'a str> {
     let typed = typed.to_ascii_lowercase();
     let allowed = typed.chars().count() / LETTERS_A_MISTAKE;

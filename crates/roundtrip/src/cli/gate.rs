@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use roundtrip_model::parse_duration;
 use roundtrip_rdap::answer::Date;
 
-use super::{Color, ServerLogArgs};
+use super::{Color, OtlpArgs, ServerLogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -85,6 +85,8 @@ pub(crate) struct GateRunArgs {
     pub quiet: bool,
     #[command(flatten)]
     pub logs: ServerLogArgs,
+    #[command(flatten)]
+    pub otlp: OtlpArgs,
 }
 
 #[derive(Debug, Args)]
@@ -132,7 +134,7 @@ Examples:
   roundtrip gate check --config gate.toml
   roundtrip gate check --config gate.toml --connect --json
 
-Exit codes: 0 a start would succeed (there may be warnings), 1 it would not, 2 wrong usage.")]
+Exit codes: 0 gate would start (there may be warnings), 1 it would not, 2 wrong usage.")]
 pub(crate) struct GateCheckArgs {
     #[command(flatten)]
     pub from: GateConfigArgs,

@@ -40,7 +40,7 @@ pub(crate) struct LabRunArgs {
     /// For `faults`: only these causes, or healthy
     #[arg(long, value_name = "CAUSE,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Measure each arm this often, whatever the experiment says
+    /// Measure each arm this often, instead of as often as the experiment says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
     /// The path's round trip, as in 20ms, for all arms that do not set their own

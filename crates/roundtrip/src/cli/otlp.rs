@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "OpenTelemetry")]
 pub(crate) struct OtlpArgs {
     /// Send spans and metrics to this collector, as OTEL_EXPORTER_OTLP_ENDPOINT does

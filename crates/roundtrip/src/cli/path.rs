@@ -93,7 +93,7 @@ pub(crate) struct PathArgs {
         help_heading = "What comes out"
     )]
     pub quiet: bool,
-    /// Also what the far end is, and how punctual the relay was
+    /// Also show what the far end is, and how late the relay forwarded packets
     #[arg(short, long, help_heading = "What comes out")]
     pub verbose: bool,
     /// List the networks and the boxes

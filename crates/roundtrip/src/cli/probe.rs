@@ -75,7 +75,7 @@ pub(crate) struct WayArgs {
     /// TLS or QUIC early data (0-RTT); GET and HEAD only
     #[arg(long, alias = "tls-earlydata")]
     pub early_data: bool,
-    /// Ask over a connection that is open already
+    /// Reuse a connection that is already open
     #[arg(long)]
     pub reuse: bool,
     /// No post-quantum key share, so that the ClientHello fits one segment
@@ -207,13 +207,13 @@ pub(crate) struct IgnoredArgs {
     /// Each request is made once, so that what is measured is one request
     #[arg(long, value_name = "N")]
     pub retry: Option<u32>,
-    /// Nothing is asked again
+    /// Accepted for curl's sake: no request is retried
     #[arg(long, value_name = "SECONDS")]
     pub retry_delay: Option<String>,
-    /// Nothing is asked again
+    /// Accepted for curl's sake: no request is retried
     #[arg(long, value_name = "SECONDS")]
     pub retry_max_time: Option<String>,
-    /// Nothing is asked again
+    /// Accepted for curl's sake: no request is retried
     #[arg(long)]
     pub retry_all_errors: bool,
     /// TLS 1.2 or newer is what is offered anyway; --tls1.2 means TLS 1.2 and nothing newer

@@ -67,7 +67,7 @@ pub(crate) struct AskingArgs {
     #[arg(long)]
     pub overlay: bool,
     /// Where IANA's registries are renewed from, during lookups and at most once a day: the URL of
-    /// a directory with dns.json and its kin; off for never
+    /// a directory with dns.json and the other files; off for never
     #[arg(long, value_name = "URL", conflicts_with = "server")]
     pub bootstrap: Option<String>,
     /// Ask a registry in clear text if its https URL fails, but never after a certificate that does
@@ -146,6 +146,9 @@ pub(crate) struct MemoryArgs {
     /// Remember nothing, and use nothing remembered
     #[arg(long)]
     pub no_memory: bool,
+    /// Leave no process behind that takes the next tickets; without it one can stay for a second
+    #[arg(long)]
+    pub no_background: bool,
     /// Answer from memory only
     #[arg(long, conflicts_with_all = ["refresh", "no_memory"])]
     pub offline: bool,

@@ -113,10 +113,10 @@ fn verdict(report: &CheckReport) -> String {
         number => format!("{number} {one}s"),
     };
     match (count(Severity::Error), count(Severity::Warning)) {
-        (0, 0) => "nothing is wrong; a start would succeed".into(),
-        (0, warnings) => format!("{}; a start would succeed", told(warnings, "warning")),
+        (0, 0) => "no problems found; gate would start".into(),
+        (0, warnings) => format!("{}; gate would start", told(warnings, "warning")),
         (errors, warnings) => format!(
-            "{}, {}; a start would not succeed",
+            "{}, {}; gate would not start",
             told(errors, "error"),
             told(warnings, "warning")
         ),

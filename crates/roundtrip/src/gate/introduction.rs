@@ -6,7 +6,7 @@ use std::path::Path;
 
 use roundtrip_gate::config::Config;
 
-/// With the gate's actual addresses; `file` is its configuration.
+/// The lines with the gate's actual addresses; `file` is its configuration.
 pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
     let with = file.map_or(String::new(), |file| format!(" --config {}", quoted(file)));
     let ask = match example(config) {
@@ -49,7 +49,7 @@ fn doors(config: &Config) -> String {
             "h1, h2"
         };
         let own = if config.tls.certificate.is_empty() {
-            "; a self-signed certificate, which nobody trusts"
+            "; a self-signed certificate, which no client trusts"
         } else {
             ""
         };
@@ -88,7 +88,7 @@ fn answerers(config: &Config) -> String {
     }
 }
 
-/// Where a request can be tried, and whether curl needs to be told to trust the certificate.
+/// A URL to try, and whether curl needs a flag to trust the certificate.
 fn example(config: &Config) -> Option<(String, bool)> {
     let clear = config.listen.http.first();
     let clear = clear.map(|address| (format!("http://{}/", reachable(*address)), false));
@@ -148,7 +148,7 @@ mod tests {
         let told = lines(&Home::at("/s").config(), None);
         assert_eq!(
             told,
-            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a self-signed certificate, which nobody trusts)\n\
+            "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a self-signed certificate, which no client trusts)\n\
              to:   http://127.0.0.1:8000\n\
              sessions: redb:/s/sessions.redb; put one in: roundtrip gate session put alice\n\
              then: curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/\n\
@@ -163,7 +163,7 @@ mod tests {
         let config = Config::parse(text, "f").unwrap();
         assert_eq!(
             lines(&config, Some(Path::new("/my files/f"))),
-            "gate: https://[::]:443 (h1, h2; a self-signed certificate, which nobody trusts)\n\
+            "gate: https://[::]:443 (h1, h2; a self-signed certificate, which no client trusts)\n\
              to:   a.example/ → http://h:1, http://h:2\n\
              sessions: memory:; put one in: roundtrip gate session put alice --config '/my files/f'\n\
              then: curl -k -H \"$(roundtrip gate token --sub alice --sid alice --bearer --config '/my files/f')\" https://[::1]:443/\n\

@@ -40,7 +40,8 @@ pub(super) fn read(args: &SessionPutArgs) -> Result<Secret, LoginError> {
     }
 }
 
-/// All capacity is allocated at the start: a buffer that grows leaves copies behind.
+/// Reads everything into a buffer of full capacity, because a buffer that grows would leave copies
+/// behind.
 fn all(from: impl Read) -> Result<Secret, LoginError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_LOGIN_LENGTH as usize + 1));
     from.take(MAX_LOGIN_LENGTH + 1).read_to_end(&mut bytes)?;
@@ -87,7 +88,7 @@ impl<T: AsFd> Silence<T> {
 
 impl<T: AsFd> Drop for Silence<T> {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that is gone.
+        // If the terminal is gone, nothing can be done.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }

@@ -9,17 +9,20 @@ use roundtrip_gate::{Gate, GateError, News};
 use roundtrip_report::terminal::clean_lines;
 
 use super::{introduction, source};
-use crate::cli::{GateAuthzArgs, GateConfigArgs, GateRunArgs, ServerLogArgs};
+use crate::cli::{GateAuthzArgs, GateConfigArgs, GateRunArgs, OtlpArgs, ServerLogArgs};
 use crate::log;
 use crate::output::{Outcome, OutputStream, failed, say};
-use crate::qlog;
+use crate::{qlog, telemetry};
 
 pub(super) fn run(args: &GateRunArgs) -> Outcome {
-    serve(&args.from, args.quiet, &args.logs, || read(args))
+    serve(&args.from, args.quiet, &args.logs, &args.otlp, || {
+        read(args)
+    })
 }
 
 pub(super) fn answer_proxies(args: &GateAuthzArgs) -> Outcome {
-    serve(&args.from, args.quiet, &args.logs, || {
+    let nowhere = OtlpArgs::default();
+    serve(&args.from, args.quiet, &args.logs, &nowhere, || {
         let mut config = source::read(&args.from)?;
         if args.from.config.is_none() {
             // The routes of a gate without a file have a backend.
@@ -35,12 +38,17 @@ fn serve(
     from: &GateConfigArgs,
     quiet: bool,
     logs: &ServerLogArgs,
+    otlp: &OtlpArgs,
     read: impl Fn() -> Result<Config, GateError>,
 ) -> Outcome {
     log::start(logs.log);
     if let Err(error) = qlog::start(&logs.qlog) {
         return failed(&error);
     }
+    let collector = match telemetry::settings(otlp, "roundtrip-gate") {
+        Ok(collector) => collector,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
     let config = match read() {
         Ok(config) => config,
         Err(error) => return failed(&error),
@@ -63,7 +71,7 @@ fn serve(
             OutputStream::Err.print(clean_lines(&lines));
         }
     };
-    match roundtrip_gate::run(config.clone(), &read, started, told) {
+    match roundtrip_gate::run(config.clone(), collector, &read, started, told) {
         Ok(()) => Outcome::Done,
         Err(error) => failed(&advised(&error, from)),
     }
@@ -88,7 +96,7 @@ fn read(args: &GateRunArgs) -> Result<Config, GateError> {
     Ok(config)
 }
 
-/// With the ports that the system chose, if any port was allowed.
+/// The configuration with the ports that the system chose for port 0.
 fn found(config: &Config, gate: &Gate) -> Config {
     let mut found = config.clone();
     let addresses = gate.addresses();

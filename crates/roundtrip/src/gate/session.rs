@@ -225,6 +225,7 @@ fn described(form: &CredentialForm) -> String {
         CredentialForm::Sealed(key) => format!("sealed with the key '{}'", clean(key)),
         CredentialForm::Plain => "not sealed".into(),
         CredentialForm::Cbc => "in the old AES-256-CBC form".into(),
+        CredentialForm::Login => "a login by a browser, sealed".into(),
     }
 }
 

@@ -60,7 +60,7 @@ fn text(key: &Path) -> String {
 /// An existing file is never overwritten.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    // Anyone who may write it chooses whom it serves.
+    // Whoever can write this file decides whom gate serves, so only the owner may.
     options.write(true).create_new(true).mode(0o644);
     let mut file = options.open(path)?;
     file.write_all(text.as_bytes())?;

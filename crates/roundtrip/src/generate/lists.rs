@@ -97,7 +97,7 @@ fn within(
     }
 }
 
-/// The words that the generator for fish leaves out: those of arguments without a flag.
+/// The completions that the fish generator omits: those of positional arguments.
 pub(super) fn for_fish() -> String {
     let shells = clap_complete::Shell::value_variants();
     let shells = shells.iter().filter_map(ValueEnum::to_possible_value);

@@ -9,8 +9,8 @@ use crate::cli::LabRunArgs;
 use crate::output::{Outcome, deliver, failed};
 use crate::status::{DELAY, Status};
 
-/// The goals for the catalogue: this share is named first, and at most one false alarm occurs in so
-/// many healthy exchanges.
+/// The goals for the catalogue: the share of faults whose cause is named first, and the number of
+/// healthy exchanges in which at most one false alarm may occur.
 const GOAL: f64 = 0.95;
 const HEALTHY_FOR_AN_ALARM: usize = 500;
 

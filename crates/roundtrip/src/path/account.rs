@@ -45,7 +45,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
     Ok(())
 }
 
-/// What the relay could carry instead.
+/// A suggestion of what the relay could carry instead.
 fn advice(counters: &PathCounters, offload: bool) -> &'static str {
     match counters.up.is_overloaded() || counters.down.is_overloaded() {
         false => "",
@@ -150,7 +150,7 @@ impl<'a> PathMeter<'a> {
     pub(super) fn show(&mut self) {
         let counters = self.path.counters();
         let (now, sums) = (Instant::now(), [counters.up.bytes, counters.down.bytes]);
-        // The first call comes at once, and only starts the count.
+        // The first call happens at once, and only starts the count.
         if let Some((then, before)) = self.last.replace((now, sums)) {
             let span = now.duration_since(then).as_secs_f64().max(1e-3);
             let rate = |now: u64, before: u64| {
@@ -178,7 +178,7 @@ impl<'a> PathMeter<'a> {
     }
 }
 
-/// A line of its own, or one that the next replaces: one that wraps could not be replaced.
+/// Formats a line that stays, or one that the next one replaces. A replaceable line must not wrap.
 fn placed(line: &str, columns: Option<usize>) -> String {
     match columns {
         Some(columns) => format!("\r\x1b[K{}\r", cut(line, columns.saturating_sub(1))),

@@ -23,7 +23,7 @@ pub(super) struct Serving {
     running: Running,
     /// The authority's certificate, in memory, so that no file has to be removed.
     authority: OwnedFd,
-    /// Then other authorities have to be trusted as well.
+    /// Whether other servers can be reached, so that other authorities have to be trusted as well.
     others_are_reached: bool,
 }
 

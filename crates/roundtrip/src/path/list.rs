@@ -1,4 +1,5 @@
-//! What a path can be made of: networks by name with their sources, and boxes with their effects.
+//! The building blocks of a path: networks by name with their sources, and boxes with their
+//! effects.
 
 use std::fmt::Write;
 

@@ -103,7 +103,7 @@ async fn answer_streams(listener: TcpListener, zone: Arc<Zone>) {
         if let Ok((stream, _)) = listener.accept().await {
             let zone = Arc::clone(&zone);
             tokio::spawn(async move {
-                // A client that goes away does not matter.
+                // If the client disconnects, that does not matter.
                 let _ = converse(stream, &zone).await;
             });
         }

@@ -1,4 +1,4 @@
-//! What only the process knows about the page that `--html` asks for.
+//! The data for the `--html` page that only the process knows.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! What was asked of the requests, and whether it held: each URL answers, each limit is kept, no
-//! count rose.
+//! The assertions about the requests, and whether they hold: each URL answers, each limit is kept,
+//! no count rose.
 
 use roundtrip_model::{Exchange, Limit};
 use roundtrip_report::{Assertion, Run, runs};

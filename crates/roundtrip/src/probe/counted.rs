@@ -1,8 +1,9 @@
 //! `--baseline`: compares the counts of each URL with those in a file, or writes them there.
 //!
-//! Chance adds to a count: a packet is lost, a second attempt starts. So a rise is believed only if
-//! it is there again in every repetition, each as new as the first, and what is written comes from
-//! several runs. Requests that may change something are not repeated.
+//! Chance can raise a count: a packet is lost, or a second attempt starts. So a rise is reported
+//! only if it occurs again in every repetition, each of which starts as cold as the first run. The
+//! counts that are written come from several runs. Requests that may change something are not
+//! repeated.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,7 +27,7 @@ const MAX_FILE: u64 = 16 << 20;
 
 pub(super) struct Counted {
     file: PathBuf,
-    /// Write what was counted.
+    /// Whether to write the counts.
     update: bool,
     baseline: Baseline,
     /// One for each URL that answered.

@@ -15,6 +15,7 @@ use super::meaning::Meaning;
 use crate::cli::ProbeArgs;
 use crate::ctrl_c::Stop;
 use crate::output::{Outcome, OutputStream, failed};
+use crate::telemetry::Tracing;
 
 pub(super) async fn record(
     args: &ProbeArgs,
@@ -26,6 +27,22 @@ pub(super) async fn record(
         Ok(file) => file,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
+    let tracing = match Tracing::start(&args.otlp, "roundtrip") {
+        Ok(tracing) => tracing,
+        Err(error) => return Outcome::Usage(error.to_string()),
+    };
+    let outcome = rounds(args, meaning, every, &file, &tracing).await;
+    tracing.finish().await;
+    outcome
+}
+
+async fn rounds(
+    args: &ProbeArgs,
+    meaning: &Meaning,
+    every: Duration,
+    file: &HistoryFile,
+    tracing: &Tracing,
+) -> Outcome {
     let mut stop = match Stop::listen() {
         Ok(stop) => stop,
         Err(error) => return failed(&error),
@@ -41,11 +58,19 @@ pub(super) async fn record(
         }
         let mut readings = Vec::new();
         for (_, target) in &meaning.targets {
-            let mut hops = once(&meaning.options, target, stop.told()).await;
+            // Each run of each target is a trace of its own, unless a caller's contains all.
+            let begun = tracing.begin();
+            let options = Options {
+                trace: begun.context,
+                ..meaning.options.clone()
+            };
+            let mut hops = once(&options, target, stop.told()).await;
             let is_over = hops.iter().any(is_interrupted);
             if is_over || hops.is_empty() {
                 return Outcome::Done;
             }
+            // The ids of spans, which the servers have seen, count from the run's own number.
+            tracing.end(&begun, &hops);
             for hop in &mut hops {
                 hop.run = round;
             }

@@ -17,7 +17,7 @@ use roundtrip_tls::{Client, Identity, Roots, TlsError};
 use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
 use crate::output::can_be_written;
 
-/// A larger body, header file or format is a mistake.
+/// The largest body, header file or format in bytes; a larger one must be a mistake.
 const MAX_FILE: u64 = 1 << 30;
 
 pub(crate) struct Meaning {

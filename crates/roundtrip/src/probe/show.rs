@@ -24,7 +24,7 @@ pub(crate) struct Show<'a> {
     template: Option<Template>,
     stream: OutputStream,
     style: Style,
-    /// The slowest so far: live lines scale their bars by it.
+    /// The slowest run so far, which sets the scale of the bars in live lines.
     slowest: f64,
     transfers: u64,
     broken: Vec<String>,
@@ -58,7 +58,7 @@ impl<'a> Show<'a> {
         !(output.quiet || output.json || output.ndjson || self.template.is_some())
     }
 
-    /// A run is over.
+    /// Call this after each run.
     pub(crate) fn seen(&mut self, hops: &[Exchange], given: &str, url_number: u32) {
         let run = Run { hops };
         self.slowest = self.slowest.max(run.total_ms());
@@ -131,7 +131,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// The head is the result of HEAD: with -o it goes where a body would go, as with curl.
+    /// The head is the result of HEAD, so with -o it is written where a body would go, as in curl.
     fn write_heads(&self, hops: &[Exchange]) {
         let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
         let Some(path) = asked.and_then(Option::as_deref) else {
@@ -159,14 +159,14 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// All runs of one URL are over.
+    /// Call this after all runs of one URL.
     pub(crate) fn target_done(&self, exchanges: &[Exchange]) {
         if self.args.repeat.count > 1 && self.for_people() {
             self.stream.print(text::summary(exchanges, &self.style));
         }
     }
 
-    /// Everything is over.
+    /// Call this after all runs.
     pub(super) fn finish(self, all: &[Exchange], counted: Option<&Counted>) -> Outcome {
         if self.args.output.json {
             match serde_json::to_string_pretty(&stamped(json::document(all))) {
@@ -217,7 +217,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The head of an answer as HTTP/1.1 would write it, whatever it came over.
+/// The head of an answer in the form of HTTP/1.1, whatever its version.
 fn head(http: &HttpFacts) -> Vec<u8> {
     let mut head =
         format!("HTTP/{} {} {}\r\n", http.version, http.status, http.reason).into_bytes();

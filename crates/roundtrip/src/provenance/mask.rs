@@ -45,7 +45,7 @@ pub(crate) fn masked(words: &[String]) -> Vec<String> {
 enum Flag {
     None,
     Next,
-    /// In the same word, from this index on.
+    /// The secret is in the same word, from this index on.
     Inside(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Why lookups failed, counted, for standard error: a table or a file shows it only to readers who
-//! look there.
+//! Counts the reasons for failed lookups, for standard error, because they are easily overlooked in
+//! a table or a file.
 
 use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::State;

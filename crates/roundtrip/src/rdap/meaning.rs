@@ -200,8 +200,8 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
     })
 }
 
-/// Where IANA's registries are renewed from. A user who names the server needs none of them, and
-/// one who measures single connections wants no others.
+/// The URL from which IANA's registries are renewed. They are not needed if the user names the
+/// server, and not wanted if the user measures single connections.
 fn registries(args: &RdapArgs) -> Result<Option<Target>, UsageError> {
     if args.asking.server.is_some() || args.memory.offline || args.way.no_reuse {
         return Ok(None);

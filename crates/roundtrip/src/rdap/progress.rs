@@ -1,4 +1,4 @@
-//! The progress of a list in a line: how fast it goes, and how long it may take.
+//! The progress of a list in one line: the speed, and the estimated remaining time.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -86,7 +86,7 @@ fn objects(args: &RdapArgs, base: &Target) -> Result<Vec<String>, String> {
     queries.collect()
 }
 
-/// How to connect: nothing is resumed and nothing remembered, as for any new client.
+/// The connection settings of a new client: nothing is resumed or stored.
 fn settings(args: &RdapArgs) -> Result<Settings, UsageError> {
     let (settings, _) = meaning::settings(args, &Tokens::default(), None)?;
     let mut settings = settings.without_reuse();

@@ -1,5 +1,5 @@
-//! Where results go: standard output, a file, or a file with a journal that lets an interrupted run
-//! continue.
+//! The destination of results: standard output, a file, or a file with a journal that lets an
+//! interrupted run continue.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,11 +30,11 @@ pub(super) struct Sink {
     /// The text before the first result.
     header: String,
     told: u64,
-    /// Between the text and a terminal.
+    /// The pager between the text and a terminal.
     pager: Option<Pager>,
     pages: bool,
-    /// Results of lookups at which a server failed. They come last and are not in the journal, so
-    /// that a later run asks again.
+    /// Results of lookups at which a server failed. They are written last and are not in the
+    /// journal, so that a later run asks again.
     failed: Vec<u8>,
     count_failed: u64,
 }
@@ -70,7 +70,7 @@ pub(super) enum SinkError {
     Journal(#[from] JournalError),
     #[error("--resume: a list that can be read again is needed, from -f FILE")]
     NoList,
-    #[error("--resume: an output that can be cut back is needed, as -o FILE")]
+    #[error("--resume needs an output file that can be truncated: -o FILE")]
     NoOutput,
     #[error(
         "{0} was left unfinished by an earlier run\ncontinue with --resume, or remove it and {1}"
@@ -244,7 +244,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
             Ok(Out::Stdout)
         };
     };
-    // A list that can be read again, and an output that can be cut back.
+    // This needs a list that can be read again, and an output that can be truncated.
     let files = args.bulk.file.as_slice();
     let again = !files.is_empty() && files.iter().all(|path| path.is_file());
     if !again || (output.exists() && !output.is_file()) {
@@ -267,7 +267,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         if paths.journal.exists() {
             return Err(SinkError::Unfinished(paths.output, paths.journal));
         }
-        // As without a journal: the previous content does not belong to this run.
+        // This is the same as without a journal: the previous content does not belong to this run.
         File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         remove_if_there(&paths.failed)?;
     } else if !paths.journal.exists() && paths.failed.exists() {
@@ -278,7 +278,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     Ok(Out::Journalled(Box::new(journal), paths))
 }
 
-/// With its cause, which is the most informative part.
+/// The error with its cause, which is the most informative part.
 fn whole(error: &JournalError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -1,4 +1,4 @@
-//! What a lookup waited for: as a line for people, as JSON for machines.
+//! The waits of a lookup: as a line for people, as JSON for programs.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -86,8 +86,8 @@ pub(super) fn line(source: &Source) -> String {
     line
 }
 
-/// From the start of the program, after parsing its flags, to the last printed answer: the time of
-/// all lookups together.
+/// The time of all lookups together: from the start of the program, after parsing its flags, to the
+/// last printed answer.
 pub(super) fn total(lookups: u64, took: Duration) -> String {
     let unit = if lookups == 1 { "lookup" } else { "lookups" };
     format!("{lookups} {unit} in {:.1} ms", ms(took))

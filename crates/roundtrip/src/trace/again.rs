@@ -1,4 +1,4 @@
-//! What a capture shows that can be asked again: where `compare --from-trace` begins.
+//! Finds an exchange in a capture that can be repeated, for `compare --from-trace`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::source::CaptureSource;
 /// Methods that may be asked again without effects.
 const SAFE: [&str; 2] = ["GET", "HEAD"];
 
-/// An exchange of somebody else's client.
+/// An exchange of another client.
 #[derive(Debug)]
 pub(crate) struct SeenExchange {
     pub(crate) url: String,
@@ -79,7 +79,7 @@ impl SeenExchange {
         }
     }
 
-    /// In one line.
+    /// Describes the exchange in one line.
     pub(crate) fn told(&self) -> String {
         format!(
             "connection {} of the capture asked {} in {}; from here on, it is asked again",
@@ -109,7 +109,7 @@ fn slower(
     }
 }
 
-/// Without keys, the method is unknown, and the server's root is asked.
+/// Without keys, the method is unknown, and the request goes to the server's root path.
 fn can_be_asked(exchange: &Exchange) -> bool {
     let has_url = ["http://", "https://"]
         .iter()

@@ -1,5 +1,4 @@
-//! The captures that are explained: one, or two that were made at different places at the same
-//! time.
+//! The captures to explain: one, or two that were made at different places at the same time.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

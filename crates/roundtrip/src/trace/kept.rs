@@ -6,7 +6,8 @@ use std::time::Duration;
 use roundtrip_model::Exchange;
 use roundtrip_trace::{Conversation, LadderStep};
 
-/// In bytes: roughly what an exchange holds with its events and texts, and the text of a step.
+/// The approximate size in bytes of an exchange with its events and texts, and of the text of a
+/// step.
 const PER_EXCHANGE: usize = size_of::<Exchange>() + (4 << 10);
 const PER_STEP: usize = size_of::<LadderStep>() + 48;
 
@@ -48,7 +49,8 @@ impl KeptConversations {
         }
     }
 
-    /// Returns them in the order in which they began, and how many of their exchanges are missing.
+    /// Returns the conversations in the order in which they began, and the number of their
+    /// exchanges that are missing.
     pub(super) fn end(mut self) -> (Vec<Conversation>, u64) {
         self.all.sort_by_key(|conversation| conversation.number);
         (self.all, self.left_out)

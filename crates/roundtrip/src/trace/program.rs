@@ -1,5 +1,5 @@
-//! `roundtrip trace -- COMMAND`: runs a program as usual, and explains its exchanges when it is
-//! over.
+//! `roundtrip trace -- COMMAND`: runs a program as usual, and explains its exchanges when it has
+//! ended.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ const ON_PAGE: usize = 200;
 /// Exchanges beyond these are counted in the ranking and not kept.
 const MAX_KEPT: usize = 10_000;
 
-/// What the tap passes on while the program runs.
+/// The tap's results while the program runs.
 #[derive(Default)]
 struct Collected {
     kept: Vec<Exchange>,
@@ -128,7 +128,7 @@ impl Lines {
     }
 }
 
-/// What was seen of the program.
+/// The result for the program.
 struct ProgramResult<'a> {
     args: &'a TraceArgs,
     code: u8,

@@ -12,20 +12,20 @@ use std::time::Duration;
 use flate2::bufread::MultiGzDecoder;
 use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 
-/// In bytes: how much is read at once.
+/// The number of bytes that are read at once.
 const PIECE: usize = 1 << 20;
 /// How many pieces of a pipe are read ahead.
 const PIECES: usize = 4;
 /// How often a wait for a pipe checks whether it is to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
-/// In bytes: enough to distinguish a capture from a log.
+/// The number of bytes that suffice to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 pub(super) struct CaptureSource {
     from: BufReader<Box<dyn Read>>,
     reader: CaptureReader,
-    /// How much of the file was read, and how long it is, if it has an end.
+    /// The number of bytes read, and the length of the file if it has one.
     read: Arc<AtomicU64>,
     length: Option<u64>,
 }
@@ -108,7 +108,7 @@ impl CaptureSource {
         self.reader.left_over()
     }
 
-    /// How far the reading is, and how long the rest may take.
+    /// Describes how much has been read, and how long the rest may take.
     pub(super) fn progress(&self, packets: u64, took: Duration) -> String {
         let read = self.read.load(Ordering::Relaxed);
         let Some(length) = self.length.filter(|length| *length > 0) else {
@@ -144,7 +144,7 @@ struct Piped {
 impl Piped {
     fn stdin(stop: Arc<AtomicBool>) -> Self {
         let (sender, pieces) = sync_channel(PIECES);
-        // It ends with the process, or when nobody takes its pieces.
+        // The thread ends with the process, or when its receiver is dropped.
         thread::spawn(move || {
             let mut from = io::stdin().lock();
             loop {

@@ -8,7 +8,7 @@ use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
 use crate::provenance::{self, stamped};
 
-/// In bytes.
+/// The largest log in bytes.
 const MAX_LOG: u64 = 1 << 30;
 
 pub(super) fn run(args: &TraceArgs, name: &str, source: CaptureSource) -> Outcome {

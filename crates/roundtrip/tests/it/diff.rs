@@ -293,7 +293,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
     refused(
         &with("doctor.json"),
         2,
-        "A is a report of probe, B one of doctor",
+        "A is a report of probe, but B is one of doctor",
     );
     let limit = reports.diff(&["doctor.json", "doctor.json", "--fail-if", "client > 1"]);
     refused(

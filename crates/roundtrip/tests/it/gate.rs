@@ -71,7 +71,7 @@ fn without_a_file_all_is_sound_and_the_keys_are_made() {
     assert_eq!(said.status.code(), Some(0), "{}", out(&said));
     assert_eq!(
         out(&said),
-        "the configuration without a file: nothing is wrong; a start would succeed\n"
+        "the configuration without a file: no problems found; gate would start\n"
     );
     let home = user.path(".local/state/roundtrip/gate");
     let key = fs::metadata(home.join("token.key")).unwrap();
@@ -101,7 +101,7 @@ fn all_that_is_wrong_is_said_at_once() {
         "error    token.key: a route needs a session",
         "warning  session.store: sessions in memory",
         "error    route[0].upstream: there is no [upstream.b]",
-        "gate.toml: 2 errors, 1 warning; a start would not succeed\n",
+        "gate.toml: 2 errors, 1 warning; gate would not start\n",
     ] {
         assert!(text.contains(expected), "{text}");
     }

@@ -69,7 +69,7 @@ fn a_configuration_that_everybody_may_write_is_refused() {
     gate(folder.path(), &["init", "-o", "gate.toml"]);
     let file = folder.path().join("gate.toml");
     for (mode, code, word) in [
-        (0o644, 0, "would succeed"),
+        (0o644, 0, "would start"),
         (0o664, 0, "chmod g-w"),
         (0o666, 1, "chmod o-w"),
     ] {

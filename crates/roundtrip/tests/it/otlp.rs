@@ -1,8 +1,10 @@
-//! Spans and metrics reach a real collector's receiver, over HTTP and gRPC, and a collector that is
-//! down is only counted.
+//! Spans and metrics of `probe`, `exporter` and `gate` reach a real collector's receiver, over HTTP
+//! and gRPC; a busy one is asked again, and one that is down is only counted.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -10,7 +12,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::exporter::scene::{
-    BINARY, TIMEOUT, ask, eventually, free, origin, samples, start, write,
+    BINARY, Running, TIMEOUT, ask, eventually, free, origin, samples, start, write,
 };
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -278,4 +280,221 @@ fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
     assert_eq!(wrong.status.code(), Some(2));
     let said = String::from_utf8_lossy(&wrong.stderr);
     assert!(said.contains("carrier-pigeon"), "{said}");
+}
+
+/// A gate without TLS in front of `backend`, and where it serves and tells its metrics.
+fn gate(folder: &Path, backend: &str, more: &[&str]) -> (Running, SocketAddr, SocketAddr) {
+    let (http, admin) = (free(), free());
+    let config = format!(
+        "[listen]\nhttp = [\"{http}\"]\nhttps = []\nh3 = false\n[admin]\nlisten = \"{admin}\"\n\
+         [upstream.b]\nservers = [\"{backend}\"]\n[[route]]\nupstream = \"b\"\nauth = false\n"
+    );
+    let config = write(folder, "gate.toml", &config);
+    let mut command = Command::new(BINARY);
+    command.args(["gate", "run", "--config", config.to_str().unwrap()]);
+    command.args(more).stdin(Stdio::null());
+    let child = command.spawn().unwrap();
+    let said = Vec::new();
+    let running = Running { child, said };
+    let is_up = || TcpStream::connect(http).is_ok() && TcpStream::connect(admin).is_ok();
+    assert!(eventually(|| is_up().then_some(())).is_some());
+    (running, http, admin)
+}
+
+#[test]
+fn gate_stands_in_the_trace_of_its_client() {
+    let test = "gate_stands_in_the_trace_of_its_client";
+    let Some(collector) = Collector::start(test) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (backend, heard) = server();
+    let backend = backend.trim_end_matches("/first");
+    let (_gate, http, admin) = gate(folder.path(), backend, &["--otlp", &collector.http]);
+    let client = format!("traceparent: 00-{TRACE}-{PARENT}-01\r\ntracestate: a=b\r\n");
+    assert_eq!(ask(http, "GET", "/second?secret=1", &client).0, 404);
+    let (resource, spans) = collector.spans();
+    assert_eq!(
+        attribute(&resource, "service.name").unwrap(),
+        "roundtrip-gate"
+    );
+    let [whole] = named(&spans, "GET")[..] else {
+        panic!("{spans:#?}");
+    };
+    assert_eq!(
+        (&whole["parentSpanId"], &whole["kind"]),
+        (&PARENT.into(), &2.into())
+    );
+    assert!(spans.iter().all(|span| span["traceId"] == TRACE));
+    let id = whole["spanId"].as_str().unwrap();
+    let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
+    assert_eq!(passed_on, format!("00-{TRACE}-{id}-01"));
+    let value = |key| attribute(whole, key);
+    assert_eq!(value("http.response.status_code").unwrap(), "404");
+    assert_eq!(value("url.path").unwrap(), "/second");
+    assert_eq!(value("client.address").unwrap(), "127.0.0.1");
+    assert_eq!(value("roundtrip.upstream.name").unwrap(), "b");
+    // A backend's 404 is no failure of the server.
+    assert_eq!(value("error.type"), None);
+    assert!(!whole.to_string().contains("secret"));
+    // Its phases cover it, one after the other.
+    let mut end = whole["startTimeUnixNano"].clone();
+    for phase in spans.iter().filter(|span| span["parentSpanId"] == *id) {
+        assert_eq!(phase["startTimeUnixNano"], end, "{phase:#}");
+        end = phase["endTimeUnixNano"].clone();
+    }
+    assert_eq!(end, whole["endTimeUnixNano"]);
+    // Not sampled: the trace goes on, and no span is sent.
+    let client = format!("traceparent: 00-{TRACE}-{PARENT}-00\r\n");
+    assert_eq!(ask(http, "GET", "/second", &client).0, 404);
+    let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
+    assert!(passed_on.starts_with(&format!("00-{TRACE}-")) && passed_on.ends_with("-00"));
+    assert!(!passed_on.contains(PARENT));
+    // Without a client's trace, one begins; what is wrong is not continued.
+    assert_eq!(ask(http, "GET", "/second", "traceparent: 00-x\r\n").0, 404);
+    let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
+    assert!(passed_on.len() == 55 && passed_on.ends_with("-01"));
+    let (_, spans) = collector.spans();
+    assert!(passed_on.contains(spans[0]["traceId"].as_str().unwrap()));
+    let sent = eventually(|| {
+        let own = samples(&ask(admin, "GET", "/metrics", "").1);
+        let sent = own.get("roundtrip_gate_spans_total{fate=\"sent\"}")?;
+        (*sent >= 2.0).then_some(())
+    });
+    assert!(sent.is_some());
+}
+
+#[test]
+fn durations_of_gate_arrive_over_grpc_at_its_end() {
+    let test = "durations_of_gate_arrive_over_grpc_at_its_end";
+    let Some(collector) = Collector::start(test) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody is there.
+    let backend = format!("http://{}", free());
+    let config = ["--otlp", &collector.grpc];
+    let (mut gate, http, _) = gate(folder.path(), &backend, &config);
+    assert_eq!(ask(http, "BREW", "/", "").0, 502);
+    let id = rustix::process::Pid::from_child(&gate.child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    gate.child.wait().unwrap();
+    let metrics = collector.next("resourceMetrics");
+    let metrics = metrics["scopeMetrics"][0]["metrics"].as_array().unwrap();
+    assert_eq!(metrics[0]["name"], "http.server.request.duration");
+    let point = &metrics[0]["histogram"]["dataPoints"][0];
+    assert_eq!(point["count"], "1");
+    let value = |key| attribute(point, key).unwrap();
+    assert_eq!(value("http.request.method"), "_OTHER");
+    assert_eq!(value("http.response.status_code"), "502");
+    assert_ne!(value("error.type"), "");
+}
+
+/// Without a collector, a client's trace passes unchanged.
+#[test]
+fn gate_alone_changes_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let (backend, heard) = server();
+    let (_gate, http, _) = gate(folder.path(), backend.trim_end_matches("/first"), &[]);
+    let field = format!("00-{TRACE}-{PARENT}-01");
+    assert_eq!(
+        ask(http, "GET", "/second", &format!("traceparent: {field}\r\n")).0,
+        404
+    );
+    assert_eq!(heard.recv_timeout(TIMEOUT).unwrap(), field);
+    assert_eq!(ask(http, "GET", "/second", "").0, 404);
+    assert_eq!(heard.recv_timeout(TIMEOUT).unwrap(), "");
+}
+
+#[test]
+fn a_probe_again_and_again_sends_each_round() {
+    let test = "a_probe_again_and_again_sends_each_round";
+    let Some(collector) = Collector::start(test) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (url, heard) = server();
+    let store = folder.path().join("h.redb");
+    let mut command = Command::new(BINARY);
+    command.args(["probe", "-q", "--noproxy", "*", "--every", "1s", "--store"]);
+    command.arg(store).args(["--otlp", &collector.http, &url]);
+    let child = command.stdin(Stdio::null()).spawn().unwrap();
+    let _running = Running {
+        child,
+        said: Vec::new(),
+    };
+    let mut traces = BTreeSet::new();
+    while traces.len() < 2 {
+        let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
+        let (_, spans) = collector.spans();
+        let request = named(&spans, "GET")[0];
+        assert!(passed_on.contains(request["spanId"].as_str().unwrap()));
+        traces.insert(request["traceId"].as_str().unwrap().to_owned());
+    }
+}
+
+/// A collector that answers each request with the next of these heads, and then with 200.
+fn refusing(heads: Vec<&'static str>) -> (String, Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, bodies) = channel();
+    let mut heads = heads.into_iter();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut got = Vec::new();
+            let mut buffer = [0; 4096];
+            let whole = |got: &[u8]| {
+                let text = String::from_utf8_lossy(got).to_lowercase();
+                let (head, _) = text.split_once("\r\n\r\n")?;
+                let (_, length) = head.split_once("content-length: ")?;
+                let length: usize = length.lines().next()?.trim().parse().ok()?;
+                let end = got.windows(4).position(|w| w == b"\r\n\r\n")? + 4 + length;
+                (got.len() >= end).then_some(length)
+            };
+            while whole(&got).is_none() {
+                match stream.read(&mut buffer) {
+                    Ok(length) if length > 0 => got.extend(&buffer[..length]),
+                    _ => break,
+                }
+            }
+            let _ = sender.send(whole(&got).unwrap_or_default());
+            let head = heads.next().unwrap_or("200 OK");
+            let answer =
+                format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (url, bodies)
+}
+
+#[test]
+fn a_busy_collector_gets_the_same_spans_again_and_a_refusing_one_does_not() {
+    for (heads, lost) in [
+        (
+            vec![
+                "503 Busy\r\nRetry-After: 0",
+                "429 Slow Down\r\nRetry-After: 1",
+            ],
+            false,
+        ),
+        (vec!["400 Bad"], true),
+        // Longer than the program waits at its end.
+        (vec!["503 Busy\r\nRetry-After: 3600"], true),
+    ] {
+        let (url, _heard) = server();
+        let expected = if lost { 2 } else { heads.len() + 2 };
+        let (collector, bodies) = refusing(heads);
+        let probed = Command::new(BINARY)
+            .args(["probe", "-q", "--noproxy", "*", "--otlp", &collector, &url])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&probed.stderr);
+        assert!(probed.status.success(), "{said}");
+        assert_eq!(said.contains("did not reach the collector"), lost, "{said}");
+        let bodies: Vec<usize> = bodies.try_iter().collect();
+        // The last request holds the metrics.
+        assert_eq!(bodies.len(), expected, "{bodies:?}");
+        let spans = &bodies[..bodies.len() - 1];
+        assert!(spans.iter().all(|length| *length == spans[0]), "{bodies:?}");
+    }
 }

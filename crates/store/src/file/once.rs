@@ -1,4 +1,4 @@
-//! Values that can be taken only once, in the file.
+//! Single-use values in the file.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +17,8 @@ const MAX_SWEPT: usize = 64;
 const ENTRIES: TableDefinition<&[u8], (u64, &[u8])> = TableDefinition::new("once");
 /// Values in the order of their expiry.
 const ENDS: TableDefinition<(u64, &[u8]), ()> = TableDefinition::new("once_ends");
+/// Before the name of a claim, so that it is never taken for a value.
+const CLAIM: &[u8] = b"claim\0";
 
 /// The numbers of writes begun and completed. A take waits for them, because a client can come back
 /// before the disk has written.
@@ -97,9 +99,47 @@ impl TakesOnce for Redb {
         })
         .await
     }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        let name = [CLAIM, name].concat();
+        let now = millis(self.now());
+        let end = now.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
+        self.write_apart(move |transaction| {
+            sweep(transaction, now)?;
+            let mut values = transaction.open_table(ENTRIES)?;
+            let mut ends = transaction.open_table(ENDS)?;
+            let name = name.as_slice();
+            let before = values.get(name)?.map(|entry| entry.value().0);
+            if before.is_some_and(|end| end > now) {
+                return Ok(false);
+            }
+            if let Some(before) = before {
+                ends.remove((before, name))?;
+            }
+            values.insert(name, (end, b"".as_slice()))?;
+            ends.insert((end, name), ())?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        let name = [CLAIM, name].concat();
+        self.write_apart(move |transaction| {
+            let mut values = transaction.open_table(ENTRIES)?;
+            let removed = values.remove(name.as_slice())?.map(|entry| entry.value().0);
+            if let Some(end) = removed {
+                transaction
+                    .open_table(ENDS)?
+                    .remove((end, name.as_slice()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
 }
 
-/// Also creates the tables.
+/// Removes expired values; also creates the tables.
 pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     let mut values = transaction.open_table(ENTRIES)?;
     let mut ends = transaction.open_table(ENDS)?;

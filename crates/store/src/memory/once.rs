@@ -1,4 +1,4 @@
-//! Values that can be taken only once, in memory.
+//! Single-use values in memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,6 +40,11 @@ impl Entries {
         self.values.insert(kept.name, (end, kept.value));
     }
 
+    /// Whether there is such a value that has not expired.
+    fn has(&self, name: &[u8], now: SystemTime) -> bool {
+        self.values.get(name).is_some_and(|(end, _)| *end > now)
+    }
+
     fn remove(&mut self, name: &[u8]) -> Option<(SystemTime, Vec<u8>)> {
         let (end, value) = self.values.remove(name)?;
         self.ends.remove(&(end, name.to_vec()));
@@ -65,6 +70,25 @@ impl TakesOnce for Memory {
         let mut known = self.shared.once.lock();
         let taken = known.remove(name).filter(|(end, _)| *end > now);
         Ok(taken.map(|(_, value)| value))
+    }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        let now = self.now();
+        let mut known = self.shared.claims.lock();
+        if known.has(name, now) {
+            return Ok(false);
+        }
+        let claim = Once {
+            name: name.to_vec(),
+            value: Vec::new(),
+        };
+        known.put(claim, now.checked_add(life).unwrap_or(now), now);
+        Ok(true)
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        self.shared.claims.lock().remove(name);
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The answers that a thread remembers: sessions, and names without a session; both bounded.
+//! A thread's cached answers: sessions, and names without a session; both are bounded.
 //!
 //! The oldest are evicted first, except for those that were used since the last check and those
 //! that are held.
@@ -124,8 +124,8 @@ impl Cache {
         removed
     }
 
-    /// Evicts an entry that was not used, otherwise the oldest that is not held. Evicts none if all
-    /// examined entries are held: their number is bounded by the number of connections.
+    /// Evicts an unused entry, otherwise the oldest one that is not held. Evicts none if all
+    /// examined entries are held; their number is bounded by the number of connections.
     fn evict(&mut self) -> bool {
         let mut oldest_free = None;
         let mut looked_at = 0;

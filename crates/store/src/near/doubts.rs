@@ -1,5 +1,5 @@
-//! Sessions that were known but could have changed: asked for again if they are held, and usable
-//! for the time of grace if the store cannot be asked.
+//! Sessions that were known but could have changed: held ones are asked for again, and all are
+//! usable during the grace if the store cannot be asked.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ pub(super) struct Doubts {
     to_ask: VecDeque<Rc<str>>,
     /// No grace ends before this.
     first_end: Option<Instant>,
-    /// Beyond this number, sessions that are not held are removed.
+    /// The number of sessions beyond which those that are not held are removed.
     most: usize,
     bound: usize,
 }
@@ -40,8 +40,8 @@ impl Doubts {
         }
     }
 
-    /// Adds a session that was valid until now, when the store stopped reporting. If it is held, it
-    /// is asked for.
+    /// Adds a session that was valid until the store stopped reporting. If it is held, it is asked
+    /// for.
     pub(super) fn add(&mut self, sid: Rc<str>, entry: Entry) {
         let held = entry.revoked.is_held();
         if held {
@@ -142,12 +142,12 @@ impl Doubts {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }
 
-    /// The time when the first grace ends, or a time before that.
+    /// The time when the first grace ends, or an earlier time.
     pub(super) fn first_end(&self) -> Option<Instant> {
         self.first_end
     }
 
-    /// Takes the sessions whose grace is over. Without grace, those that are held are asked for at
+    /// Takes the sessions whose grace has ended. If there is no grace, held ones are asked for at
     /// once, and the answer decides.
     pub(super) fn take_ended(&mut self) -> Vec<Entry> {
         let now = Instant::now();
@@ -163,8 +163,8 @@ impl Doubts {
         ended
     }
 
-    /// Removes sessions that are not held, and with them their grace. The others are no more than
-    /// there are connections.
+    /// Removes sessions that are not held, and with them their grace. The number of the others is
+    /// bounded by the number of connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

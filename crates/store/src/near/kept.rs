@@ -39,7 +39,7 @@ impl EntryHandle {
     }
 }
 
-/// Keeps the handle valid for as long as the cache has the entry.
+/// Keeps the handle valid as long as the cache has the entry.
 pub(super) struct Keeping(EntryHandle);
 
 impl Keeping {

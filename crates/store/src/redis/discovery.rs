@@ -1,4 +1,4 @@
-//! Which servers there are: a cluster's own servers say it, or sentinels do.
+//! Finds the servers, by asking a cluster's own servers or the sentinels.
 
 use std::rc::Rc;
 
@@ -51,15 +51,15 @@ async fn slots_by(servers: &RedisServers, node: &Node) -> Result<SlotMap, StoreE
     Ok(map)
 }
 
-/// What a sentinel says of the master.
+/// A sentinel's statement about the master.
 struct Witness {
     epoch: u64,
     map: SlotMap,
     master: Address,
 }
 
-/// Asks all sentinels with an open connection; if there is none, one after another. The one that
-/// has seen the latest failover is right, if the server that it names agrees.
+/// Asks all sentinels with an open connection; if there is none, one after another. The sentinel
+/// that knows the latest failover is right, if the server that it names agrees.
 async fn by_sentinels(servers: &RedisServers, name: &str) -> Result<SlotMap, StoreError> {
     let any_live = servers.sentinels.iter().any(|node| node.live().is_some());
     let mut failed = StoreError::down("no sentinel is known");
@@ -86,7 +86,7 @@ async fn by_sentinels(servers: &RedisServers, name: &str) -> Result<SlotMap, Sto
     };
     let node = servers.node(&witness.master);
     let Ok(link) = servers.link_to(&node).await else {
-        // It is down, and nobody has taken its place.
+        // It is down and has not been replaced.
         return Ok(witness.map);
     };
     let role = refused("ROLE", node.probe(&link).await?)?;

@@ -1,5 +1,6 @@
 //! One connection: commands are pipelined, answers come back in order, and the server's pushes go
-//! to whoever watches it. A connection that violates the protocol or misses a deadline is closed.
+//! to the connection's watcher. A connection that violates the protocol or misses a deadline is
+//! closed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -39,7 +40,7 @@ struct Wire {
     watcher: Rc<dyn LinkWatcher>,
 }
 
-/// Hears what a connection reports by itself, in order with its answers.
+/// Receives a connection's pushes, in order with its answers.
 pub(super) trait LinkWatcher {
     fn pushed(&self, items: Vec<Value>);
 

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::{Change, StorePart};
 
-/// Beyond this number, everything is reported as changed instead.
+/// The number of changes beyond which everything is reported as changed instead.
 const MAX_CHANGES: usize = 8192;
 
 pub(super) struct News {

@@ -19,12 +19,12 @@ use super::settings::{Address, RedisSettings};
 use super::{expect_ok, refused, socket};
 use crate::StoreError;
 
-/// What a server is asked.
+/// The purpose of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
-    /// For sessions.
+    /// A server with sessions.
     Server,
-    /// Which server is the master.
+    /// A sentinel, which knows which server is the master.
     Sentinel,
 }
 
@@ -117,7 +117,7 @@ impl Node {
         self.open().await.map(|(link, _)| link)
     }
 
-    /// Also returns whether a connection was opened that had been lost.
+    /// Opens a connection, and returns whether it replaces a lost one.
     pub(super) async fn open(&self) -> Result<(Rc<Link>, bool), StoreError> {
         if let Some(link) = self.live() {
             return Ok((link, false));

@@ -1,9 +1,9 @@
-//! Values that can be taken only once, in Redis.
+//! Single-use values in Redis.
 //!
-//! `GETDEL` is atomic on one server; but a failover loses what the replica had not heard yet, and a
-//! restart can bring back an old copy. So each value carries the replication id of the server's
-//! history when it was stored: a server begins another one when it is promoted or started. A value
-//! of another history is not given out, because it could have been taken before.
+//! `GETDEL` is atomic on one server; but a failover loses commands that had not reached the
+//! replica, and a restart can bring back an old copy. So each value is stored with the server's
+//! replication id, which changes when a server is promoted or started. A value with another id is
+//! not handed out, because it may have been taken before.
 
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ use super::{Redis, expect_ok, refused};
 use crate::StoreError;
 use crate::once::{Once, TakesOnce};
 
-/// Outside the prefix of sessions, so that nobody is notified of changes.
+/// This differs from the prefix of sessions, so that no notifications are sent for changes.
 const PREFIX: &[u8] = b"roundtrip-ticket:";
+const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.
 const INFO: &[&[u8]] = &[b"INFO", b"replication"];
 /// The length of a replication id.
@@ -57,11 +58,26 @@ impl TakesOnce for Redis {
             .filter(|(stored, _)| *stored == term)
             .map(|(_, value)| value.to_vec()))
     }
+
+    async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError> {
+        let key = claim_key(name);
+        let life = life.as_millis().max(1).to_string();
+        let set: [&[u8]; 6] = [b"SET", &key, b"", b"NX", b"PX", life.as_bytes()];
+        match self.ask("SET", &key, &set).await? {
+            Value::Null => Ok(false),
+            answer => expect_ok("SET", answer).map(|()| true),
+        }
+    }
+
+    async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
+        let key = claim_key(name);
+        self.ask("DEL", &key, &[b"DEL", &key]).await.map(|_| ())
+    }
 }
 
 impl Redis {
-    /// The history of the server that has this key, as it was when it was last asked. If that has
-    /// ended meanwhile, the value is never given out.
+    /// The replication id of the server that has this key, from its last answer. If the id has
+    /// changed since, the value is never handed out.
     async fn term(&self, key: &[u8]) -> Result<Vec<u8>, StoreError> {
         let link = self.servers.link_for(key).await?;
         if let Some(term) = link.term.borrow().clone() {
@@ -101,9 +117,13 @@ fn term(info: &[u8]) -> Option<&[u8]> {
     term.filter(|_| is_master)
 }
 
-/// In hexadecimal, for people who look at the server's keys.
+/// The key in hexadecimal, so that people can read the server's keys.
 fn key(name: &[u8]) -> Vec<u8> {
     [PREFIX, hex(name).as_bytes()].concat()
+}
+
+fn claim_key(name: &[u8]) -> Vec<u8> {
+    [CLAIM_PREFIX, hex(name).as_bytes()].concat()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The servers that have the sessions: one, a cluster's, or a master with its replicas that
 //! sentinels watch. Each request goes to the master of its key's slot.
 //!
-//! Every server reports changes, replicas too: so a change by a new master is heard even before it
-//! is known to be one. An answer is believed as long as the master that gave it still answers for
-//! its slots, which it is asked ten times a second, and has kept its connection; otherwise, what it
-//! answered for is forgotten.
+//! Every server reports changes, including replicas, so a change by a new master arrives even
+//! before it is known to be the master. An answer stays valid as long as its master keeps its
+//! connection and still serves its slots, which is checked ten times a second; otherwise, the
+//! sessions in these slots are forgotten.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,15 +34,15 @@ pub(super) struct RedisServers {
     pub(super) sentinels: Vec<Rc<Node>>,
     /// The only server, if there is only one.
     only: Option<Rc<Node>>,
-    /// Slots that are about to move: another server than their master answered for them.
+    /// Slots that are being moved: a server other than their master has answered for them.
     moving: RefCell<BTreeSet<u16>>,
-    /// Held by the task that asks which servers there are.
+    /// The lock of the task that refreshes the list of servers.
     looking: Mutex<()>,
     looked: Cell<Option<Instant>>,
     failed: RefCell<Option<StoreError>>,
 }
 
-/// What a server answered about one key.
+/// A server's answers about one key.
 pub(super) struct Asked {
     pub(super) answers: Vec<Value>,
     pub(super) link: Rc<Link>,
@@ -81,7 +81,7 @@ impl View {
 
 impl LinkWatcher for ServerWatcher {
     fn pushed(&self, items: Vec<Value>) {
-        // A replica that copies its master anew reports that all its keys have gone.
+        // A replica that copies its master again reports that all its keys were removed.
         let is_all = matches!(items.get(1), Some(Value::Null));
         if is_all && !self.view.map.borrow().is_master(&self.address) {
             return;
@@ -173,7 +173,7 @@ impl RedisServers {
         nodes.entry(address.clone()).or_insert_with(make).clone()
     }
 
-    /// All servers that were met, those with an open connection first.
+    /// All known servers, those with an open connection first.
     pub(super) fn known(&self) -> Vec<Rc<Node>> {
         let mut known: Vec<Rc<Node>> = self.nodes.borrow().values().cloned().collect();
         let map = self.view.map.borrow();
@@ -297,7 +297,7 @@ impl RedisServers {
         }
         let _turn = match self.looking.try_lock() {
             Ok(turn) => turn,
-            // Another task is looking; what is known is good enough meanwhile.
+            // Another task is refreshing the view; the current one suffices until then.
             Err(_) if !self.view.map.borrow().is_empty() => return,
             Err(_) => self.looking.lock().await,
         };
@@ -413,8 +413,7 @@ impl RedisServers {
         failed || !map.is_master(server) || map.is_replicated(server)
     }
 
-    /// Waits until it is time to look again, and looks. `tending` runs this for as long as the
-    /// thread serves.
+    /// Refreshes the view whenever it is due. `tending` runs this as long as the thread serves.
     pub(super) async fn keep_view(&self) {
         let pause = match self.view.stale.get() {
             _ if self.only.is_some() => return self.view.wanted.notified().await,
@@ -432,7 +431,7 @@ impl RedisServers {
         }
     }
 
-    /// Takes note of what a server answered to its probe.
+    /// Processes a server's answer to a probe.
     pub(super) fn probed(&self, node: &Node, answer: &Value) {
         if !self.view.map.borrow().is_master(&node.address) {
             return;

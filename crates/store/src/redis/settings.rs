@@ -23,7 +23,7 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// The servers that have the sessions, and who says which they are.
+/// The servers with the sessions, and how to find them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisTopology {
     One(Address),
@@ -55,12 +55,12 @@ pub struct RedisSettings {
     /// The time without traffic after which a ping is sent. With `answer`, this bounds how long a
     /// silently cut connection goes unnoticed.
     pub heartbeat: Duration,
-    /// In a cluster or behind sentinels: the time after which a server is asked again whether it
-    /// still has its sessions.
+    /// The interval at which a server in a cluster or behind sentinels is asked whether it still
+    /// has its sessions.
     pub probe: Duration,
     /// The pause after a failed connect. If the server refuses us, each further pause is twice as
     /// long, up to `longest_pause`. After an outage it stays short, because a session that is
-    /// revoked as soon as the server is back can be served for that much longer.
+    /// revoked when the server comes back remains usable until the reconnection.
     pub pause: Duration,
     pub longest_pause: Duration,
     pub clock: Arc<dyn WallClock + Send + Sync>,
@@ -232,8 +232,8 @@ impl Address {
         }
     }
 
-    /// The address of another server, by the host and port that this one says. Some do not say
-    /// their own host.
+    /// The address of another server, from the host and port that this one reports. Some servers do
+    /// not report their own host.
     pub(super) fn named(&self, host: &[u8], port: u16) -> Option<Self> {
         let (own, tls) = match self {
             Self::Tcp { host, .. } => (host, false),
@@ -290,7 +290,7 @@ fn database_in_query(url: &Url) -> String {
     found.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// For messages: the userinfo can contain a password.
+/// The text for messages, because the userinfo can contain a password.
 fn without_userinfo(text: &str) -> String {
     let (scheme, rest) = text.split_once("//").unwrap_or(("", text));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

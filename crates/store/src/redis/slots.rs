@@ -12,7 +12,7 @@ use crate::change::{SlotPart, StorePart};
 /// The masters, by the slots that they have, and their replicas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotMap {
-    /// In the order of their slots, without overlap.
+    /// The shards in the order of their slots, without overlap.
     ranges: Vec<Shard>,
 }
 
@@ -36,8 +36,8 @@ impl SlotMap {
         }
     }
 
-    /// Parses the answer to `CLUSTER SLOTS`. `address` makes an address of a host, empty for the
-    /// one that answered, and a port; it returns `None` for a server whose host is not known.
+    /// Parses the answer to `CLUSTER SLOTS`. `address` makes an address from a host (empty for the
+    /// server that answered) and a port; it returns `None` for a server whose host is not known.
     pub(super) fn parse(
         answer: &Value,
         address: impl Fn(&[u8], i64) -> Option<Address>,
@@ -168,7 +168,7 @@ impl SlotMap {
         has_some.then(|| part(mine, prefix)).flatten()
     }
 
-    /// What has another master in `other`; `None` if nothing has.
+    /// The slots that have another master in `other`; `None` if there are none.
     pub(super) fn changed(&self, other: &Self, prefix: &Arc<str>) -> Option<StorePart> {
         part(|slot| self.owner(slot) != other.owner(slot), prefix)
     }

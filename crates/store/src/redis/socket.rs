@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use super::settings::{Address, RedisSettings};
 use crate::StoreError;
 
-/// The time without an answer after which a second connection attempt is begun beside the first.
-/// The kernel repeats a SYN only after 1 s, then 2 s: without the second attempt, a server that is
-/// back would be noticed that much later.
+/// How long to wait for an answer before a second connection attempt is started in parallel. The
+/// kernel repeats a SYN only after 1 s and then 2 s, so without the second attempt a server that is
+/// back would be noticed later.
 const NEXT_ATTEMPT_AFTER: Duration = Duration::from_millis(100);
 /// The largest number of connection attempts at once.
 const MAX_AT_ONCE: usize = 20;

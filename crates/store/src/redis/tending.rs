@@ -1,5 +1,5 @@
 //! Keeps connections open while a thread serves: opens those that were lost, asks servers whether
-//! they still answer for their sessions, and follows the servers that come and go.
+//! they still serve their sessions, and follows changes in the set of servers.
 
 use std::collections::HashMap;
 use std::rc::Rc;

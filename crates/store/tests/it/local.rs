@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_model::WallClock;
 use roundtrip_store::{
-    CacheStatus, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store, StoreError,
-    TakesOnce,
+    CacheStatus, Indexes, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store,
+    StoreError, TakesOnce,
 };
 
 use crate::{eventually, on_a_thread, until};
@@ -242,6 +242,52 @@ fn a_kept_value_is_taken_only_once() {
             assert_eq!(other.take(b"c").await.unwrap(), None, "it has expired");
             assert_eq!(other.take(b"b").await.unwrap(), Some(b"4".to_vec()));
             assert_eq!(one.take(b"b").await.unwrap(), None);
+        }
+    });
+}
+
+#[test]
+fn a_name_is_claimed_only_once_until_its_time_is_over() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    let minute = Duration::from_mins(1);
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let (one, other) = (place.on_this_thread(), place.on_this_thread());
+            let both = tokio::join!(one.claim(b"a", minute), other.claim(b"a", minute));
+            let claimed = [both.0.unwrap(), both.1.unwrap()];
+            assert_ne!(claimed[0], claimed[1]);
+            assert_eq!(one.take(b"a").await.unwrap(), None, "a claim is no value");
+            assert!(one.claim(b"b", minute).await.unwrap());
+            hand.advance(61);
+            assert!(other.claim(b"a", minute).await.unwrap());
+            assert!(!one.claim(b"a", minute).await.unwrap());
+            other.release(b"a").await.unwrap();
+            assert!(one.claim(b"a", minute).await.unwrap());
+        }
+    });
+}
+
+#[test]
+fn an_index_has_the_sessions_that_have_not_ended() {
+    let (directory, hand) = (tempfile::tempdir().unwrap(), Hand::new());
+    on_a_thread(async {
+        for place in both(directory.path(), &hand) {
+            let (one, other) = (place.on_this_thread(), place.on_this_thread());
+            one.enter("u", "s1", hand.after(60)).await.unwrap();
+            other.enter("u", "s2", hand.after(600)).await.unwrap();
+            one.enter("v", "s3", hand.after(600)).await.unwrap();
+            assert_eq!(other.entered("u").await.unwrap(), ["s1", "s2"]);
+            hand.advance(61);
+            assert_eq!(one.entered("u").await.unwrap(), ["s2"]);
+            assert!(one.entered("w").await.unwrap().is_empty());
+            hand.advance(600);
+            one.enter("w", "s4", hand.after(60)).await.unwrap();
+            assert!(one.entered("u").await.unwrap().is_empty());
+            assert_eq!(one.entered("w").await.unwrap(), ["s4"]);
+            assert!(
+                one.list(None, 9).await.unwrap().sids.is_empty(),
+                "no sessions"
+            );
         }
     });
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{
-    CacheStatus, Near, NearSettings, Once, Record, Redis, RedisSettings, Store, StoreError,
-    TakesOnce,
+    CacheStatus, Indexes, Near, NearSettings, Once, Record, Redis, RedisSettings, Store,
+    StoreError, TakesOnce,
 };
 use roundtrip_tls::Secret;
 use roundtrip_wire::resp::Value;
@@ -326,4 +326,38 @@ fn a_kept_value_is_taken_only_once() {
         }
         assert_eq!(one.take(b"x").await.unwrap(), None);
     });
+}
+
+#[test]
+fn a_name_is_claimed_only_once_and_an_index_has_its_sessions() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: claims", &[]).await else {
+            return;
+        };
+        let store = || Redis::new(Arc::new(server.settings()));
+        let (one, other) = (store(), store());
+        let minute = Duration::from_mins(1);
+        let both = tokio::join!(one.claim(b"a", minute), other.claim(b"a", minute));
+        assert_ne!(both.0.unwrap(), both.1.unwrap());
+        let mut client = server.client().await;
+        let left = client.ask(&["PTTL", "roundtrip-claim:61"]).await;
+        assert!(matches!(left, Value::Integer(1..=60_000)), "{left:?}");
+        one.release(b"a").await.unwrap();
+        assert!(other.claim(b"a", minute).await.unwrap());
+        one.enter("u", "s1", in_an_hour()).await.unwrap();
+        other.enter("u", "s2", in_an_hour()).await.unwrap();
+        let past = SystemTime::now() - minute;
+        client
+            .ask(&["ZADD", "roundtrip-index:u", &past_millis(past), "s0"])
+            .await;
+        assert_eq!(one.entered("u").await.unwrap(), ["s1", "s2"]);
+        assert!(one.entered("v").await.unwrap().is_empty());
+        let left = client.ask(&["PTTL", "roundtrip-index:u"]).await;
+        assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
+    });
+}
+
+fn past_millis(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_millis().to_string()
 }

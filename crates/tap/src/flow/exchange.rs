@@ -17,7 +17,7 @@ use crate::turn::{AnswerTimes, Expected};
 
 /// An attempt that began longer before a connection than this belongs to another exchange.
 const MAX_RACE: Duration = Duration::from_secs(10);
-/// A peer that refuses does so at once; an attempt that took longer was given up.
+/// The longest attempt that can be a refusal, which comes at once; a longer attempt was abandoned.
 const MAX_REFUSAL_LENGTH: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
 const HTTPS: u16 = 443;
@@ -180,7 +180,7 @@ impl Flow {
         let relative = |at: Moment| Moment::ZERO + at.since(zero);
         for attempt in lost {
             let peer = attempt.peer;
-            // Without a lookup, the exchange begins with the first attempt.
+            // If there was no lookup, the exchange begins with the first attempt.
             let began = attempt.began.max(zero);
             events.push((began, Event::AttemptStarted { peer }));
             if matches!(attempt.outcome, AttemptOutcome::Failed(_)) {
@@ -221,7 +221,7 @@ impl Flow {
         events.push((proven, Event::HandshakeFinished));
     }
 
-    /// The name that the program asked for, as far as it is visible, or the address.
+    /// The name that the program requested, if it is visible, otherwise the address.
     fn host(&self, host_field: Option<&str>) -> String {
         let named = self
             .spoken

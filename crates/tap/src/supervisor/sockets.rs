@@ -211,8 +211,8 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         self.deliver(ended);
     }
 
-    /// A process is about to close a descriptor, or all of them: this is the last look, because the
-    /// kernel reports nothing about a closed socket.
+    /// Handles a process that is about to close one or all descriptors. This is the last chance to
+    /// look, because the kernel reports nothing about a closed socket.
     pub(super) fn closes(
         &mut self,
         thread: i32,

@@ -1,4 +1,4 @@
-//! What a connection suffers from, in words, by what the kernel counted between two samples.
+//! The problem of a connection, judged by the change of the kernel's counters between two samples.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ const MIN_QUEUE: Duration = Duration::from_millis(5);
 const MIN_SHARE: f64 = 0.25;
 /// Nothing was sent or received for this long.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long the peer must have been awaited.
+/// The least time for which the peer must have been awaited.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// One thing that a connection suffers from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symptom {
-    /// For programs; stable.
+    /// A stable identifier for programs.
     pub id: &'static str,
-    /// For people.
+    /// The text for readers.
     pub text: String,
 }
 
-/// What a connection suffers from now, worst first.
+/// The current problems of a connection, the worst first.
 pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Symptom> {
     let mut found = Vec::new();
     let mut say = |id, text: String| found.push(Symptom { id, text });

@@ -17,7 +17,7 @@ pub struct TicketReader {
     begun: usize,
     /// The number of bytes of the body that have not arrived.
     left: usize,
-    /// The body so far, if the message is a ticket.
+    /// The bytes of the body so far, if the message is a ticket.
     body: Option<Vec<u8>>,
 }
 

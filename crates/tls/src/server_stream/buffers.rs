@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::InsufficientSizeError;
 
-/// The largest record, and what may follow it. RFC 8446 §5.2.
+/// Room for the largest record and the bytes that may follow it. RFC 8446 §5.2.
 const ROOM: usize = 32 * 1024;
 /// A buffer that has grown beyond this is freed.
 const MAX_KEPT_SIZE: usize = 128 * 1024;
@@ -31,7 +31,7 @@ fn keep(room: Vec<u8>) {
     if !(ROOM..=MAX_KEPT_SIZE).contains(&room.len()) {
         return;
     }
-    // At the end of the thread the pool is gone.
+    // While the thread ends, the pool no longer exists.
     let _ = KEPT.try_with(|kept| {
         let mut kept = kept.borrow_mut();
         if kept.len() < MAX_KEPT {
@@ -65,7 +65,7 @@ impl ReceivedRecords {
         }
     }
 
-    /// Reads what follows the bytes that are there; 0 at the end of the socket.
+    /// Reads more bytes and appends them; returns 0 at the end of the stream.
     pub(super) fn poll_fill(
         &mut self,
         cx: &mut Context<'_>,
@@ -88,7 +88,7 @@ impl ReceivedRecords {
         Poll::Ready(Ok(count))
     }
 
-    /// Moves the bytes to the beginning of a buffer that has room behind them.
+    /// Moves the bytes to the beginning of a buffer with room behind them.
     fn make_room(&mut self) -> io::Result<()> {
         let count = self.held.len();
         if count >= ROOM {
@@ -130,8 +130,8 @@ impl SentRecords {
         self.room.get(self.held.clone()).unwrap_or_default()
     }
 
-    /// Appends what `write` writes into the room that it is given: at least as much as `guess`, and
-    /// as much as it then asks for. It fails if `write` wants no other room.
+    /// Appends what `write` writes. `write` first gets `guess` bytes of room; if it asks for more,
+    /// it is called again with that much. It is an error if `write` fails without asking for more.
     pub(super) fn append(
         &mut self,
         guess: usize,
@@ -194,11 +194,11 @@ impl Drop for SentRecords {
     }
 }
 
-/// Decrypted bytes that nobody has read.
+/// Decrypted bytes that have not been read yet.
 #[derive(Default)]
 pub(super) struct Plaintext {
     bytes: Vec<u8>,
-    /// How many of them have been read.
+    /// The number of bytes that have been read.
     read: usize,
 }
 
@@ -214,7 +214,7 @@ impl Plaintext {
         self.bytes.extend_from_slice(rest);
     }
 
-    /// Reads what was kept; `false` if there is nothing.
+    /// Reads stored bytes; returns `false` if there are none.
     pub(super) fn read(&mut self, into: &mut ReadBuf<'_>) -> bool {
         let rest = self.bytes.get(self.read..).unwrap_or_default();
         if rest.is_empty() {

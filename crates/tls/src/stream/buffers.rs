@@ -131,7 +131,7 @@ impl Outgoing {
 }
 
 fn keep(stock: &'static std::thread::LocalKey<RefCell<Vec<Vec<u8>>>>, room: Vec<u8>) {
-    // At the end of the thread the pool is gone.
+    // While the thread ends, the pool no longer exists.
     let _ = stock.try_with(|stock| {
         let mut stock = stock.borrow_mut();
         if stock.len() < MAX_KEPT {

@@ -35,7 +35,8 @@ pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
             let at = view.readable(response.start + 1);
             if !response.is_final() {
                 asked.interim.push(response.status);
-                // What comes before the whole request has left answers its head: `100 Continue`.
+                // Data that arrives before the whole request has left answers its head: `100
+                // Continue`.
                 let at = at.filter(|at| *at >= asked.sent);
                 asked.first_byte = asked.first_byte.or(at);
                 continue;
@@ -57,7 +58,7 @@ pub(crate) fn of_http1(http: &Http1, view: &ClientView) -> Vec<TracedRequest> {
     all
 }
 
-/// An answer whose head the capture has lost: what came until the next request.
+/// An answer whose head is missing from the capture: all data until the next request.
 fn without_head(asked: &mut TracedRequest, view: &ClientView, next: Option<u64>) {
     let from = view.read.partition_point(|(_, at)| *at <= asked.sent);
     let until = view

@@ -8,23 +8,23 @@ use super::{DataBurst, SOONEST, TlsSeen, TracedRequest, of_bursts};
 use crate::records::{RecordFollower, RecordPlace};
 use crate::view::ClientView;
 
-/// In bytes on the wire: answers are longer than records that hold only an HTTP/2 acknowledgement
-/// of SETTINGS, a WINDOW_UPDATE or a PING.
+/// The largest record, in bytes on the wire, that can contain only HTTP/2's acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or a PING; answers are longer.
 const MAX_CONTROL: u64 = 5 + 17 + 17;
-/// In bytes on the wire: an encrypted alert, and the record that ends early data.
+/// The bytes on the wire of an encrypted alert, and of the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
 const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;
-/// In bytes: the beginning of an HTTP/2 connection, without and with a SETTINGS frame; each setting
-/// takes six, and a WINDOW_UPDATE thirteen.
+/// The bytes of the preface of an HTTP/2 connection, and of an empty SETTINGS frame; each setting
+/// adds six, and a WINDOW_UPDATE thirteen.
 const PREFACE: u64 = 24;
 const SETTINGS: u64 = 9;
 const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
-/// In bytes: what a record adds, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
+/// The overhead of a record in bytes, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
-/// In bytes on the wire: the shortest record with a Finished, and the shortest extensions.
+/// The bytes on the wire of the shortest record with a Finished, and of the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
 /// In bytes on the wire: tickets and SETTINGS; the smallest ticket; and by how much those of one
@@ -37,7 +37,7 @@ const WITH_TICKETS: u64 = 1_000_000;
 /// In nanoseconds: what comes with the acknowledgement of the client's Finished.
 const WITH_ACK: u64 = 5_000_000;
 
-/// What a TLS connection shows without its keys.
+/// Reads what a TLS connection shows without its keys.
 pub(crate) fn of_tls(
     followers: &[RecordFollower; 2],
     view: &ClientView,
@@ -112,7 +112,7 @@ pub(crate) fn of_tls(
 #[derive(Debug, Default)]
 struct HandshakeEnd {
     requests_from: u64,
-    /// What the client sent between two requests and still belongs to it.
+    /// Data that the client sent before the next request and that still belongs to this one.
     between: Range<u64>,
     answers_from: u64,
 }
@@ -140,8 +140,8 @@ fn after_resumption(server: &RecordFollower) -> u64 {
     data.next().map_or(first.end, |finished| finished.end)
 }
 
-/// Whether frames of HTTP/2 that ask nothing fill this record: up to three of an acknowledgement of
-/// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may be as long.
+/// Whether this record may contain only HTTP/2 control frames: up to three of an acknowledgement of
+/// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may have the same length.
 fn may_be_control(length: u64) -> bool {
     SEALS.iter().any(|seal| {
         let inside = length.checked_sub(*seal);
@@ -154,8 +154,8 @@ fn may_be_control(length: u64) -> bool {
     })
 }
 
-/// Whether a record of this length holds nothing that asks: SETTINGS with an acknowledgement, or one
-/// WINDOW_UPDATE. A request has more fields than fit.
+/// Whether a record of this length holds nothing that asks: SETTINGS with an acknowledgement, or
+/// one WINDOW_UPDATE. A request has more fields than fit.
 fn is_control(length: u64) -> bool {
     let mut inside = SEALS.iter().filter_map(|seal| length.checked_sub(*seal));
     inside.any(|inside| inside == SETTINGS || inside == WINDOW_UPDATE)
@@ -306,7 +306,7 @@ fn finished_13(
     Some(HandshakeEnd::at(from_client, from_server))
 }
 
-/// TLS 1.2: the handshake is over when the server's Finished has come.
+/// TLS 1.2: the handshake ends when the server's Finished has arrived.
 fn finished_12(
     server: &RecordFollower,
     view: &ClientView,

@@ -46,7 +46,7 @@ impl ExchangeBuilder<'_> {
                     failure(FailureKind::TlsAlert, PhaseName::Tls, message, advice),
                 ));
             }
-            // What the capture lost may have been the rest of the handshake.
+            // The bytes missing from the capture may have been the rest of the handshake.
             let is_whole =
                 |followers: &[RecordFollower; 2]| followers.iter().all(RecordFollower::is_whole);
             return match &self.flow.content {

@@ -1,4 +1,4 @@
-//! What a request and its answer show in clear text, and the URL.
+//! The facts about a request and its answer in clear text, and the URL.
 
 use roundtrip_model::{Exchange, HttpFacts};
 use roundtrip_wire::server_timing;

@@ -146,7 +146,7 @@ impl ExchangeBuilder<'_> {
         }
     }
 
-    /// What the client's kernel would have measured until then.
+    /// The values that the client's kernel would have measured until then.
     pub(super) fn measured(&self, tcp: &mut TcpFacts, until: u64) {
         let (rate, smoothed) = self.view.measured_at(until);
         tcp.rtt = smoothed.map(Duration::from_nanos).or(tcp.rtt);
@@ -213,7 +213,7 @@ impl ExchangeBuilder<'_> {
                 .is_some_and(|(left, end)| left < end)
     }
 
-    /// What the client showed that it wanted.
+    /// The strategy that the client requested.
     pub(super) fn wanted(&self, used: Strategy) -> Strategy {
         let client = self.tls.and_then(|seen| seen.client.as_ref());
         let early = client.is_some_and(|c| c.early_data);
@@ -288,7 +288,7 @@ fn is_resumed(seen: &TlsSeen) -> bool {
 
 fn alpn(seen: &TlsSeen) -> Option<String> {
     let told = seen.server.as_ref().and_then(|server| server.alpn.clone());
-    // TLS 1.3 hides the answer; if only one was offered, there was no choice.
+    // TLS 1.3 encrypts the selected protocol; if only one was offered, it must be that.
     told.or_else(|| match seen.client.as_ref()?.alpn.as_slice() {
         [only] => Some(only.clone()),
         _ => None,

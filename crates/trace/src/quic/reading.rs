@@ -16,15 +16,15 @@ use crate::names::NameLookup;
 use crate::sight::Side;
 use crate::vantage::Vantage;
 
-/// In bytes: datagrams of the client that only acknowledge, and datagrams of the server without an
-/// answer: HANDSHAKE_DONE, tokens and tickets.
+/// The largest size, in bytes, of a client's datagrams that only acknowledge, and of a server's
+/// datagrams without an answer: HANDSHAKE_DONE, tokens and tickets.
 const MAX_ACK: u64 = 60;
 const MAX_CONTROL: u64 = 700;
-/// As a share of a round trip: no answer comes sooner.
+/// The least time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 const WITH_ACK: u64 = 5_000_000;
-/// What the server may send for each byte that it has received, and how many of its bytes are not
-/// certificates.
+/// The number of bytes that the server may send for each received byte, and how many of its bytes
+/// are not certificates.
 const AMPLIFICATION: u64 = 3;
 const BESIDE_CHAIN: u64 = 700;
 
@@ -33,7 +33,7 @@ pub(super) struct QuicReading<'a> {
     flow: &'a QuicFlow,
     datagrams: Vec<(u64, &'a Datagram)>,
     rtt: Option<Duration>,
-    /// In nanoseconds: from the client to where the capture was made.
+    /// The time from the client to the place of the capture, in nanoseconds.
     distance: u64,
 }
 
@@ -369,7 +369,8 @@ impl<'a> QuicReading<'a> {
             .map(|(_, d)| d.bytes)
             .sum();
         let rtt = self.rtt?.as_nanos() as u64;
-        // Nothing that the client sent after the first answer has caused what comes sooner.
+        // Data that arrives sooner cannot have been caused by anything that the client sent after
+        // the first answer.
         let caused = answered.saturating_add((rtt as f64 * SOONEST) as u64);
         let (mut first, mut rest, mut largest) = (0, 0, 0);
         for (at, datagram) in of(Side::Server) {

@@ -13,7 +13,7 @@ const INDENT: usize = 2;
 /// Rows of a table.
 const MAX_ROWS: usize = 12;
 const MAX_STEPS: usize = 40;
-/// In milliseconds: shorter steps are left out.
+/// The shortest step that is shown, in milliseconds.
 const MIN_SHOWN: f64 = 0.05;
 
 /// One line about the log.
@@ -39,7 +39,7 @@ pub fn head(file: &str, log: &Log) -> String {
     )
 }
 
-/// What was not read, one line each.
+/// The parts that were not read, one line each.
 pub fn caveats(log: &Log) -> Vec<String> {
     let mut lines = Vec::new();
     if log.witness.damaged > 0 {
@@ -121,7 +121,7 @@ fn took_of(step: &CriticalStep) -> f64 {
     millis(step.end.saturating_sub(step.begin))
 }
 
-/// The request of a step, and which party held what it waited for.
+/// The request of a step, and what it waited for.
 pub(super) fn about(log: &Log, step: &CriticalStep) -> String {
     let url = |index: usize| {
         let request = log.witness.requests.get(index);
@@ -229,7 +229,7 @@ pub(super) fn mostly(request: &ToldRequest) -> String {
     words.join(", ")
 }
 
-/// What a qlog shows about its connections.
+/// The facts about connections in a qlog.
 fn transport(log: &Log, style: &Style) -> String {
     let mut table = Table::new(INDENT);
     let titles = [

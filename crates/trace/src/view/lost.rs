@@ -7,10 +7,11 @@ use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::{Vantage, VantagePoint};
 
-/// As a share of the round trip to the client: no acknowledgement comes sooner.
+/// The least time in which an acknowledgement can arrive, as a share of the round trip to the
+/// client.
 const SOONEST: f64 = 0.8;
 
-/// What was lost of segments, by their frames: places in the stream of the server.
+/// The lost parts of segments, by frame: ranges in the server's stream.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     parts: HashMap<u64, Vec<(u64, u64)>>,
@@ -29,14 +30,14 @@ struct OpenData {
 struct DataCopy {
     at: u64,
     end: u64,
-    /// By frame: what it repeats of it.
+    /// The repeated range of each frame.
     repeats: Vec<(u64, (u64, u64))>,
 }
 
 impl Lost {
     /// Finds what was lost between the capture and the client: data that was sent again before it
-    /// was acknowledged, if no acknowledgement came so soon that it must be one of the original.
-    /// Nothing is lost beyond a capture at the client itself.
+    /// was acknowledged, unless an acknowledgement arrived so soon that it must belong to the
+    /// original. Beyond a capture at the client itself, nothing can be lost.
     pub(super) fn beyond(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let mut lost = Self::default();
         if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {

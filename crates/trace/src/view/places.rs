@@ -1,4 +1,4 @@
-//! What a client had sent, read and measured at a time, and when it had.
+//! What a client had sent, read and measured at a given time, and when it reached a position.
 
 use super::rate::last_at;
 use super::{ClientView, MIN_OVERTAKEN, Rate};
@@ -16,7 +16,7 @@ impl ClientView {
         within.last().map_or(0, |(place, _)| *place)
     }
 
-    /// How far the client had read, and sent, at this time.
+    /// The position up to which the client had read (or sent) at this time.
     pub(crate) fn read_at(&self, at: u64) -> u64 {
         place_at(&self.read, at)
     }

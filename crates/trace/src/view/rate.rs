@@ -1,5 +1,6 @@
-//! What the client's kernel would have measured of its own data: the delivery rate and the smoothed
-//! round trip, as Linux computes them (RFC 6298 §2; draft-cheng-iccrg-delivery-rate-estimation).
+//! Computes what the client's kernel would have measured for its own data: the delivery rate and
+//! the smoothed round trip, as Linux computes them (RFC 6298 §2;
+//! draft-cheng-iccrg-delivery-rate-estimation).
 
 /// The weight of a new sample, as one part in this many.
 const WEIGHT: f64 = 8.0;
@@ -20,9 +21,9 @@ struct Departure {
 /// A measured rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
-    /// In bytes a second.
+    /// The rate in bytes per second.
     pub(crate) bytes: u64,
-    /// There was not more to send.
+    /// Whether there was nothing more to send.
     pub(crate) limited: bool,
 }
 
@@ -78,7 +79,7 @@ impl Gauge {
             first_sent: self.first_sent,
             limited: self.limited_until.is_some(),
         });
-        // A segment that is not full is the last that there was.
+        // A segment that is not full was the last one to send.
         if !bytes.is_multiple_of(self.mss.max(1)) {
             let first = self.under_way.first().map_or(end, |first| first.end);
             let ahead = self.segments(end.saturating_sub(first)) + 1;

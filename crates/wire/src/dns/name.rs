@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::text::printable;
 use crate::{Error, Result};
 
-/// In bytes. RFC 1035 §2.3.4; the terminating zero counts.
+/// The longest name in bytes, with the terminating zero. RFC 1035 §2.3.4.
 const MAX_NAME_LENGTH: usize = 255;
 const MAX_LABEL_LENGTH: usize = 63;
 /// A name has at most this many labels, and a writer uses at most one pointer after each.
@@ -146,7 +146,7 @@ fn unescape(bytes: &mut std::str::Bytes<'_>) -> Option<u8> {
 }
 
 impl fmt::Display for Name {
-    /// Without the final dot, except for the root.
+    /// Writes the name without the final dot, except for the root.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_root() {
             return f.write_str(".");

@@ -4,8 +4,8 @@
 use super::{Kind, Message, Name, Question, Rcode};
 use crate::Result;
 
-/// In bytes: fits into one unfragmented datagram on nearly every path. DNS flag day 2020, RFC 9715
-/// §3.
+/// The size in bytes that fits into one unfragmented datagram on nearly every path. DNS flag day
+/// 2020, RFC 9715 §3.
 pub const UDP_SIZE: u16 = 1232;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

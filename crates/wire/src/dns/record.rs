@@ -10,7 +10,7 @@ use crate::cursor::Cursor;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub name: Name,
-    /// In seconds.
+    /// The time to live in seconds.
     pub ttl: u32,
     pub data: Data,
 }

@@ -1,4 +1,4 @@
-//! What a message says about one name: aliases, addresses and services, and how long they are
+//! A message's records about one name: aliases, addresses and services, and how long they are
 //! valid.
 
 use std::net::IpAddr;

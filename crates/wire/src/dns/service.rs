@@ -1,4 +1,4 @@
-//! SVCB and HTTPS record data: where a service is and which protocols it speaks. RFC 9460.
+//! SVCB and HTTPS record data: where a service is and which protocols it supports. RFC 9460.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -5,8 +5,7 @@ use super::code::{Code, ConnectionError};
 /// The client's first bytes. RFC 9113 §3.4.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) const HEAD: usize = 9;
-/// The largest payload of a frame that is taken, and the least that every peer takes. RFC 9113
-/// §4.2.
+/// The largest accepted payload of a frame, which every peer must accept, too. RFC 9113 §4.2.
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 /// RFC 9113 §6.9.1.
 pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;
@@ -45,8 +44,8 @@ pub(super) fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Forgets the bytes that were used, once they are at least as many as the others: a buffer that is
-/// never empty must not grow.
+/// Removes used bytes from the front once they are at least half of the buffer, so that a buffer
+/// that is never empty does not grow.
 pub(super) fn drop_used(bytes: &mut Vec<u8>, used: &mut usize) {
     if *used >= bytes.len().saturating_sub(*used) {
         bytes.drain(..(*used).min(bytes.len()));
@@ -91,14 +90,14 @@ impl FrameHead {
     }
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
     /// A part of a DATA frame: the parts of one frame follow each other.
     Data {
         stream: u32,
         bytes: &'a [u8],
-        /// What it takes from the windows: `bytes`, and padding.
+        /// The size that counts against the windows: `bytes`, and padding.
         counted: usize,
         end_stream: bool,
         /// The frame carries nothing, not even the end.

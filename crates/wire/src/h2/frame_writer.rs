@@ -1,4 +1,4 @@
-//! What is sent to the client: frames as bytes, the connection's window, and the client's settings.
+//! Writes to the client: frames as bytes, within the connection's window and the client's settings.
 
 use std::ops::RangeInclusive;
 
@@ -27,9 +27,9 @@ pub(super) struct FrameWriter {
     window: i64,
     /// The client's settings.
     initial_window: i64,
-    /// The client made its table smaller, and the next block says that it is empty.
+    /// The client has made its table smaller, so the next block must announce an empty table.
     says_empty_table: bool,
-    /// A block has said so.
+    /// Whether a block has announced it.
     has_said_it: bool,
 }
 
@@ -54,17 +54,17 @@ impl FrameWriter {
         drop_used(&mut self.bytes, &mut self.written);
     }
 
-    /// Whether there is room for a head, whatever the windows are.
+    /// Whether there is room for a head; the windows do not matter for that.
     pub(super) fn has_room(&self) -> bool {
         self.pending().len() < MAX_PENDING
     }
 
-    /// Whether so much is pending that nothing should be read that needs an answer.
+    /// Whether so much output is pending that no frame that needs an answer should be read.
     pub(super) fn is_overfull(&self) -> bool {
         self.pending().len() >= MAX_PENDING + MAX_PAYLOAD
     }
 
-    /// Whether answers that waited may go on.
+    /// Whether waiting answers may continue.
     pub(super) fn is_drained(&self) -> bool {
         self.pending().len() <= MAX_PENDING / 2
     }
@@ -183,7 +183,7 @@ impl FrameWriter {
         }
     }
 
-    /// Sends data for which there is room.
+    /// Sends data. The caller has checked that there is room for it.
     pub(super) fn data(&mut self, stream: u32, data: &[u8], end_stream: bool) {
         self.window -= signed(data.len());
         let flags = if end_stream { END_STREAM } else { 0 };

@@ -8,7 +8,7 @@ use crate::qpack::{
 };
 
 const WHAT: &str = "a header block";
-/// In bytes; the peer was told no other. RFC 9113 §6.5.2.
+/// The table's size in bytes: the default, because no other was announced. RFC 9113 §6.5.2.
 const TABLE_CAPACITY: usize = 4096;
 
 /// Decodes the blocks of one side, in the order in which they were sent.

@@ -17,7 +17,7 @@ const EXTRA_CONTINUATIONS: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct FrameReader {
-    /// How much of the preface is still expected.
+    /// The part of the preface that is still expected.
     preface: &'static [u8],
     /// An incomplete frame.
     held: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct FrameReader {
     is_returned: bool,
     data: Option<DataFrame>,
     block: Option<HeaderBlock>,
-    /// In bytes.
+    /// The largest header block in bytes.
     max_block: usize,
 }
 

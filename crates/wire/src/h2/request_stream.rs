@@ -6,16 +6,16 @@ use super::code::Code;
 use super::frame::{MAX_WINDOW, drop_used, signed};
 use crate::qpack::Section;
 
-/// A stream that has ended too early: it was reset, or its connection is over.
+/// A stream that ended too early: it was reset, or its connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stream was reset: {0}")]
 pub struct StreamGoneError(pub Code);
 
-/// What a stream has received, and may send.
+/// The state of a stream: received data, and the limits for sending.
 #[derive(Debug)]
 pub(super) struct RequestStream {
     pub(super) id: u32,
-    /// The application was told of it.
+    /// Whether the application has received the request.
     pub(super) is_taken: bool,
     received: Received,
     /// The bytes that the client's window allows.
@@ -28,15 +28,15 @@ pub(super) struct RequestStream {
 #[derive(Debug, Default)]
 struct Received {
     data: Vec<u8>,
-    /// How much of `data` the application has read.
+    /// The number of bytes of `data` that the application has read.
     read: usize,
     /// Bytes that the application has read, and has not yet used.
     in_use: usize,
     /// The bytes that the client may send.
     window: i64,
-    /// Bytes that were read, and that the client was not told of.
+    /// Bytes that were read, but not yet returned to the client's window.
     consumed: u32,
-    /// What its Content-Length says is still to come.
+    /// The number of bytes that are still to come according to its Content-Length.
     announced: Option<u64>,
     trailers: Option<Section>,
     is_ended: bool,
@@ -44,7 +44,7 @@ struct Received {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerProgress {
-    /// Only interim heads, if any, were sent.
+    /// No final head was sent yet, at most interim ones.
     Awaited,
     Begun,
     Ended,
@@ -141,8 +141,7 @@ impl RequestStream {
         Ok(())
     }
 
-    /// Appends what was received, and at most `most` bytes, to `into`. Returns their number; `None`
-    /// at the end.
+    /// Appends received bytes, at most `most`, to `into`. Returns their number; `None` at the end.
     pub(super) fn poll_read(
         &mut self,
         into: &mut Vec<u8>,
@@ -174,7 +173,8 @@ impl RequestStream {
         self.received.trailers.take()
     }
 
-    /// Bytes were read and used. Returns what the client is to be told, if it is enough.
+    /// Notes that bytes were read and used. Returns the window update to send, if it is worth
+    /// sending.
     pub(super) fn on_consumed(&mut self, bytes: u32, enough: u32) -> Option<u32> {
         let received = &mut self.received;
         received.in_use = received.in_use.saturating_sub(bytes as usize);

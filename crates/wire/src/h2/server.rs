@@ -32,7 +32,7 @@ const LEAVING: [u8; 8] = *b"leaving!";
 /// The greatest stream id.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// What a client is told, and held to.
+/// The limits that are announced to a client and enforced.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerConfig {
     /// Streams at the same time.
@@ -46,7 +46,7 @@ pub struct ServerConfig {
     pub extended_connect: bool,
 }
 
-/// Why a head was not taken.
+/// Why a head was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     #[error("a head that is too large")]
@@ -64,13 +64,13 @@ pub struct Arrival {
     pub is_ended: bool,
 }
 
-/// What a client did besides exchanges, since it was last asked.
+/// The client's actions other than exchanges since the last call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Frames that are neither requests nor data: priorities, windows, settings, pings.
     pub control_frames: u32,
     pub requests: u32,
-    /// Streams that ended by the client's fault, or its wish, before the caller was told of them.
+    /// Streams that the client broke or reset before the caller received them.
     pub resets: u32,
 }
 
@@ -141,12 +141,12 @@ impl Server {
         Some(arrival)
     }
 
-    /// What the client did since the last call.
+    /// The client's actions since the last call.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.connection.tally)
     }
 
-    /// The first frames were SETTINGS, so that the client speaks HTTP/2.
+    /// Whether the first frame was SETTINGS, which shows that the client speaks HTTP/2.
     pub fn is_greeted(&self) -> bool {
         self.connection.has_settings
     }
@@ -163,7 +163,7 @@ impl Server {
         }
     }
 
-    /// Whether the client should be read: not while it leaves what it caused unread.
+    /// Whether to read from the client: not while it leaves the answers that it caused unread.
     pub fn wants_bytes(&self) -> bool {
         !self.connection.out.is_overfull()
     }
@@ -211,7 +211,7 @@ impl Server {
         self.disconnect(code);
     }
 
-    /// Ends all streams: the client is gone.
+    /// Ends all streams, because the client has disconnected.
     pub fn disconnect(&mut self, code: Code) {
         for stream in &mut self.connection.streams {
             stream.on_reset(code);
@@ -230,7 +230,7 @@ impl Server {
     }
 }
 
-/// The doors of one stream. A stream that does not exist is gone.
+/// The methods for one stream. A stream that does not exist has ended.
 impl Server {
     /// Appends received data, and at most `most` bytes, to `into`. Returns their number; `None` at
     /// the end.
@@ -247,8 +247,8 @@ impl Server {
         }
     }
 
-    /// Data that was read has been used, so the client may send as much again. A stream's end does
-    /// that for the rest.
+    /// Reports that read data has been used, so that the client may send as much again. At a
+    /// stream's end this happens automatically for the rest.
     pub fn consume(&mut self, stream: u32, bytes: usize) {
         if self.connection.stream(stream).is_some() {
             self.connection.consume(Some(stream), bytes);
@@ -336,7 +336,7 @@ impl Server {
         }
     }
 
-    /// Sends data for which there is room.
+    /// Sends data. The caller has checked that there is room for it.
     pub fn send_data(
         &mut self,
         stream: u32,
@@ -369,8 +369,8 @@ impl Server {
         self.connection.reset_stream(stream, code);
     }
 
-    /// The caller does not need the stream any more. If the answer is incomplete, the client is
-    /// told so; if the request is, it is told to stop. RFC 9113 §8.1.
+    /// Call this when the stream is no longer needed. If the answer is incomplete, the stream is
+    /// reset; if the request is incomplete, the client is asked to stop. RFC 9113 §8.1.
     pub fn release(&mut self, stream: u32) {
         let connection = &mut self.connection;
         let Some(found) = connection.stream(stream) else {

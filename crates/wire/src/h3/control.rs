@@ -15,7 +15,7 @@ const MAX_VARINT: u64 = 8;
 #[derive(Debug)]
 pub(super) struct ControlStream {
     peer: Side,
-    /// The beginning of a frame, whose rest is still to come.
+    /// The beginning of a frame whose rest has not arrived yet.
     held: Vec<u8>,
     /// The remaining bytes of a frame that is ignored.
     ignored: u64,
@@ -131,7 +131,7 @@ impl ControlStream {
                 }
                 self.max_push = Some(id);
             }
-            // Nothing was promised, and no promise was permitted. RFC 9114 §7.2.3.
+            // No push was promised, and none was permitted. RFC 9114 §7.2.3.
             _ => return Err(wrong_id("a CANCEL_PUSH of a push that does not exist")),
         }
         Ok(())

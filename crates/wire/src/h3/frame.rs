@@ -21,7 +21,7 @@ impl FrameHead {
     /// The largest one, in bytes.
     pub(super) const MAX_SIZE: usize = 16;
 
-    /// Returned with the number of bytes that it takes. `None` until more has come.
+    /// Reads a frame's head, and returns it with its length in bytes. `None` if it is incomplete.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (kind, first) = read_varint(bytes)?;
         let (length, second) = read_varint(bytes.get(first..)?)?;
@@ -34,7 +34,7 @@ impl FrameHead {
     }
 }
 
-/// An integer, and the number of bytes that it takes. `None` until more has come.
+/// An integer, and its length in bytes. `None` if it is incomplete.
 pub(super) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);

@@ -116,9 +116,9 @@ impl MessageReader {
         }
     }
 
-    /// From the next bytes of the stream: how many must have come before any are taken, and how
-    /// many may be taken then. A field section is taken only as a whole: until it is complete, its
-    /// bytes count against the limits of the transport.
+    /// Looks at the next bytes of the stream, and returns how many must have arrived before any are
+    /// taken, and how many may be taken then. A field section is taken only as a whole: until it is
+    /// complete, its bytes count against the limits of the transport.
     pub fn wanted(&self, bytes: &[u8]) -> (usize, usize) {
         let mut seen = match self.frame {
             Frame::Section(length) => {
@@ -146,8 +146,8 @@ impl MessageReader {
         (1, usize::MAX)
     }
 
-    /// Takes bytes up to the end of the next part, and returns how many it took. If there is no
-    /// part, it took them all.
+    /// Takes bytes up to the end of the next part, and returns their number. If it returns no part,
+    /// it has taken all bytes.
     pub fn read(&mut self, bytes: &[u8]) -> Result<(usize, Option<Part>), MessageError> {
         let mut seen = 0;
         loop {
@@ -261,7 +261,7 @@ impl MessageReader {
         Ok(())
     }
 
-    /// Counts a frame that means nothing.
+    /// Counts a frame of an unknown type, which is ignored.
     fn ignore(&mut self, length: u64) -> Result<Frame, MessageError> {
         // Two bytes are added for the head, because an empty frame costs work as well.
         self.ignored = self.ignored.saturating_add(length).saturating_add(2);
@@ -317,7 +317,7 @@ impl MessageReader {
         if is_final {
             self.stage = Stage::Body;
             self.announced = match (self.sender, content_length(section.lines())) {
-                // Nobody forwards what a client reads.
+                // A client does not forward what it reads.
                 (Side::Server, announced) => announced.ok().flatten(),
                 (Side::Client, announced) => announced?,
             };

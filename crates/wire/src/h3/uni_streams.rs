@@ -51,7 +51,7 @@ impl UniStreams {
         self.max_bytes = self.max_bytes.saturating_add(MAX_BYTES_A_REQUEST);
     }
 
-    /// The peer's settings, once they have come.
+    /// The peer's settings, once they have arrived.
     pub fn settings(&self) -> Option<Settings> {
         self.control.settings()
     }

@@ -41,13 +41,13 @@ pub struct Chunked {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkedState {
-    /// At the first digit of a size.
+    /// Before the first digit of a size.
     Start,
     Size,
     /// After blanks, where an extension or the line's end may come. RFC 9112 §7.1.1.
     Blank,
     Extension,
-    /// At the LF that must follow the CR after a size.
+    /// Before the LF that must follow the CR after a size.
     SizeEnd,
     Data,
     DataCr,

@@ -13,7 +13,7 @@ use super::Strictness;
 /// A field's name and value.
 pub type Field<'a> = httparse::Header<'a>;
 
-/// Fills the array of `room`.
+/// An empty field, to initialise the array for `room`.
 pub const EMPTY_FIELD: Field<'static> = httparse::EMPTY_HEADER;
 
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +50,8 @@ pub enum HeadError {
     Malformed,
 }
 
-/// Reads a request's head from the front of `bytes`; `None` while more is needed. There can be as
-/// many fields as `room` has places.
+/// Reads a request's head from the front of `bytes`; `None` while more is needed. The length of
+/// `room` limits the number of fields.
 pub fn request<'r, 'b>(
     bytes: &'b [u8],
     room: &'r mut [MaybeUninit<Field<'b>>],
@@ -120,7 +120,8 @@ pub fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-/// Recipients that end a line at LF, and those that do not, see different messages. RFC 9112 §2.2.
+/// Checks line ends: recipients that accept a bare LF and those that do not would see different
+/// messages. RFC 9112 §2.2.
 fn check_lines(bytes: &[u8], length: usize, strictness: Strictness) -> Result<(), HeadError> {
     let head = bytes.get(..length).unwrap_or_default();
     let is_bare = |at: usize| at == 0 || head.get(at - 1) != Some(&b'\r');

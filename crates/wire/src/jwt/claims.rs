@@ -7,7 +7,7 @@ use super::object::JsonObject;
 use crate::Result;
 
 const MAX_SUBJECT_LENGTH: usize = 1024;
-/// In bytes: the longest name that stores accept.
+/// The longest session name that stores accept, in bytes.
 const MAX_SESSION_LENGTH: usize = 512;
 
 /// Times are whole seconds since 1970.

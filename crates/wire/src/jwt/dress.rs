@@ -1,4 +1,4 @@
-//! How a cookie carries a token in hyper-auth-proxy's format: in standard base64, padded or not,
+//! Reads a token from a cookie in hyper-auth-proxy's format: in standard base64, padded or not,
 //! with double quotes around the base64, around the token inside it, or none.
 
 use base64::Engine;
@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 use super::{MAX_TOKEN, bad};
 use crate::{Error, Result};
 
-/// In bytes: base64 of the largest token and two quotes, and two more quotes around it.
+/// The longest cookie value in bytes: base64 of the largest token and two quotes, and two more
+/// quotes around it.
 const MAX_DRESSED: usize = (MAX_TOKEN + 2).div_ceil(3) * 4 + 2;
 
 /// The token in a cookie's value. A token that is not in base64 is refused; it would have dots.

@@ -213,3 +213,17 @@ proptest! {
         prop_assert_eq!(undress(worn.as_bytes()).unwrap(), token.as_bytes());
     }
 }
+
+#[test]
+fn a_token_of_another_type_is_read_only_where_it_is_expected() {
+    let read = |typ: &str, types: &[&str]| {
+        let header = format!(r#"{{"alg":"RS256","typ":"{typ}"}}"#);
+        Jws::parse_typed(token(&header, CLAIMS).as_bytes(), types).is_ok()
+    };
+    assert!(read("application/logout+JWT", &["logout+jwt"]));
+    assert!(!read("at+jwt", &["jwt"]));
+    assert!(!read("JWT", &["logout+jwt"]));
+    let untyped = token(r#"{"alg":"RS256"}"#, CLAIMS);
+    let jws = Jws::parse_typed(untyped.as_bytes(), &["jwt"]).unwrap();
+    assert_eq!(jws.payload(), CLAIMS.as_bytes());
+}

@@ -74,8 +74,8 @@ fn gre(bytes: &[u8]) -> Option<(u16, &[u8])> {
     }
 }
 
-/// 3GPP TS 29.281 §5: packets of users, and extension headers before them, which say their length
-/// in words and what follows.
+/// 3GPP TS 29.281 §5: user packets, after extension headers that state their length in words and
+/// the type of the next header.
 fn gtp(bytes: &[u8]) -> Option<(u16, &[u8])> {
     const USER_DATA: u8 = 0xff;
     let [flags, kind] = *bytes.first_chunk::<2>()?;
@@ -111,7 +111,7 @@ fn whole(bytes: &[u8]) -> Option<(u16, &[u8])> {
     Some((version(bytes)?, bytes))
 }
 
-/// draft-ietf-nvo3-vxlan-gpe §3: the identifier is valid, and the next protocol is told.
+/// draft-ietf-nvo3-vxlan-gpe §3: the identifier is valid, and the header names the next protocol.
 fn vxlan_gpe(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let flags = *bytes.first()?;
     (flags & 0x0c == 0x0c).then_some(())?;

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use super::icmp::{FRAGMENTATION_NEEDED, PACKET_TOO_BIG, UNREACHABLE};
 use super::{Flags, ICMP, ICMPV6, IpHeader, Packet, TCP, compose};
 
-/// In bytes: an error quotes as much of the packet as fits into this. RFC 1812 §4.3.2.3, RFC 4443
-/// §2.4 (c).
+/// The largest ICMP error in bytes: it quotes as much of the packet as fits. RFC 1812 §4.3.2.3, RFC
+/// 4443 §2.4 (c).
 const LARGEST_ERROR_V4: usize = 576;
 const LARGEST_ERROR_V6: usize = 1280;
 /// Internetwork control. RFC 1812 §4.3.2.5.
@@ -57,7 +57,8 @@ pub fn too_big(packet: &Packet<'_>, router: IpAddr, mtu: u32) -> Option<Vec<u8>>
             message.extend(mtu.to_be_bytes());
             (ICMP, message, 20, LARGEST_ERROR_V4)
         }
-        // Also for multicast: that is how a sender learns the path's MTU. RFC 4443 §2.4 (e.3).
+        // This applies to multicast, too, so that a sender learns the path's MTU. RFC 4443 §2.4
+        // (e.3).
         IpAddr::V6(_) => {
             let mut message = vec![PACKET_TOO_BIG, 0, 0, 0];
             message.extend(mtu.to_be_bytes());

@@ -38,7 +38,7 @@ impl Flags {
         Self(u16::from_be_bytes(bytes) & Self::ALL)
     }
 
-    /// Those two bytes with these flags.
+    /// The given two bytes with these flags set.
     pub(super) const fn put_into(self, bytes: [u8; 2]) -> [u8; 2] {
         (u16::from_be_bytes(bytes) & !Self::ALL | self.0).to_be_bytes()
     }

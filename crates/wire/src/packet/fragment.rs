@@ -4,7 +4,7 @@ use super::{IpVersion, Packet, PacketMut};
 use crate::{Error, Result};
 
 const FIXED_HEADER: usize = 20;
-/// In bytes: offsets have 13 bits and count units of eight bytes.
+/// The largest end in bytes: offsets have 13 bits and count units of eight bytes.
 const FURTHEST_END: usize = 0xffff;
 const MORE_FRAGMENTS: u16 = 0x2000;
 /// RFC 791 §3.1: options with this bit are copied into every fragment, others only into the first.

@@ -29,7 +29,7 @@ pub enum IpVersion {
 /// The position of a fragment in its datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Fragment {
-    /// In bytes.
+    /// The fragment offset in bytes.
     pub offset: u16,
     pub more: bool,
     pub identification: u32,
@@ -97,7 +97,7 @@ impl Layout {
             (TCP, _) => (16, tcp(bytes, at)),
             (UDP, _) => {
                 let length = usize::from(u16::from_be_bytes(field(bytes, at + 4)));
-                // A length of zero is allowed: it is that of a jumbogram. RFC 2675 §4.
+                // A length of zero is allowed for a jumbogram. RFC 2675 §4.
                 let is_right = length == 0 || length >= UDP_HEADER;
                 if length >= UDP_HEADER && at + length <= self.declared {
                     self.transport_end = at + length;

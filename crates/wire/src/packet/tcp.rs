@@ -64,7 +64,7 @@ impl<'a> Tcp<'a> {
         u16::from_be_bytes([self.header[16], self.header[17]])
     }
 
-    /// In bytes, including options.
+    /// The header's length in bytes, including options.
     pub fn header_length(&self) -> usize {
         TCP_HEADER + self.options.len()
     }

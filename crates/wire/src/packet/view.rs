@@ -1,4 +1,4 @@
-//! Parses an IP packet: who sends what to whom, and whether its checksums are right.
+//! Parses an IP packet: its addresses, ports and contents, and whether its checksums are correct.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;

@@ -24,8 +24,8 @@ pub struct HttpEvent {
     /// The request that it belongs to: in HTTP/1, its number on the connection, from 0 on;
     /// otherwise the id of the stream. `None` for events of the connection.
     pub stream: Option<u64>,
-    /// Where its first byte came from, and its last. If the pushed bytes had ranges of their own
-    /// length, this is exact; otherwise it begins and ends with the ranges of the pushes.
+    /// The positions that its first and last bytes came from. This is exact if each push gave a
+    /// range as long as its bytes; otherwise it covers the ranges of those pushes.
     pub at: Range<u64>,
     pub what: HttpFact,
 }
@@ -45,8 +45,8 @@ pub enum HttpFact {
     Reset {
         code: u64,
     },
-    /// The side can send no more, on this stream or on all, before the peer allows it: in HTTP/2
-    /// the window is used up, in HTTP/3 the side says so.
+    /// The side can send no more on this stream, or on any, until the peer allows it: in HTTP/2 the
+    /// window is used up, in HTTP/3 the side reports it.
     Blocked,
     /// The side allows this many more bytes; in HTTP/3, this many in total.
     Window(u64),
@@ -61,7 +61,7 @@ pub enum HttpFact {
     MaxStreams(u64),
     /// The client would begin another request if the server permitted more.
     StreamsBlocked,
-    /// What follows cannot be read, or not yet: bytes are missing, or it is another protocol.
+    /// The next part cannot be read (yet): bytes are missing, or it is another protocol.
     Lost,
 }
 
@@ -78,7 +78,7 @@ impl PushRange {
         Self { at, exact }
     }
 
-    /// Where the byte at this place came from.
+    /// The position that the byte at this place came from.
     fn start(&self, place: usize) -> u64 {
         if self.exact {
             self.at.start + place as u64
@@ -87,7 +87,7 @@ impl PushRange {
         }
     }
 
-    /// Where the byte before this place ended.
+    /// The end position of the byte before this place.
     fn end(&self, place: usize) -> u64 {
         if self.exact {
             self.at.start + place as u64

@@ -41,7 +41,7 @@ pub struct QuicReader {
 pub struct QuicPacket<'a> {
     pub side: Side,
     pub kind: PacketKind,
-    /// In bytes, with its header.
+    /// The packet's length in bytes, including its header.
     pub length: usize,
     pub payload: QuicPayload<'a>,
 }
@@ -52,7 +52,7 @@ pub enum QuicPayload<'a> {
         number: u64,
         /// [`Frames`] reads them.
         frames: &'a [u8],
-        /// Only in 1-RTT packets.
+        /// The number of key updates so far; only in 1-RTT packets.
         key_updates: u32,
     },
     Sealed(SealedReason),
@@ -80,7 +80,7 @@ impl QuicReader {
         Self::default()
     }
 
-    /// The name of the connection in a key log, once the ClientHello has come.
+    /// The name of the connection in a key log, once the ClientHello has arrived.
     pub fn client_random(&self) -> Option<&[u8; 32]> {
         self.client_random.as_ref()
     }

@@ -1,8 +1,8 @@
 //! TLS over TCP, opened with the secrets of a key log: 1.3 with AES-GCM and ChaCha20, with early
 //! data and key updates; 1.2 with the same ciphers, but not a renegotiation.
 //!
-//! Push what each side sent, in the order of its TCP stream; report bytes that the capture does not
-//! have. One record of each side is held.
+//! Push the bytes of each side in the order of its TCP stream, and report bytes that are missing
+//! from the capture. One record of each side is buffered.
 
 mod epoch;
 mod framing;
@@ -17,11 +17,11 @@ use crate::protection::TAG;
 use crate::quic::Side;
 use crate::tls::{CipherSuite, ContentKind, HandshakeKind, Handshakes, ServerHello, Version};
 
-/// In bytes, for one side's first messages: the largest hellos are a tenth of this.
+/// The limit for one side's first messages in bytes; the largest hellos have a tenth of this.
 const MAX_HELLO: usize = 1 << 16;
 /// After this many consecutive records that do not open, no more are tried.
 const MAX_FAILURES: u32 = 32;
-/// In bytes: no sealed record is smaller. Type, version, length, tag and one byte.
+/// The smallest sealed record in bytes: type, version, length, tag and one byte.
 const MIN_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
 
 /// A connection, seen from outside.
@@ -98,7 +98,7 @@ impl TlsReader {
         Self::default()
     }
 
-    /// The name of the connection in a key log, once the ClientHello has come.
+    /// The name of the connection in a key log, once the ClientHello has arrived.
     pub fn client_random(&self) -> Option<&[u8; 32]> {
         self.parties.client_random.as_ref()
     }

@@ -16,10 +16,10 @@ pub(crate) const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Identifies the byte order of a section.
 pub(super) const MAGIC: u32 = 0x1a2b_3c4d;
-/// In bytes: type, length, and length again.
+/// The size of a block's frame in bytes: type, length, and length again.
 pub(super) const FRAME: usize = 12;
 
-/// Byte order; writers use that of their machine.
+/// The byte order of a section; writers use that of their machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ByteOrder {
     #[default]

@@ -29,7 +29,7 @@ impl Ticks {
         offset: 0,
     };
 
-    /// In nanoseconds since 1970, if 64 bits hold them.
+    /// The time in nanoseconds since 1970, if it fits into 64 bits.
     pub(super) fn nanoseconds(self, ticks: u64) -> Option<u64> {
         let ticks = u128::from(ticks);
         let exponent = self.resolution & 0x7f;

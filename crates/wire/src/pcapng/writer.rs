@@ -12,7 +12,7 @@ use super::time::Ticks;
 use super::{ByteOrder, Captured, Interface, Section, Statistics};
 use crate::{Error, Result};
 
-/// In bytes: the largest packet and block that Wireshark reads.
+/// The largest packet and block that Wireshark reads, in bytes.
 const MAX_PACKET: usize = 262_144;
 const MAX_BLOCK: usize = 16 << 20;
 /// Means that the length of a section is not given.

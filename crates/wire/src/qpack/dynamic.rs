@@ -7,9 +7,9 @@ use super::{LINE_OVERHEAD, WHAT, integer, string, table};
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// In bytes, of one table: a hundred times what clients and servers use.
+/// The largest table in bytes: a hundred times the size that clients and servers use.
 const MAX_CAPACITY: usize = 1 << 20;
-/// In bytes, of all lines of a section.
+/// The largest sum of all lines of a section, in bytes.
 const MAX_SECTION: usize = 1 << 20;
 
 /// A name and a value. An empty name means unknown.
@@ -21,7 +21,7 @@ pub(crate) struct DynamicTable {
     entries: VecDeque<Line>,
     size: usize,
     capacity: usize,
-    /// How many entries there have been.
+    /// The number of entries inserted so far.
     inserted: u64,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct QpackTable {
 /// Why a section cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SectionProblem {
-    /// It needs entries that have not come yet.
+    /// It needs entries that have not arrived yet.
     Early,
     Damaged,
 }
@@ -72,7 +72,7 @@ impl DynamicTable {
         self.evict();
     }
 
-    /// Everything that was inserted so far is unknown from now on.
+    /// Marks all entries so far as unknown.
     pub(crate) fn forget(&mut self) {
         self.entries.clear();
         self.size = 0;
@@ -112,7 +112,7 @@ impl QpackTable {
         true
     }
 
-    /// In bytes, as the encoder set it.
+    /// The table's capacity in bytes, as the encoder set it.
     pub(crate) fn capacity(&self) -> u64 {
         self.table.capacity as u64
     }
@@ -149,8 +149,8 @@ impl QpackTable {
         Ok(())
     }
 
-    /// Decodes a section. `max_capacity` is what its reader allowed in its settings. Entries that
-    /// have not come are unknown unless they are `awaited`.
+    /// Decodes a section. `max_capacity` is the limit in its reader's settings. Entries that have
+    /// not arrived are unknown unless they are `awaited`.
     pub(crate) fn read(
         &self,
         section: &[u8],

@@ -29,7 +29,7 @@ const LENGTHS: [(u32, u64); 21] = [
     (30, 4),
 ];
 
-/// In the order of their codes. The last code marks the end, and is never used.
+/// The symbols in the order of their codes. The last code marks the end, and is never used.
 const SYMBOLS: [u8; 256] = [
     48, 49, 50, 97, 99, 101, 105, 111, 115, 116, 32, 37, 45, 46, 47, 51, 52, 53, 54, 55, 56, 57,
     61, 65, 95, 98, 100, 102, 103, 104, 108, 109, 110, 112, 114, 117, 58, 66, 67, 68, 69, 70, 71,
@@ -117,7 +117,7 @@ pub(super) fn encoded_length(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Appends a text's code, and the ones that fill its last byte.
+/// Appends the code of a text, padded with ones to a whole byte.
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut window, mut held) = (0_u64, 0_u32);
     for symbol in text {
@@ -134,8 +134,8 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what a code means. Returns `None` if a code is invalid or marks the end, or if more
-/// follows the last symbol than the ones that fill its byte.
+/// Appends the decoded text. Returns `None` if a code is invalid or is the end-of-string code, or
+/// if the padding is not ones that fill the last byte.
 pub(super) fn decode(bytes: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
     let mut rest = bytes.iter();
     let (mut window, mut held) = (0_u64, 0);

@@ -1,6 +1,6 @@
 //! The static table of QPACK. RFC 9204, appendix A.
 
-/// What the table has for a line, by index.
+/// The table's entry for a line, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Line(usize),
@@ -14,7 +14,7 @@ const MAX_NAME_LENGTH: usize = 32;
 /// The indices, ordered by the lengths of their names.
 const BY_LENGTH: [u8; ENTRIES.len()] = by_length();
 
-/// Where each length of names begins in `BY_LENGTH`.
+/// The index in `BY_LENGTH` at which the names of each length begin.
 const STARTS: [u8; MAX_NAME_LENGTH + 2] = starts();
 
 const fn by_length() -> [u8; ENTRIES.len()] {

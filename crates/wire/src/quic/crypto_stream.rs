@@ -3,14 +3,14 @@
 use super::{Frame, Frames};
 use crate::{Error, Result};
 
-/// In bytes: many times the size of both hellos with the largest post-quantum shares; RFC 9000 §7.5
-/// asks for 4,096.
+/// The longest stream in bytes: many times the size of both hellos with the largest post-quantum
+/// shares; RFC 9000 §7.5 asks for 4,096.
 const MAX_STREAM: usize = 64 * 1024;
 
 /// The handshake bytes of one side at one encryption level.
 #[derive(Debug, Clone, Default)]
 pub struct CryptoStream {
-    /// What has arrived, by offset; frames arrive in any order and more than once.
+    /// The received bytes, by offset; frames can arrive in any order and more than once.
     slots: Vec<Option<u8>>,
     contiguous: Vec<u8>,
 }

@@ -101,7 +101,7 @@ impl Frame<'_> {
             Self::StopSending { .. } => 0x05,
             Self::Crypto { .. } => 0x06,
             Self::NewToken(_) => 0x07,
-            // As it would be written: with a length, and with an offset unless that is 0.
+            // The frame as it would be written: with a length, and with an offset unless that is 0.
             Self::Stream { offset, fin, .. } => {
                 0x0a | u64::from(*offset != 0) << 2 | u64::from(*fin)
             }

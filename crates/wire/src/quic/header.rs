@@ -11,7 +11,7 @@ const SPIN: u8 = 0x20;
 const KEY_PHASE: u8 = 0x04;
 /// The largest packet number. RFC 9000 §12.3.
 const LAST_NUMBER: u64 = (1 << 62) - 1;
-/// In bytes: the largest value of a two-byte length field.
+/// The largest value of a two-byte length field, in bytes.
 const MAX_PACKET_LENGTH: usize = (1 << 14) - 1;
 
 /// The positions of fields that are filled in later, counted from where the pen began.

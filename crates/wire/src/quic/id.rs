@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// In bytes. RFC 9000 §17.2. Unknown versions may have ids of up to 255 bytes (RFC 8999 §5.1).
+/// The longest id in bytes. RFC 9000 §17.2. Unknown versions may have ids of up to 255 bytes (RFC
+/// 8999 §5.1).
 const MAX_LENGTH: usize = 20;
 
 /// At most 20 bytes, stored in place.

@@ -77,8 +77,8 @@ impl Parameters {
 }
 
 impl InitialKeys {
-    /// `destination` is that of the client's first Initial packet, or of its first after a Retry.
-    /// RFC 9001 §5.2.
+    /// `destination` is the destination id of the client's first Initial packet, or of its first
+    /// one after a Retry. RFC 9001 §5.2.
     pub fn derive(version: Version, destination: &ConnectionId) -> Result<Self> {
         let parameters = Parameters::of(version)?;
         let initial = Salt::new(HKDF_SHA256, &parameters.salt).extract(destination.as_slice());

@@ -1,5 +1,5 @@
-//! What the keys of all packets have in common: their labels by version, and the protection of the
-//! header. RFC 9001 §5, RFC 9369 §3.3.2.
+//! The common parts of all packet keys: their labels by version, and the protection of the header.
+//! RFC 9001 §5, RFC 9369 §3.3.2.
 
 use aws_lc_rs::aead::quic::HeaderProtectionKey;
 
@@ -63,8 +63,8 @@ impl HeaderKey {
         cipher.header_key(secret, labels.header).map(Self)
     }
 
-    /// `largest` is the highest packet number seen from that side, from which the truncated number
-    /// is restored. RFC 9001 §5.4.1, RFC 9000 §A.3.
+    /// `largest` is the highest packet number seen from that side; it is needed to restore the
+    /// truncated number. RFC 9001 §5.4.1, RFC 9000 §A.3.
     pub(crate) fn remove(
         &self,
         packet: &[u8],

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 const FORM_LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
-/// In bytes: the integrity tag of a Retry. RFC 9001 §5.8.
+/// The size of a Retry's integrity tag in bytes. RFC 9001 §5.8.
 const TAG: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ pub struct LongPacket<'a> {
     pub version: Version,
     pub destination: ConnectionId,
     pub source: ConnectionId,
-    /// Only in Initial packets: from a Retry or an earlier connection.
+    /// The token from a Retry or an earlier connection; only in Initial packets.
     pub token: &'a [u8],
     /// The whole packet.
     pub bytes: &'a [u8],

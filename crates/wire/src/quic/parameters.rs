@@ -9,8 +9,8 @@ use super::{ConnectionId, Version};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionInformation {
     pub chosen: Version,
-    /// From a client: those that the server may change to, including the chosen one. From a server:
-    /// all.
+    /// From a client, the versions that the server may switch to, including the chosen one; from a
+    /// server, all its versions.
     pub available: Vec<Version>,
 }
 
@@ -19,7 +19,7 @@ pub struct VersionInformation {
 pub struct Parameters {
     /// Server only, like all ids except `initial_source_connection_id`.
     pub original_destination_connection_id: Option<ConnectionId>,
-    /// In milliseconds; 0 means never.
+    /// The idle timeout in milliseconds; 0 means none.
     pub max_idle_timeout: u64,
     /// Server only.
     pub stateless_reset_token: Option<[u8; 16]>,
@@ -31,7 +31,7 @@ pub struct Parameters {
     pub initial_max_streams_bidi: u64,
     pub initial_max_streams_uni: u64,
     pub ack_delay_exponent: u64,
-    /// In milliseconds.
+    /// The maximum acknowledgement delay in milliseconds.
     pub max_ack_delay: u64,
     pub disable_active_migration: bool,
     /// Server only: checked to be well formed, but not parsed further.
@@ -39,11 +39,11 @@ pub struct Parameters {
     pub active_connection_id_limit: u64,
     pub initial_source_connection_id: Option<ConnectionId>,
     pub retry_source_connection_id: Option<ConnectionId>,
-    /// In bytes. RFC 9221 §3.
+    /// The largest DATAGRAM frame in bytes. RFC 9221 §3.
     pub max_datagram_frame_size: u64,
     /// RFC 9287 §3.
     pub grease_quic_bit: bool,
-    /// In microseconds. draft-ietf-quic-ack-frequency §3.
+    /// The minimum acknowledgement delay in microseconds. draft-ietf-quic-ack-frequency §3.
     pub min_ack_delay: Option<u64>,
     /// RFC 9368 §3.
     pub version_information: Option<VersionInformation>,

@@ -48,8 +48,8 @@ impl<'a> Pen<'a> {
         self.buffer.get(..self.at).unwrap_or_default()
     }
 
-    /// The free part of the buffer, for others to fill; [`Pen::advance`] then says how much they
-    /// wrote.
+    /// The free part of the buffer, for callers to fill; then call [`Pen::advance`] with the number
+    /// of bytes written.
     #[inline]
     pub fn rest(&mut self) -> &mut [u8] {
         self.buffer.get_mut(self.at..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a Redis Cluster adds to the protocol: the slot of a key, and errors that name another
+//! The additions of Redis Cluster to the protocol: the slot of a key, and errors that name another
 //! server. The store knows which server has which slots.
 
 /// The number of slots in a cluster.
@@ -38,7 +38,8 @@ impl Redirect {
     }
 }
 
-/// The slot of a key: of what is between its first `{` and the next `}`, if there is something.
+/// The slot of a key. If the key contains text between its first `{` and the next `}`, only that
+/// text counts.
 pub fn key_slot(key: &[u8]) -> u16 {
     crc16(tag(key)) % SLOTS
 }

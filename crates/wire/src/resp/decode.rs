@@ -4,12 +4,13 @@ use super::Value;
 use crate::{Error, Result};
 
 const WHAT: &str = "an answer of the store";
-/// In bytes, including the line break.
+/// The longest line in bytes, including the line break.
 pub(super) const MAX_LINE_LENGTH: usize = 4096;
 /// The largest capacity that is reserved before any elements have arrived.
 const FORESIGHT: usize = 16;
 
-/// Limits to what a server can make the client store. Each is checked before memory is allocated.
+/// Limits on the memory that a server can make the client use. Each is checked before memory is
+/// allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RespLimits {
     /// The depth of nested values.
@@ -73,7 +74,7 @@ enum StringKind {
     Verbatim,
 }
 
-/// What a line has begun.
+/// The value that a line begins.
 enum Begun {
     Value(Value),
     String(StringKind, usize),

@@ -5,7 +5,8 @@ use crate::cursor::Cursor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alert {
-    /// In TLS 1.3 the description implies it; in TLS 1.2 warnings leave the connection open.
+    /// Whether the alert is fatal. In TLS 1.3 the description implies it; in TLS 1.2 warnings leave
+    /// the connection open.
     pub fatal: bool,
     pub description: u8,
 }

@@ -34,7 +34,7 @@ pub struct ClientHello {
     /// A cookie from a `HelloRetryRequest` is returned. RFC 8446 §4.2.2.
     pub cookie: bool,
     pub encrypted_client_hello: bool,
-    /// Only QUIC clients send these. RFC 9001 §8.2.
+    /// Whether there are QUIC transport parameters, which only QUIC clients send. RFC 9001 §8.2.
     pub quic_parameters: bool,
 }
 

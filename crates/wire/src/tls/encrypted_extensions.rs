@@ -1,4 +1,5 @@
-//! What a TLS 1.3 server agrees to after its hello, as far as it is needed here. RFC 8446 §4.3.1.
+//! Reads the extensions that a TLS 1.3 server sends after its hello, as far as they are needed
+//! here. RFC 8446 §4.3.1.
 
 use super::extension::{self, read_extensions};
 use crate::Result;

@@ -6,8 +6,8 @@ use super::{ContentKind, Records};
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// In bytes, for the unencrypted part of a handshake: generous for hellos, and for the certificate
-/// chain that TLS 1.2 sends unencrypted.
+/// The limit in bytes for the unencrypted part of a handshake: generous for hellos, and for the
+/// certificate chain that TLS 1.2 sends unencrypted.
 const MAX_HANDSHAKE: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,8 +4,8 @@ use super::Version;
 use crate::cursor::Cursor;
 use crate::{Error, Result};
 
-/// In bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's 16,384; TLS 1.3 only
-/// 256.
+/// The largest record in bytes. TLS 1.2 allows ciphertext 2,048 bytes more than the plaintext's
+/// 16,384; TLS 1.3 only 256.
 const MAX_RECORD: usize = (1 << 14) + 2048;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub enum ContentKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     pub kind: ContentKind,
-    /// Always 1.2, or 1.0 in a first `ClientHello`: it says little.
+    /// The version, which is always 1.2, or 1.0 in a first `ClientHello`, and so means little.
     pub version: Version,
     pub body: &'a [u8],
 }
@@ -58,8 +58,8 @@ impl<'a> Records<'a> {
     /// Parses one record and returns the rest; `None` if more bytes are needed.
     fn split(stream: &'a [u8]) -> Result<Option<(Record<'a>, &'a [u8])>> {
         let mut cursor = Cursor::new("TLS record", stream);
-        // Each byte is checked as soon as it is there, so that a stream of another protocol never
-        // looks like a truncated one.
+        // Each byte is checked as soon as it arrives, so that a stream of another protocol never
+        // looks like truncated TLS.
         let Ok(kind) = cursor.u8() else {
             return Ok(None);
         };

@@ -29,7 +29,7 @@ pub struct ServerHello {
     /// The index of the client's identity that is resumed.
     pub psk: Option<u16>,
     pub session_id: Vec<u8>,
-    /// Only in TLS 1.2; TLS 1.3 encrypts it.
+    /// The protocol; only in TLS 1.2, because TLS 1.3 encrypts it.
     pub alpn: Option<String>,
     /// TLS 1.2: a ticket will follow. RFC 5077 §3.2.
     pub session_ticket: bool,

@@ -1,5 +1,5 @@
 //! The output of curl with `--trace-time` besides `-v`, `--trace` or `--trace-ascii`, with and
-//! without `--trace-ids`. The lines have times of day, to which midnight adds a day.
+//! without `--trace-ids`. The lines have times of day; when they pass midnight, a day is added.
 //!
 //! The wording of curl's lines differs between its versions; the lines that mark a phase have
 //! stayed the same.
@@ -38,7 +38,7 @@ struct Trace {
     days: u64,
     /// The current transfers, by curl's number.
     transfers: BTreeMap<String, TracedTransfer>,
-    /// The transfer and the kind of the following lines that have no time.
+    /// The transfer and the kind that apply to the following lines without a time.
     dump: Option<(String, CurlLine)>,
 }
 

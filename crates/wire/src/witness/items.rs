@@ -1,5 +1,5 @@
-//! The items of a JSON object or array one by one, without holding the whole as values, as far as
-//! they are complete: a log may be cut off in any of them.
+//! Iterates over the items of a JSON object or array without parsing the whole into values. It ends
+//! at the first incomplete item, because a log may be cut off anywhere.
 
 use serde_json::Value;
 

@@ -26,7 +26,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
             b"constants" => {
                 names = parse(value).and_then(|constants| NetLogConstants::read(&constants));
             }
-            // The constants come first, because nothing can be understood without them.
+            // The constants must come first, because events cannot be interpreted without them.
             b"events" => {
                 let names = names.as_ref()?;
                 let mut all = Items::of_array(value)?;
@@ -177,7 +177,8 @@ fn collect(sources: &Sources, witness: &mut Witness) {
     witness.requests.sort_by_key(|request| request.begin);
 }
 
-/// While a request waits for a stream, the time in which nothing works for it is the queue.
+/// The time that a request waits for a stream counts as queue time, except while another of its
+/// spans is in progress.
 fn queue(request: &mut ToldRequest, source: &NetLogSource) {
     let Some((begin, end)) = source.span("HTTP_STREAM_REQUEST") else {
         return;

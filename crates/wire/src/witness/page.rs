@@ -1,11 +1,11 @@
-//! A page load as a chain: which requests the last one waited for, what for, and how long the load
-//! would have taken without one of these waits.
+//! A page load as a chain: which requests the last one waited for, why, and how long the load would
+//! have taken without one of these waits.
 //!
 //! A request begins because something before it was ready: the answer that named it, or the last
-//! one that ended before it. It needs its connection, and waits in the queue for one that another
-//! request holds: both are part of its spans. The critical path is the chain that ends last; its
-//! steps cover the load from the beginning to the end without overlap. Requests of other chains,
-//! such as those that browsers make for themselves, are not part of the load.
+//! one that ended before it. It needs a connection, and waits in the queue if another request holds
+//! it: its spans include both. The critical path is the chain that ends last; its steps cover the
+//! load from the beginning to the end without overlap. Requests of other chains, such as those that
+//! browsers make for themselves, are not part of the load.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::{LogTime, ToldPhase, ToldRequest, Witness};
 
 /// The most requests of one load; a page has a few hundred.
 const MAX_REQUESTS: usize = 20_000;
-/// In nanoseconds: a request that begins this soon after an answer of another server has waited for
+/// The longest time, in nanoseconds, from another server's answer to a request that has waited for
 /// it.
 const SOON: u64 = 50_000_000;
 
@@ -33,11 +33,11 @@ pub enum Reason {
 pub struct CriticalStep {
     /// The index of the request.
     pub request: usize,
-    /// What the time was spent on; `None` if no span of the log covers it.
+    /// The phase in which the time was spent; `None` if no span of the log covers it.
     pub phase: Option<ToldPhase>,
     pub begin: LogTime,
     pub end: LogTime,
-    /// In the queue: the request whose connection, or whose turn, it got.
+    /// For time in the queue, the request whose connection or turn it got.
     pub holder: Option<usize>,
 }
 
@@ -45,7 +45,7 @@ pub struct CriticalStep {
 pub struct PageLoad {
     /// For each request, the one that it followed, and why.
     pub parents: Vec<Option<(usize, Reason)>>,
-    /// From the first moment to the last.
+    /// The steps of the critical path, in order of time.
     pub critical: Vec<CriticalStep>,
 }
 
@@ -103,8 +103,8 @@ impl PageLoad {
         self.critical.iter().map(cost).sum()
     }
 
-    /// How long the load would have taken if these steps took no time: at least as long as any
-    /// other chain, because the steps outside the path stay.
+    /// How long the load would have taken if these steps took no time. The result is at least as
+    /// long as any other chain, because steps outside the path stay.
     pub fn without(&self, witness: &Witness, removed: impl Fn(&CriticalStep) -> bool) -> u64 {
         let requests = witness
             .requests

@@ -1,6 +1,6 @@
 //! qlog of QUIC connections: JSON of drafts 0.3 and 0.4, JSON-SEQ and lines of JSON, and the events
-//! as arrays of earlier drafts. One end saw what it records about packets; the other end's times
-//! are not in it.
+//! as arrays of earlier drafts. A log contains only what one end observed; it does not have the
+//! other end's times.
 
 mod events;
 

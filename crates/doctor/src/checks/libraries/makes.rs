@@ -15,7 +15,7 @@ pub(super) struct LibraryKind {
     pub(super) file: &'static str,
     /// Texts to look for in it.
     pub(super) markers: &'static [&'static str],
-    /// Identifies the library by what followed each marker; `None` means that it is another
+    /// Identifies the library by the text after each marker; `None` means that it is another
     /// library.
     pub(super) identify: fn(&[Vec<String>]) -> Option<Library>,
     /// The prefixes of its package names.
@@ -24,7 +24,7 @@ pub(super) struct LibraryKind {
     pub(super) remedy: &'static str,
 }
 
-/// What a file turned out to be.
+/// The library that a file was recognised as.
 pub(super) struct Library {
     /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
     pub(super) subject: Option<CheckSubject>,

@@ -39,7 +39,8 @@ impl Directives {
             let argument = halves.next().map(<[u8]>::trim_ascii);
             match name.to_ascii_lowercase().as_slice() {
                 b"no-store" => self.no_store = true,
-                // Also with field names: a cache can leave out those fields, and may not use them.
+                // This includes the form with field names: a cache may omit those fields, but must
+                // not use them.
                 b"no-cache" => self.no_cache = true,
                 b"must-revalidate" => self.must_revalidate = true,
                 b"max-age" => {

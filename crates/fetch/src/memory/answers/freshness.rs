@@ -107,7 +107,7 @@ pub(super) fn validators(stored: &Stored) -> Vec<(String, String)> {
     fields
 }
 
-/// The copy with the fields of the 304 in place of its own (RFC 9111 §4.3.4, §3.2).
+/// The stored copy, with its fields replaced by those of the 304 (RFC 9111 §4.3.4, §3.2).
 pub(super) fn confirmed(mut stored: Stored, received: &Received<'_>) -> Option<Stored> {
     if let Some(tag) = header(received.headers, "etag") {
         let is_strong = !tag.starts_with(b"W/");

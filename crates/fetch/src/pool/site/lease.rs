@@ -10,11 +10,11 @@ use super::{Lane, Site, Solo};
 pub(in crate::pool) struct Lease {
     pub(in crate::pool) lane: Arc<Lane>,
     site: Arc<Site>,
-    /// The HTTP/1.1 connection, while the place is held.
+    /// The HTTP/1.1 connection, as long as the lease holds it.
     connection: Option<Connection>,
     /// The connection is used for this request only.
     exclusive: bool,
-    /// Everything read so far consists of complete answers.
+    /// Whether all bytes read so far are complete answers.
     clean: bool,
 }
 

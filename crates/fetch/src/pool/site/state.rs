@@ -37,7 +37,7 @@ impl State {
         self.opening + self.solos + self.lanes.len()
     }
 
-    /// Hands a place to a waiter. If the waiter is gone, the place becomes free again.
+    /// Hands a place to a waiter. If the waiter has been dropped, the place becomes free again.
     pub(super) fn hand(&mut self, waiter: Waiter, lease: Lease) {
         if let Err(Ok(lease)) = waiter.lease.send(Ok(lease))
             && let Some(solo) = lease.take()

@@ -206,3 +206,31 @@ async fn a_cancelled_request_leaves_no_half_answer_behind() {
     assert_eq!(&second.await.unwrap().unwrap().body[..], b"ok");
     assert_eq!(server.seen(), (2, 2));
 }
+
+/// The script counts heads, so these requests have no bodies.
+#[tokio::test]
+async fn what_may_have_changed_something_is_not_sent_again() {
+    for half in [HALF, CHUNK] {
+        let server = Scripted::start(vec![vec![last(half)], vec![ok()]]).await;
+        let error = pool().fetch(&server.post("/", "")).await.unwrap_err();
+        assert!(
+            matches!(error.kind(), PoolErrorKind::CutShort { got: 5, .. }),
+            "{error}"
+        );
+        assert_eq!((server.seen(), error.resent), ((1, 1), 0));
+    }
+    // The first answer came on a connection that has ended since.
+    let server = Scripted::start(vec![vec![ok()], vec![ok()]]).await;
+    let pool = pool();
+    pool.fetch(&server.ask("/1")).await.unwrap();
+    let error = pool.fetch(&server.post("/2", "")).await.unwrap_err();
+    assert_eq!(error.resent, 0, "{error}");
+    assert_eq!(server.seen().0, 1);
+}
+
+#[tokio::test]
+async fn a_body_is_sent_with_its_length() {
+    let server = Scripted::start(vec![vec![ok()]]).await;
+    let reply = pool().fetch(&server.post("/", "a=b")).await.unwrap();
+    assert_eq!((reply.status, &reply.body[..]), (200, &b"ok"[..]));
+}

@@ -77,6 +77,10 @@ impl Scripted {
         PoolRequest::new(Target::parse(&format!("http://{}{path}", self.address)).unwrap())
     }
 
+    pub(crate) fn post(&self, path: &str, body: &'static str) -> PoolRequest {
+        PoolRequest::post(self.ask(path).target, "text/plain", body)
+    }
+
     /// The number of connections and requests so far.
     pub(crate) fn seen(&self) -> (usize, usize) {
         (self.connections.load(Relaxed), self.requests.load(Relaxed))

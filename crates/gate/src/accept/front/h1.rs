@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadBuf};
 
+use super::streams::whole;
 use crate::accept::buffer_pool::BufferPool;
 use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::{Running, Thread};
@@ -24,7 +25,8 @@ use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
 use crate::judge::{
-    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, judge_arrival,
+    Admitted, CorsHeaders, ForwardedRequest, LoginRequest, MAX_FORM, OwnAnswer, RequestContext,
+    Verdict, judge_arrival,
 };
 use crate::record::RequestId;
 use crate::record::{Early, Entry, Limit, Protocol, Reason};
@@ -33,7 +35,7 @@ use body::RequestBody;
 
 /// How long a connection keeps its buffers after an exchange.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a client may keep sending, unread, after the last answer.
+/// How long a client may keep sending, without being read, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most of a new request that is read at once.
 const FIRST_READ: usize = PIECE / 4;
@@ -109,7 +111,7 @@ pub(crate) async fn serve<S: Sessions>(
     outcome
 }
 
-/// Reads the beginning of a request. While nothing comes, it holds no buffers.
+/// Reads the beginning of a request. It holds no buffers until something arrives.
 async fn begin(
     stream: &mut impl Stream,
     buffer: &mut Vec<u8>,
@@ -182,7 +184,7 @@ impl<IO: Stream> Client<IO> {
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 || last {
-                // It was admitted, so it may send one request even if gate is about to end.
+                // The client was admitted, so it may send one request even if gate is about to end.
                 deadline.within(Some(span), reading).await
             } else {
                 deadline.at_rest(span, reading).await
@@ -202,7 +204,7 @@ impl<IO: Stream> Client<IO> {
         Ok(false)
     }
 
-    /// Between exchanges a connection keeps only what it has read of the next request.
+    /// Releases buffers: between exchanges a connection keeps only the bytes of the next request.
     fn give_back(&mut self, spare: &BufferPool) {
         spare.collect(&mut self.head);
         spare.collect(&mut self.out);
@@ -230,6 +232,12 @@ impl<IO: Stream> Client<IO> {
                     admitted = Some(site.policy.authenticator.authorize(&question).await);
                     self.entry.store_answered();
                 }
+                Some((Verdict::Login(asked), length)) => {
+                    self.buffer.drain(..length);
+                    let form = self.form(&asked, site).await?;
+                    let own_answer = site.policy.authenticator.log_in(*asked, form).await;
+                    return Ok(Accepted::Answer(own_answer));
+                }
                 // The decision needs more: the end of the handshake, or the body.
                 Some((Verdict::Wait | Verdict::ReadBody, _)) => {
                     poll_fn(|cx| self.stream.poll_confirmed(cx))
@@ -244,6 +252,25 @@ impl<IO: Stream> Client<IO> {
         }
     }
 
+    /// Reads a small body, if the request needs one.
+    async fn form<S: Sessions>(
+        &mut self,
+        asked: &LoginRequest,
+        site: &Site<S>,
+    ) -> Result<Vec<u8>, ExchangeError> {
+        if !asked.takes_body() {
+            return Ok(Vec::new());
+        }
+        let halves = Halves::new(&mut self.stream);
+        let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
+        let span = Some(site.policy.limits.head_time.0);
+        let reading = whole(&mut body, MAX_FORM);
+        let read = self.deadlines.down.within(span, reading).await;
+        let form = read.map_err(|_| ExchangeError::Slow(Limit::HeadTime))??;
+        self.entry.bytes_up = form.len() as u64;
+        Ok(form)
+    }
+
     /// Judges the head in the buffer; `None` if it is incomplete.
     fn judge<S: Sessions>(
         &mut self,
@@ -256,6 +283,7 @@ impl<IO: Stream> Client<IO> {
             early: self.early,
             body: None,
             id: RequestId::NONE,
+            trace: None,
             asks: self.peer.asks,
         };
         let (out, entry) = (&mut self.head, &mut self.entry);
@@ -365,6 +393,7 @@ impl<IO: Stream> Client<IO> {
             retry_after: error.retry_after(),
             grant,
             reply: None,
+            login: None,
         };
         self.say(own_answer, false).await
     }

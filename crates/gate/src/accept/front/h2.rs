@@ -70,7 +70,7 @@ struct Table<IO, S> {
     link: Link<IO>,
     server: SharedServer,
     spans: Spans,
-    /// 0: as many as there are.
+    /// 0 means no limit.
     max_requests: u64,
     state: Rc<ConnectionState<S>>,
     deadline: Rc<Deadline>,
@@ -271,7 +271,7 @@ impl<IO: Stream, S: Sessions + 'static> Table<IO, S> {
         }
     }
 
-    /// Sends what is pending, if the client takes it.
+    /// Sends pending bytes, if the client reads them.
     async fn close(&mut self) {
         let closing = self.link.close();
         let _ = self.deadline.within(Some(SHORT_TIMEOUT), closing).await;

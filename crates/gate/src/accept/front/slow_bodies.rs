@@ -90,7 +90,7 @@ fn a_burst_over_http_2_buys_no_time() {
     }
 }
 
-/// Also while it holds no connection.
+/// This also holds while it has no connection.
 #[test]
 fn a_buffered_body_has_the_same_minimum() {
     let buffers = |config: &mut Config| config.route[0].buffer_request = config::Bytes(1 << 20);
@@ -111,7 +111,7 @@ fn a_buffered_body_has_the_same_minimum() {
     });
 }
 
-/// A client is written to as far as gate reads, but for the 64 KiB on the way.
+/// A client can write only as much as gate reads, plus 64 KiB in buffers.
 #[test]
 fn the_memory_of_buffered_bodies_is_bounded() {
     const HEAD: &str = "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
@@ -140,7 +140,7 @@ fn the_memory_of_buffered_bodies_is_bounded() {
             first.write_all(&vec![b'x'; 100_000]).await.unwrap();
             assert!(read_head(&mut first).await.starts_with("HTTP/1.1 200 "));
             drop(first);
-            // What has ended no longer counts.
+            // Ended exchanges no longer count.
             let mut third = scene.connect_h1();
             third.write_all(HEAD.as_bytes()).await.unwrap();
             third.write_all(&vec![b'x'; 1_000_000]).await.unwrap();

@@ -18,7 +18,7 @@ use crate::forward::site::Site;
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Version};
 use crate::judge::{
-    Admitted, CorsHeaders, ForwardedRequest, OwnAnswer, RequestContext, Verdict, jmap,
+    Admitted, CorsHeaders, ForwardedRequest, MAX_FORM, OwnAnswer, RequestContext, Verdict, jmap,
     judge_arrival,
 };
 use crate::record::RequestId;
@@ -126,13 +126,23 @@ impl<S: Sessions> ConnectionState<S> {
                     entry.set_admitted(&asked);
                     return Ok(Accepted::Forward(asked));
                 }
+                Verdict::Login(asked) => {
+                    let form = if asked.takes_body() {
+                        self.in_head_time(whole(body, MAX_FORM)).await??
+                    } else {
+                        Vec::new()
+                    };
+                    entry.bytes_up = form.len() as u64;
+                    let own_answer = site.policy.authenticator.log_in(*asked, form).await;
+                    return Ok(Accepted::Answer(own_answer));
+                }
                 Verdict::Answer(own_answer) => return Ok(Accepted::Answer(own_answer)),
                 Verdict::Ask(question) => {
                     admitted = Some(site.policy.authenticator.authorize(&question).await);
                     entry.store_answered();
                 }
                 Verdict::ReadBody => {
-                    let body = self.in_head_time(whole(body)).await??;
+                    let body = self.in_head_time(whole(body, jmap::MAX_BODY)).await??;
                     entry.bytes_up = body.len() as u64;
                     looked = Some(body);
                 }
@@ -159,6 +169,7 @@ impl<S: Sessions> ConnectionState<S> {
             early: !self.confirmed.is_given(),
             body,
             id: RequestId::NONE,
+            trace: None,
             asks: self.peer.asks,
         };
         head.read(self.version, &site.policy.limits, |request| {
@@ -199,11 +210,11 @@ impl<S: Sessions> ConnectionState<S> {
     }
 }
 
-/// Reads a body that was announced to be small.
-async fn whole(body: &mut impl Source) -> Result<Vec<u8>, ExchangeError> {
+/// Reads a body that is to be small.
+pub(super) async fn whole(body: &mut impl Source, limit: u64) -> Result<Vec<u8>, ExchangeError> {
     let mut all = Vec::new();
     while body.next(&mut all).await? {
-        if all.len() as u64 > jmap::MAX_BODY {
+        if all.len() as u64 > limit {
             return Err(BadRequestError::BodyTooLarge.into());
         }
     }
@@ -228,6 +239,7 @@ async fn refuse(
         retry_after: error.retry_after(),
         grant,
         reply: None,
+        login: None,
     };
     say(own_answer, answer, buffers, entry).await?;
     Err(error)

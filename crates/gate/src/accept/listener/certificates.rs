@@ -27,7 +27,7 @@ pub(super) struct Certificates {
     self_made: Option<String>,
 }
 
-/// The first certificate is for clients that ask for none of the names.
+/// The first certificate is used for clients that request none of the names.
 #[derive(Debug, Default)]
 struct CertificateChoice {
     keys: Vec<Arc<CertifiedKey>>,
@@ -69,7 +69,7 @@ impl Certificates {
     }
 
     /// Checks, about once a second, whether files were replaced, and loads those that are valid.
-    /// Returns which were loaded and which were not, once for each change.
+    /// Returns the loaded files and the errors, once for each change.
     pub(super) fn look(&self) -> Vec<Result<PathBuf, GateError>> {
         let mut all = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut news = Vec::new();

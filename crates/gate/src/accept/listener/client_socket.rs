@@ -96,7 +96,7 @@ impl ClientSocket {
 }
 
 impl From<OwnedFd> for ClientSocket {
-    /// From a non-blocking connection.
+    /// Wraps a non-blocking connection.
     fn from(socket: OwnedFd) -> Self {
         Self(Registration::Unwatched(socket.into()))
     }

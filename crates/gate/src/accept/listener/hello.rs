@@ -41,8 +41,8 @@ impl Hello {
     }
 }
 
-/// Reads until the ClientHello is complete, or until it is clear that there is none; TLS gets the
-/// bytes that were read.
+/// Reads until the ClientHello is complete, or until it is clear that there is none. TLS gets the
+/// bytes afterwards.
 pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
     let mut records = Vec::with_capacity(2048);
     loop {

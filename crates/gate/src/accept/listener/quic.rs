@@ -24,9 +24,10 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// The most clients with unvalidated addresses, and the most that may come in a quarter of a second
-/// and never validate theirs; any more get a Retry first (RFC 9000 §8.1.2). Each may hold about 100
-/// KiB until then, nearly all of it an endless hello and waiting early data.
+/// The largest number of clients with unvalidated addresses, and of those that may arrive within a
+/// quarter of a second without ever validating theirs; further clients get a Retry first (RFC 9000
+/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it an endless hello and waiting
+/// early data.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// The number of tokens for each client; one saves its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -36,8 +37,8 @@ const ONE_WAY_STREAMS: u64 = 16;
 const WINDOW: u64 = 1 << 20;
 /// All connections of a thread may keep at least this much memory: see [`memory`].
 const MIN_MEMORY: u64 = 256 << 20;
-/// What a connection at rest costs beside what the engine counts, and what with it; and a stream
-/// without an exchange.
+/// The memory of an idle connection beyond what the engine counts, then with it, and that of a
+/// stream without an exchange.
 const CONNECTION_COST: u64 = 48 << 10;
 const RESTING_COST: u64 = 64 << 10;
 const STREAM_COST: u64 = 6 << 10;
@@ -123,7 +124,7 @@ impl QuicListener {
         self.tls.replace(tls);
     }
 
-    /// Accepts no more connections; ends when the open ones are gone.
+    /// Stops accepting connections; ends when the open ones have ended.
     pub(crate) async fn close(&self) {
         self.endpoint.set_server_config(None);
         self.endpoint.wait_idle().await;
@@ -203,7 +204,7 @@ impl QuicHandshake {
         if self.takes_early_data {
             heard = link.hello_received().await;
         }
-        // Without early data, nothing comes from a client that is not there.
+        // Without early data, only a real client can send anything.
         if heard.is_ok() && link.early_accepted() != Some(true) {
             heard = link.connected().await;
         }
@@ -230,9 +231,9 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-/// How much memory all connections of a thread may keep, and those of one client half of it: as
-/// many connections at rest as the client may have. Their windows shrink from half of that on;
-/// beyond it, those that keep most are closed.
+/// The memory limit for all connections of a thread; those of one client may use half of it, which
+/// suffices for as many idle connections as it may have. Once half is used, windows shrink; beyond
+/// the limit, the connections that keep most are closed.
 fn memory(limits: &Limits) -> u64 {
     let resting = limits.connections_per_client.min(limits.connections);
     (2 * RESTING_COST)

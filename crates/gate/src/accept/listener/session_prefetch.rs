@@ -70,7 +70,7 @@ impl std::fmt::Debug for PrefetchState {
     }
 }
 
-/// Keeps a session available until its handshake has used it or is over.
+/// Keeps a session available until its handshake has used it or has ended.
 pub(super) struct FetchedSession {
     fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
@@ -176,7 +176,7 @@ impl StoresServerSessions for FetchedSessions {
         true
     }
 
-    /// Only TLS 1.2 uses this, and could get a session more than once.
+    /// Only TLS 1.2 calls this, and it could get a session more than once.
     fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
         None
     }

@@ -20,9 +20,9 @@ const MAX_ATTEMPTS: u32 = 32;
 pub(crate) struct ThreadSockets {
     pub(crate) http: Vec<TcpListener>,
     pub(crate) https: Vec<TcpListener>,
-    /// At the addresses of `https`; empty without HTTP/3.
+    /// QUIC sockets at the addresses of `https`; empty without HTTP/3.
     pub(crate) quic: Vec<(UdpSocket, Sibling)>,
-    /// For proxies that ask, as in `[authz]`.
+    /// The sockets for proxies that ask, as in `[authz]`.
     pub(crate) authz: AuthzPlaces<TcpListener>,
 }
 

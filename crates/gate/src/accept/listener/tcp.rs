@@ -73,13 +73,13 @@ pub(crate) struct Listener {
     local: SocketAddr,
     secure: bool,
     failures: Arc<AtomicU64>,
-    /// A client was accepted, and another may be waiting behind it.
+    /// Whether a client was accepted, so that another may be waiting behind it.
     accepted: Cell<bool>,
-    /// No other was waiting behind the last one.
+    /// Whether no other client was waiting behind the last one.
     come_alone: Cell<bool>,
 }
 
-/// A connection of which nothing has been read yet.
+/// A connection that has not been read from yet.
 pub(crate) struct AcceptedSocket {
     stream: ClientSocket,
     /// The peer, which may be a proxy.
@@ -142,9 +142,9 @@ impl Listener {
         }
     }
 
-    /// From now on no connection begins here; those that have begun may still be accepted. The
-    /// kernel resets them if the listener closes during their handshake. Clients repeat a SYN after
-    /// 1 s, and another process on the same address may answer it.
+    /// Stops new connections here; those that have begun can still be accepted. The kernel would
+    /// reset them if the listener closed during their handshake. Clients repeat a SYN after 1 s,
+    /// and another process on the same address may answer it.
     pub(crate) fn drop_syns(&self) -> io::Result<()> {
         let filter = WITHOUT_SYN.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k));
         SockRef::from(&self.socket).attach_filter(&filter)
@@ -185,8 +185,8 @@ impl Listener {
     }
 }
 
-/// Whether a client is waiting. accept(2) would say so too, but it makes a socket before it looks,
-/// and so costs ten times as much in vain.
+/// Whether a client is waiting. accept(2) would show that too, but it creates a socket before it
+/// checks, so an unsuccessful call costs ten times as much.
 fn is_waiting(listener: &TcpListener) -> bool {
     let mut state = [PollFd::new(listener, PollFlags::IN)];
     let now = Timespec::default();
@@ -327,7 +327,7 @@ mod tests {
                 let next = timeout(Duration::from_mins(1), listener.next());
                 assert_eq!(next.await.unwrap().peer, client);
             }
-            // Nobody else is there, and waiting for the next one begins anew.
+            // No other client is waiting, so the wait for the next one starts again.
             let nobody = timeout(Duration::from_millis(1), listener.next()).await;
             assert!(nobody.is_err());
         }

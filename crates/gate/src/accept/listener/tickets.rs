@@ -44,7 +44,7 @@ impl Tickets {
         }
     }
 
-    /// How long something sealed now can be opened.
+    /// How long data that is sealed now can be opened.
     pub(super) fn life(&self) -> Duration {
         self.epoch * 2
     }

@@ -40,7 +40,7 @@ pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
     quic: Arc<ServerConfig>,
     early_data: bool,
-    /// For single-use sessions.
+    /// Fetches single-use sessions.
     prefetch: Option<SessionPrefetch>,
 }
 

@@ -110,7 +110,7 @@ mod tests {
         let days: Vec<i64> = lines.iter().map(|(days, _)| *days).collect();
         assert_eq!(days, [7, 1, 0], "{lines:?}");
         assert!(lines.iter().all(|(_, line)| line.contains("chain.pem")));
-        // As if it had been renewed.
+        // This looks as if the certificate had been renewed.
         expiry.look(&config, at(60), &mut |line| panic!("{line}"));
         let mut again = 0;
         expiry.look(&config, at(14), &mut |_| again += 1);

@@ -14,7 +14,7 @@ use crate::record::Limit;
 
 /// The most that is sent together with the head.
 const MAX_BEHIND_HEAD: u64 = 64 * 1024;
-/// A body is kept in blocks of about this size, so that it is never copied to make room.
+/// A body is stored in blocks of about this size, so that it is never copied to make room.
 const BLOCK: usize = 64 * 1024;
 
 impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {

@@ -1,4 +1,4 @@
-//! Carries the answer from the backend to the client, in pieces as they come.
+//! Carries the answer from the backend to the client, in pieces as they arrive.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -31,7 +31,7 @@ const MAX_INTERIM: usize = 256 * 1024;
 /// How a download ended.
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
-    /// The whole answer has come; the sink holds the last part of it.
+    /// The whole answer has arrived; the sink holds its last part.
     Whole {
         link_stays: bool,
         ended: ExchangeEnd,
@@ -103,8 +103,8 @@ struct AnswerFacts {
 }
 
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
-    /// `client` reads what else the client sends and writes it to the backend, if no request body
-    /// is being sent.
+    /// If no request body is being sent, `client` reads further bytes from the client and writes
+    /// them to the backend.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
@@ -386,8 +386,8 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
         }
     }
 
-    /// Gives up a client that takes nothing for as long as a backend may be silent, or that reads
-    /// slowly while others wait for its connection.
+    /// Ends the exchange of a client that reads nothing for as long as a backend may be silent, or
+    /// that reads slowly while others wait for its connection.
     async fn flush(&mut self) -> Result<(), ExchangeError> {
         *self.begun = true;
         let bytes = self.entry.bytes_down.saturating_sub(self.flushed);

@@ -66,10 +66,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Returns `link`, and says what comes next: the end of the exchange, or another connection for
-    /// the same request. A request is sent again after 425, when the handshake is complete, and
-    /// once if a kept connection was closed and sending twice does no harm. `uploads`: its body
-    /// is not kept.
+    /// Takes back `link`, and decides what follows: the end of the exchange, or another connection
+    /// for the same request. A request is sent again after 425, once the handshake is complete, and
+    /// also once if a kept connection was closed and sending it twice does no harm. `uploads` means
+    /// that its body is not stored.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,

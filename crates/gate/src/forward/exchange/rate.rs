@@ -1,9 +1,9 @@
 //! The rate at which a client sends a body, or reads an answer, over the last ten seconds in which
 //! gate waited for it.
 //!
-//! For bodies, each ten seconds the client must be twice as fast as in the ten before, up to a
-//! maximum: a client that holds a connection for a long time must have much to send. If the mean
-//! since the beginning counted, a client that began fast could hold it almost forever.
+//! For bodies, the required rate doubles every ten seconds, up to a maximum: a client that holds a
+//! connection for a long time must have much to send. If the mean since the beginning counted, a
+//! client that began fast could hold it almost forever.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) fn window(rate: u64) -> u64 {
 pub(super) struct BodyRate {
     /// Bytes in each of the last seconds; the last entry is the present second.
     came: [u64; SLOTS],
-    /// Whole seconds that have passed, and the part of the present one that has.
+    /// The number of whole seconds that have passed, and the elapsed part of the current one.
     seconds: u64,
     rest: Duration,
     /// The minimum in bytes a second, at first and in the end.
@@ -73,7 +73,7 @@ impl BodyRate {
 
     /// Counts the bytes that arrived while gate waited; there may be none.
     pub(super) fn came(&mut self, waited: Duration, bytes: u64) -> Result<(), TooSlow> {
-        // What came before a wait of a whole window does not count.
+        // Bytes from before a wait of a whole window do not count.
         self.rest = self.rest.saturating_add(waited).min(RATE_WINDOW + SLOT);
         while self.rest >= SLOT {
             self.rest -= SLOT;

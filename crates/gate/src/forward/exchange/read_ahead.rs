@@ -30,11 +30,11 @@ pub(super) struct ReadAhead {
 /// How reading ahead ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadAheadOutcome {
-    /// With the whole body.
+    /// The whole body was read.
     Whole,
-    /// With as much of it as may be read ahead.
+    /// As much as may be read ahead was read.
     Enough,
-    /// With what arrived in time.
+    /// The time ran out; only a part was read.
     Some,
 }
 
@@ -48,8 +48,8 @@ impl ReadAhead {
         }
     }
 
-    /// Continues reading. What has arrived counts, in time or not, but the minimum rate applies to
-    /// a body from its beginning.
+    /// Continues reading. Bytes count whether they arrived in time or not, but the minimum rate
+    /// applies to a body from its beginning.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

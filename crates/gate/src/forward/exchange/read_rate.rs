@@ -1,5 +1,5 @@
 //! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds
-//! a connection to the backend. It may, as long as nobody else waits for one.
+//! a connection to the backend. That is allowed as long as no other request waits for one.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::forward::upstream::HeldConnection;
 
 pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
-    /// In bytes a second; 0 means no minimum.
+    /// The minimum rate in bytes a second; 0 means no minimum.
     minimum: u64,
     /// Begins when gate waits for the client for the first time: most answers never wait.
     measured: Option<Box<BodyRate>>,
@@ -31,8 +31,8 @@ impl<'a> ReadRate<'a> {
         }
     }
 
-    /// Gate waited for the client, which then took these bytes; there may be none. The client is
-    /// too slow if it holds what others wait for.
+    /// Notes that gate waited for the client, which then read these bytes (possibly none). The
+    /// client is too slow if it holds a connection that others wait for.
     pub(super) fn waited(&mut self, time: Duration, bytes: u64) -> Result<(), TooSlow> {
         if self.minimum == 0 {
             return Ok(());

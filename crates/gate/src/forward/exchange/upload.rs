@@ -1,4 +1,4 @@
-//! Carries a request's body to the backend, in pieces as they come.
+//! Carries a request's body to the backend, in pieces as they arrive.
 
 use std::cell::Cell;
 

@@ -92,7 +92,7 @@ pub(crate) enum ResponseError {
     Socket,
 }
 
-/// As [`request`], for responses.
+/// Like [`request`], for responses.
 pub(crate) fn response<T>(
     bytes: &[u8],
     take: impl FnOnce(&Response<'_>) -> T,
@@ -171,7 +171,7 @@ impl Response<'_> {
         })
     }
 
-    /// Most name no field, only `close` or `keep-alive`.
+    /// Whether it names fields; most contain only `close` or `keep-alive`.
     pub(crate) fn names_fields(&self) -> bool {
         let usual = |value: &[u8]| {
             value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")

@@ -1,8 +1,7 @@
 //! Trailer fields: which of them may pass, and how many. RFC 9110 §6.5.
 //!
-//! Some recipients merge them into the head. So fields that frame or route a message, that say who
-//! sent it, or that change how a message is understood are removed, and malformed ones make the
-//! message fail.
+//! Some recipients merge them into the head. So fields that affect framing, routing, identity or
+//! the meaning of a message are removed, and malformed ones make the message fail.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
@@ -34,13 +33,13 @@ impl Trailers {
         Ok(trailers)
     }
 
-    /// From HTTP/2.
+    /// Makes trailers from HTTP/2's map.
     pub(crate) fn of(fields: &HeaderMap) -> Result<Self, Malformed> {
         let fields = fields.iter();
         Self::from_lines(fields.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())))
     }
 
-    /// From HTTP/2 or HTTP/3.
+    /// Makes trailers from the lines of HTTP/2 or HTTP/3.
     pub(crate) fn from_lines<'a>(lines: impl Iterator<Item = Pair<'a>>) -> Result<Self, Malformed> {
         let mut trailers = Self::default();
         let (mut count, mut size) = (0, 0);
@@ -90,7 +89,7 @@ impl Trailers {
         })
     }
 
-    /// For HTTP/2.
+    /// The trailers as a map for HTTP/2.
     pub(crate) fn map(&self) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in self.lines() {
@@ -110,9 +109,10 @@ pub(crate) fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// RFC 9110 §6.5.1: framing, routing, request modifiers, authentication, control data, and how
-/// content is processed; also the fields by which backends identify users, and policies for
-/// browsers. Programs behind CGI cannot tell `_` and other characters from `-` (RFC 3875 §4.1.18).
+/// Whether a trailer may pass. Not allowed are fields for framing, routing, request modifiers,
+/// authentication, control data and content processing (RFC 9110 §6.5.1), fields by which backends
+/// identify users, and policies for browsers. Programs behind CGI cannot tell `_` and other
+/// characters from `-` (RFC 3875 §4.1.18).
 fn may_pass(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");

@@ -126,10 +126,10 @@ counts! {
     ejected,
     /// Exchanges that failed at the server.
     failed,
-    /// Retries, and those that the budget did not allow.
+    /// Retries, and retries that the budget did not allow.
     retried,
     over_budget,
-    /// At present: connections, unused connections, and exchanges that wait.
+    /// Current values: connections, unused connections, and exchanges that wait.
     open,
     unused,
     waiting,

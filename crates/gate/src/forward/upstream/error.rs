@@ -55,7 +55,7 @@ impl UpstreamError {
         }
     }
 
-    /// What is wrong with the server, for a line that already names it.
+    /// The server's problem, for a line that already names the server.
     pub(crate) fn in_short(&self) -> String {
         match self {
             Self::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {

@@ -23,8 +23,8 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::H2Stream;
 
-/// The most bytes that a server may send before gate takes them: for one stream, and in total, so
-/// that slow clients do not soon block others.
+/// The largest number of bytes that a server may send before gate takes them: for one stream, and
+/// in total, so that slow clients do not soon block others.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 const SEND_BUFFER: usize = 64 * 1024;
@@ -107,7 +107,7 @@ pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result
     answered.map(Some)
 }
 
-/// For callers that do not know of streams, a reset stream is a reset connection.
+/// Reports a reset stream as a reset connection, for callers that do not know about streams.
 fn broken(error: h2::Error) -> io::Error {
     let kind = if error.is_remote() {
         io::ErrorKind::ConnectionReset

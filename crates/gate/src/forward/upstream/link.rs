@@ -10,7 +10,7 @@ use super::pool::PooledConnection;
 use super::pools::PoolSlot;
 use super::wire::Wire;
 
-/// The most that is read at once from a server; buffers that have grown larger are not kept.
+/// The largest number of bytes that are read at once from a server; larger buffers are not kept.
 const MAX_BUFFER_SIZE: usize = 64 * 1024;
 const MAX_BUFFERS: usize = 32;
 
@@ -36,7 +36,7 @@ pub(crate) struct HeldConnection<'a>(&'a PoolSlot<Wire>);
 pub(crate) enum Fate {
     /// The answer was read to its end: another exchange may use the connection.
     Kept,
-    /// There was an answer, but the connection cannot be used again.
+    /// The answer was received, but the connection cannot be used again.
     Spent,
     /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,

@@ -10,7 +10,7 @@ use super::counts::ThreadCounts;
 
 /// A connection in a pool.
 pub(super) trait Poolable {
-    /// It is open, and there are no unexpected bytes.
+    /// Whether the connection is open and has no unexpected bytes.
     fn is_quiet(&mut self) -> bool;
     /// Closes it from our side.
     fn close(self);

@@ -66,7 +66,7 @@ struct PooledServer<C> {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PoolRequest {
-    /// Only a new connection will do.
+    /// Whether only a new connection can be used.
     pub(super) fresh: bool,
     /// Another server is preferred to this one.
     pub(super) not: Option<usize>,
@@ -174,7 +174,7 @@ impl<C: Poolable> Pools<C> {
     }
 
     /// Gives free connections to waiting exchanges in order, but skips uploads while uploads hold
-    /// as many as they may.
+    /// their maximum.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
@@ -207,7 +207,7 @@ impl<C: Poolable> Pools<C> {
         Some(self.slot(server, None, false))
     }
 
-    /// Closes what is due, and returns when the next one is.
+    /// Closes connections that are due, and returns the time when the next one is due.
     pub(super) fn reap(self: &Rc<Self>) -> Option<Instant> {
         let now = Instant::now();
         let mut state = self.state.borrow_mut();
@@ -353,7 +353,7 @@ impl<C: Poolable> PoolSlot<C> {
     }
 
     /// Whether this is one of too many slow exchanges while others wait. Slow readers may hold what
-    /// arriving requests leave of their half, and half of that half in any case.
+    /// arriving requests leave of `uploads`, and half of `uploads` in any case.
     pub(super) fn is_needed(&self) -> bool {
         let state = self.pools.state.borrow();
         let Some(server) = state.servers.get(self.server) else {

@@ -1,6 +1,6 @@
-//! What all threads together know of a server: how many failures came in a row, and what the last
-//! one was. One failed request says little; several in a row, from any threads, mean that the
-//! server is down until something succeeds.
+//! What all threads together know about a server: the number of consecutive failures, and the last
+//! one. One failed request says little; several in a row, from any threads, mean that the server is
+//! down until something succeeds.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +44,7 @@ pub(crate) enum ServerState {
 pub(crate) struct ServerView {
     pub(crate) address: Arc<str>,
     pub(crate) state: ServerState,
-    /// Exchanges that it answered, and those that failed there; since the start.
+    /// Exchanges that it has answered since the start, and those that failed.
     pub(crate) answered: u64,
     pub(crate) failed: u64,
 }
@@ -91,7 +91,8 @@ impl ServerHealth {
         self.in_a_row.fetch_add(1, Relaxed);
     }
 
-    /// Why the server counts as down, if `eject_after` failures came in a row, or at least a few.
+    /// Why the server counts as down, if there were `eject_after` (but at least a few) consecutive
+    /// failures.
     pub(super) fn failing(&self, eject_after: u32) -> Option<Arc<str>> {
         let gone = self.in_a_row.load(Relaxed) >= eject_after.max(MIN_FAILURES);
         gone.then(|| self.last().map(|last| last.why))?

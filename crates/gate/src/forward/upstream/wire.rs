@@ -80,7 +80,7 @@ impl AsyncRead for Wire {
             Self::Secure(stream) => {
                 let before = into.filled().len();
                 ready!(Pin::new(&mut **stream).poll_read(cx, into))?;
-                // Without close_notify, anybody on the path could have cut an answer that has no
+                // Without close_notify, anyone on the path could have truncated an answer without a
                 // length.
                 let cut = into.filled().len() == before && into.remaining() > 0 && stream.is_cut();
                 Poll::Ready(if cut {

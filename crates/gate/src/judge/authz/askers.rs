@@ -47,7 +47,7 @@ impl Askers {
                 .is_none_or(|secret| sends(request, secret.line()))
     }
 
-    /// How long an answer may be remembered: not longer than what is left of its session.
+    /// How long an answer may be cached: at most for the rest of its session.
     pub(super) fn remember(&self, left: Option<Duration>) -> Duration {
         left.map_or(self.remember, |left| left.min(self.remember))
     }

@@ -1,7 +1,7 @@
 //! The ways in which proxies describe the request that they ask about.
 //!
-//! Every part that a way has must be there exactly once. A proxy that was configured to send none
-//! of it is refused for all its clients, and cannot be answered by what one of them added.
+//! Every part of a description must be present exactly once. If a proxy is not configured to send
+//! it, all its clients are refused, so that a client cannot supply it instead.
 
 use std::net::IpAddr;
 
@@ -46,7 +46,7 @@ pub(super) struct Described<'a> {
     method: &'a str,
     target: &'a str,
     host: &'a str,
-    /// Whether the proxy's client came over TLS.
+    /// Whether the proxy's client used TLS.
     pub(super) secure: bool,
     /// The proxy's client.
     pub(super) client: IpAddr,
@@ -133,7 +133,7 @@ impl<'a> Described<'a> {
         .filter(|described| !described.method.is_empty() && !described.host.is_empty())
     }
 
-    /// Hands the request over as if it had come by itself, without a body.
+    /// Passes on the described request as if it had arrived directly, without a body.
     pub(super) fn with_request<T>(&self, take: impl FnOnce(&Request<'_>) -> T) -> T {
         take(&Request {
             method: self.method,

@@ -1,4 +1,4 @@
-//! What a proxy is told beside the status.
+//! The data that a proxy gets in addition to the status.
 
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ impl ProxyReply {
             Some((name, value.as_bytes()))
         });
         let session = self.session.as_ref();
-        lines.chain(session.map(|session| ("authorization", session.authorization())))
+        let authorization = session.map(|session| ("authorization", session.authorization()));
+        // A login may have none.
+        lines.chain(authorization.filter(|(_, value)| !value.is_empty()))
     }
 }

@@ -134,7 +134,7 @@ impl Keys {
 
     /// Whether one of the keys signed this. A key with a name is tried only for tokens that name
     /// it.
-    pub(super) fn verify(&self, jws: &Jws<'_>) -> bool {
+    pub(in crate::judge) fn verify(&self, jws: &Jws<'_>) -> bool {
         let fits = |key: &&VerificationKey| {
             let named = key.name.as_ref().zip(jws.key_id.as_ref());
             key.algorithm == jws.algorithm && named.is_none_or(|(ours, theirs)| ours == theirs)
@@ -146,7 +146,7 @@ impl Keys {
     }
 
     /// Whether there is a key with this name.
-    pub(super) fn have(&self, name: &str) -> bool {
+    pub(in crate::judge) fn have(&self, name: &str) -> bool {
         let mut names = self.keys.iter().filter_map(|key| key.name.as_deref());
         names.any(|own| own == name)
     }

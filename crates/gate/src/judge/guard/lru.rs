@@ -2,8 +2,8 @@
 //! recently used entry is evicted.
 //!
 //! Entries are in sets of eight, which are found by a keyed hash of the whole key. The hash only
-//! says where to look; a match compares all bytes. Only what was verified is stored, so nobody can
-//! choose keys that collide.
+//! selects the set; a match compares all bytes. Only verified values are stored, so an attacker
+//! cannot choose colliding keys.
 
 use zeroize::Zeroizing;
 
@@ -88,7 +88,7 @@ impl<V> Lru<V> {
         }
     }
 
-    /// Empties it, and makes room for `most`.
+    /// Empties the cache, and makes room for `most` entries.
     pub(super) fn clear(&mut self, most: usize) {
         *self = Self::new(most, self.seed);
     }

@@ -20,7 +20,7 @@ struct RefreshShared {
 
 #[derive(Debug, Default)]
 struct RefreshState {
-    /// It is about to be read, or being read.
+    /// Whether the set is being read, or about to be.
     asked: bool,
     /// `None` before the first read.
     not_before: Option<Instant>,
@@ -43,7 +43,7 @@ impl Refresh {
         self.0.wanted.notified().await;
     }
 
-    /// The read is over, successful or not; the next may be requested after `pause`.
+    /// Notes that the read has ended, successfully or not; the next may be requested after `pause`.
     pub(crate) fn done(&self, pause: Duration) {
         let mut state = self.state();
         state.asked = false;

@@ -7,13 +7,14 @@ use roundtrip_wire::jwt::{Claims, Jws};
 
 use super::{Keys, Refresh};
 use crate::judge::credentials::Vault;
+use crate::judge::login::LoginRules;
 
 /// How the cookie contains the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CookieForm {
     /// In standard base64, as in hyper-auth-proxy.
     Base64,
-    /// As it is.
+    /// Unencoded.
     Raw,
 }
 
@@ -43,6 +44,8 @@ pub struct Rules {
     pub cookie_form: CookieForm,
     /// Whether `Authorization: Bearer` is accepted if there is no such cookie. RFC 6750 §2.1.
     pub bearer: bool,
+    /// Logins by a browser.
+    pub(crate) login: Option<Arc<LoginRules>>,
     /// How far clocks may differ, for `exp`, `nbf` and `iat`.
     pub leeway: Duration,
     /// Verified tokens that a thread caches; 0: each signature is verified each time.
@@ -65,6 +68,7 @@ impl Rules {
             cookie: Some("Authorization".into()),
             cookie_form: CookieForm::Base64,
             bearer: true,
+            login: None,
             leeway: Duration::from_secs(30),
             tokens: 4096,
             sessions: 4096,

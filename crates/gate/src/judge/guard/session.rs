@@ -1,4 +1,4 @@
-//! A session as a guard knows it, and what the guard needs from a store: an answer, and a notice
+//! A session as the guard sees it, and the guard's interface to a store: an answer, and a notice
 //! when the answer is no longer valid.
 
 use std::cell::Cell;
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::{SessionQuery, clock};
 use crate::Secret;
+use crate::judge::login::{ActiveLogin, ClaimRules};
 
 /// Finds sessions: the near cache, then the store.
 pub trait Sessions {
@@ -22,7 +23,7 @@ pub trait Sessions {
 
 /// A session as the store has it. It has no `Debug`.
 pub struct Found {
-    /// As stored: plain base64, or sealed.
+    /// The credentials as stored: plain base64, or sealed.
     pub credentials: Vec<u8>,
     pub expires: Option<SystemTime>,
     pub watch: Rc<dyn Watch>,
@@ -37,14 +38,14 @@ pub enum SessionError {
     Unreadable,
 }
 
-/// Whether what a store answered is still valid.
+/// Tells whether a store's answer is still valid.
 pub trait Watch {
     /// Whether it may be used for another request. Not after the store pushed an invalidation,
     /// after its connection was lost, or after the session was revoked. Called on every request, so
     /// it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once it is no longer valid. If a stream is open, the store is then asked again.
+    /// Ends once the answer is no longer valid. If a stream is open, the store is then asked again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
@@ -70,7 +71,7 @@ impl Watch for ManualWatch {
 
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
         Box::pin(async {
-            // In one thread nothing happens between the check and the wait.
+            // On a single thread, nothing can happen between the check and the wait.
             if !self.outdated.get() {
                 self.changed.notified().await;
             }
@@ -85,6 +86,7 @@ pub struct ActiveSession {
     authorization: Secret,
     /// Seconds since 1970.
     expires: Option<i64>,
+    login: Option<Box<ActiveLogin>>,
     watch: Rc<dyn Watch>,
 }
 
@@ -102,8 +104,36 @@ impl ActiveSession {
             name,
             authorization,
             expires: found.expires.map(clock::seconds),
+            login: None,
             watch: found.watch,
         }
+    }
+
+    /// It is a login, which is valid until then.
+    pub(super) fn with_login(mut self, login: ActiveLogin, until: i64) -> Self {
+        self.expires = Some(self.expires.map_or(until, |expires| expires.min(until)));
+        self.login = Some(Box::new(login));
+        self
+    }
+
+    /// If it is a login by a browser.
+    pub(crate) fn login(&self) -> Option<&ActiveLogin> {
+        self.login.as_deref()
+    }
+
+    /// Whether both are sessions of the same user. A login stays the same when its tokens are
+    /// refreshed.
+    pub(crate) fn is_same_user(&self, other: &Self) -> bool {
+        match (&self.login, &other.login) {
+            (Some(own), Some(others)) => own.is_same_person(others),
+            (None, None) => self.authorization() == other.authorization(),
+            _ => false,
+        }
+    }
+
+    /// Whether it has the claims that these rules require.
+    pub(crate) fn meets(&self, rules: &ClaimRules) -> bool {
+        rules.is_empty() || self.login().is_some_and(|login| login.meets(rules))
     }
 
     /// Must not be logged as it is.

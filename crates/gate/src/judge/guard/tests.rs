@@ -1,6 +1,7 @@
 //! Which requests pass, which need the store, and which are denied.
 
 mod cost;
+mod logins;
 mod signatures;
 mod tokens;
 
@@ -75,15 +76,18 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
         .map(|(name, value)| (&*name.to_string().leak(), &*value.to_string().leak()))
         .collect();
     let fields: Vec<Field<'_>> = owned.iter().map(field).collect();
-    guard.judge(&Request {
-        method: "GET",
-        target: "/",
-        authority: None,
-        version: Version::H11,
-        ended: false,
-        protocol: None,
-        fields: &fields,
-    })
+    guard.judge(
+        &Request {
+            method: "GET",
+            target: "/",
+            authority: None,
+            version: Version::H11,
+            ended: false,
+            protocol: None,
+            fields: &fields,
+        },
+        false,
+    )
 }
 
 fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {

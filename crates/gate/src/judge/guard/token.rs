@@ -1,7 +1,7 @@
 //! Finds a request's token: in a cookie, or in `Authorization: Bearer`.
 
 use super::Rules;
-use crate::judge::request::Field;
+use crate::judge::request::{self, Field};
 
 /// A token as the client sent it.
 #[derive(Clone, Copy)]
@@ -14,6 +14,8 @@ pub(super) enum SentToken<'a> {
 pub(super) enum TokenSource {
     Cookie,
     Bearer,
+    /// It is the cookie of a login, and no token.
+    Login,
 }
 
 impl<'a> SentToken<'a> {
@@ -36,35 +38,12 @@ pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentTok
     let cookie = rules
         .cookie
         .as_ref()
-        .and_then(|name| cookie(fields, name.as_bytes()));
+        .and_then(|name| request::cookie(fields, name.as_bytes()));
     match cookie {
         Some(value) => Some(SentToken::Cookie(value)),
         None if rules.bearer => bearer(fields).map(SentToken::Bearer),
         None => None,
     }
-}
-
-/// The first cookie with this name; case matters (RFC 6265 §5.3). Every `Cookie` field is read,
-/// because HTTP/2 and 3 may split one into several (RFC 9113 §8.2.3); hyper-auth-proxy reads only
-/// the first field.
-fn cookie<'a>(fields: &'a [Field<'a>], name: &[u8]) -> Option<&'a [u8]> {
-    let lines = fields
-        .iter()
-        .filter(|f| f.name.len() == 6 && f.name.eq_ignore_ascii_case("cookie"));
-    lines.flat_map(|line| pairs(line.value)).find_map(|pair| {
-        let rest = pair.trim_ascii_start().strip_prefix(name)?;
-        Some(rest.strip_prefix(b"=")?.trim_ascii())
-    })
-}
-
-fn pairs(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = Some(value);
-    std::iter::from_fn(move || {
-        let here = rest?;
-        let end = memchr::memchr(b';', here);
-        rest = end.and_then(|end| here.get(end + 1..));
-        here.get(..end.unwrap_or(here.len()))
-    })
 }
 
 /// RFC 6750 §2.1. Two `Authorization` fields contradict each other, so neither counts.

@@ -18,13 +18,13 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Real sets are smaller.
 const MAX_SET_SIZE: u64 = 256 * 1024;
 
-pub(super) struct JwksSource {
+pub(in crate::judge) struct JwksSource {
     target: Target,
     pool: Pool,
 }
 
 impl JwksSource {
-    pub(super) fn new(url: &str, ca: Option<&Path>) -> Result<Self, GateError> {
+    pub(in crate::judge) fn new(url: &str, ca: Option<&Path>) -> Result<Self, GateError> {
         Self::made(url, ca).map_err(|source| GateError::Fetch {
             url: shown(url),
             source: Box::new(source),
@@ -32,29 +32,11 @@ impl JwksSource {
     }
 
     fn made(url: &str, ca: Option<&Path>) -> Result<Self, FetchError> {
-        let target = Target::parse(url)?;
-        if target.userinfo().is_some() {
-            return Err(FetchError::Userinfo);
-        }
-        let roots = match target.scheme {
-            Scheme::Https => ca.map_or(Roots::System, |path| Roots::File(path.into())),
-            Scheme::Http if is_here(&target.host_name()) => Roots::Empty,
-            _ => return Err(FetchError::Clear),
-        };
-        let settings = Settings {
-            roots,
-            deadlines: Deadlines {
-                connect: FETCH_TIMEOUT,
-                total: FETCH_TIMEOUT,
-                ..Deadlines::default()
-            },
-            ..Settings::default()
-        };
-        let pool = Pool::new(settings.without_reuse())?;
+        let (target, pool) = trusted_pool(url, ca)?;
         Ok(Self { target, pool })
     }
 
-    pub(super) async fn fetch(&self) -> Result<Vec<u8>, GateError> {
+    pub(in crate::judge) async fn fetch(&self) -> Result<Vec<u8>, GateError> {
         self.get().await.map_err(|source| GateError::Fetch {
             url: self.target.redacted(),
             source: Box::new(source),
@@ -72,6 +54,34 @@ impl JwksSource {
             other => Err(FetchError::Status(other)),
         }
     }
+}
+
+/// A pool for a server whose answers nobody on the path can change: over TLS, or on this machine.
+/// Nothing is kept from one request to the next.
+pub(in crate::judge) fn trusted_pool(
+    url: &str,
+    ca: Option<&Path>,
+) -> Result<(Target, Pool), FetchError> {
+    let target = Target::parse(url)?;
+    if target.userinfo().is_some() {
+        return Err(FetchError::Userinfo);
+    }
+    let roots = match target.scheme {
+        Scheme::Https => ca.map_or(Roots::System, |path| Roots::File(path.into())),
+        Scheme::Http if is_here(&target.host_name()) => Roots::Empty,
+        _ => return Err(FetchError::Clear),
+    };
+    let settings = Settings {
+        roots,
+        deadlines: Deadlines {
+            connect: FETCH_TIMEOUT,
+            total: FETCH_TIMEOUT,
+            ..Deadlines::default()
+        },
+        ..Settings::default()
+    };
+    let pool = Pool::new(settings.without_reuse())?;
+    Ok((target, pool))
 }
 
 fn is_here(host: &str) -> bool {

@@ -8,8 +8,8 @@ const MAX_LENGTH: usize = 255;
 /// A host name, perhaps with a port. Empty if an old client sends none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
-    /// Without a trailing dot, which servers treat differently. In brackets if it is an IPv6
-    /// address.
+    /// The name without a trailing dot, which servers treat differently. In brackets if it is an
+    /// IPv6 address.
     name: &'a str,
     port: &'a str,
 }
@@ -41,7 +41,7 @@ impl<'a> Authority<'a> {
             || address(self.name).is_some_and(|own| address(host) == Some(own))
     }
 
-    /// Whether readers of URLs take it for an IPv4 address that programs which compare text do not
+    /// Whether URL parsers read it as an IPv4 address that programs which compare text do not
     /// recognize: `127.1`, `0x7f000001`, `0177.0.0.1` (WHATWG URL §3.5, "ends in a number").
     pub(crate) fn is_unclear_number(&self) -> bool {
         let last = self.name.rsplit('.').next().unwrap_or_default();
@@ -63,7 +63,7 @@ impl<'a> Authority<'a> {
         }
     }
 
-    /// As the backend should read it: in lower case, and without an empty port.
+    /// Writes it for the backend: in lower case, and without an empty port.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.name.bytes().map(|byte| byte.to_ascii_lowercase()));
         if !self.port.is_empty() {
@@ -75,20 +75,27 @@ impl<'a> Authority<'a> {
 
 /// The allowed characters of names; no label is empty.
 fn is_name(name: &str) -> bool {
-    let in_name = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    let is_label = |label: &str| !label.is_empty() && label.bytes().all(in_name);
     if name.starts_with('[') {
-        address(name).is_some()
-    } else {
-        name.split('.').all(is_label)
+        return address(name).is_some();
     }
+    let mut before = b'.';
+    for byte in name.bytes() {
+        match byte {
+            b'.' if before == b'.' => return false,
+            b'.' | b'-' | b'_' | b'~' => {}
+            _ if byte.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    before != b'.'
 }
 
 fn is_port(port: &str) -> bool {
     port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
 }
 
-/// With or without brackets.
+/// Parses an IPv6 address with or without brackets.
 fn address(name: &str) -> Option<Ipv6Addr> {
     if !name.contains(':') {
         return None;

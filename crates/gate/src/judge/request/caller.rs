@@ -1,4 +1,4 @@
-//! Finds out in which form a request's client wants gate's own answers.
+//! Determines the format in which a client wants gate's own answers.
 
 use super::Request;
 use super::id::request_id;
@@ -15,12 +15,21 @@ impl Caller {
         }
         self.id = request_id(request);
         self.is_head = request.method == "HEAD";
-        let accept = request
-            .fields
-            .iter()
-            .find(|field| field.name.eq_ignore_ascii_case("accept"));
-        self.form = accept.map_or(ErrorFormat::Text, |field| preferred(field.value));
+        self.form = form(request);
     }
+}
+
+/// Whether the client would rather have a page than anything else.
+pub(crate) fn prefers_page(request: &Request<'_>) -> bool {
+    form(request) == ErrorFormat::Html
+}
+
+fn form(request: &Request<'_>) -> ErrorFormat {
+    let accept = request
+        .fields
+        .iter()
+        .find(|field| field.name.eq_ignore_ascii_case("accept"));
+    accept.map_or(ErrorFormat::Text, |field| preferred(field.value))
 }
 
 /// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,

@@ -4,8 +4,13 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use super::cookies::write_others;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
+use crate::record::TracePosition;
+
+/// What the names of the fields begin with that say who is logged in.
+pub(crate) const LOGIN_FIELDS: &str = "X-Auth-Request-";
 
 /// The values that gate adds to a request.
 #[derive(Debug, Clone, Copy)]
@@ -17,10 +22,16 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) early: bool,
     /// The session's `Authorization` for the backend; set again on every request.
     pub(crate) authorization: Option<&'a [u8]>,
+    /// Fields that say who is logged in, as lines of a head; no client may send such fields then.
+    pub(crate) identity: &'a [u8],
+    /// The cookie that logins are in: the backend gets neither it nor those that belong to it.
+    pub(crate) own_cookie: Option<&'a str>,
     /// Fields of proxies that this client, as a trusted proxy, may set. In lower case.
     pub(crate) believed: &'a [String],
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
+    /// The request's place in a trace, which the backend continues.
+    pub(crate) trace: Option<&'a TracePosition>,
     /// A browser's preflight (Fetch §3.2.2), which is admitted without credentials.
     pub(crate) anonymous: bool,
     /// The key of a WebSocket that the client opens over a stream. RFC 8441 §5.
@@ -32,8 +43,8 @@ pub(crate) struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
-    /// Only by its exact name: a proxy that sets a field repeats the other spellings of its
-    /// clients.
+    /// Whether a field is trusted. Only the exact name is: a proxy that sets a field still repeats
+    /// its clients' other spellings.
     fn believes(&self, name: &str) -> bool {
         let is = |believed: &String| believed.eq_ignore_ascii_case(name);
         self.believed.iter().any(is)
@@ -60,17 +71,26 @@ pub(crate) fn compose(
     inspected.host.write(out);
     out.extend_from_slice(b"\r\n");
     for field in request.fields {
-        if passes(field, inspected, forwarding) {
-            line(out, field.name.as_bytes(), field.value);
+        if !passes(field, inspected, forwarding) {
+            continue;
+        }
+        match forwarding
+            .own_cookie
+            .filter(|_| is_read_as(field.name, "cookie"))
+        {
+            Some(own) => cookies(out, field, own),
+            None => line(out, field.name.as_bytes(), field.value),
         }
     }
+    out.extend_from_slice(forwarding.identity);
     match inspected.body {
         Body::Chunked | Body::Framed if forwarding.buffered => {}
         Body::Chunked | Body::Framed => line(out, b"Transfer-Encoding", b"chunked"),
         Body::Length(length) => counted(out, length),
         Body::None => {}
     }
-    if let Some(authorization) = forwarding.authorization {
+    // It is empty if the session has none: the client's own is removed nevertheless.
+    if let Some(authorization) = forwarding.authorization.filter(|value| !value.is_empty()) {
         line(out, b"Authorization", authorization);
     }
     let early = forwarding.early.then(|| {
@@ -84,6 +104,9 @@ pub(crate) fn compose(
     forwarded(request, forwarding, out);
     if !forwarding.id.is_empty() {
         line(out, super::ID.as_bytes(), forwarding.id);
+    }
+    if let Some(trace) = forwarding.trace {
+        line(out, b"traceparent", trace.context.to_field().as_bytes());
     }
     let (client, secure) = (forwarding.client, forwarding.secure);
     forwarding.rewrite.write(inspected, client, secure, out);
@@ -129,6 +152,18 @@ fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The cookies of others.
+fn cookies(out: &mut Vec<u8>, field: &Field<'_>, own: &str) {
+    let start = out.len();
+    out.extend_from_slice(field.name.as_bytes());
+    out.extend_from_slice(b": ");
+    if write_others(field.value, own.as_bytes(), out) {
+        out.extend_from_slice(b"\r\n");
+    } else {
+        out.truncate(start);
+    }
+}
+
 /// Whether the client may set this field, and it is not hop-by-hop.
 fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<'_>) -> bool {
     let name = field.name;
@@ -141,6 +176,9 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             is("upgrade")
                 || (is("trailer") && (forwarding.buffered || !inspected.body.is_chunked()))
         }
+        // What others added to a trace belongs to that trace.
+        10 if is("tracestate") => forwarding.trace.is_some_and(|trace| trace.parent.is_none()),
+        11 => forwarding.trace.is_some() && is("traceparent"),
         10 => is("connection") || is("keep-alive") || is("early-data"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
@@ -157,15 +195,23 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         _ => false,
     };
     let rewrite = forwarding.rewrite;
-    let proxys = is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
+    let is_a_proxys = || is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
+    let names_person = !forwarding.identity.is_empty() && is_login_field(name);
     !ours
+        && !names_person
         && (!forwarding.anonymous || is_of_a_question(name))
-        && !proxys
+        && !is_a_proxys()
         && !rewrite.removes(name)
         && !inspected
             .hop
             .iter()
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Whether a program may take it for a field that says who is logged in.
+fn is_login_field(name: &str) -> bool {
+    let start = name.get(..LOGIN_FIELDS.len());
+    start.is_some_and(|start| is_read_as(start, LOGIN_FIELDS))
 }
 
 /// A request that is admitted without credentials may have only a preflight's fields.
@@ -192,7 +238,8 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     }
 }
 
-/// As its `Display` writes it. Formatting would take more time than the rest of the fields.
+/// Appends an address in the form of its `Display`. Formatting would take more time than all other
+/// fields.
 fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     use std::io::Write;
     let IpAddr::V4(v4) = address else {
@@ -258,12 +305,15 @@ mod tests {
             secure: true,
             early: false,
             authorization: Some(b"Basic dTpw"),
+            identity: b"",
+            own_cookie: None,
             believed: if trusted { &believed } else { &[] },
             anonymous: false,
             socket_key: None,
             buffered: false,
             rewrite,
             id: b"",
+            trace: None,
         };
         let mut out = Vec::new();
         compose(&request, &inspected, &forwarding, false, &mut out);

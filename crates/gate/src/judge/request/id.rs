@@ -15,7 +15,7 @@ pub(crate) fn request_id(request: &Request<'_>) -> RequestId {
     }
 }
 
-/// Behind CGI or WSGI `_` and `-` are the same, so a second spelling would be a second ID.
+/// Behind CGI or WSGI, `_` and `-` are equivalent, so another spelling would be a second ID.
 pub(crate) fn is_id(name: &str) -> bool {
     is_read_as(name, NAME)
 }

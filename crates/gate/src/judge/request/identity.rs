@@ -39,7 +39,7 @@ fn known(first: u8) -> &'static [&'static str] {
         b'm' => &["mellon-"],
         b'n' => &["ngrok-auth-"],
         b'o' => &["oam-", "oidc-"],
-        // Of `Proxy`, CGI makes HTTP_PROXY, which programs take for their own proxy.
+        // CGI turns `Proxy` into HTTP_PROXY, which programs use as their own proxy.
         b'p' => &["proxy", "proxy-"],
         b'r' => &["remote-"],
         b's' => &["shib-", "sm-", "ssl-"],
@@ -147,8 +147,8 @@ const CLIENTS: [&str; 8] = [
     "x-user-agent",
 ];
 
-/// Whether it says who sent the request, from where, or for what, however a program behind CGI or
-/// WSGI reads the name.
+/// Whether the field states who sent the request, from where, or for what, with any spelling that
+/// CGI or WSGI treats as the same.
 pub(crate) fn is_identity(name: &str) -> bool {
     // Most fields are none of these.
     let Some(first) = name.as_bytes().first() else {
@@ -186,7 +186,7 @@ pub(crate) fn overrides_method(name: &str) -> bool {
 
 /// Whether CGI makes the same variable of both names (RFC 3875 §4.1.18). It writes `-` as `_`, and
 /// some servers write every other character as `_` that is neither a letter nor a digit.
-pub(super) fn is_read_as(name: &str, other: &str) -> bool {
+pub(in crate::judge) fn is_read_as(name: &str, other: &str) -> bool {
     name.len() == other.len()
         && name
             .bytes()

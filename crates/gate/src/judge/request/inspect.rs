@@ -27,14 +27,14 @@ impl Body {
 /// The one meaning of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inspected<'a> {
-    /// In origin form, or `*`.
+    /// The path in origin form, or `*`.
     pub(crate) path: &'a str,
     pub(crate) host: Authority<'a>,
     pub(crate) body: Body,
     /// Whether another request may follow on the client's connection.
     pub(crate) keep_alive: bool,
     pub(crate) expects_continue: bool,
-    /// The protocol that the client wants instead. RFC 9110 §7.8.
+    /// The protocol that the client wants to upgrade to. RFC 9110 §7.8.
     pub(crate) upgrade: Option<&'a [u8]>,
     /// The client accepts trailers after the answer. RFC 9110 §10.1.4.
     pub(crate) takes_trailers: bool,
@@ -100,8 +100,8 @@ fn target<'a>(request: &Request<'a>) -> Result<(&'a str, Option<&'a str>), BadRe
     {
         return Err(BadRequestError::Target);
     }
-    // Some backends take what follows for an authority (RFC 3986 §4.2), and some drop a slash: both
-    // read another path than gate does.
+    // Some backends read the next part as an authority (RFC 3986 §4.2), and some drop a slash: both
+    // see another path than gate does.
     if target.starts_with("//") {
         return Err(BadRequestError::Target);
     }

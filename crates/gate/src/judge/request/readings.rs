@@ -2,9 +2,9 @@
 //! merge slashes and fold names, in different orders and sometimes twice; a route that protects a
 //! path has to protect all of its spellings.
 //!
-//! Each step that some common server takes is a function here, and the readings of a path are
-//! everything that any sequence of these steps makes of it. Case is not a step: routes are compared
-//! both ways ([`Routes::find`](crate::forward::site::Routes::find)).
+//! Each step of some common server is a function here, and the readings of a path are the results
+//! of all sequences of these steps. Case is not a step: routes are compared both ways
+//! ([`Routes::find`](crate::forward::site::Routes::find)).
 
 use super::BadRequestError;
 
@@ -31,7 +31,7 @@ const STEPS: [Step; 10] = [
 /// The readings of one path.
 #[derive(Debug)]
 pub(crate) struct Readings<'a> {
-    /// As it came, without its query.
+    /// The path as received, without its query.
     pub(crate) literal: &'a [u8],
     others: Vec<Vec<u8>>,
 }
@@ -46,8 +46,8 @@ impl Readings<'_> {
     }
 }
 
-/// Returns all readings of a path. Paths that no backend needs and that some misread are refused:
-/// those with control characters or dot segments, and those that are not UTF-8.
+/// Returns all readings of a path. Refuses paths that no backend needs and that some misread: those
+/// with control characters or dot segments, and those that are not UTF-8.
 pub(crate) fn readings(target: &str) -> Result<Readings<'_>, BadRequestError> {
     let mut known = Readings {
         literal: path(target).as_bytes(),
@@ -137,7 +137,7 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
     changed(path, out)
 }
 
-/// The number in the first `digits` hexadecimal digits, and what follows it.
+/// Parses a number from the first `digits` hexadecimal digits, and returns it with the rest.
 fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
     let (digits, rest) = bytes.split_at_checked(digits)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -147,8 +147,8 @@ fn number(bytes: &[u8], digits: usize) -> Option<(u32, &[u8])> {
     Some((u32::from_str_radix(text, 16).ok()?, rest))
 }
 
-/// To servers that decode first, an encoded question mark begins a query, and an encoded `#` a
-/// fragment.
+/// Servers that decode first treat an encoded question mark as the start of a query, and an encoded
+/// `#` as that of a fragment.
 fn without_query(path: &[u8]) -> Option<Vec<u8>> {
     let end = memchr::memchr2(b'?', b'#', path)?;
     path.get(..end).map(<[u8]>::to_vec)
@@ -162,7 +162,7 @@ fn without_parameters(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// To Windows, and to programs that read URLs as browsers do, `\` is `/`.
+/// Windows, and programs that parse URLs like browsers, treat `\` as `/`.
 fn with_slashes(path: &[u8]) -> Option<Vec<u8>> {
     let other = path.iter().map(|b| if *b == b'\\' { b'/' } else { *b });
     changed(path, other.collect())
@@ -229,7 +229,7 @@ fn without_session(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// To NTFS, `name::$DATA` is the file itself, and `name:$I30:$INDEX_ALLOCATION` the directory.
+/// On NTFS, `name::$DATA` is the file itself, and `name:$I30:$INDEX_ALLOCATION` the directory.
 fn without_streams(path: &[u8]) -> Option<Vec<u8>> {
     each_segment(path, |segment| {
         let colon = memchr::memchr(b':', segment)

@@ -1,5 +1,5 @@
-//! `[admin]`, `[log]` and `[limits]`: nothing is shown to strangers, files can be written, and
-//! limits leave room for a request.
+//! Checks `[admin]`, `[log]` and `[limits]`: whether the admin pages are private, files can be
+//! written, and limits leave room for a request.
 
 use std::fs::OpenOptions;
 use std::path::Path;

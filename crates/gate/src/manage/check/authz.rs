@@ -1,4 +1,4 @@
-//! `[authz]`: no stranger may ask, because an answer contains the session's login.
+//! Checks `[authz]`: only trusted proxies may ask, because an answer contains the session's login.
 
 use super::CheckReport;
 use super::listen::is_everybody;

@@ -7,7 +7,7 @@ use super::CheckReport;
 use crate::config::{Config, Network};
 use crate::judge::request::is_identity;
 
-/// The largest head. The parsers have no room for more than tens of thousands of fields.
+/// The largest head. The parsers have room for tens of thousands of fields at most.
 const MAX_HEAD: u64 = 512 * 1024;
 /// The longest that a thread stays awake for nothing.
 const MAX_BUSY_POLL: Duration = Duration::from_millis(1);

@@ -16,6 +16,7 @@ use super::CheckReport;
 use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
 use crate::config::{Config, Upstream, UpstreamProtocol};
+use crate::judge::openid::OpenIdProvider;
 
 /// The store's own deadlines are shorter.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,6 +26,7 @@ const NOBODY: &str = "roundtrip-gate-check";
 /// Adds an error for each one that does not answer.
 pub async fn reach(config: &Config, report: &mut CheckReport) {
     store(config, report).await;
+    provider(config, report).await;
     for (name, upstream) in &config.upstream {
         for (n, text) in upstream.servers.iter().enumerate() {
             // Invalid URLs were reported before.
@@ -65,6 +67,18 @@ async fn store(config: &Config, report: &mut CheckReport) {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => report.error("session.store", error),
         Err(_) => report.error("session.store", "the store did not answer in time"),
+    }
+}
+
+/// Its metadata and its keys. Invalid settings were reported before.
+async fn provider(config: &Config, report: &mut CheckReport) {
+    let Some(login) = &config.login else {
+        return;
+    };
+    if let Ok(provider) = OpenIdProvider::new(login)
+        && let Err(error) = provider.answers().await
+    {
+        report.error("login.issuer", error);
     }
 }
 

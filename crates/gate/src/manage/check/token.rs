@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::CheckReport;
+use super::login::is_enough;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, Jwks, SecretFrom};
 use crate::judge::configured::{add_key, allowed};
@@ -13,7 +14,7 @@ const SIGNING: usize = 64;
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     let token = &config.token;
-    let wanted = config.route.iter().any(|route| route.auth);
+    let wanted = config.route.iter().any(|route| route.auth) && !is_enough(config);
     if wanted && token.cookie.is_empty() && !token.bearer {
         let what = "no place for tokens is configured; name a cookie, or set bearer = true";
         report.error("token.cookie", what);

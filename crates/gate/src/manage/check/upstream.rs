@@ -1,4 +1,5 @@
-//! `[upstream.NAME]`: servers with a supported protocol, and limits that leave room for a request.
+//! Checks `[upstream.NAME]`: whether the protocol is supported, and limits leave room for a
+//! request.
 
 use url::Url;
 

@@ -66,7 +66,9 @@ impl SessionManager {
         let Some(before) = self.store.get(sid).await? else {
             return Ok(SealOutcome::Gone);
         };
-        if self.form(&before) == CredentialForm::Sealed(key.to_owned()) {
+        let form = self.form(&before);
+        // A login is sealed again when its tokens are refreshed, and ends soon.
+        if form == CredentialForm::Login || form == CredentialForm::Sealed(key.to_owned()) {
             return Ok(SealOutcome::Kept);
         }
         let login = self.vault.open(sid, &before.credentials)?;

@@ -227,15 +227,18 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             name,
             value: value.as_bytes(),
         }];
-        let judged = guard.judge(&Request {
-            method: "GET",
-            target: "/",
-            authority: None,
-            version: Version::H11,
-            fields: &fields,
-            ended: false,
-            protocol: None,
-        });
+        let judged = guard.judge(
+            &Request {
+                method: "GET",
+                target: "/",
+                authority: None,
+                version: Version::H11,
+                fields: &fields,
+                ended: false,
+                protocol: None,
+            },
+            false,
+        );
         assert!(matches!(judged, GuardDecision::Ask(question) if question.session() == "the-sid"));
         let other = TokenRequest {
             key: Some("two"),

@@ -35,6 +35,7 @@ fn no_two_counters_share_a_place() {
     all::<Bytes>(&mut slots);
     all::<Remedy>(&mut slots);
     all::<Avoided>(&mut slots);
+    all::<LoginEvent>(&mut slots);
     slots.extend([FastOpened.slot()]);
     let distinct: HashSet<usize> = slots.iter().copied().collect();
     assert_eq!(distinct.len(), slots.len());

@@ -14,7 +14,7 @@ thread_local! {
     static WOKEN: RefCell<Woken> = const { RefCell::new(Woken { at: None, waiting: None }) };
 }
 
-/// What the thread's runtime tells the task that polls.
+/// The notice from the thread's runtime to the polling task.
 struct Woken {
     /// When the thread woke up last; taken by the task.
     at: Option<Instant>,
@@ -59,8 +59,8 @@ mod tests {
 
     const DATAGRAMS: u64 = 50;
 
-    /// How often a thread sleeps that polls for `busy_poll`, while a peer sends a datagram 200 µs
-    /// after each answer.
+    /// How often a thread with this `busy_poll` sleeps while a peer sends a datagram 200 µs after
+    /// each answer.
     fn sleeps_with(busy_poll: Duration) -> u64 {
         let sleeps = Arc::new(AtomicU64::new(0));
         let counted = sleeps.clone();

@@ -16,7 +16,9 @@ use crate::accept::connection_limits::ConnectionLimits;
 use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
 use crate::forward::upstream;
-use crate::record::{Gauge, LabelValue, Ledger, Limit, QuicStray, SingleUse, ThreadLog};
+use crate::record::{
+    Gauge, LabelValue, Ledger, Limit, QuicStray, SingleUse, SpanSender, ThreadLog, Tracer,
+};
 use crate::run::plan::Plan;
 
 pub(super) struct Listeners {
@@ -39,13 +41,11 @@ impl Listeners {
         ledger: Arc<Ledger>,
         connection_limits: Arc<ConnectionLimits>,
         log: Option<ThreadLog>,
+        spans: Option<SpanSender>,
     ) -> Result<Self, GateError> {
-        let thread = Rc::new(Thread::new(
-            thread_plan.site()?,
-            ledger,
-            log,
-            connection_limits.exchanges().clone(),
-        ));
+        let exchanges = connection_limits.exchanges().clone();
+        let thread = Thread::new(thread_plan.site()?, ledger, log, exchanges);
+        let thread = Rc::new(thread.traced(spans.map(Tracer::new).transpose()?));
         let admission = Admission::new(
             thread.clone(),
             thread_plan.accept_config()?,

@@ -24,7 +24,7 @@ pub(super) struct ThreadPlan {
 }
 
 impl ThreadPlan {
-    /// Upstreams whose group is kept are kept as well.
+    /// Makes a plan. Upstreams are kept if their group is kept.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
             |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
@@ -42,6 +42,11 @@ impl ThreadPlan {
                 known
             }
         };
+        if let Some(login) = &plan.login
+            && !before.is_some_and(|b| b.plan.login.as_ref().is_some_and(|l| l.is(login)))
+        {
+            spawn_local(session_counts::logins(login.counts(), ledger.clone()));
+        }
         let upstreams = plan
             .groups
             .iter()
@@ -60,6 +65,7 @@ impl ThreadPlan {
             Box::new(std::time::SystemTime::now),
         )?;
         let authenticator = Authenticator::new(guard, self.known.clone());
+        let authenticator = authenticator.with_login(self.plan.login.clone());
         let alt_svc = self.plan.alt_svc.clone();
         let askers = self.plan.askers.clone();
         let config = &self.plan.config;

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use roundtrip_gate::config::Limits;
+
 use crate::lifecycle::quic::{Caller, EARLY, run, scene};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
@@ -141,4 +143,31 @@ fn what_nobody_confirmed_reaches_no_backend() {
     let (_, metrics) = scene.admin("/metrics");
     assert!(metrics.contains("roundtrip_gate_tls_handshakes_total{kind=\"early\"} 1"));
     assert_eq!(reached.load(Ordering::Relaxed), 1, "{metrics}");
+}
+
+type Change = fn(&mut Limits);
+
+/// RFC 9000 §7.4.1, RFC 9114 §7.2.4.2: the client sends early data under the limits that it
+/// remembers.
+#[test]
+fn early_data_under_limits_that_were_lowered_is_refused() {
+    let (at, _) = backend();
+    let changes: [(&str, Change, bool); 4] = [
+        ("as before", |_| {}, true),
+        ("higher", |limits| limits.streams += 1, true),
+        ("fewer streams", |limits| limits.streams -= 1, false),
+        ("smaller heads", |limits| limits.head.0 -= 1, false),
+    ];
+    for (name, change, is_taken) in changes {
+        let scene = scene(at, &format!("auth = false\n{EARLY}"));
+        run(async {
+            let caller = Caller::new(&scene);
+            assert_eq!(caller.ask("/").await, (false, 200), "{name}");
+            assert_eq!(caller.ask("/").await, (true, 200), "{name}");
+            let mut config = scene.config.clone();
+            change(&mut config.limits);
+            scene.gate().reload(config).unwrap();
+            assert_eq!(caller.may_send_early_data().await, is_taken, "{name}");
+        });
+    }
 }

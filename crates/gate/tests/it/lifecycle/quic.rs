@@ -50,6 +50,15 @@ impl Caller {
         }
     }
 
+    /// Whether gate takes the early data of a new connection, which sends none.
+    pub(crate) async fn may_send_early_data(&self) -> bool {
+        let connecting = self.endpoint.connect(self.to, "localhost").unwrap();
+        let Ok((_connection, accepted)) = connecting.into_0rtt() else {
+            panic!("there is no ticket");
+        };
+        accepted.await
+    }
+
     /// One connection with one request; returns whether it was early, and the status.
     pub(crate) async fn ask(&self, path: &str) -> (bool, u16) {
         let connecting = self.endpoint.connect(self.to, "localhost").unwrap();

@@ -213,6 +213,15 @@ impl Client {
     }
 }
 
+/// Polls until it is true; tests do not depend on how long that takes.
+pub(crate) fn eventually_true(mut is: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !is() {
+        assert!(began.elapsed() < PATIENCE, "it never happened");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }

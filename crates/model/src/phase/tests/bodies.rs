@@ -217,6 +217,81 @@ fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64, cut: bool)
 }
 
 /// The server had written the whole record, so it did not pause in its middle.
+/// Behind a radio, acknowledgements come late, and flights that double are windows all the same; an
+/// equally long pause before a flight of another size is not.
+#[test]
+fn windows_that_double_are_windows_however_late() {
+    let body = |flights: [u64; 4]| {
+        let starts = [0.0, 110.0, 230.0, 320.0];
+        let parts: Vec<(f64, u64)> = starts.into_iter().zip(flights).collect();
+        let mut e = answer(&parts);
+        (e.tcp, e.tls, e.quic) = (None, None, Some(QuicFacts::default()));
+        body(&e)
+    };
+    let doubling = body([10, 20, 40, 80]);
+    assert_eq!(doubling.round_trips, 3, "{doubling:?}");
+    assert!(doubling.waited.server < 1.0, "{doubling:?}");
+    let pausing = body([10, 10, 10, 10]);
+    assert_eq!(pausing.round_trips, 0, "{pausing:?}");
+}
+
+/// After slow start, the receiver's window stops flights that no longer grow.
+#[test]
+fn a_window_that_no_longer_grows_goes_on() {
+    let flights = [
+        (0.0, 10),
+        (R, 20),
+        (2.1 * R, 40),
+        (3.1 * R, 41),
+        (4.0 * R, 38),
+        (5.1 * R, 9),
+    ];
+    let body = body(&answer(&flights));
+    assert_eq!(body.round_trips, 5, "{body:?}");
+    assert!(body.waited.server < 1.0, "{body:?}");
+    // Flights that are far smaller are not full.
+    let fewer = [
+        (0.0, 10),
+        (R, 20),
+        (2.1 * R, 40),
+        (3.1 * R, 6),
+        (4.0 * R, 7),
+        (5.1 * R, 9),
+    ];
+    assert!(self::body(&answer(&fewer)).round_trips < 5);
+}
+
+/// A server that writes two segments, the second of them short, in less than half a round trip.
+#[test]
+fn short_pauses_behind_short_segments_are_the_server_s() {
+    let server = |last: u64| {
+        let bytes = MSS + last;
+        let mut events = vec![
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (R, received(bytes)),
+            (R, Event::FirstByte),
+        ];
+        for n in 1..=10 {
+            let (at, segments, window) = (R + 20.0 * f64::from(n), 2, None);
+            events.push((
+                at - 19.9,
+                Event::Paused {
+                    segments,
+                    bytes,
+                    window,
+                },
+            ));
+            events.push((at, received(bytes)));
+        }
+        events.push((R + 200.0, Event::Finished));
+        body(&exchange(&events)).waited.server
+    };
+    assert!((server(552) - 200.0).abs() < 1.0, "{}", server(552));
+    // A line may have separated full segments.
+    assert!(server(MSS) < 1.0, "{}", server(MSS));
+}
+
 #[test]
 fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
@@ -227,8 +302,29 @@ fn a_path_that_stops_in_the_middle_of_a_record_is_not_a_server_that_pauses() {
     assert_eq!((transfer.stalls.len(), transfer.pauses.len()), (1, 0));
 }
 
+/// With fast open, the answer comes with the SYN-ACK, and its segments are not counted.
+#[test]
+fn a_first_flight_that_was_not_counted_is_judged_by_its_bytes() {
+    let mut e = answer(&[(0.0, 10), (1.05 * R, 20), (2.1 * R, 12)]);
+    flight_ended(&mut e, 0.0, 0, 0, false);
+    let body = body(&e);
+    assert_eq!(body.round_trips, 2, "{body:?}");
+    assert!(body.waited.server < 1.0, "{body:?}");
+}
+
+/// Acknowledgements show that the path is steady.
+fn on_a_steady_path(e: &Exchange) -> Exchange {
+    let mut e = e.clone();
+    for at in [1.0, 70.0, 130.0] {
+        let (after, again) = (Duration::from_millis(R as u64), None);
+        let event = Event::Acknowledged { after, again };
+        e.timeline.push(Moment::from_millis(at), event);
+    }
+    e
+}
+
 fn is_doubtful(e: &Exchange) -> bool {
-    let pauses = e.transfer().unwrap().pauses;
+    let pauses = on_a_steady_path(e).transfer().unwrap().pauses;
     assert_eq!(pauses.len(), 1, "{pauses:?}");
     pauses[0].doubtful
 }
@@ -240,6 +336,9 @@ fn a_pause_behind_full_packets_may_be_the_path_s() {
         let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
         flight_ended(&mut e, 0.0, 10, bytes, false);
         assert_eq!(is_doubtful(&e), doubtful, "{bytes}");
+        // On a path of which nothing is known, such a pause is nobody's.
+        let unknown = e.transfer().unwrap().pauses;
+        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
     // Over QUIC, no segments are counted.
     for (last, doubtful) in [(1_200, true), (700, false)] {
@@ -264,6 +363,8 @@ fn a_single_packet_after_a_time_out_may_have_been_lost() {
         let mut e = answer(&[(0.0, 2), (pause, segments)]);
         flight_ended(&mut e, 0.0, 2, MSS + 300, false);
         assert_eq!(is_doubtful(&e), doubtful, "{pause} {segments}");
+        // It may recur, which a loss does not.
+        assert_eq!(e.transfer().unwrap().pauses.len(), 1);
     }
 }
 

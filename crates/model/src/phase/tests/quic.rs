@@ -93,6 +93,121 @@ fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
     assert_eq!(names(&e).last(), Some(&("quic", 1)));
 }
 
+/// A QUIC server waits for its client only at a limit: what takes as long as a round trip for
+/// another reason is not one.
+#[test]
+fn a_server_that_may_go_on_makes_no_round_trip_of_its_pause() {
+    let handshake = |flight: u64| {
+        let mut e = exchange(&[
+            (0.0, Event::AttemptStarted { peer: peer() }),
+            (0.0, Event::HandshakeStarted),
+            (0.5, sent(2_400)),
+            (50.7, received(flight)),
+            (51.0, sent(60)),
+            (102.0, received(1_000)),
+            (102.5, sent(100)),
+            (102.5, Event::HandshakeFinished),
+            (102.5, Event::Finished),
+        ]);
+        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+        *e.phases().last().unwrap()
+    };
+    let (paused, stopped) = (handshake(2_400), handshake(7_200));
+    assert_eq!((paused.round_trips, stopped.round_trips), (1, 2));
+    assert!((paused.waited.server - 51.0).abs() < 0.5, "{paused:?}");
+    assert!(stopped.waited.server < 1.5, "{stopped:?}");
+}
+
+/// Half of the first hello is lost, and the server asks for another one.
+#[test]
+fn a_loss_and_another_hello_take_a_round_trip_each() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (50.7, received(52)),
+        (57.0, sent(1_200)),
+        (107.2, received(1_200)),
+        (107.5, sent(1_200)),
+        (157.7, received(2_400)),
+        (158.0, sent(100)),
+        (158.0, Event::HandshakeFinished),
+        (158.0, Event::Finished),
+    ]);
+    let lost_in_handshake = 1;
+    let quic = QuicFacts {
+        lost_in_handshake,
+        ..QuicFacts::default()
+    };
+    (e.tcp, e.quic, e.extra_trips) = (None, Some(quic), 1);
+    assert_eq!(names(&e).last(), Some(&("quic", 3)));
+}
+
+/// Both programs share a busy host, so that every wait takes milliseconds, and R as well.
+#[test]
+fn a_busy_host_adds_no_round_trip() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(2_400)),
+        (5.0, received(1_200)),
+        (8.0, sent(1_200)),
+        (11.0, received(1_200)),
+        (14.0, sent(1_200)),
+        (14.0, Event::HandshakeFinished),
+        (14.0, Event::RequestStarted),
+        (14.0, sent(200)),
+        (14.0, Event::RequestSent),
+        (17.0, received(1_200)),
+        (17.0, Event::FirstByte),
+        // Flights that grow, as after each acknowledgement that the client sends late.
+        (20.0, received(13_000)),
+        (23.0, received(27_000)),
+        (26.0, received(30_000)),
+        (26.5, Event::Finished),
+    ]);
+    e.rtt = Some(Duration::from_micros(2_900));
+    let local = Some(([127, 0, 0, 1], 50_000).into());
+    let peer = Some(peer());
+    (e.tcp, e.quic) = (
+        None,
+        Some(QuicFacts {
+            local,
+            peer,
+            ..QuicFacts::default()
+        }),
+    );
+    assert_eq!(e.round_trips(), 2, "{:?}", names(&e));
+}
+
+/// The client acknowledges a full window late: the round trip is the path's, the rest its own.
+#[test]
+fn a_window_that_waits_for_a_client_that_does_not_run() {
+    let absent = Duration::from_millis(30);
+    let body = |absent: Option<Duration>| {
+        let late = absent.map_or(0.0, |_| 30.0);
+        let mut events = vec![
+            (0.0, Event::RequestSent),
+            (50.0, received(12_000)),
+            (50.0, Event::FirstByte),
+            (100.0 + late, received(24_000)),
+            (150.0 + late, received(30_000)),
+            (150.0 + late, Event::Finished),
+        ];
+        if let Some(took) = absent {
+            let throttled = false;
+            events.push((50.0 + late, Event::Starved { took, throttled }));
+        }
+        let mut e = exchange(&events);
+        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+        *e.phases().last().unwrap()
+    };
+    let (present, starved) = (body(None), body(Some(absent)));
+    assert_eq!((present.round_trips, starved.round_trips), (2, 2));
+    assert!((starved.waited.client - 30.0).abs() < 0.5, "{starved:?}");
+    assert!(starved.waited.server < 0.5, "{starved:?}");
+}
+
 #[test]
 fn acknowledgements_on_loopback_are_not_round_trips() {
     let mut e = exchange(&[

@@ -8,14 +8,14 @@ use quinn::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig};
 /// Packets that need not be acknowledged; the next one is acknowledged at once, so one
 /// acknowledgement covers ten packets (draft-ietf-quic-ack-frequency §4).
 const UNACKNOWLEDGED: u32 = 9;
-/// How long an acknowledgement may wait for further packets. A congestion window that is just
-/// opening may hold fewer than ten, and nothing more comes until they are acknowledged: the usual
-/// 25 ms (RFC 9000 §18.2) would cost more than was saved.
+/// How long an acknowledgement may wait for further packets. A new congestion window may hold fewer
+/// than ten packets, and no more arrive until they are acknowledged: the usual 25 ms (RFC 9000
+/// §18.2) would cost more than was saved.
 const ACK_WAITS: Duration = Duration::from_millis(4);
 
-/// quinn's defaults, except that acknowledgements are requested less often if the peer supports
-/// that (draft-ietf-quic-ack-frequency), and that path MTU discovery is on whatever quinn's default
-/// becomes (RFC 8899).
+/// quinn's defaults, with two exceptions: acknowledgements are requested less often if the peer
+/// supports that (draft-ietf-quic-ack-frequency), and path MTU discovery is always on (RFC 8899),
+/// even if quinn's default changes.
 pub(crate) fn transport_config() -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     acks.ack_eliciting_threshold(UNACKNOWLEDGED.into())

@@ -50,7 +50,7 @@ pub(super) struct H1Exchange<'a, IO> {
     keep: bool,
 }
 
-/// What is left of the request's body.
+/// The rest of the request's body.
 #[derive(Debug)]
 enum RequestBody {
     Length(u64),
@@ -60,10 +60,10 @@ enum RequestBody {
 /// How the response's body is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ResponseFraming {
-    /// By Content-Length, or there is no body.
+    /// Framed by Content-Length, or without a body.
     Length,
     Chunked,
-    /// By the end of the connection.
+    /// Framed by the end of the connection.
     ToEnd,
 }
 
@@ -83,7 +83,7 @@ impl<'a, IO> H1Exchange<'a, IO> {
         }
     }
 
-    /// For an answer to bytes that were not a request.
+    /// Makes the turn for an answer to bytes that were not a request.
     pub(super) fn unasked(wires: &'a mut BufferedStream<IO>) -> Self {
         Self {
             wires,

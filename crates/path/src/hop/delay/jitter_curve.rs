@@ -7,9 +7,9 @@
 //! overtakes another, and traffic of any density samples the same curve.
 //!
 //! While the delay falls from a peak Y, each value below Y takes the same time. Over many falls,
-//! the share of the time that is spent at x is proportional to P(Y > x). All shapes have a density
-//! f that only falls, so peaks with P(Y > x) = f(x) / f(0) give exactly the density f. The pace of
-//! a fall is drawn independently of its peak and changes none of this.
+//! the share of the time that is spent at x is proportional to P(Y > x). Every shape has a
+//! decreasing density f, so peaks with P(Y > x) = f(x) / f(0) give exactly the density f. The speed
+//! of a fall is drawn independently of its peak and does not affect this.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::hop::HopOutput;
 /// The acceptable waiting time, and how long it may be exceeded (RFC 8289 §4.2 and §4.3).
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// With no more than one packet of this size (bytes) waiting, there is no queue.
+/// If no more bytes than one packet of this size are waiting, there is no queue.
 const ONE_PACKET: u64 = 1514;
 
 #[derive(Debug, Default)]

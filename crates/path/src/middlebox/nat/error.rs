@@ -15,7 +15,7 @@ const HEADER: usize = 8;
 /// Translates the quoted packet, and the outer address if it is the client's.
 pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Duration) -> Translated {
     let read = Packet::parse(ip).ok()?;
-    // The checksum is recomputed below, which must not hide that it was wrong (RFC 5508 REQ-3).
+    // The checksum is recomputed below, which must not hide that it was invalid (RFC 5508 REQ-3).
     if read.checksum_is_right() != Some(true) {
         return None;
     }

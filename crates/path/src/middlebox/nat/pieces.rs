@@ -1,5 +1,4 @@
-//! Fragments: only the first one has ports, so the NAT remembers its translation until the others
-//! have come.
+//! Fragments: only the first one has ports, so the NAT remembers its translation for the others.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

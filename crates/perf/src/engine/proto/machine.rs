@@ -24,7 +24,7 @@ pub(super) type Mirror = Box<dyn Fn(u16) -> ServerConfig>;
 
 pub(super) struct ProtoMachine {
     endpoint: Endpoint,
-    /// By their handles, which are small integers.
+    /// The connections, indexed by their handles, which are small integers.
     connections: Vec<Option<Connection>>,
     fresh: VecDeque<ConnectionHandle>,
     replies: VecDeque<(DatagramBurst, Vec<u8>)>,

@@ -1,5 +1,5 @@
-//! The client's work: all lanes of all connections at once, until they are done or the time is
-//! over.
+//! The client's work: all lanes of all connections at once, until they are done or the time runs
+//! out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

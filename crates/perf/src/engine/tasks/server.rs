@@ -1,4 +1,4 @@
-//! The server's answers: to each stream as many bytes as its head asks for, and the total of all.
+//! The server's answers: on each stream as many bytes as its head requests. Counts the total.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,7 @@ pub(in crate::engine) struct AnswerCounter {
     pub(in crate::engine) job: Job,
 }
 
-/// Runs until the connection is over.
+/// Runs until the connection has ended.
 pub(in crate::engine) async fn answer_streams(
     mut connection: impl ServerConnection,
     counter: Arc<AnswerCounter>,

@@ -61,7 +61,8 @@ pub(in crate::engine) trait MachineConnection {
 
     fn accept(&mut self) -> Option<Self::Id>;
 
-    /// Writes as much as there is room for. If that is not all, [`MachineEvent::Writable`] follows.
+    /// Writes as many bytes as there is room for. If some are left, [`MachineEvent::Writable`]
+    /// follows.
     fn write(&mut self, to: Self::Id, bytes: Bytes) -> Result<usize, PerfError>;
 
     fn finish(&mut self, stream: Self::Id) -> Result<(), PerfError>;
@@ -98,8 +99,8 @@ pub(in crate::engine) struct DatagramBurst {
     pub(in crate::engine) length: usize,
 }
 
-/// Writes what is left, as far as possible; `true` when everything is written, including the end of
-/// the stream.
+/// Writes the remaining data as far as possible; `true` when everything is written, including the
+/// end of the stream.
 pub(super) fn pour<C: MachineConnection>(
     connection: &mut C,
     stream: C::Id,

@@ -1,5 +1,4 @@
-//! What was in flight and lost when each packet left: looked up for packets that turn out to be
-//! lost.
+//! Records what was in flight and lost when each packet left, for packets that turn out to be lost.
 
 use std::collections::VecDeque;
 use std::time::Duration;

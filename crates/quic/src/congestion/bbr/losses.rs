@@ -1,5 +1,5 @@
-//! What losses and marks mean: that the probe that caused them was too large, or that the path has
-//! become slower. §5.5.10.
+//! Interprets losses and marks: the probe that caused them was too large, or the path has become
+//! slower. §5.5.10.
 
 use super::machine::BbrState;
 use super::model::UNBOUNDED;
@@ -11,7 +11,8 @@ use crate::congestion::Lost;
 const THRESHOLD: f64 = 0.02;
 /// A round with losses reduces no further than CUBIC would.
 const BETA: f64 = 0.7;
-/// What a round with marks leaves. The draft says nothing about ECN; this is from RFC 8511 §3.
+/// The factor by which a round with marks reduces the window. The draft says nothing about ECN;
+/// this is from RFC 8511 §3.
 const MARKED_BETA: f64 = 0.85;
 
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub(super) struct Losses {
     pub(super) marked_rounds: u64,
 }
 
-/// What is restored if the losses prove to be spurious. §5.5.11.
+/// The state to restore if the losses prove to be spurious. §5.5.11.
 #[derive(Debug)]
 pub(super) struct Undo {
     /// The state that the losses ended.
@@ -101,7 +102,7 @@ impl Bbr {
         model.bandwidth_short = model.bandwidth_latest.max(model.bandwidth_short * BETA);
         model.inflight_short = model.inflight_latest.max((held * BETA) as u64);
         if self.losses.is_marked {
-            // What a router marks is still delivered.
+            // Marked packets are still delivered.
             let left = (held * MARKED_BETA) as u64;
             model.inflight_short = model.inflight_short.min(left);
         }
@@ -202,8 +203,8 @@ impl Bbr {
     }
 }
 
-/// How much was in flight when losses became too many, somewhere within `size` lost bytes.
-/// §5.5.10.2.
+/// The bytes in flight when there were too many losses, interpolated within the last `size` lost
+/// bytes. §5.5.10.2.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let held_before = in_flight.saturating_sub(size) as f64;
     let lost_before = lost.saturating_sub(size) as f64;

@@ -14,7 +14,7 @@ const STARTUP_LOSSES: u64 = 6;
 const STARTUP_MARKED_ROUNDS: u64 = 2;
 /// The longest that Drain takes, in rounds. §5.3.2.
 const DRAIN_ROUNDS: u64 = 3;
-/// The part of what the path holds that is left free for others. §5.3.3.6.
+/// The fraction of the path's capacity that is left free for other flows. §5.3.3.6.
 const HEADROOM: f64 = 0.15;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct FullPipe {
     bandwidth: f64,
     rounds: u32,
     pub(super) now: bool,
-    /// Whether that was so at least once.
+    /// Whether that was true at least once.
     pub(super) reached: bool,
 }
 
@@ -169,7 +169,7 @@ impl Bbr {
     }
 
     fn consider_going_down(&mut self, sample: &PathSample) {
-        // The last probe lost too much: this one goes as far, and no farther.
+        // The last probe lost too much: this one stops at the same level.
         let is_far = self.cycle.was_too_high && self.in_flight >= self.model.inflight_long;
         self.cycle.is_precautionary |= is_far;
         if is_far || self.full.now && !self.is_held_back() {
@@ -180,7 +180,7 @@ impl Bbr {
         }
     }
 
-    /// Whether delivery is limited not by the path but by what it is believed to hold.
+    /// Whether the estimate of the path's capacity, and not the path itself, limits delivery.
     fn is_held_back(&self) -> bool {
         self.is_limited() && self.window >= self.model.inflight_long
     }

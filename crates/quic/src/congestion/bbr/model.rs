@@ -1,5 +1,4 @@
-//! What is believed about the path: how fast it delivers, how long it takes, how much it can hold.
-//! §5.5.
+//! The estimates about the path: its bandwidth, its round-trip time, and its capacity. §5.5.
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ pub(super) struct Model {
     peaks: [f64; 2],
     /// What all bounds allow, in bytes a second.
     pub(super) bandwidth: f64,
-    /// What recent losses allow; forgotten before each probe.
+    /// The bandwidth that recent losses allow; it is forgotten before each probe.
     pub(super) bandwidth_short: f64,
     pub(super) inflight_short: u64,
     /// The most that the path has held without losing too much.
@@ -74,7 +73,7 @@ impl Model {
         }
     }
 
-    /// §5.5.6: a cycle is over.
+    /// §5.5.6: handles the end of a cycle.
     pub(super) fn advance_filter(&mut self) {
         let [_, this] = self.peaks;
         if this > 0.0 {
@@ -91,7 +90,7 @@ impl Model {
         self.inflight_short = UNBOUNDED;
     }
 
-    /// What a path of this bandwidth holds; `None` before its round trip is known.
+    /// The capacity of a path with this bandwidth; `None` before its round trip is known.
     pub(super) fn product(&self, bandwidth: f64) -> Option<u64> {
         let rtt = self.min_rtt?.as_secs_f64();
         Some((bandwidth * rtt) as u64)

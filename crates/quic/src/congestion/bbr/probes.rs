@@ -9,8 +9,8 @@ use super::{Bbr, PathSample};
 use crate::Time;
 use crate::congestion::Acknowledged;
 
-/// §5.3.4: how long the probe keeps little in flight, and which part of what the path holds that
-/// is.
+/// §5.3.4: how long the probe keeps little in flight, and which fraction of the path's capacity
+/// "little" is.
 const PROBE_RTT_SPAN: Duration = Duration::from_millis(200);
 const PROBE_RTT_GAIN: f64 = 0.5;
 /// Bandwidth is probed two to three seconds after the previous probe. §5.3.3.5.
@@ -35,7 +35,7 @@ pub(super) struct Cycle {
     wait: Duration,
     pub(super) rounds: u64,
     pub(super) acks: Acks,
-    /// Losses now say something about the probe.
+    /// Whether losses now say something about the probe.
     pub(super) is_sample: bool,
     pub(super) was_too_high: bool,
     pub(super) is_precautionary: bool,
@@ -147,7 +147,7 @@ impl Bbr {
     pub(super) fn update_min_rtt(&mut self, told: &Acknowledged) {
         self.model.expire_min_rtt(told.now);
         if self.model.min_rtt_expired && self.state != BbrState::ProbeRtt {
-            // Uses what was known before: the next sample may have waited in a queue.
+            // Uses the earlier estimate: the next sample may have waited in a queue.
             let half = self.inflight(self.model.bandwidth, PROBE_RTT_GAIN);
             self.probe_rtt.window = half.max(self.least_window());
         }
@@ -201,8 +201,8 @@ impl Bbr {
         }
     }
 
-    /// Called when nothing was in flight. Sends as fast as the path is known to be, since there is
-    /// no queue to drain. §5.4.1.
+    /// Called when nothing was in flight. Sends at the known rate of the path, because there is no
+    /// queue to drain. §5.4.1.
     pub(super) fn restart(&mut self) {
         self.is_restarting = true;
         self.model.restart_aggregation(self.now);

@@ -1,4 +1,4 @@
-//! What comes from the peer and concerns nobody but the owners: frames, and transport parameters.
+//! Passes on what concerns only the owners: the peer's frames and transport parameters.
 //!
 //! RFC 9000 §18.2 and §19.
 
@@ -13,7 +13,7 @@ use crate::{Code, RecvMeta, Time};
 
 impl FrameOwners<'_> {
     /// Passes a frame to its owner. `min_delay` is the shortest acknowledgement delay that this
-    /// side has said it is capable of.
+    /// side has announced.
     pub(in crate::connection) fn on_frame(
         &mut self,
         way: &RecvMeta,
@@ -32,7 +32,7 @@ impl FrameOwners<'_> {
                 .add(sequence, retire_prior_to, id, reset_token)?,
             Frame::RetireConnectionId(sequence) => self.local_ids.on_retired(sequence)?,
             Frame::PathChallenge(data) => {
-                // What is in use now must not be seen at an address that a client has left. RFC
+                // The id in use now must not appear at an address that the client has left. RFC
                 // 9000 §9.5.
                 let is_left = side == Side::Client && self.paths.has_left(way);
                 if !is_left {
@@ -79,8 +79,9 @@ impl FrameOwners<'_> {
             .on_peer_max_datagram(parameters.max_udp_payload_size);
     }
 
-    /// Recovery has taken an acknowledgement of 1-RTT packets, and [`Self::on_settled`] was called:
-    /// tells the owners how the path is now. `newest` is the highest number that it newly covers.
+    /// Informs the owners about the current path, after recovery has processed an acknowledgement
+    /// of 1-RTT packets and [`Self::on_settled`] was called. `newest` is the highest newly
+    /// acknowledged number.
     pub(in crate::connection) fn on_acknowledgement(&mut self, now: Time, newest: Option<u64>) {
         if let Some(newest) = newest {
             self.crypto.on_acked_in_phase(newest);

@@ -69,7 +69,7 @@ impl FrameOwners<'_> {
             SentFrame::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
             SentFrame::PathChallenge(data) => self.paths.on_challenge_lost(data),
             SentFrame::MtuProbe(size) => self.recovery.on_mtu_probe_lost(size),
-            // A later acknowledgement says more, and an unanswered challenge is sent again.
+            // A later acknowledgement contains more, and an unanswered challenge is sent again.
             SentFrame::Ack { .. } | SentFrame::PathResponse | SentFrame::Ping => {}
             _ => self.streams.on_item_lost(item),
         }

@@ -55,12 +55,12 @@ pub(in crate::connection) struct PacketWriter<'a> {
     sent_handshake: bool,
 }
 
-/// What a [`PacketWriter`] has written, and what follows from it.
+/// What a [`PacketWriter`] has written, and its consequences.
 #[derive(Debug)]
 pub(in crate::connection) struct WriterOutcome {
     pub(in crate::connection) transmit: Option<Transmit>,
-    /// A key has protected as many packets as it may: the connection has to be closed. RFC 9001
-    /// §6.6.
+    /// The error if a key has reached its limit of packets, so that the connection has to be
+    /// closed. RFC 9001 §6.6.
     pub(in crate::connection) failure: Option<TransportError>,
     /// A Handshake packet is in it. RFC 9001 §4.9.1.
     pub(in crate::connection) sent_handshake: bool,

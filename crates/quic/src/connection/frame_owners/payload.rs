@@ -41,8 +41,8 @@ impl FrameOwners<'_> {
         }
         let before = pen.position();
         if !permitted {
-            // Without it, nothing would ever show that the acknowledgements sent so far have
-            // arrived. RFC 9000 §13.2.4.
+            // Without a PING, the peer would never confirm that the acknowledgements sent so far
+            // have arrived. RFC 9000 §13.2.4.
             if self.recovery.needs_ping(space) && Frame::Ping.write(pen) {
                 self.items.push(SentFrame::Ping);
                 payload.eliciting = true;

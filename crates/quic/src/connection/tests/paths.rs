@@ -129,6 +129,24 @@ fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
     assert!(small.is_some() && full > small, "{sizes:?}");
 }
 
+/// A client that waits for data sends nothing else.
+#[test]
+fn one_ping_from_elsewhere_is_enough_for_a_challenge() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let away = "203.0.113.66:7".parse().unwrap();
+    pair.forge(away, &[Frame::Ping]);
+    assert_eq!(pair.server().remote(), away);
+    let (mut buffer, now) = (vec![0; 1 << 16], pair.now);
+    let mut sizes = Vec::new();
+    while let Some(sent) = pair.server().transmit(now, &mut buffer) {
+        sizes.extend((sent.to == away).then_some(sent.length));
+    }
+    // Three times 31 bytes at most.
+    assert!(matches!(sizes[..], [50..=93]), "{sizes:?}");
+}
+
 #[test]
 fn who_moves_to_another_port_with_another_id_gets_another_id() {
     for moves in [false, true] {

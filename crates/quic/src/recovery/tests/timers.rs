@@ -57,6 +57,26 @@ fn the_handshake_is_probed_first() {
     assert_eq!(rig.deadline(), Some(sent.after(ms(999 + 25))));
 }
 
+/// The peer may have the keys of one space only, or none for the other any more.
+#[test]
+fn what_is_in_flight_in_other_spaces_is_probed_for_with_the_handshake() {
+    let mut rig = Rig::new();
+    rig.progress = HandshakeProgress {
+        is_confirmed: false,
+        ..CONFIRMED
+    };
+    rig.send_items(Space::Handshake, &[SentFrame::Ping], true);
+    rig.send(3);
+    for again in [run(0, 2), run(2, 1)] {
+        rig.now = rig.deadline().unwrap();
+        let space = Space::Handshake;
+        assert_eq!(rig.time_out(), Timeout::Probe { space, count: 2 });
+        let probes = Space::ALL.map(|space| rig.recovery.probes(space));
+        assert_eq!(probes, [0, 2, 1]);
+        assert_eq!(rig.feedback.lost, [again]);
+    }
+}
+
 #[test]
 fn a_client_probes_with_nothing_in_flight_until_the_server_can_send() {
     let mut rig = Rig::new();

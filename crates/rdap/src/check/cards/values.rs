@@ -41,7 +41,8 @@ const KINDS: [&str; 6] = [
 
 pub(super) fn once(properties: &[Node], pointer: &str, report: &mut Report) {
     for name in ONCE_ONLY {
-        // With ALTID, several are one in different languages (RFC 6350, section 5.4).
+        // Properties with the same ALTID are one property in several languages (RFC 6350, section
+        // 5.4).
         let named = properties.iter().filter(|p| is_named(p, name));
         let mut plain = named.filter(|p| parameters(p).is_none_or(|n| n.get("altid").is_none()));
         if plain.next().is_some() && plain.next().is_some() {
@@ -54,7 +55,7 @@ fn parameters(property: &Node) -> Option<&Node> {
     property.items().get(1)
 }
 
-/// `emptied` says that null can stand for a redacted value (RFC 9537, section 3.2).
+/// If `emptied` is true, null can stand for a redacted value (RFC 9537, section 3.2).
 pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut Report) {
     let [Node::Text(name), parameters, Node::Text(kind), values @ ..] = property.items() else {
         return;

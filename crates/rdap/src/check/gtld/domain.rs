@@ -71,7 +71,7 @@ pub(super) fn name(scene: &Scene<'_>, report: &mut Report) {
     let Some((_, asked)) = path.filter(|(_, n)| !n.is_empty() && !n.contains('/')) else {
         return;
     };
-    // A name has no characters that form encoding and paths encode differently.
+    // Names contain no characters that are encoded differently in forms and in paths.
     let decoded = url::form_urlencoded::parse(asked.as_bytes()).next();
     let asked = decoded.map_or_else(String::new, |(name, _)| name.into_owned());
     let (unicode, _) = idna::domain_to_unicode(asked.trim_end_matches('.'));

@@ -21,7 +21,7 @@ rules! { Gtld;
 /// the context of its link `about` (Response Profile, section 2.4.6), leads to the URL of the
 /// answer.
 pub(in crate::check) fn is_registrars(answer: &Answer, url: &Url) -> bool {
-    // A path of RDAP (RFC 9082, section 3.1) follows the base; what is equal is no base.
+    // A path of RDAP (RFC 9082, section 3.1) must follow the base URL.
     const KINDS: [&str; 3] = ["domain/", "nameserver/", "entity/"];
     let Object::Domain(domain) = answer.object() else {
         return false;

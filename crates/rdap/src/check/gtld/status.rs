@@ -52,7 +52,7 @@ fn domain(domain: Item<'_>, report: &mut Report) {
 
 /// Two statuses that exclude each other.
 fn together(object: Item<'_>) -> Option<(&'static str, &'static str)> {
-    // Grace periods (RFC 3915) are beside these, as is `associated`, EPP's linked.
+    // Grace periods (RFC 3915) are allowed in addition, and so is `associated` (EPP's `linked`).
     const WITHOUT_ACTIVE: [&str; 15] = [
         "inactive",
         "client hold",

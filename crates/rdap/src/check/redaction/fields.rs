@@ -113,7 +113,7 @@ fn property<'a>(root: &'a Node, found: &Found<'_>) -> Option<(&'a str, usize)> {
     Some((node.items().first()?.text()?, below.len()))
 }
 
-/// Whether there is no text and no value, not even in parts.
+/// Whether the node contains no text and no value, not even in its parts.
 fn is_empty(node: &Node) -> bool {
     match node {
         Node::Null => true,

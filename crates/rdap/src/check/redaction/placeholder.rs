@@ -7,7 +7,7 @@ rules! { All;
     PLACEHOLDER = "redaction-placeholder", Error, "RFC 9537, section 3": "no text such as «REDACTED FOR PRIVACY» or «XXXX» stands for a redacted value";
 }
 
-/// Words that are no value of any field.
+/// Words that are never the real value of a field.
 const WHOLE: [&str; 8] = [
     "data redacted",
     "gdpr masked",
@@ -23,7 +23,7 @@ const WHOLE: [&str; 8] = [
 const REASONS: [&str; 7] = ["for", "by", "due", "per", "under", "as", "data"];
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
-    // Without the extension, redactions are not signalled, and its rules do not bind.
+    // An answer without the extension signals no redactions, so its rules do not apply.
     if !scene.claims("redacted") {
         return;
     }

@@ -8,9 +8,9 @@ use crate::answer::{Answer, Node};
 const DATABASE_EVENT: &str = "last update of RDAP database";
 
 impl Judge<'_> {
-    /// Compares each answer with that of the first address of the same family, and that of a
-    /// family's first address with the other family's; media type and members with the first of
-    /// all.
+    /// Compares each answer with the first one of the same address family, and the first answers of
+    /// both families with each other. Media types and members are compared with the very first
+    /// answer.
     pub(super) fn agree(&mut self, heard: &Heard, reply: &ServerReply) {
         let heard_before = self.heard.iter().take_while(|h| !std::ptr::eq(*h, heard));
         let others: Vec<(&Heard, &ServerReply)> = heard_before

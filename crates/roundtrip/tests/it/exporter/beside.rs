@@ -205,6 +205,8 @@ fn prometheus_scrapes_it_as_it_scrapes_blackbox_exporter() {
         r#"
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
 scrape_configs:
+  - job_name: itself
+    static_configs: [{{targets: ["{ours}"]}}]
   - job_name: probes
     metrics_path: /probe
     params: {{module: [http_2xx]}}
@@ -220,6 +222,7 @@ scrape_configs:
     let arguments = [
         format!("--config.file={}", file.display()),
         format!("--web.listen-address={at}"),
+        "--enable-feature=native-histograms".to_owned(),
         format!(
             "--storage.tsdb.path={}",
             folder.path().join("data").display()
@@ -233,13 +236,19 @@ scrape_configs:
     ) else {
         return;
     };
-    let asked = "/api/v1/query?query=count(probe_success==1)%20and%20count(probe_http_round_trips)";
-    let both = eventually(|| {
-        let (_, body) = get(at, asked);
-        let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
-        (answer["data"]["result"][0]["value"][1] == "2").then_some(())
-    });
-    assert!(both.is_some(), "{}", get(at, asked).1);
+    let result = |query: &str| {
+        let (_, body) = get(at, &format!("/api/v1/query?query={query}"));
+        let answer: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+        answer["data"]["result"][0]["value"][1].clone()
+    };
+    let asked = "count(probe_success==1)%20and%20count(probe_http_round_trips)";
+    let both = eventually(|| (result(asked) == "2").then_some(()));
+    assert!(both.is_some(), "{}", result(asked));
+    // Only a native histogram has a count of its own and a quantile without `le`.
+    let durations = "roundtrip_exporter_probe_duration_seconds";
+    let native =
+        format!("histogram_count({durations})>=2%20and%20histogram_quantile(0.5,{durations})>0");
+    assert!(eventually(|| result(&native).as_str().map(drop)).is_some());
     let (_, own) = get(ours, "/metrics");
     let probes = "roundtrip_exporter_probes_total{module=\"http_2xx\",outcome=\"success\"}";
     assert!(samples(&own)[probes] >= 2.0, "{own}");

@@ -2,12 +2,17 @@
 //! closed or owned by another user.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use roundtrip_origin::{EarlyData, Quic};
 
-use crate::rdap::scene::{Said, Scene, documents, finish, said, start};
+use crate::rdap::scene::{Said, Scene, await_some, documents, finish, said, start};
 
 fn early(h3: Quic) -> Scene {
     Scene::with(|knobs| {
@@ -34,8 +39,6 @@ fn the_second_run_asks_in_early_data_over_tcp() {
         (&first["resumed"], &first["early_data"]),
         (&false.into(), &false.into())
     );
-    // A new ticket comes after an answer to early data, and without a terminal nothing waits for
-    // it: one more run is certain to have one.
     let next = run(&scene, "two.example");
     assert_eq!(
         (&next["resumed"], &next["early_data"]),
@@ -46,19 +49,154 @@ fn the_second_run_asks_in_early_data_over_tcp() {
     assert!(stats.early_data_bytes > 0, "{stats:?}");
 }
 
+/// The number of processes that runs have left behind.
+fn background(scene: &Scene) -> usize {
+    let place = scene.directory.path().to_str().unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let commands = processes.filter_map(|p| fs::read(p.path().join("cmdline")).ok());
+    let running = commands.filter(|c| String::from_utf8_lossy(c).contains(place));
+    running.count()
+}
+
+fn await_background(scene: &Scene) {
+    await_some("the end of what runs left behind", || {
+        (background(scene) == 0).then_some(())
+    });
+}
+
+/// The runs of a script, each after the one before left nothing running.
+fn runs(scene: &Scene, count: u32) -> Vec<serde_json::Value> {
+    let one = |n| {
+        let told = run(scene, &format!("n{n}.example"));
+        await_background(scene);
+        told
+    };
+    (0..count).map(one).collect()
+}
+
 #[test]
-fn a_later_run_asks_in_early_data_over_quic() {
-    let scene = early(Quic::On);
-    let runs: Vec<_> = (0..4)
-        .map(|n| run(&scene, &format!("n{n}.example")))
-        .collect();
-    assert!(
-        runs[2..].iter().any(|run| run["early_data"] == true),
-        "{runs:?}"
-    );
+fn a_script_never_runs_out_of_tickets_over_tcp() {
+    let scene = early(Quic::Off);
+    for (n, run) in runs(&scene, 8).iter().enumerate() {
+        assert_eq!(run["early_data"], n > 0, "{n}: {run}");
+    }
     let stats = scene.stats();
-    assert!(stats.quic_resumed >= 1, "{stats:?}");
-    assert!(stats.h3_requests >= 2, "{stats:?}");
+    // No connection only for tickets.
+    assert_eq!((stats.tls_resumed, stats.tcp_connections), (7, 8));
+}
+
+#[test]
+fn the_second_run_of_a_script_asks_in_early_data_over_quic_and_so_does_each_after_it() {
+    let scene = early(Quic::On);
+    let runs = runs(&scene, 8);
+    assert_eq!(runs[0]["http"], "2");
+    for run in &runs[1..] {
+        assert_eq!(
+            (&run["http"], &run["early_data"]),
+            (&"3".into(), &true.into()),
+            "{run}"
+        );
+    }
+    assert_eq!(scene.stats().quic_resumed, 7);
+}
+
+#[test]
+fn a_ticket_of_http3_is_used_where_nothing_announces_it() {
+    let scene = Scene::with(|knobs| {
+        knobs.tls.early_data = EarlyData::On;
+        knobs.http.alt_svc = Some("none".into());
+    });
+    for n in 0..3 {
+        let name = format!("n{n}.example");
+        let said = scene.run(&[&ASK[..], &["--strategy", "h3+0rtt", &name]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        await_background(&scene);
+    }
+    assert_eq!(scene.stats().quic_resumed, 2);
+}
+
+#[test]
+fn over_http1_the_next_ticket_comes_as_well() {
+    let scene = early(Quic::Off);
+    for n in 0..6 {
+        let name = format!("n{n}.example");
+        let said = scene.run(&[&ASK[..], &["--strategy", "h1+tls1.3+0rtt+reuse", &name]].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        await_background(&scene);
+    }
+    assert_eq!(scene.stats().tls_resumed, 5);
+}
+
+/// On a path with a round trip, tickets come after the answer: without a process that stays, the
+/// runs of a script use them up.
+#[test]
+fn nothing_stays_behind_if_that_is_not_wanted() {
+    let scene = early(Quic::Off);
+    let far = far(scene.origin.https);
+    let mut counts = Vec::new();
+    for flag in ["--no-background", "--no-pager"] {
+        for n in 0..6 {
+            let mut command = scene.plain(&["--rate", "off", "--no-follow", "--refresh", flag]);
+            command.arg("--memory").arg(scene.path(flag));
+            command.args(["--server", &format!("https://{far}/rdap/")]);
+            command.arg(format!("n{n}.example"));
+            let said = said(command);
+            assert_eq!(said.code, 0, "{said:?}");
+            if flag == "--no-background" {
+                assert_eq!(background(&scene), 0);
+            }
+            await_background(&scene);
+        }
+        counts.push(scene.stats().tls_resumed);
+    }
+    assert!(counts[0] < 5, "{counts:?}");
+    assert_eq!(counts[1] - counts[0], 5, "{counts:?}");
+}
+
+/// A relay whose answers are late.
+fn far(to: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(to).unwrap();
+            relay(near.try_clone().unwrap(), far.try_clone().unwrap(), 0);
+            relay(far, near, 100);
+        }
+    });
+    address
+}
+
+fn relay(mut from: TcpStream, mut to: TcpStream, late: u64) {
+    thread::spawn(move || {
+        let mut buffer = [0; 16384];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            thread::sleep(Duration::from_millis(late));
+            if to.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}
+
+/// A caller that waits for the end of a pipe, or for a lock, does not wait for it.
+#[test]
+fn what_stays_behind_holds_nothing_of_its_caller() {
+    let scene = early(Quic::Off);
+    run(&scene, "one.example");
+    await_background(&scene);
+    let mut command = Command::new("sh");
+    command
+        .current_dir(scene.directory.path())
+        .stdin(Stdio::null());
+    // The child would keep the lock while it waits for tickets.
+    let script = r#"exec 9>lock; flock 9; "$@" >out 2>&1; exec 9>&-; ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c "$PWD/\(lock\|out\)$""#;
+    command.args(["-c", script, "sh"]);
+    let asks = scene.command(&["--refresh", "--no-follow", "two.example"]);
+    command.arg(asks.get_program()).args(asks.get_args());
+    let said = said(command);
+    assert_eq!(said.out.trim(), "0", "{said:?}");
 }
 
 #[test]

@@ -111,10 +111,21 @@ fn requests_and_handshakes_are_those_of_tshark() {
         return skip::lacking(TEST, TSHARK);
     }
     let urls = [1000, 2000, 3000].map(|n| format!("https://server.test/bytes/{n}"));
-    for (strategy, request) in [
-        ("h1+tls1.3+reuse", "http.request"),
-        ("h2+tls1.3+reuse", "http2.headers.method"),
-        ("h3+reuse", "http3.frame_type"),
+    // Some builds of tshark do not decode the fields of HTTP/3, so its HEADERS frames are counted.
+    for (strategy, request, field, value) in [
+        (
+            "h1+tls1.3+reuse",
+            "http.request",
+            "http.request.method",
+            "GET",
+        ),
+        (
+            "h2+tls1.3+reuse",
+            "http2.headers.method",
+            "http2.headers.method",
+            "GET",
+        ),
+        ("h3+reuse", "udp.dstport == 443", "http3.frame_type", "1"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let probe = env!("CARGO_BIN_EXE_roundtrip");
@@ -123,20 +134,14 @@ fn requests_and_handshakes_are_those_of_tshark() {
         let (file, keys) = recorded_with_keys(folder.path(), &asked);
         let ([client, _], _) = torn(&file, folder.path());
         let ours = results(&client, Some(&keys));
-        // Not every tshark reads the heads of HTTP/3, but each knows HEADERS (RFC 9114 §7.2.2).
-        let is_h3 = strategy.starts_with("h3");
-        let filter = if is_h3 {
-            format!("{request} == 1 && udp.dstport == 443")
-        } else {
-            request.to_owned()
-        };
-        let theirs = tshark(&client, Some(&keys), &filter, &[request]);
+        let theirs = tshark(&client, Some(&keys), request, &[field]);
         // A frame may have several requests.
-        let fields = theirs.iter().filter_map(|line| line.rsplit_once('\t'));
-        let requests = fields.flat_map(|(_, field)| field.split(','));
-        let theirs = requests.filter(|field| !is_h3 || *field == "1").count();
+        let values = theirs
+            .iter()
+            .flat_map(|line| line.split(['\t', ',']).skip(1));
+        let theirs = values.filter(|theirs| *theirs == value).count();
         assert_eq!(ours.len(), theirs, "{strategy}: {ours:#?}");
-        if is_h3 {
+        if strategy.starts_with("h3") {
             continue;
         }
         // From the SYN-ACK to the client's Finished.

@@ -115,7 +115,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Without padding.
+/// Encodes bytes without padding.
 fn base32(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.chunks(5) {

@@ -1,4 +1,4 @@
-//! What the client's frames do to a connection and its streams.
+//! Applies the client's frames to a connection and its streams.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -27,7 +27,7 @@ pub(super) struct ServerState {
     pub(super) last_sender: u32,
     /// The bytes that the client may send.
     pub(super) window: i64,
-    /// Bytes that were used, and that the client was not told of.
+    /// Bytes that were used, but not yet returned to the client's window.
     pub(super) consumed: usize,
     pub(super) config: ServerConfig,
     pub(super) has_settings: bool,
@@ -124,7 +124,7 @@ impl ServerState {
         }
         self.last = id;
         if self.departure == Departure::Last {
-            // The client was told that it is not taken.
+            // The client has been informed that the request is refused.
             self.reset.insert(id);
             self.tally.control_frames += 1;
             return Ok(());
@@ -156,7 +156,7 @@ impl ServerState {
             Ok(section)
         });
         if let Ok(section) = &head {
-            // Who judges the request refuses a length that is not one number.
+            // The code that judges the request refuses a length that is not a single number.
             stream.announce(content_length(section.lines()).ok().flatten());
         }
         let ended = if end { stream.on_end(None) } else { Ok(()) };
@@ -308,7 +308,7 @@ impl ServerState {
         self.wake();
     }
 
-    /// A stream that was reset before anybody was told of it leaves nothing.
+    /// Forgets a stream that was reset before the caller received it.
     fn forget_untaken(&mut self, id: u32) {
         let Some(stream) = self.stream(id).filter(|stream| !stream.is_taken) else {
             return;
@@ -320,7 +320,7 @@ impl ServerState {
         self.consume(None, unused);
     }
 
-    /// Data was used: of a stream that goes on, or of one that has ended.
+    /// Notes that data was used, of a stream that continues or of one that has ended.
     pub(super) fn consume(&mut self, id: Option<u32>, bytes: usize) {
         self.consumed += bytes;
         if self.consumed >= self.config.connection_window as usize / 2 {
@@ -339,7 +339,7 @@ impl ServerState {
         }
     }
 
-    /// Lets answers go on that waited for room, the one that sent last after all others.
+    /// Wakes answers that wait for room; the one that sent last comes last.
     pub(super) fn wake_writers(&mut self) {
         let Self {
             out,

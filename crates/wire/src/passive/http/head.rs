@@ -1,9 +1,9 @@
-//! What is kept of a head: enough to show the request and the answer, and their size.
+//! The stored parts of a head: enough to show the request and the answer, and their size.
 
 use crate::server_timing::{self, Metric};
 use crate::text::printable;
 
-/// In bytes, of each text that is kept.
+/// The largest size of each stored text, in bytes.
 const MAX_TEXT: usize = 4096;
 /// The number of lines that are kept as they are.
 const MAX_LINES: usize = 100;
@@ -13,7 +13,7 @@ pub struct RequestFacts {
     pub method: String,
     /// The authority in the target, or in the Host field. Empty if neither is known.
     pub authority: String,
-    /// With the query; `*`, or the target of CONNECT.
+    /// The path with the query; or `*`, or the target of CONNECT.
     pub path: String,
     /// In bytes, as sent.
     pub size: usize,
@@ -36,7 +36,7 @@ pub struct ResponseFacts {
     pub content_type: Option<String>,
     pub content_encoding: Option<String>,
     pub location: Option<String>,
-    /// In seconds.
+    /// The age in seconds.
     pub age: Option<u64>,
     pub server_timing: Vec<Metric>,
     /// All lines except pseudo-header fields, up to a limit.

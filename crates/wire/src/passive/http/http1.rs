@@ -12,7 +12,7 @@ use super::{HttpEvent, HttpFact, PushRange, RequestFacts, ResponseFacts};
 use crate::http1::{Chunked, ChunkedLimits, Strictness, end_of_head, request, response};
 use crate::quic::Side;
 
-/// In bytes.
+/// The largest head in bytes.
 const MAX_HEAD: usize = 256 << 10;
 const MAX_FIELDS: usize = 512;
 /// The most requests without an answer; pipelines of clients have a few.
@@ -205,7 +205,7 @@ impl Http1Reader {
             Http1State::Lost if place == 0 && begins_message(side, rest) => {
                 half.state = Http1State::Head;
                 if side == Side::Server && self.waiting.len() > 1 {
-                    // Nobody knows whose answer it is; most likely there is no pipelining.
+                    // It is unclear which request it answers; most likely there is no pipelining.
                     self.waiting.drain(..self.waiting.len() - 1);
                 }
                 self.read_head(side, rest, place, source, each)
@@ -322,7 +322,7 @@ impl Http1Reader {
         let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
         let read = response(head, &mut room, Strictness::AsCurl).ok()??;
         let lines = read.fields.iter().map(|f| (f.name.as_bytes(), f.value));
-        // Without a request, it answers one that was not seen.
+        // If no request is waiting, it answers one that the capture missed.
         let asked = self.waiting.front().copied().unwrap_or(AwaitedResponse {
             stream: self.requests,
             is_head: false,

@@ -15,11 +15,11 @@ use crate::quic::Side;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD: usize = 9;
-/// In bytes, for a frame that is not DATA: senders are allowed 16 KiB unless more was announced.
+/// The largest frame other than DATA, in bytes; senders may use 16 KiB unless more was announced.
 const MAX_FRAME: usize = 1 << 20;
-/// In bytes, of a header block.
+/// The largest header block in bytes.
 const MAX_BLOCK: usize = 1 << 20;
-/// In bytes, for DATA frames, before the settings are known. Larger ones are rare.
+/// The assumed largest DATA frame in bytes while the settings are unknown. Larger ones are rare.
 const USUAL_FRAME: usize = 1 << 14;
 /// The number of streams that are remembered; the oldest are forgotten.
 const MAX_STREAMS: usize = 4096;
@@ -134,7 +134,7 @@ impl Http2Reader {
         Self::default()
     }
 
-    /// Whether a client that begins like this speaks HTTP/2.
+    /// Whether this beginning of a client's stream is HTTP/2's preface.
     pub fn recognises(beginning: &[u8]) -> bool {
         beginning.starts_with(PREFACE)
     }
@@ -445,7 +445,7 @@ impl Http2Reader {
 }
 
 impl Http2Half {
-    /// How many bytes must be held before anything can be reported.
+    /// The number of bytes that must be collected before anything can be reported.
     fn wanted(&self, side: Side) -> usize {
         if matches!(self.state, Http2State::Start) && side == Side::Client {
             return PREFACE.len();

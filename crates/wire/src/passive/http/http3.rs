@@ -140,7 +140,7 @@ impl Http3Reader {
                 && stream.client.ended
                 && stream.server.ended
             {
-                // Anything that still comes is a repetition.
+                // Any later data is a repetition.
                 stream.client.half = Http3Half::default();
                 stream.server.half = Http3Half::default();
             }

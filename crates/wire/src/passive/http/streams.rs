@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The most bytes that wait for earlier ones. Beyond this, what is missing will not come.
+/// The largest number of bytes that wait for earlier ones. Beyond it, the missing bytes are
+/// considered lost.
 const MAX_HELD: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     next: u64,
-    /// By offset: bytes and where they came from.
+    /// Bytes and the position that they came from, by offset.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
     size: usize,
     /// Where the stream ends.
     end: Option<u64>,
-    /// The latest place that anything delivered so far came from.
+    /// The latest position of all bytes delivered so far.
     latest: u64,
 }
 
@@ -25,7 +26,7 @@ pub(super) enum Ordered<'a> {
 }
 
 impl Assembly {
-    /// Takes the data of a frame from this place, and delivers what is in order.
+    /// Takes the data of a frame at this offset, and delivers contiguous bytes.
     pub(super) fn push(
         &mut self,
         offset: u64,

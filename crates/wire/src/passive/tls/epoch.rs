@@ -10,17 +10,17 @@ use crate::protection::{Cipher, PacketKey, TAG, expand_label};
 use crate::quic::Side;
 use crate::tls::{CipherSuite, ContentKind};
 
-/// How many numbers are tried for a record after a hole.
+/// The number of sequence numbers that are tried for a record after a gap.
 const MAX_TRIES: u64 = 4096;
-/// In bytes: the part of a nonce that each record of TLS 1.2 with AES-GCM contains. RFC 5288 §3.
+/// The size in bytes of the explicit nonce in each record of TLS 1.2 with AES-GCM. RFC 5288 §3.
 const EXPLICIT_NONCE: usize = 8;
 
 /// Sealed records since the last one that was opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Unseen {
-    /// How many of them were incomplete.
+    /// The number of incomplete records among them.
     cut: u64,
-    /// How many more there may have been.
+    /// The number of further records that may have been missed.
     lost: u64,
 }
 
@@ -289,7 +289,7 @@ fn older_cipher(suite: CipherSuite) -> Option<Cipher> {
     }
 }
 
-/// In bytes: the part of the nonce that both sides derive. RFC 5288 §3, RFC 7905 §2.
+/// The size in bytes of the part of the nonce that both sides derive. RFC 5288 §3, RFC 7905 §2.
 fn older_iv(cipher: Cipher) -> usize {
     12 - older_explicit(cipher)
 }
@@ -301,7 +301,7 @@ fn older_explicit(cipher: Cipher) -> usize {
     }
 }
 
-/// In bytes: what a record takes in addition to its content.
+/// The number of bytes that a record has in addition to its content.
 pub(super) fn older_overhead(suite: CipherSuite) -> usize {
     TAG + older_cipher(suite).map_or(0, older_explicit)
 }

@@ -1,4 +1,4 @@
-//! Where records begin and end in a stream that may have holes. RFC 8446 §5.1.
+//! Finds the boundaries of records in a stream that may have gaps. RFC 8446 §5.1.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ pub(super) const RECORD_HEAD: usize = 5;
 /// One side's stream.
 #[derive(Default)]
 pub(super) struct RecordAssembly {
-    /// Bytes that have come and do not belong to a finished record.
+    /// Received bytes that do not belong to a finished record.
     buffer: Vec<u8>,
     /// The position of the buffer in the stream.
     start: u64,
-    /// A record with missing bytes, and how many of its bytes are still to come.
+    /// A record with missing bytes, and the number of its bytes that have not arrived yet.
     cut: Option<(RecordHeader, u64, usize)>,
-    /// Where the limits of records became unknown.
+    /// The position from which record boundaries are unknown.
     lost: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum FramedRecord<'a> {
     },
     /// A record with missing bytes.
     Cut { head: RecordHeader, at: Range<u64> },
-    /// Between these positions, the limits of records are unknown.
+    /// Between these positions, record boundaries are unknown.
     Lost { at: Range<u64> },
 }
 
@@ -92,7 +92,7 @@ impl RecordAssembly {
         }
     }
 
-    /// Passes on what is complete, and returns how many bytes that was.
+    /// Passes on complete records, and returns the number of their bytes.
     fn walk(&mut self, bytes: &[u8], found: &mut dyn FnMut(FramedRecord<'_>)) -> usize {
         let mut taken = 0;
         loop {

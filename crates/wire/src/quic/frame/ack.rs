@@ -11,7 +11,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ack<'a> {
     pub largest: u64,
-    /// In the sender's units: see its `ack_delay_exponent`.
+    /// The delay in the sender's units: see its `ack_delay_exponent`.
     pub delay: u64,
     /// The number of packets that arrived with ECT(0), ECT(1) and CE. RFC 9000 §19.3.2.
     pub ecn: Option<[u64; 3]>,
@@ -23,7 +23,7 @@ pub struct Ack<'a> {
 }
 
 impl<'a> Ack<'a> {
-    /// Parses an ACK frame that stands alone, including its type.
+    /// Parses a single ACK frame, including its type.
     pub fn parse(frame: &'a [u8]) -> Result<Self> {
         let mut frames = Frames::new(frame);
         match (frames.next(), frames.next()) {
@@ -48,7 +48,7 @@ impl<'a> Ack<'a> {
         self.largest.saturating_sub(self.first)
     }
 
-    /// Parses what follows the type. `Err` says what is wrong.
+    /// Parses the part after the type. `Err` says what is wrong.
     pub(super) fn read(
         reader: &mut VarintReader<'a>,
         with_ecn: bool,

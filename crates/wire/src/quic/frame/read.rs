@@ -27,7 +27,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Parses what follows the type.
+    /// Parses the part after the type.
     #[inline]
     fn read(&mut self) -> Read<Frame<'a>> {
         let kind = self.reader.u8().ok_or(SHORT)?;

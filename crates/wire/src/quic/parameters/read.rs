@@ -7,13 +7,14 @@ use crate::{Error, Result};
 
 /// RFC 9000 §4.6.
 const MAX_STREAMS: u64 = 1 << 60;
-/// In bytes. RFC 9000 §14: the path must carry datagrams of this size.
+/// The datagram size in bytes that every path must carry. RFC 9000 §14.
 const MIN_DATAGRAM: u64 = 1200;
 const MAX_ACK_DELAY_EXPONENT: u64 = 20;
-/// In milliseconds; exclusive.
+/// The upper limit of the acknowledgement delay in milliseconds, exclusive.
 const ACK_DELAY_END: u64 = 1 << 14;
 const MIN_IDS: u64 = 2;
-/// In bytes: two addresses with ports, the length of an id, and a reset token. RFC 9000 §18.2.
+/// The size in bytes of two addresses with ports, the length of an id, and a reset token. RFC 9000
+/// §18.2.
 const PREFERRED_ADDRESS: usize = 4 + 2 + 16 + 2 + 1 + 16;
 
 impl Parameters {

@@ -14,7 +14,7 @@ const MAX_HELPERS: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     all: BTreeMap<u64, NetLogSource>,
-    /// In nanoseconds of the log's ticks.
+    /// The first tick of the log, in nanoseconds.
     first: Option<u64>,
 }
 
@@ -160,7 +160,7 @@ fn is_helping(event: &str) -> bool {
 }
 
 impl NetLogSource {
-    /// From the first beginning to the last end; `None` if there is no end.
+    /// The span from the first beginning to the last end; `None` if there is no end.
     pub(super) fn span(&self, name: &str) -> Option<(LogTime, LogTime)> {
         let span = self.spans.get(name)?;
         Some((span.begin, span.end?))

@@ -1,4 +1,4 @@
-//! Reads a request's body as HTTP/1.1: with `Content-Length` or in chunks; and what follows 101.
+//! Reads a request's body over HTTP/1.1, with `Content-Length` or in chunks, and upgraded bytes.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::forward::h1::{Chunked, Trailers};
 use crate::forward::halves::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
-/// How often to look whether a client that has sent much ahead is still connected.
+/// How often to check whether a client that has sent much ahead is still connected.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Room for bytes that a client sends while it waits for its answer.
 const REST_CAPACITY: usize = 64;
@@ -105,7 +105,7 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     async fn gone(&mut self) {
         // Gate reads no more than a piece ahead.
         while self.buffer.len() < PIECE {
-            // Usually nothing comes.
+            // Usually nothing arrives.
             self.buffer.reserve(REST_CAPACITY);
             if !self.from.read_buf(self.buffer).await.is_ok_and(|n| n > 0) {
                 return;

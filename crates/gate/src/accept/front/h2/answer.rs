@@ -45,7 +45,7 @@ impl<'a> Answer<'a> {
         self.ended
     }
 
-    /// Sends what is buffered in as few frames as possible; if `last`, the last of them carries
+    /// Sends buffered bytes in as few frames as possible; if `last`, the last of them carries
     /// END_STREAM.
     async fn send(&mut self, last: bool) -> Result<(), StreamGoneError> {
         let StreamHandle { id, server } = self.stream;

@@ -13,8 +13,8 @@ use crate::judge::request::BadRequestError;
 pub(super) struct Body<'a> {
     stream: &'a StreamHandle,
     confirmed: Rc<Signal>,
-    /// The length of the last piece. Once it has been passed on, the next read returns as much to
-    /// the client's window.
+    /// The length of the last piece. Once it has been passed on, the next read returns that many
+    /// bytes to the client's window.
     given: usize,
     trailers: Trailers,
 }

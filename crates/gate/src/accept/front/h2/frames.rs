@@ -41,7 +41,7 @@ impl Frames {
         self.earn(PER_PIECE + bytes as u64 / BYTES);
     }
 
-    /// Takes what a client sent; `false` if it sent too many useless frames.
+    /// Counts a client's frames; returns `false` if it has sent too many useless ones.
     pub(super) fn take(&self, tally: Tally) -> bool {
         self.earn(PER_REQUEST.saturating_mul(tally.requests.into()));
         (0..tally.control_frames).all(|_| self.spend())

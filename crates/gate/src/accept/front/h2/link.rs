@@ -18,7 +18,7 @@ use crate::record::Limit;
 
 /// The most that is read at once.
 const READ_SIZE: usize = 16 * 1024;
-/// As often, and then it is the turn of others.
+/// The number of reads before other tasks get their turn.
 const READS: usize = 8;
 
 pub(super) type SharedServer = Rc<RefCell<Server>>;
@@ -30,7 +30,7 @@ pub(super) struct Link<IO> {
     is_flushed: bool,
 }
 
-/// What the client did.
+/// An event on the connection.
 pub(super) enum LinkEvent {
     Asked(Arrival),
     /// The client used too much.
@@ -114,7 +114,7 @@ impl<IO: Stream> Link<IO> {
         self.server.borrow_mut().shrink();
     }
 
-    /// Writes what is pending, and closes.
+    /// Writes pending bytes, and closes.
     pub(super) async fn close(&mut self) -> io::Result<()> {
         poll_fn(|cx| {
             if !self.poll_write(cx)? {
@@ -125,7 +125,7 @@ impl<IO: Stream> Link<IO> {
         .await
     }
 
-    /// Writes what is pending. Returns whether everything has been written.
+    /// Writes pending bytes. Returns whether all have been written.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         let mut server = self.server.borrow_mut();
         while !server.pending().is_empty() {

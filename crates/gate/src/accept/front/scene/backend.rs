@@ -57,7 +57,7 @@ impl Backend {
                     None
                 }
                 "/refusing" => {
-                    // Without reading the body.
+                    // It answers without reading the body.
                     peer.answer("413 No", b"no").await;
                     None
                 }

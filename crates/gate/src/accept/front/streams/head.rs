@@ -18,7 +18,7 @@ pub(in crate::accept::front) struct Head {
 }
 
 impl Head {
-    /// From a valid section.
+    /// Makes a head from a valid section.
     pub(in crate::accept::front) fn new(section: Section, ended: bool) -> Self {
         let cookies = || fields(&section).filter(|field| field.name == COOKIE);
         let in_pieces = cookies().nth(1).is_some();

@@ -4,7 +4,7 @@ use crate::forward::exchange::{ExchangeError, Source};
 use crate::forward::h1::Trailers;
 use crate::judge::request::{BadRequestError, Body};
 
-/// Without this check, a backend would take surplus bytes for the next request, or wait for missing
+/// Without this check, a backend would treat surplus bytes as the next request, or wait for missing
 /// ones.
 pub(super) struct Measured<'a, B> {
     body: &'a mut B,

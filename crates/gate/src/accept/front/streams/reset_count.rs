@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::accept::front) enum StreamEnd {
     Well,
-    /// By the client, or because of what it did.
+    /// The client reset it, or made gate reset it.
     Reset,
 }
 

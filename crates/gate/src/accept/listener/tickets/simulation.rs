@@ -23,7 +23,7 @@ struct Replica {
     hand: Arc<AtomicU64>,
     skew: i64,
     restarts: u64,
-    /// With the old seed, and with the new one.
+    /// Tickets with the old seed, and with the new one.
     tickets: [Tickets; 2],
 }
 
@@ -59,8 +59,8 @@ fn draw(random: &mut Random, below: u64) -> u64 {
     random.next_u64() % below
 }
 
-/// What is promised: a ticket opens at every replica with the same seed for an epoch less the
-/// clocks' difference, and at none after two epochs more it. No replica opens another seed's.
+/// The guarantee: a ticket opens at every replica with the same seed for an epoch less the clocks'
+/// difference, and at none after two epochs more it. No replica opens another seed's.
 fn play(number: u64) {
     let mut random = Random::seeded(number);
     let seeds = [1, 2].map(|byte| Arc::new(Seed::new(&[byte; 32])));

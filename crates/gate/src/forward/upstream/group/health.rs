@@ -45,7 +45,7 @@ impl Group {
         }
     }
 
-    /// The status of a server's answer, if it comes in time.
+    /// The status of a server's answer, if it arrives in time.
     async fn check(&self, server: usize, path: &str) -> Option<u16> {
         let deadline = after(Instant::now(), self.config.connect.0);
         let opened = self.open(server, false, deadline).await.ok()?;

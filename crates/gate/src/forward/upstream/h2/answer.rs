@@ -41,7 +41,7 @@ enum AnswerState {
 enum AnswerFraming {
     /// With the length that the server announced.
     Counted,
-    /// In chunks, none of which has begun.
+    /// In chunks; none has begun yet.
     Chunks,
     /// In chunks; the line end after one must be written.
     Chunk,
@@ -80,8 +80,8 @@ impl UpstreamAnswer {
             {
                 let n = put(rest, into);
                 rest.advance(n);
-                // Only what an exchange has taken is released to the window, so a slow reader needs
-                // no buffer.
+                // Only bytes that an exchange has taken are released to the window, so a slow
+                // reader needs no buffer.
                 let _ = stream.flow_control().release_capacity(n);
             }
             if into.filled().len() > before || into.remaining() == 0 {

@@ -10,7 +10,7 @@ use roundtrip_wire::http1::{self, Strictness};
 use super::invalid;
 use crate::forward::h1::Chunked;
 
-/// The most fields: a client's, and those that gate adds.
+/// The largest number of fields: a client's, and those that gate adds.
 const MAX_FIELDS: usize = 128;
 
 /// How the request's body is written.

@@ -36,9 +36,9 @@ enum UploadState {
     /// The part of the head that has been written.
     Head(SendRequest<Bytes>, Vec<u8>),
     Body(SendStream<Bytes>, RequestFraming),
-    /// The body is complete; its end follows what is pending.
+    /// The body is complete; its end follows the pending bytes.
     Ending(SendStream<Bytes>, Trailers),
-    /// Everything was sent, or the server wants no more of it.
+    /// Everything was sent, or the server does not want the rest.
     Done,
 }
 
@@ -64,7 +64,8 @@ impl H2Stream {
         }
     }
 
-    /// The server did not answer: the connection may be dead, and others should not use it.
+    /// Marks the connection as unusable for others: the server did not answer, so the connection
+    /// may be dead.
     pub(crate) fn blame(&self) {
         self.suspect.store(true, Ordering::Relaxed);
     }
@@ -137,7 +138,7 @@ impl H2Stream {
         Ok(used)
     }
 
-    /// Passes as much to the connection as it has room for.
+    /// Passes bytes to the connection as far as it has room.
     fn poll_push(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             let none = &Trailers::default();

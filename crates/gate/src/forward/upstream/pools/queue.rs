@@ -1,5 +1,5 @@
-//! The exchanges that wait for a connection, served in turn by client: a client that asks for much
-//! delays itself, not others.
+//! The exchanges that wait for a connection, served in turn by client, so that a client with many
+//! requests delays only itself.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -48,7 +48,7 @@ impl<C: Poolable> WaitQueue<C> {
         self.waiters == 0
     }
 
-    /// Whether somebody still waits.
+    /// Whether an exchange still waits.
     pub(super) fn is_waited_for(&self) -> bool {
         let mut waiters = self.clients.iter().flat_map(|client| &client.waiters);
         waiters.any(|waiter| !waiter.grant.is_closed())
@@ -109,7 +109,7 @@ impl<C: Poolable> WaitQueue<C> {
         self.waiters = self.clients.iter().map(|client| client.waiters.len()).sum();
     }
 
-    /// Dropping its waiter tells an exchange that it gets no connection.
+    /// Removes a waiter; dropping it tells its exchange that it gets no connection.
     fn make_room(&mut self, newcomer: Option<IpAddr>) -> bool {
         let own = self.clients.iter().find(|c| c.client == newcomer);
         let own = own.map_or(0, |client| client.waiters.len());

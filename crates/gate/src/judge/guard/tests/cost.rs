@@ -63,17 +63,20 @@ fn cost_of_a_judgement() {
             head.as_bytes(),
             &crate::config::Limits::default(),
             |request| {
-                let question = asked(guard.judge(request));
+                let question = asked(guard.judge(request, false));
                 guard
                     .admit(
                         &question,
                         Ok(Some(found("someone@example.com:password", None).0)),
                     )
                     .unwrap();
-                assert!(matches!(guard.judge(request), GuardDecision::Pass(_)));
+                assert!(matches!(
+                    guard.judge(request, false),
+                    GuardDecision::Pass(_)
+                ));
                 measure(name, || {
                     assert!(matches!(
-                        guard.judge(black_box(request)),
+                        guard.judge(black_box(request), false),
                         GuardDecision::Pass(_)
                     ));
                 });
@@ -125,7 +128,7 @@ fn measure_with_a_store(head: &[u8]) {
         .unwrap();
     let (sid, login) = ("0123456789abcdef0123456789abcdef", STANDARD.encode("u:p"));
     h1::request(head, &crate::config::Limits::default(), |request| {
-        let question = asked(guard.judge(request));
+        let question = asked(guard.judge(request, false));
         let answer = runtime.block_on(async {
             let put = place.store();
             put.put(sid, &Record::new(login.as_str(), None))
@@ -138,7 +141,7 @@ fn measure_with_a_store(head: &[u8]) {
             "token remembered, session held by a store in memory",
             || {
                 assert!(matches!(
-                    guard.judge(black_box(request)),
+                    guard.judge(black_box(request), false),
                     GuardDecision::Pass(_)
                 ));
             },

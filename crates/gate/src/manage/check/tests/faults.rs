@@ -37,6 +37,56 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[[route]]",
+        "[[route]]\nlogin = true\nrequire = { groups = [] }",
+        &[
+            "error route[0].login: there is no [login]",
+            "error route[0].require: 'groups' has no value",
+        ],
+    ),
+    (
+        "[[route]]",
+        "[[route]]\nrequire = { email_domain = [\"a@example.com\"] }",
+        &[
+            "error route[0].require: only logins have claims",
+            "error route[0].require: a domain has no '@'",
+        ],
+    ),
+    (
+        "[session]",
+        "[login]\nissuer = \"https://login.example\"\nclient_id = \"gate\"\n[session]",
+        &["warning login: nobody can log in"],
+    ),
+    (
+        "[session]",
+        "[login]\nissuer = \"https://login.example\"\nclient_id = \"\"\nclient_secret = { file = \"DIR/none\" }\n\
+         start = \"/x\"\nlogout = \"/x\"\ncookie = \"a b\"\nscopes = [\"email\"]\nparameters = { state = \"x\" }\n\
+         algorithms = [\"HS256\", \"none\"]\norigin = \"https://app.example/\"\nafter_logout = \"/bye\"\nlife = \"1s\"\n[session]",
+        &[
+            "warning login: nobody can log in",
+            "error login.logout: another of gate's own paths",
+            "error login.origin: write it as browsers do",
+            "error login.after_logout: it has to be a whole URL",
+            "error login.cookie: a cookie's name",
+            "error login.client_id: ",
+            "error login.client_secret: ",
+            "error login.scopes: without 'openid'",
+            "error login.parameters: 'state' is set by gate",
+            "error login.algorithms[0]: the provider's keys are public",
+            "error login.algorithms[1]: 'none' is not an algorithm",
+            "error login.life: ",
+        ],
+    ),
+    (
+        "[session]",
+        "[login]\nissuer = \"https://login.example\"\nclient_id = \"gate\"\ncookie = \"Authorization\"\n[session]",
+        &[
+            "warning login: nobody can log in",
+            "error login.cookie: 'token.cookie' has the same name",
+            "warning login.cookie: other hosts",
+        ],
+    ),
+    (
+        "[[route]]",
         "[[route]]\nbuffer_request = \"64MiB\"\nstreams = true",
         &[
             "error route[0].buffer_request: it waits for the end of a body",
@@ -185,7 +235,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "redb:DIR/home/sessions.redb",
         "redis://u:canary@h",
-        &["error session.store: 'redis://h' is no address"],
+        &["error session.store: 'redis://h' is not the address"],
     ),
     (
         "id = \"a\"",

@@ -13,7 +13,7 @@ use crate::space::Space;
 
 /// The longest short header: a first byte, an id, a number.
 const MAX_SHORT_HEADER: usize = 1 + 20 + 4;
-/// How many numbers may be skipped within one burst, with a wide margin.
+/// An upper bound, with a wide margin, on the numbers skipped within one burst.
 const SKIPPED: u64 = 16;
 
 /// The header that all packets of a burst begin with, except for their numbers.

@@ -12,10 +12,10 @@ use crate::crypto::{Level, TAG};
 use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
 
-/// With less room than this, no further packet is begun in a datagram.
+/// The least room in a datagram that another packet is begun in.
 const MIN_ROOM: usize = 128;
-/// The most that the length field of a long header can say in the two bytes that are used for it
-/// here.
+/// The largest length that fits into the two bytes that are used here for the length field of a
+/// long header.
 const MAX_PACKET: usize = 16_000;
 
 /// A packet that is written but not yet sealed.
@@ -26,7 +26,7 @@ struct Draft {
     length_at: Option<usize>,
     number_at: usize,
     number_length: usize,
-    /// Where its payload ends: the tag follows.
+    /// The end of its payload; the tag follows.
     end: usize,
     number: u64,
     chunk: Option<Chunk>,
@@ -162,8 +162,8 @@ impl PacketWriter<'_> {
         })
     }
 
-    /// Pads datagrams that hold an Initial packet to be acknowledged, and all of a client's that
-    /// hold one. RFC 9000 §14.1.
+    /// Pads datagrams with an ack-eliciting Initial packet, and every datagram of a client with an
+    /// Initial packet. RFC 9000 §14.1.
     fn pad(&self, drafts: &mut [Draft], buffer: &mut [u8], limit: usize) {
         let wanted = match self.handshake.side() {
             Side::Client => limit,

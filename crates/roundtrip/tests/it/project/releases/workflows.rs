@@ -48,5 +48,5 @@ fn helm_renders_the_chart_and_gate_takes_its_configuration() {
     assert!(told.contains("authz.yaml: 4 objects"), "{told}");
     assert!(told.contains("exporter.yaml: 5 objects"), "{told}");
     assert!(told.contains("origin.yaml: 2 objects"), "{told}");
-    assert_eq!(told.matches("a start would succeed").count(), 2, "{told}");
+    assert_eq!(told.matches("gate would start").count(), 2, "{told}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::quic::Side;
 
-/// In bytes. RFC 9113 §6.9.2.
+/// The initial window in bytes. RFC 9113 §6.9.2.
 const INITIAL: i64 = 65_535;
 /// The number of streams whose windows are kept.
 const MAX_STREAMS: usize = 4096;

@@ -14,9 +14,9 @@ const GOAWAY: u64 = 7;
 /// RFC 9204 §5.
 const QPACK_MAX_TABLE_CAPACITY: u64 = 1;
 
-/// In bytes: two integers.
+/// The longest head of a frame in bytes: two integers.
 const MAX_HEAD_LENGTH: usize = 16;
-/// In bytes, for a frame that is kept until it is complete.
+/// The largest size in bytes of a frame that is stored until it is complete.
 const MAX_FRAME: u64 = 1 << 20;
 
 pub(super) enum Http3Item {

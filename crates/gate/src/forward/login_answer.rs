@@ -1,0 +1,88 @@
+//! Answers about logins: redirections with cookies, and small pages for people. No page has
+//! anything in it that a request can choose.
+
+use super::exchange::Sink;
+use super::h1::{Response, ResponseBody};
+use super::own_answer::title;
+use crate::judge::request::{self, Field};
+use crate::judge::{LoginPage, LoginReply};
+use crate::record::Caller;
+
+/// The pages have no scripts, and no other site may frame them.
+const POLICY: &[u8] =
+    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Writes a reply that has a page of its own, or none; `challenge` is for 401.
+pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mut impl Sink) {
+    let page = page(reply);
+    let body = match &page {
+        Some((title, text)) => html(title, text),
+        None => String::new(),
+    };
+    let length = body.len().to_string();
+    let field = |name, value| Field { name, value };
+    let usual = [
+        field("Content-Type", b"text/html; charset=utf-8"),
+        field("Content-Length", length.as_bytes()),
+        field("Cache-Control", b"no-store"),
+        field("X-Content-Type-Options", b"nosniff"),
+        // A callback's URL has a code in it.
+        field("Referrer-Policy", b"same-origin"),
+        field("Content-Security-Policy", POLICY),
+    ];
+    let location = reply.location.as_ref();
+    let location = location.map(|location| field("Location", location.as_bytes()));
+    let cookies = reply
+        .cookies
+        .iter()
+        .map(|cookie| field("Set-Cookie", cookie.as_bytes()));
+    let challenge =
+        (reply.status == 401).then_some(field("WWW-Authenticate", challenge.as_bytes()));
+    let id = field(request::ID, caller.id.as_bytes());
+    let more: Vec<Field<'_>> = std::iter::once(id)
+        .chain(challenge)
+        .chain(location)
+        .chain(cookies)
+        .collect();
+    let response = Response {
+        status: reply.status,
+        reason: title(reply.status),
+        is_h10: false,
+        fields: &usual,
+    };
+    to.head(&response, ResponseBody::None, &more);
+    if !caller.is_head {
+        to.push(body.as_bytes());
+    }
+}
+
+/// Its title, and its text as HTML.
+fn page(reply: &LoginReply) -> Option<(&'static str, String)> {
+    match &reply.page {
+        LoginPage::Usual => None,
+        LoginPage::LogOut { path } => Some((
+            "Log out",
+            format!("<form method=\"post\" action=\"{path}\"><button>Log out</button></form>"),
+        )),
+        LoginPage::LogInElsewhere { path } => Some((
+            "You are not logged in",
+            format!(
+                "<p>What you have sent was not passed on, and it is not lost: \
+                 <a href=\"{path}\" target=\"_blank\" rel=\"noopener\">log in in another tab</a>, then reload this page \
+                 to send it again, or go back to change it first.</p>"
+            ),
+        )),
+        LoginPage::LoggedIn => Some((
+            "You are logged in",
+            "<p>Go back to the other tab, and send the page again.</p>".into(),
+        )),
+        LoginPage::LoggedOut => Some(("You are logged out", String::new())),
+    }
+}
+
+fn html(title: &str, text: &str) -> String {
+    format!(
+        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><h1>{title}</h1>{text}</html>\n"
+    )
+}

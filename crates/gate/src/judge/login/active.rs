@@ -1,0 +1,167 @@
+//! A login as the guard knows it.
+
+use std::cell::Cell;
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::ClaimRules;
+use super::document::LoginDocument;
+use crate::Secret;
+use crate::config::LoginToken;
+use crate::judge::request::LOGIN_FIELDS;
+
+/// If a refresh is not over by then, it is requested again. In seconds.
+const ASK_AGAIN: i64 = 15;
+/// Longer values are not passed on.
+const MAX_VALUE: usize = 4096;
+
+pub(crate) struct ActiveLogin {
+    subject: Box<str>,
+    claims: Map<String, Value>,
+    /// Fields for the backend, as lines of a head.
+    lines: Vec<u8>,
+    /// `None` if the tokens cannot be refreshed. In seconds since 1970.
+    refresh_at: Cell<Option<i64>>,
+}
+
+impl ActiveLogin {
+    pub(crate) fn new(document: &LoginDocument) -> Self {
+        let refreshable = document.refresh_token.is_some();
+        Self {
+            subject: document.subject.as_str().into(),
+            claims: document.claims.clone(),
+            lines: lines(document),
+            refresh_at: Cell::new(refreshable.then_some(document.refresh_at)),
+        }
+    }
+
+    /// Whether the tokens should be refreshed now; `true` only now and then.
+    pub(crate) fn wants_refresh(&self, now: i64) -> bool {
+        let due = self.refresh_at.get().is_some_and(|at| at <= now);
+        if due {
+            self.refresh_at.set(Some(now.saturating_add(ASK_AGAIN)));
+        }
+        due
+    }
+
+    pub(crate) fn is_same_person(&self, other: &Self) -> bool {
+        self.subject == other.subject
+    }
+
+    pub(crate) fn meets(&self, rules: &ClaimRules) -> bool {
+        rules.admit(&self.claims)
+    }
+
+    pub(crate) fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+}
+
+/// The value of `Authorization` for the backend; empty if it gets none.
+pub(crate) fn authorization(document: &LoginDocument, passed: LoginToken) -> Secret {
+    let token = match passed {
+        LoginToken::None => None,
+        LoginToken::AccessToken => document.access_token.as_deref(),
+        LoginToken::IdToken => Some(document.id_token.as_str()),
+    };
+    // RFC 6750 §2.1: what is not in this alphabet could end the line.
+    let fits = |token: &&str| token.bytes().all(|b| b.is_ascii_graphic());
+    let value = token.filter(fits).map(|token| format!("Bearer {token}"));
+    Secret::new(value.unwrap_or_default().into_bytes())
+}
+
+fn lines(document: &LoginDocument) -> Vec<u8> {
+    let mut lines = String::new();
+    let mut add = |name: &str, value: String| {
+        if !value.is_empty() && value.len() <= MAX_VALUE {
+            // Writing to a String does not fail.
+            let _ = write!(lines, "{LOGIN_FIELDS}{name}: {value}\r\n");
+        }
+    };
+    add("User", escaped(&document.subject));
+    let text = |claim: &str| document.claims.get(claim).and_then(Value::as_str);
+    add("Email", text("email").map(escaped).unwrap_or_default());
+    let groups = match document.claims.get("groups") {
+        Some(Value::Array(groups)) => {
+            let groups = groups.iter().filter_map(Value::as_str).map(escaped);
+            groups.collect::<Vec<_>>().join(",")
+        }
+        Some(Value::String(group)) => escaped(group),
+        _ => String::new(),
+    };
+    add("Groups", groups);
+    let preferred = text("preferred_username").map(escaped);
+    add("Preferred-Username", preferred.unwrap_or_default());
+    lines.into_bytes()
+}
+
+/// Percent-encodes what a field cannot have in it, and the comma: a group with a comma in its name
+/// is not two groups.
+fn escaped(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        let inner_space = byte == b' ';
+        if (byte.is_ascii_graphic() || inner_space) && !b",%".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn document(claims: Value) -> LoginDocument {
+        let Value::Object(claims) = claims else {
+            panic!("an object")
+        };
+        LoginDocument {
+            subject: "u\r\nX: y".into(),
+            sid: None,
+            claims,
+            id_token: "id".into(),
+            access_token: Some("a\r\nb".into()),
+            refresh_token: Some("r".into()),
+            refresh_at: 100,
+            tokens_end: 160,
+            end: 1000,
+        }
+    }
+
+    #[test]
+    fn a_claim_cannot_write_another_field_or_another_group() {
+        let claims =
+            json!({"groups": ["a", "b,ops", "ä"], "email": "a@b\n", "preferred_username": 1});
+        let login = ActiveLogin::new(&document(claims));
+        assert_eq!(
+            String::from_utf8(login.lines().to_vec()).unwrap(),
+            "X-Auth-Request-User: u%0D%0AX: y\r\nX-Auth-Request-Email: a@b%0A\r\n\
+             X-Auth-Request-Groups: a,b%2Cops,%C3%A4\r\n"
+        );
+        let document = document(json!({}));
+        let passed = |form| authorization(&document, form).expose().to_vec();
+        assert_eq!(passed(LoginToken::IdToken), b"Bearer id");
+        assert_eq!(
+            passed(LoginToken::AccessToken),
+            b"",
+            "it would end the line"
+        );
+        assert_eq!(passed(LoginToken::None), b"");
+    }
+
+    #[test]
+    fn a_refresh_is_wanted_once_and_again_later() {
+        let login = ActiveLogin::new(&document(json!({})));
+        assert!(!login.wants_refresh(99));
+        assert!(login.wants_refresh(100));
+        assert!(!login.wants_refresh(100 + ASK_AGAIN - 1));
+        assert!(login.wants_refresh(100 + ASK_AGAIN));
+    }
+}

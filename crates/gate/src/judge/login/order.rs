@@ -1,0 +1,57 @@
+//! The requests that gate answers itself for logins.
+
+use super::ReturnPath;
+use crate::judge::request::Body;
+
+/// Bytes of a form's body. A logout token is a few KiB long.
+pub(crate) const MAX_FORM: u64 = 64 * 1024;
+
+/// A request for one of gate's own paths, or one that leads to a login.
+pub(crate) struct LoginRequest {
+    pub(crate) order: LoginOrder,
+    /// The request's body, which is read if the order takes one.
+    pub(crate) body: Body,
+    /// Whether the connection may continue once the body was read, or if there is none.
+    pub(crate) stays: bool,
+    /// Whether the protocol itself says where a body ends.
+    pub(crate) frames: bool,
+}
+
+pub(crate) enum LoginOrder {
+    /// To the provider.
+    Begin {
+        /// As the browser sees it.
+        origin: String,
+        return_to: ReturnPath,
+    },
+    /// The browser comes back from the provider.
+    Callback {
+        query: String,
+        /// The sealed states that the browser has.
+        states: Vec<String>,
+        /// The cookie of the session until now.
+        session: Option<String>,
+    },
+    LogOut {
+        session: Option<String>,
+    },
+    /// The provider says that somebody was logged out. The body has the token.
+    ProviderLogout,
+}
+
+impl LoginOrder {
+    pub(crate) fn takes_body(&self) -> bool {
+        matches!(self, Self::ProviderLogout)
+    }
+}
+
+impl LoginRequest {
+    pub(crate) fn takes_body(&self) -> bool {
+        self.order.takes_body() && self.body != Body::None
+    }
+
+    /// Whether the connection may continue after the answer.
+    pub(crate) fn stays(&self) -> bool {
+        self.stays && (self.frames || self.body == Body::None || self.takes_body())
+    }
+}

@@ -1,0 +1,68 @@
+//! What gate answers about logins: a redirection, cookies, or a small page.
+
+use crate::record::Reason;
+
+/// Can be sent between threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoginReply {
+    pub(crate) status: u16,
+    pub(crate) reason: Reason,
+    pub(crate) location: Option<String>,
+    /// Values of `Set-Cookie`.
+    pub(crate) cookies: Vec<String>,
+    pub(crate) page: LoginPage,
+}
+
+/// The body. Paths in it are of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LoginPage {
+    /// Gate's usual one for the status and the reason.
+    Usual,
+    /// A button that logs out.
+    LogOut {
+        path: String,
+    },
+    /// A form was sent without a session: its sender may log in elsewhere, and send it again.
+    LogInElsewhere {
+        path: String,
+    },
+    LoggedIn,
+    LoggedOut,
+}
+
+impl LoginReply {
+    pub(crate) fn new(status: u16, reason: Reason) -> Self {
+        Self {
+            status,
+            reason,
+            location: None,
+            cookies: Vec::new(),
+            page: LoginPage::Usual,
+        }
+    }
+
+    pub(crate) fn page(status: u16, reason: Reason, page: LoginPage) -> Self {
+        Self {
+            page,
+            ..Self::new(status, reason)
+        }
+    }
+
+    /// 302 for GET; 303 makes a GET of a POST. RFC 9110 §15.4.
+    pub(crate) fn redirect(status: u16, reason: Reason, location: String) -> Self {
+        Self {
+            location: Some(location),
+            ..Self::new(status, reason)
+        }
+    }
+}
+
+/// A cookie for every path of this host only. The browser sends it along when a link of another
+/// site leads here, but with no other request of another site.
+pub(crate) fn set_cookie(name: &str, value: &str, seconds: i64) -> String {
+    format!("{name}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax")
+}
+
+pub(crate) fn remove_cookie(name: &str) -> String {
+    set_cookie(name, "", 0)
+}

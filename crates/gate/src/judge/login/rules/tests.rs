@@ -1,0 +1,184 @@
+//! Which requests lead to the provider, which are refused, and which are none of its business.
+
+use super::*;
+use crate::config::Config;
+use crate::judge::request::{Field, Version, inspect};
+
+fn rules(more: &str) -> LoginRules {
+    let text = format!("[login]\nissuer = \"https://login.example\"\nclient_id = \"c\"\n{more}");
+    LoginRules::new(&Config::parse(&text, "test").unwrap().login.unwrap())
+}
+
+/// What is said to a request over TLS for `app.example`, as a word.
+fn said(method: &str, target: &str, fields: &[(&str, &str)]) -> String {
+    said_by(&rules(""), method, target, fields)
+}
+
+fn said_by(rules: &LoginRules, method: &str, target: &str, fields: &[(&str, &str)]) -> String {
+    let host = ("Host", "app.example");
+    let fields: Vec<Field<'_>> = std::iter::once(&host)
+        .chain(fields)
+        .map(|(name, value)| Field {
+            name,
+            value: value.as_bytes(),
+        })
+        .collect();
+    let request = Request {
+        method,
+        target,
+        authority: None,
+        version: Version::H11,
+        ended: false,
+        protocol: None,
+        fields: &fields,
+    };
+    let inspected = inspect(&request, 1000).unwrap();
+    let own = OwnOrigin::new(&request, &inspected, true, &[]);
+    let answer = if rules.own(inspected.path) {
+        Some(rules.answer(&request, &inspected, &own))
+    } else {
+        rules.turn_away(&request, &inspected, &own, Reason::NoToken)
+    };
+    match answer {
+        None => "as usual".into(),
+        Some(LoginAnswer::Now(reply)) => format!("{} {:?}", reply.status, reply.page),
+        Some(LoginAnswer::Later(asked)) => match asked.order {
+            LoginOrder::Begin { origin, return_to } => {
+                format!("begin at {origin} for {}", return_to.as_str())
+            }
+            LoginOrder::Callback { query, states, .. } => format!("callback {query} {states:?}"),
+            LoginOrder::LogOut { session } => format!("log out {session:?}"),
+            LoginOrder::ProviderLogout => "provider".into(),
+        },
+    }
+}
+
+const PAGE: (&str, &str) = ("Accept", "text/html,*/*;q=0.8");
+const NAVIGATE: (&str, &str) = ("Sec-Fetch-Mode", "navigate");
+
+#[test]
+fn pages_lead_to_the_provider_and_programs_do_not() {
+    let begun = "begin at https://app.example for /a?b";
+    for (fields, expected) in [
+        (&[PAGE][..], begun),
+        (&[NAVIGATE], begun),
+        (&[NAVIGATE, ("Accept", "*/*")], begun),
+        (&[], "as usual"),
+        (&[("Accept", "application/json")], "as usual"),
+        (&[PAGE, ("Sec-Fetch-Mode", "cors")], "as usual"),
+        (
+            &[PAGE, ("Connection", "upgrade"), ("Upgrade", "websocket")],
+            "as usual",
+        ),
+    ] {
+        assert_eq!(said("GET", "/a?b", fields), expected, "{fields:?}");
+        assert_eq!(said("HEAD", "/a?b", fields), expected, "{fields:?}");
+    }
+}
+
+#[test]
+fn what_was_written_into_a_form_is_not_sent_to_the_provider() {
+    let form = [PAGE, NAVIGATE, ("Content-Length", "3")];
+    for (method, fields) in [("POST", &form[..]), ("GET", &form[..]), ("POST", &[PAGE])] {
+        let said = said(method, "/form", fields);
+        assert!(said.starts_with("401 LogInElsewhere"), "{said}");
+        assert!(
+            said.contains("/.gate/login?return=/.gate/login%3Fdone"),
+            "{said}"
+        );
+    }
+    assert_eq!(
+        said("POST", "/form", &[("Content-Length", "3")]),
+        "as usual"
+    );
+}
+
+#[test]
+fn own_paths_are_answered_as_they_are_written() {
+    for (method, target, expected) in [
+        ("GET", "/.gate/login", "begin at https://app.example for /"),
+        (
+            "GET",
+            "/.gate/login?return=/x%3Fy",
+            "begin at https://app.example for /x?y",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=//evil.example",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=https://evil.example/",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=/%5Cevil.example",
+            "begin at https://app.example for /",
+        ),
+        (
+            "GET",
+            "/.gate/login?return=/.gate/callback",
+            "begin at https://app.example for /",
+        ),
+        ("GET", "/.gate/login?done", "200 LoggedIn"),
+        ("POST", "/.gate/login", "405 Usual"),
+        ("GET", "/.gate/callback?code=a", "callback code=a []"),
+        ("HEAD", "/.gate/callback?code=a", "405 Usual"),
+        (
+            "GET",
+            "/.gate/logout",
+            "200 LogOut { path: \"/.gate/logout\" }",
+        ),
+        ("POST", "/.gate/logout", "200 LoggedOut"),
+        ("POST", "/.gate/backchannel-logout", "provider"),
+        ("GET", "/.gate/backchannel-logout", "405 Usual"),
+        ("GET", "/.gate/%6cogin", "as usual"),
+        ("GET", "/.gate/login/", "as usual"),
+        ("GET", "/.gate", "as usual"),
+    ] {
+        assert_eq!(said(method, target, &[]), expected, "{method} {target}");
+    }
+    let cookies = (
+        "Cookie",
+        "__Host-gate-login-3=x; __Host-gate=y; __Host-gate-login-4=z",
+    );
+    let callback = said("GET", "/.gate/callback?state=s", &[cookies]);
+    assert_eq!(callback, "callback state=s [\"x\", \"z\"]");
+}
+
+/// Browsers send `SameSite=Lax` cookies with POSTs of sibling hosts.
+#[test]
+fn no_other_page_logs_anybody_out() {
+    let cookie = ("Cookie", "__Host-gate=y");
+    let out = "log out Some(\"y\")";
+    for (fields, expected) in [
+        (&[cookie][..], out),
+        (&[cookie, ("Origin", "https://app.example")], out),
+        (
+            &[cookie, ("Origin", "https://evil.app.example")],
+            "403 Usual",
+        ),
+        (&[cookie, ("Origin", "null")], "403 Usual"),
+        (
+            &[
+                cookie,
+                ("Sec-Fetch-Site", "same-origin"),
+                ("Origin", "null"),
+            ],
+            out,
+        ),
+        (&[cookie, ("Sec-Fetch-Site", "same-site")], "403 Usual"),
+        (&[cookie, ("Sec-Fetch-Site", "cross-site")], "403 Usual"),
+    ] {
+        assert_eq!(
+            said("POST", "/.gate/logout", fields),
+            expected,
+            "{fields:?}"
+        );
+    }
+    let rules = rules("origin = \"https://outside.example\"");
+    let fields = [cookie, ("Origin", "https://outside.example")];
+    assert_eq!(said_by(&rules, "POST", "/.gate/logout", &fields), out);
+}

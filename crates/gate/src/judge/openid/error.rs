@@ -1,0 +1,38 @@
+//! Why a login, a refresh or a logout failed. No message contains a token.
+
+use roundtrip_store::StoreError;
+
+use crate::error::FetchError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoginError {
+    /// What came through the browser, or a token, is not acceptable.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// The provider says no, with its error code.
+    #[error("the provider answered with the error '{0}'")]
+    Denied(String),
+    #[error("the provider's {what} cannot be used: {why}")]
+    Provider { what: &'static str, why: String },
+    #[error("the provider's {what}: {source}")]
+    Fetch {
+        what: &'static str,
+        source: Box<FetchError>,
+    },
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("the session is no more")]
+    Ended,
+    #[error("the cryptographic library failed")]
+    Cryptography,
+}
+
+impl LoginError {
+    /// Whether trying again may help.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(
+            self,
+            Self::Provider { .. } | Self::Fetch { .. } | Self::Store(_) | Self::Cryptography
+        )
+    }
+}

@@ -1,0 +1,99 @@
+//! Ends logins: by the person, at the provider too (OpenID Connect RP-Initiated Logout), or by the
+//! provider (Back-Channel Logout). The store's pushes end them in every replica, open streams
+//! included.
+
+use std::time::Duration;
+
+use roundtrip_store::{Indexes, Store, TakesOnce};
+use roundtrip_wire::jwt::Jws;
+use url::form_urlencoded::parse;
+
+use super::LoginError;
+use super::logout_token;
+use super::service::{LoginDesk, seconds};
+use crate::judge::login::{LoginDocument, LoginPage, LoginReply, remove_cookie, session_name};
+use crate::record::{LoginEvent, Reason};
+
+impl LoginDesk {
+    pub(super) async fn log_out(&self, cookie: Option<String>) -> Result<LoginReply, LoginError> {
+        let name = cookie.and_then(|cookie| session_name(cookie.as_bytes()));
+        let mut id_token = None;
+        if let Some(name) = &name {
+            let record = self.store.get(name).await?;
+            let document = record
+                .as_ref()
+                .and_then(|record| LoginDocument::open(&self.vault, name, &record.credentials));
+            id_token = document.map(|document| document.id_token.clone());
+            self.store.revoke(name).await?;
+            self.counts.count(LoginEvent::LoggedOut);
+        }
+        let cookies = vec![remove_cookie(&self.settings.cookie)];
+        // The session is over here, whatever the provider says.
+        let metadata = self.provider.metadata().await.ok();
+        let there = metadata.and_then(|metadata| metadata.end_session.clone());
+        let reply = match (there, &self.settings.after_logout) {
+            (Some(mut url), after) => {
+                let mut query = url.query_pairs_mut();
+                query.append_pair("client_id", &self.settings.client_id);
+                if let Some(token) = &id_token {
+                    query.append_pair("id_token_hint", token);
+                }
+                if let Some(after) = after {
+                    query.append_pair("post_logout_redirect_uri", after);
+                }
+                drop(query);
+                LoginReply::redirect(303, Reason::LoggedOut, url.into())
+            }
+            (None, Some(after)) => LoginReply::redirect(303, Reason::LoggedOut, after.clone()),
+            (None, None) => LoginReply::page(200, Reason::LoggedOut, LoginPage::LoggedOut),
+        };
+        Ok(LoginReply { cookies, ..reply })
+    }
+
+    /// The provider gets 400 if the token is not acceptable. §2.8.
+    pub(super) async fn log_out_for_provider(&self, form: &[u8]) -> Result<LoginReply, LoginError> {
+        let mut tokens = parse(form).filter(|(name, _)| name == "logout_token");
+        let (Some((_, token)), None) = (tokens.next(), tokens.next()) else {
+            return Err(LoginError::Refused(
+                "the request has no logout token, or several",
+            ));
+        };
+        let jws = Jws::parse_typed(token.as_bytes(), &["logout+jwt", "jwt"]);
+        let jws =
+            jws.map_err(|_| LoginError::Refused("the logout token is malformed, or not signed"))?;
+        let metadata = self.provider.metadata().await?;
+        self.provider.verify(&metadata, &jws).await?;
+        let token = logout_token::check(jws.payload(), self.expected())?;
+        let leeway = seconds(self.settings.leeway.0);
+        let life = logout_token::MAX_AGE.saturating_add(leeway.saturating_mul(2));
+        let life = Duration::from_secs(u64::try_from(life).unwrap_or(0));
+        let used = self.index("jti", &token.id);
+        if !self.store.claim(used.as_bytes(), life).await? {
+            return Err(LoginError::Refused("this logout token was used before"));
+        }
+        // §2.7: a session of the provider, or, if none is named, all of the person.
+        // Sessions whose ID token named no session of the provider may be meant as well.
+        let subject = token.subject.as_deref().map(|subject| match token.sid {
+            Some(_) => self.index("sub without sid", subject),
+            None => self.index("sub", subject),
+        });
+        let sid = token.sid.as_deref().map(|sid| self.index("sid", sid));
+        let mut ended = 0;
+        let mut failed = None;
+        for index in subject.into_iter().chain(sid) {
+            for name in self.store.entered(&index).await? {
+                match self.store.revoke(&name).await {
+                    Ok(was_there) => ended += u64::from(was_there),
+                    // The others must end nevertheless.
+                    Err(error) => failed = Some(error),
+                }
+            }
+        }
+        self.counts.count(LoginEvent::ProviderLogout);
+        self.counts.add(LoginEvent::SessionsEnded, ended);
+        match failed {
+            Some(error) => Err(error.into()),
+            None => Ok(LoginReply::new(200, Reason::LoggedOut)),
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! The OpenID provider: its metadata (OpenID Connect Discovery §4), its keys, and its token and
+//! userinfo endpoints. Each answer has a deadline and a size limit; redirects are not followed.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use roundtrip_fetch::pool::{Pool, PoolRequest, Reply};
+use roundtrip_model::Target;
+use roundtrip_wire::jwt::{Algorithm, Jws};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+use zeroize::Zeroizing;
+
+use super::LoginError;
+use crate::config::meaning::algorithm;
+use crate::config::{Login, SecretFrom, is_loopback};
+use crate::error::FetchError;
+use crate::judge::guard::Keys;
+use crate::judge::keyring::{JwksSource, trusted_pool};
+use crate::{GateError, Secret};
+
+/// The time limit from the name lookup to an answer's last byte.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_METADATA: u64 = 256 * 1024;
+/// The largest answer with tokens, or with claims.
+const MAX_ANSWER: u64 = 64 * 1024;
+const MAX_CLAIMS: usize = 16 * 1024;
+/// The largest access or refresh token.
+const MAX_TOKEN: usize = 8 * 1024;
+/// How long metadata and keys are used before they are read again.
+const METADATA_LIFE: Duration = Duration::from_hours(1);
+/// The provider is not asked more often for the same: neither when it fails, nor because somebody
+/// sends tokens that name keys which it does not have.
+const MIN_INTERVAL: Duration = Duration::from_secs(10);
+const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) struct OpenIdProvider {
+    settings: Login,
+    secret: Option<Secret>,
+    algorithms: Vec<Algorithm>,
+    known: RefCell<Option<Arc<Metadata>>>,
+    /// Held while the metadata is read, so that it is read once.
+    reading: AsyncMutex<()>,
+    /// When it last could not be read.
+    failed: Cell<Option<Instant>>,
+}
+
+pub(super) struct Metadata {
+    pub(super) authorization: Url,
+    pub(super) end_session: Option<Url>,
+    /// RFC 9207 §3: its answers say who gives them.
+    pub(super) names_itself: bool,
+    token: Endpoint,
+    userinfo: Option<Endpoint>,
+    basic: bool,
+    jwks: JwksSource,
+    keys: Mutex<KeysAsRead>,
+    read: Instant,
+}
+
+struct KeysAsRead {
+    keys: Keys,
+    at: Instant,
+}
+
+struct Endpoint {
+    target: Target,
+    pool: Pool,
+}
+
+/// An answer of the token endpoint. RFC 6749 §5.1.
+pub(super) struct Tokens {
+    pub(super) access_token: Option<Zeroizing<String>>,
+    pub(super) id_token: Option<Zeroizing<String>>,
+    pub(super) refresh_token: Option<Zeroizing<String>>,
+    /// In seconds.
+    pub(super) expires_in: Option<i64>,
+}
+
+/// The secret with which gate proves to the provider that it is the client.
+fn client_secret(login: &Login) -> Result<Option<Secret>, GateError> {
+    login
+        .client_secret
+        .as_ref()
+        .map(SecretFrom::read)
+        .transpose()
+}
+
+impl OpenIdProvider {
+    pub(crate) fn new(settings: &Login) -> Result<Self, GateError> {
+        let algorithms = settings.algorithms.iter().map(|name| algorithm(name));
+        // Whether the CA can be used is found out now.
+        trusted_pool(&settings.issuer, settings.ca.as_deref())
+            .map_err(|error| GateError::Login(error.to_string()))?;
+        Ok(Self {
+            secret: client_secret(settings)?,
+            algorithms: algorithms.collect::<Result<_, _>>()?,
+            settings: settings.clone(),
+            known: RefCell::default(),
+            reading: AsyncMutex::default(),
+            failed: Cell::default(),
+        })
+    }
+
+    /// Whether its metadata and its keys can be read and used.
+    pub(crate) async fn answers(&self) -> Result<(), LoginError> {
+        self.metadata().await.map(|_| ())
+    }
+
+    pub(super) async fn metadata(&self) -> Result<Arc<Metadata>, LoginError> {
+        if let Some(known) = self.fresh() {
+            return Ok(known);
+        }
+        let before = self.known.borrow().clone();
+        let _reading = match (self.reading.try_lock(), &before) {
+            (Ok(reading), _) => reading,
+            // Somebody else reads it: meanwhile the old one will do.
+            (Err(_), Some(old)) => return Ok(old.clone()),
+            (Err(_), None) => self.reading.lock().await,
+        };
+        if let Some(known) = self.fresh() {
+            return Ok(known);
+        }
+        let waits = |at: Instant| at.elapsed() < MIN_RETRY_INTERVAL;
+        if self.failed.get().is_some_and(waits) {
+            return before.ok_or_else(|| provider("metadata", "it could not be read just now"));
+        }
+        match self.read_metadata().await {
+            Ok(read) => {
+                info!("read the OpenID provider's metadata");
+                let read = Arc::new(read);
+                *self.known.borrow_mut() = Some(read.clone());
+                self.failed.set(None);
+                Ok(read)
+            }
+            Err(error) => {
+                warn!(%error, "the OpenID provider's metadata cannot be read");
+                self.failed.set(Some(Instant::now()));
+                before.ok_or(error)
+            }
+        }
+    }
+
+    fn fresh(&self) -> Option<Arc<Metadata>> {
+        let known = self.known.borrow();
+        let fresh = |known: &&Arc<Metadata>| known.read.elapsed() < METADATA_LIFE;
+        known.as_ref().filter(fresh).cloned()
+    }
+
+    async fn read_metadata(&self) -> Result<Metadata, LoginError> {
+        const WHAT: &str = "metadata";
+        let issuer = &*self.settings.issuer;
+        let url = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.trim_end_matches('/')
+        );
+        let endpoint = self.endpoint(WHAT, &url)?;
+        let mut request = PoolRequest::new(endpoint.target.clone());
+        request.headers = vec![("Accept".into(), "application/json".into())];
+        request.limit = MAX_METADATA;
+        let reply = endpoint.ask(WHAT, &request).await?;
+        if reply.status != 200 {
+            return Err(provider(
+                WHAT,
+                format!("it answers with status {}", reply.status),
+            ));
+        }
+        let document = object(WHAT, &reply)?;
+        // OpenID Connect Discovery §4.3.
+        if document.get("issuer").and_then(Value::as_str) != Some(issuer) {
+            return Err(provider(
+                WHAT,
+                "it is of another issuer than the configured one",
+            ));
+        }
+        let url = |name: &str| document.get(name).and_then(Value::as_str);
+        let required =
+            |name: &str| url(name).ok_or_else(|| provider(WHAT, format!("it has no {name}")));
+        let methods = document.get("token_endpoint_auth_methods_supported");
+        let jwks = JwksSource::new(required("jwks_uri")?, self.settings.ca.as_deref());
+        let jwks = jwks.map_err(|error| provider("keys", error))?;
+        let keys = self.read_keys(&jwks).await?;
+        let userinfo = url("userinfo_endpoint").filter(|_| self.settings.userinfo);
+        if self.settings.userinfo && userinfo.is_none() {
+            return Err(provider(WHAT, "it has no userinfo_endpoint"));
+        }
+        let is_true = |name: &str| document.get(name) == Some(&Value::Bool(true));
+        let end_session = url("end_session_endpoint").map(page).transpose()?;
+        Ok(Metadata {
+            authorization: page(required("authorization_endpoint")?)?,
+            end_session,
+            names_itself: is_true("authorization_response_iss_parameter_supported"),
+            token: self.endpoint("token endpoint", required("token_endpoint")?)?,
+            userinfo: userinfo
+                .map(|url| self.endpoint("userinfo", url))
+                .transpose()?,
+            basic: takes_basic(methods),
+            jwks,
+            keys: Mutex::new(KeysAsRead {
+                keys,
+                at: Instant::now(),
+            }),
+            read: Instant::now(),
+        })
+    }
+
+    async fn read_keys(&self, jwks: &JwksSource) -> Result<Keys, LoginError> {
+        let json = jwks
+            .fetch()
+            .await
+            .map_err(|error| provider("keys", error))?;
+        let mut keys = Keys::new(&self.algorithms);
+        keys.add_public_jwks(&json, "the OpenID provider's key set")
+            .map_err(|error| provider("keys", error))?;
+        Ok(keys)
+    }
+
+    fn endpoint(&self, what: &'static str, url: &str) -> Result<Endpoint, LoginError> {
+        let made = trusted_pool(url, self.settings.ca.as_deref());
+        let (target, pool) = made.map_err(|source| fetch(what, source))?;
+        Ok(Endpoint { target, pool })
+    }
+
+    /// Verifies the signature of a token. Keys are read again, but not often, if the token names
+    /// one that is missing.
+    pub(super) async fn verify(
+        &self,
+        metadata: &Metadata,
+        jws: &Jws<'_>,
+    ) -> Result<(), LoginError> {
+        if metadata.keys().keys.verify(jws) {
+            return Ok(());
+        }
+        if metadata.may_have_others(jws) {
+            let keys = self.read_keys(&metadata.jwks).await?;
+            metadata.keys().keys = keys;
+            if metadata.keys().keys.verify(jws) {
+                return Ok(());
+            }
+        }
+        Err(LoginError::Refused(
+            "the token is signed by none of the provider's keys",
+        ))
+    }
+
+    /// Asks the token endpoint. RFC 6749 §4.1.3, §6.
+    pub(super) async fn tokens(
+        &self,
+        metadata: &Metadata,
+        parameters: &[(&str, &str)],
+    ) -> Result<Tokens, LoginError> {
+        const WHAT: &str = "token endpoint";
+        let mut form = Serializer::new(String::new());
+        form.extend_pairs(parameters);
+        let id = self.settings.client_id.as_str();
+        let secret = self
+            .secret
+            .as_ref()
+            .map(|secret| String::from_utf8_lossy(secret.line()));
+        let basic = secret.as_ref().filter(|_| metadata.basic).map(|secret| {
+            let [id, secret] =
+                [id, secret].map(|part| byte_serialize(part.as_bytes()).collect::<String>());
+            format!(
+                "Basic {}",
+                STANDARD.encode(Zeroizing::new(format!("{id}:{secret}")))
+            )
+        });
+        if basic.is_none() {
+            form.append_pair("client_id", id);
+            if let Some(secret) = &secret {
+                form.append_pair("client_secret", secret);
+            }
+        }
+        let mut request = PoolRequest::post(
+            metadata.token.target.clone(),
+            "application/x-www-form-urlencoded",
+            form.finish(),
+        );
+        request.limit = MAX_ANSWER;
+        request
+            .headers
+            .push(("Accept".into(), "application/json".into()));
+        request
+            .headers
+            .extend(basic.map(|value| ("Authorization".into(), value)));
+        let reply = metadata.token.ask(WHAT, &request).await?;
+        if reply.status != 200 {
+            return Err(refusal(WHAT, &reply));
+        }
+        Tokens::read(&object(WHAT, &reply)?)
+    }
+
+    /// The claims of the userinfo endpoint, if it is to be asked. OpenID Connect Core §5.3.
+    pub(super) async fn userinfo(
+        &self,
+        metadata: &Metadata,
+        access_token: Option<&str>,
+        subject: &str,
+    ) -> Result<Map<String, Value>, LoginError> {
+        const WHAT: &str = "userinfo endpoint";
+        let (Some(endpoint), Some(token)) = (&metadata.userinfo, access_token) else {
+            return Ok(Map::new());
+        };
+        let mut request = PoolRequest::new(endpoint.target.clone());
+        request.limit = MAX_ANSWER;
+        request.shares = false;
+        request.early = false;
+        request.headers = vec![
+            ("Accept".into(), "application/json".into()),
+            ("Authorization".into(), format!("Bearer {token}")),
+        ];
+        let reply = endpoint.ask(WHAT, &request).await?;
+        if reply.status != 200 {
+            return Err(provider(
+                WHAT,
+                format!("it answers with status {}", reply.status),
+            ));
+        }
+        if reply.body.len() > MAX_CLAIMS {
+            return Err(provider(WHAT, "it tells more than 16 KiB"));
+        }
+        let mut claims = object(WHAT, &reply)?;
+        // OpenID Connect Core §5.3.2: it could be about somebody else.
+        if claims.get("sub").and_then(Value::as_str) != Some(subject) {
+            return Err(LoginError::Refused(
+                "the userinfo endpoint tells about somebody else",
+            ));
+        }
+        claims.shift_remove("sub");
+        Ok(claims)
+    }
+}
+
+impl Metadata {
+    /// A panic leaves nothing half done, so a poisoned lock can be used.
+    fn keys(&self) -> MutexGuard<'_, KeysAsRead> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a token names a key that is missing, and it is time to read the keys again.
+    fn may_have_others(&self, jws: &Jws<'_>) -> bool {
+        let mut known = self.keys();
+        let is_missing = jws
+            .key_id
+            .as_ref()
+            .is_some_and(|name| !known.keys.have(name));
+        let is_due = is_missing && known.at.elapsed() >= MIN_INTERVAL;
+        if is_due {
+            known.at = Instant::now();
+        }
+        is_due
+    }
+}
+
+impl Endpoint {
+    async fn ask(&self, what: &'static str, request: &PoolRequest) -> Result<Reply, LoginError> {
+        let fetched = timeout(FETCH_TIMEOUT, self.pool.fetch(request)).await;
+        let fetched = fetched.map_err(|_| fetch(what, FetchError::TimedOut(FETCH_TIMEOUT)))?;
+        fetched.map_err(|error| fetch(what, error.into()))
+    }
+}
+
+impl Tokens {
+    fn read(answer: &Map<String, Value>) -> Result<Self, LoginError> {
+        let token = |name: &str| {
+            let token = answer.get(name).and_then(Value::as_str);
+            token.filter(|token| !token.is_empty() && token.len() <= MAX_TOKEN)
+        };
+        let owned = |name: &str| token(name).map(|token| Zeroizing::new(token.to_owned()));
+        let long = |name: &str| {
+            answer
+                .get(name)
+                .and_then(Value::as_str)
+                .is_some_and(|token| token.len() > MAX_TOKEN)
+        };
+        if ["access_token", "id_token", "refresh_token"]
+            .into_iter()
+            .any(long)
+        {
+            return Err(provider(
+                "token endpoint",
+                "it gives a token of more than 8 KiB",
+            ));
+        }
+        let seconds = |value: &Value| {
+            let text = || value.as_str().and_then(|text| text.parse().ok());
+            value.as_i64().or_else(text)
+        };
+        let expires_in = answer.get("expires_in").and_then(seconds);
+        Ok(Self {
+            access_token: owned("access_token"),
+            id_token: owned("id_token"),
+            refresh_token: owned("refresh_token"),
+            expires_in: expires_in.filter(|seconds| *seconds > 0),
+        })
+    }
+}
+
+/// RFC 6749 §5.2: an error code; anything else is an outage.
+fn refusal(what: &'static str, reply: &Reply) -> LoginError {
+    let code = object(what, reply).ok();
+    let code = code
+        .as_ref()
+        .and_then(|answer| answer.get("error")?.as_str());
+    match code.filter(|_| (400..500).contains(&reply.status) && reply.status != 429) {
+        Some(code) => LoginError::Denied(error_code(code)),
+        None => provider(what, format!("it answers with status {}", reply.status)),
+    }
+}
+
+/// An error code as it may be printed.
+pub(super) fn error_code(code: &str) -> String {
+    let plain = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
+    code.chars().filter(plain).take(40).collect()
+}
+
+fn object(what: &'static str, reply: &Reply) -> Result<Map<String, Value>, LoginError> {
+    let object = serde_json::from_slice(&reply.body);
+    object.map_err(|_| provider(what, "its answer is not a JSON object"))
+}
+
+/// A URL to which browsers are sent.
+fn page(url: &str) -> Result<Url, LoginError> {
+    let url = Url::parse(url).map_err(|error| provider("metadata", error))?;
+    let is_here = url.host_str().is_some_and(is_loopback);
+    if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
+        return Ok(url);
+    }
+    Err(provider(
+        "metadata",
+        "it sends people to a page without TLS",
+    ))
+}
+
+/// OpenID Connect Discovery §3: Basic is the default.
+fn takes_basic(methods: Option<&Value>) -> bool {
+    let Some(Value::Array(methods)) = methods else {
+        return true;
+    };
+    methods.iter().any(|method| method == "client_secret_basic")
+        || !methods.iter().any(|method| method == "client_secret_post")
+}
+
+fn provider(what: &'static str, why: impl std::fmt::Display) -> LoginError {
+    LoginError::Provider {
+        what,
+        why: why.to_string(),
+    }
+}
+
+fn fetch(what: &'static str, source: FetchError) -> LoginError {
+    LoginError::Fetch {
+        what,
+        source: Box::new(source),
+    }
+}

@@ -1,0 +1,224 @@
+//! Carries out the orders about logins, on a thread of its own: it waits for the provider and for
+//! the store while the threads that serve go on.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use roundtrip_store::{AnyStore, SharedStore};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+
+use super::LoginError;
+use super::handle::{LoginCounts, Order, RefreshOutcome};
+use super::id_token::Expected;
+use super::provider::OpenIdProvider;
+use super::state::{self, LoginState};
+use crate::GateError;
+use crate::config::{Login, is_loopback};
+use crate::judge::credentials::Vault;
+use crate::judge::login::{LoginOrder, LoginReply, ReturnPath, document, set_cookie};
+use crate::record::{LoginEvent, Reason};
+
+/// Orders that are carried out at once.
+const MAX_AT_ONCE: usize = 256;
+/// The time limit for one order, whatever the provider and the store do.
+const ORDER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What the thread begins with.
+pub(super) struct LoginService {
+    settings: Login,
+    provider: OpenIdProvider,
+    vault: Arc<Vault>,
+    counts: Arc<LoginCounts>,
+}
+
+/// What it works with.
+pub(super) struct LoginDesk {
+    pub(super) settings: Login,
+    pub(super) provider: OpenIdProvider,
+    pub(super) vault: Arc<Vault>,
+    pub(super) counts: Arc<LoginCounts>,
+    pub(super) store: AnyStore,
+    /// Sessions that are being refreshed, and who waits for it.
+    pub(super) refreshing: RefCell<HashMap<String, Vec<oneshot::Sender<RefreshOutcome>>>>,
+    /// When a refresh last failed because somebody did not answer.
+    pub(super) refresh_failed: Cell<Option<Instant>>,
+}
+
+impl LoginService {
+    pub(super) fn new(
+        login: &Login,
+        vault: Arc<Vault>,
+        counts: Arc<LoginCounts>,
+    ) -> Result<Self, GateError> {
+        Ok(Self {
+            provider: OpenIdProvider::new(login)?,
+            settings: login.clone(),
+            vault,
+            counts,
+        })
+    }
+
+    /// Runs until nobody can give orders any more, and the last ones are carried out.
+    pub(super) async fn run(self, store: SharedStore, mut orders: mpsc::Receiver<Order>) {
+        let desk = Rc::new(LoginDesk {
+            settings: self.settings,
+            provider: self.provider,
+            vault: self.vault,
+            counts: self.counts,
+            store: store.on_this_thread(),
+            refreshing: RefCell::default(),
+            refresh_failed: Cell::default(),
+        });
+        let mut running = JoinSet::new();
+        loop {
+            tokio::select! {
+                order = orders.recv(), if running.len() < MAX_AT_ONCE => match order {
+                    Some(order) => drop(running.spawn_local(desk.clone().carry_out(order))),
+                    None => break,
+                },
+                Some(_) = running.join_next() => {}
+            }
+        }
+        while running.join_next().await.is_some() {}
+    }
+}
+
+impl LoginDesk {
+    async fn carry_out(self: Rc<Self>, order: Order) {
+        match order {
+            Order::Answer { order, body, reply } => {
+                // Whoever asked may be gone.
+                let _ = reply.send(self.answer(order, body).await);
+            }
+            Order::Refresh { name, done } => self.refresh_for(name, done, ORDER_TIMEOUT).await,
+        }
+    }
+
+    async fn answer(&self, order: LoginOrder, body: Vec<u8>) -> LoginReply {
+        let answering = async {
+            match order {
+                LoginOrder::Begin { origin, return_to } => self.begin(&origin, &return_to).await,
+                LoginOrder::Callback {
+                    query,
+                    states,
+                    session,
+                } => self.complete(&query, &states, session).await,
+                LoginOrder::LogOut { session } => self.log_out(session).await,
+                LoginOrder::ProviderLogout => self.log_out_for_provider(&body).await,
+            }
+        };
+        let late = || LoginError::Provider {
+            what: "answer",
+            why: "it did not come in time".into(),
+        };
+        let answered = timeout(ORDER_TIMEOUT, answering).await;
+        answered
+            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|error| {
+                self.counts.count(LoginEvent::Failed);
+                if error.is_outage() {
+                    warn!(%error, "a login or a logout failed");
+                    LoginReply::new(503, Reason::LoginDown)
+                } else {
+                    info!(%error, "a login or a logout was refused");
+                    LoginReply::new(400, Reason::LoginFailed)
+                }
+            })
+    }
+
+    /// Sends the browser to the provider. OpenID Connect Core §3.1.2.1.
+    async fn begin(&self, origin: &str, return_to: &ReturnPath) -> Result<LoginReply, LoginError> {
+        let settings = &self.settings;
+        let origin = settings.origin.as_deref().unwrap_or(origin);
+        if !is_safe(origin) {
+            // The cookies of a login are sent over TLS only: the browser would go in a circle.
+            return Err(LoginError::Refused("a login needs https"));
+        }
+        let metadata = self.provider.metadata().await?;
+        let redirect_uri = format!("{origin}{}", &*settings.callback);
+        let state = LoginState::new(redirect_uri, return_to, now())?;
+        let mut url = metadata.authorization.clone();
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &settings.client_id)
+            .append_pair("redirect_uri", &state.redirect_uri)
+            .append_pair("scope", &settings.scopes.join(" "))
+            .append_pair("state", &state.state)
+            .append_pair("nonce", &state.nonce)
+            .append_pair("code_challenge", &state.challenge())
+            .append_pair("code_challenge_method", "S256")
+            .extend_pairs(&settings.parameters);
+        self.counts.count(LoginEvent::Begun);
+        let cookie = state.cookie(&settings.cookie);
+        let sealed = state.seal(&self.vault)?;
+        Ok(LoginReply {
+            cookies: vec![set_cookie(&cookie, &sealed, state::LIFE)],
+            ..LoginReply::redirect(302, Reason::LogIn, url.into())
+        })
+    }
+
+    pub(super) fn expected(&self) -> Expected<'_> {
+        Expected {
+            issuer: &self.settings.issuer,
+            client_id: &self.settings.client_id,
+            now: now(),
+            leeway: seconds(self.settings.leeway.0),
+        }
+    }
+
+    /// The name of an index of sessions: all of a person, or those of a session at the provider.
+    pub(super) fn index(&self, kind: &str, name: &str) -> String {
+        let [issuer, client] = [&*self.settings.issuer, &self.settings.client_id];
+        document::hashed(format!("{issuer}\0{client}\0{kind}\0{name}").as_bytes())
+    }
+}
+
+/// Whether browsers give an origin the cookies that are for TLS only.
+fn is_safe(origin: &str) -> bool {
+    match origin.split_once("://") {
+        Some(("https", host)) => !host.is_empty(),
+        Some((_, host)) => {
+            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+            is_loopback(name) || is_loopback(host)
+        }
+        None => false,
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    seconds(since.unwrap_or_default())
+}
+
+pub(super) fn seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_begun_only_where_its_cookies_come_back() {
+        for (origin, safe) in [
+            ("https://app.example", true),
+            ("https://app.example:8443", true),
+            ("http://app.example", false),
+            ("http://localhost:8080", true),
+            ("http://127.0.0.1", true),
+            ("http://[::1]:8080", true),
+            ("http://127.0.0.1.evil.example", false),
+            ("https://", false),
+            ("http://", false),
+        ] {
+            assert_eq!(is_safe(origin), safe, "{origin}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Several gates with one Redis: a login holds at all of them, its tokens are refreshed once, and a
+//! logout reaches all.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::browser::Browser;
+use super::provider::Provider;
+use super::scene::Scene;
+use crate::lifecycle::scene::eventually_true;
+use crate::server::Server;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Two gates; `None`, with a note, if Redis is not installed. The server is dropped last.
+fn fleet(test: &str, provider: &Provider, login: &str) -> Option<(Scene, Server)> {
+    fleet_of(2, test, provider, login)
+}
+
+fn fleet_of(gates: usize, test: &str, provider: &Provider, login: &str) -> Option<(Scene, Server)> {
+    let server = runtime().block_on(Server::start(&format!("gate: {test}"), &[]))?;
+    let store = format!("unix:{}", server.socket().display());
+    let scene = Scene::with_store(&provider.issuer(), login, "", Some(&store), gates);
+    Some((scene, server))
+}
+
+/// A stream of the browser's session whose answer has begun.
+fn open(scene: &Scene, gate: usize) -> TcpStream {
+    let url = scene.url(gate, "/events").parse().unwrap();
+    let mut stream = scene.browser.begin(&url, "GET", "", "");
+    let mut begun = Vec::new();
+    while !begun.ends_with(b"event\r\n") {
+        let mut byte = [0];
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "{begun:?}");
+        begun.push(byte[0]);
+    }
+    stream
+}
+
+/// Waits until it is cut. A reset counts as the end.
+fn ends(stream: &mut TcpStream) {
+    let _ = stream.read_to_end(&mut Vec::new());
+}
+
+/// Asks both gates `times` times each, all at once; returns the statuses.
+fn all_at_once(scene: &Scene, times: usize) -> Vec<u16> {
+    let asking: Vec<_> = (0..2 * times)
+        .map(|n| {
+            let (mut browser, url) = (scene.browser.clone(), scene.url(n % 2, "/"));
+            let url = url.parse().unwrap();
+            thread::spawn(move || browser.send(&url, "GET", "", "").status)
+        })
+        .collect();
+    asking.into_iter().map(|one| one.join().unwrap()).collect()
+}
+
+#[test]
+fn tokens_that_have_expired_are_refreshed_once_in_the_fleet() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let Some((mut scene, _server)) = fleet("refresh", &provider, login) else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    assert_eq!(all_at_once(&scene, 2), [200; 4]);
+    assert_eq!(provider.counts().refreshes, 0);
+    // From now on tokens last, so that the second refresh would be one too many.
+    provider.manners().life = 3600;
+    provider.manners().delay = Duration::from_millis(300);
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(all_at_once(&scene, 20), [200; 40]);
+    let counts = provider.counts();
+    assert_eq!((counts.refreshes, counts.refused), (1, 0));
+    eventually_true(|| {
+        scene.figure("roundtrip_gate_login_events_total{event=\"refreshed\"} ") == 1
+    });
+    assert_eq!(all_at_once(&scene, 2), [200; 4]);
+    assert_eq!(provider.counts().refreshes, 1);
+}
+
+#[test]
+fn tokens_that_are_about_to_expire_are_refreshed_while_the_old_ones_serve() {
+    let provider = Provider::start();
+    provider.manners().life = 3600;
+    // All of the second half of their life.
+    let Some((mut scene, _server)) = fleet("refresh ahead", &provider, "refresh_ahead = \"10h\"")
+    else {
+        return;
+    };
+    provider.manners().life = 8;
+    scene.log_in(&provider, "/");
+    provider.manners().life = 3600;
+    // Nobody waits for the provider.
+    provider.manners().delay = Duration::from_secs(2);
+    thread::sleep(Duration::from_secs(5));
+    assert_eq!(all_at_once(&scene, 10), [200; 20]);
+    assert_eq!(provider.counts().refreshes, 0, "it is on its way");
+    eventually_true(|| provider.counts().refreshes == 1);
+    assert_eq!(all_at_once(&scene, 10), [200; 20]);
+    assert_eq!(
+        (provider.counts().refreshes, provider.counts().refused),
+        (1, 0)
+    );
+}
+
+#[test]
+fn a_refresh_that_is_refused_ends_the_session_everywhere() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let Some((mut scene, _server)) = fleet("refused refresh", &provider, login) else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    provider.forget_refresh_tokens();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(scene.program(1, "/").status, 401);
+    assert_eq!(scene.program(0, "/").status, 401);
+    assert_eq!(
+        (provider.counts().refreshes, provider.counts().refused),
+        (0, 1)
+    );
+}
+
+#[test]
+fn while_the_provider_is_down_a_session_lasts_as_long_as_its_tokens() {
+    let provider = Provider::start();
+    provider.manners().life = 6;
+    let login = "refresh_ahead = \"10h\"\nleeway = \"5s\"";
+    let Some((mut scene, _server)) = fleet("provider down", &provider, login) else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    provider.manners().token_answer = Some("down".into());
+    thread::sleep(Duration::from_secs(4));
+    assert_eq!(
+        all_at_once(&scene, 2),
+        [200; 4],
+        "a refresh is due, and fails"
+    );
+    eventually_true(|| {
+        scene.figure("roundtrip_gate_login_events_total{event=\"refresh_failed\"} ") > 0
+    });
+    thread::sleep(Duration::from_secs(3));
+    let answer = scene.program(0, "/");
+    assert_eq!(
+        answer.status, 503,
+        "it can be tried again later: {answer:?}"
+    );
+    assert!(answer.body.contains("login_down") && answer.field("retry-after").is_some());
+    assert_eq!(provider.counts().refused, 0);
+    // And when it is back, the session goes on.
+    provider.manners().token_answer = None;
+    eventually_true(|| scene.program(1, "/").status == 200);
+    assert_eq!(
+        (provider.counts().refreshes, provider.counts().refused),
+        (1, 0)
+    );
+}
+
+#[test]
+fn a_logout_at_the_provider_ends_sessions_and_streams_at_every_gate() {
+    let provider = Provider::start();
+    let Some((mut scene, _server)) = fleet("back-channel logout", &provider, "") else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    assert_eq!(all_at_once(&scene, 1), [200; 2]);
+    let mut streams = [open(&scene, 0), open(&scene, 1)];
+    let other = {
+        // Somebody else, who stays.
+        provider.manners().claims = Arc::new(|claims| {
+            claims["sub"] = "v".into();
+            claims["sid"] = "t".into();
+        });
+        let own = std::mem::take(&mut scene.browser.cookies);
+        scene.log_in(&provider, "/");
+        std::mem::replace(&mut scene.browser.cookies, own)
+    };
+    let token = provider.logout_token("j1", |claims| claims["sub"] = "u".into());
+    let url = scene.url(1, "/.gate/backchannel-logout").parse().unwrap();
+    let form = format!("logout_token={token}");
+    assert_eq!(Browser::default().form(&url, &form).status, 200);
+    streams.iter_mut().for_each(ends);
+    for gate in [0, 1] {
+        eventually_true(|| scene.program(gate, "/").status == 401);
+    }
+    // The same token again, at the other gate.
+    let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
+    assert_eq!(Browser::default().form(&url, &form).status, 400);
+    scene.browser.cookies = other;
+    assert_eq!(all_at_once(&scene, 1), [200; 2]);
+    eventually_true(|| {
+        scene.figure("roundtrip_gate_login_events_total{event=\"sessions_ended\"} ") == 1
+    });
+}
+
+/// What one gate has begun another completes.
+#[test]
+fn a_login_that_began_at_one_gate_is_completed_at_another() {
+    let provider = Provider::start();
+    let Some((mut scene, _server)) = fleet("login across", &provider, "") else {
+        return;
+    };
+    let sent = scene.page("/x");
+    provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
+    let callback = format!("/.gate/callback?code=c&state={}", sent.parameter("state"));
+    let before = scene.browser.clone();
+    let url = scene.url(1, &callback);
+    assert_eq!(scene.browser.page(&url).status, 302);
+    assert_eq!(all_at_once(&scene, 1), [200; 2]);
+    // And only once.
+    scene.browser = before;
+    assert_eq!(scene.page(&callback).status, 400);
+    assert_eq!(provider.counts().codes, 1);
+}
+
+#[test]
+fn each_of_many_sessions_is_refreshed_once_by_ten_gates() {
+    const SESSIONS: usize = 50;
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"30s\"";
+    let Some((mut scene, _server)) = fleet_of(10, "many sessions", &provider, login) else {
+        return;
+    };
+    let browsers: Vec<Browser> = (0..SESSIONS)
+        .map(|_| {
+            assert_eq!(scene.log_in_again(&provider, "/").status, 302);
+            scene.browser.clone()
+        })
+        .collect();
+    provider.manners().life = 3600;
+    thread::sleep(Duration::from_secs(3));
+    // All at once, each at three gates.
+    let asking: Vec<_> = (0..3 * SESSIONS)
+        .map(|n| {
+            let mut browser = browsers[n % SESSIONS].clone();
+            let url = scene.url((n + n / SESSIONS) % 10, "/").parse().unwrap();
+            thread::spawn(move || browser.send(&url, "GET", "", "").status)
+        })
+        .collect();
+    let statuses: Vec<u16> = asking.into_iter().map(|one| one.join().unwrap()).collect();
+    assert_eq!(statuses, [200; 3 * SESSIONS]);
+    let counts = provider.counts();
+    assert_eq!((counts.refreshes, counts.refused), (SESSIONS, 0));
+}
+
+/// From the moment when the provider connects to one gate to the end of a stream at the other.
+#[test]
+#[ignore = "it measures"]
+fn how_long_a_logout_takes() {
+    let provider = Provider::start();
+    let Some((mut scene, _server)) = fleet("measured logout", &provider, "") else {
+        return;
+    };
+    let mut took: Vec<Duration> = (0..100)
+        .map(|n| {
+            scene.log_in_again(&provider, "/");
+            let mut stream = open(&scene, 1);
+            let token =
+                provider.logout_token(&format!("j{n}"), |claims| claims["sid"] = "s".into());
+            let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
+            let form = format!("logout_token={token}");
+            let telling = thread::spawn(move || {
+                let began = Instant::now();
+                assert_eq!(Browser::default().form(&url, &form).status, 200);
+                began
+            });
+            ends(&mut stream);
+            let ended = Instant::now();
+            ended - telling.join().unwrap()
+        })
+        .collect();
+    took.sort();
+    println!("median {:?}, 99th of 100 {:?}", took[50], took[98]);
+}

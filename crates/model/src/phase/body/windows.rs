@@ -1,0 +1,163 @@
+//! Which flights of an answer a window stopped.
+
+use super::{Arrival, BodyAnalysis, Evidence, Flight, FullWindow, MIN_PAUSE, StallReason, flights};
+use super::{ON_TIME, ON_TIME_MS, ms};
+
+/// Each flight of a growing window is larger than the one before by at least this factor.
+const GROWTH: f64 = 1.25;
+/// The same factor in slow start, less a small last segment.
+const DOUBLED: f64 = 1.8;
+/// The next flight of a full window, as a multiple of it: each of its segments was acknowledged.
+const DOUBLES: std::ops::RangeInclusive<f64> = 1.7..=2.4;
+/// As a share of the flight before: a window that no longer grows is filled again.
+const AGAIN: f64 = 0.8;
+/// In round trips: the next flight of a window begins before this, even if it is delayed.
+const LATEST_FLIGHT: f64 = 2.5;
+/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
+/// alone limits the rate. A window that is not full is twice as large on Linux.
+const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
+/// In round trips: a last flight that ends this much early still counts as a whole round trip.
+const ALMOST: f64 = 0.08;
+
+impl BodyAnalysis<'_> {
+    /// The flights that a window stopped, each given by the arrival with which the next one began.
+    pub(super) fn windows(
+        &self,
+        flights: &[Flight],
+        arrivals: &[Arrival],
+    ) -> Vec<(usize, FullWindow)> {
+        let mut windows = Vec::new();
+        let mut room = None;
+        let mut growing = flights
+            .first()
+            .is_some_and(|first| self.is_full(first, flights, arrivals))
+            || flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
+        for (n, pair) in flights.windows(2).enumerate() {
+            let [flight, next] = pair else { break };
+            let last = n + 2 == flights.len();
+            let heard = arrivals
+                .get(next.first)
+                .map(|a| a.heard)
+                .unwrap_or_default();
+            let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
+            let before = n.checked_sub(1).and_then(|before| flights.get(before));
+            let previous = before.map(|b| b.bytes);
+            let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);
+            let next_is_double =
+                DOUBLES.contains(&(next.bytes as f64 / flight.bytes.max(1) as f64));
+            let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
+            growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
+            let before = windows
+                .last()
+                .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
+            room = heard.window().or(room);
+            let steady = next.gap < MIN_PAUSE * self.rtt
+                && room.is_some_and(|room| FILLED.contains(&(flight.bytes as f64 / room as f64)));
+            // A window that stopped the flight before is full again after as many bytes, if a pause
+            // follows.
+            let chained = windows
+                .last()
+                .is_some_and(|(first, _)| *first == flight.first);
+            let again = chained
+                && next.gap >= MIN_PAUSE * self.rtt
+                && previous.is_some_and(|b| flight.bytes as f64 >= AGAIN * b as f64);
+            let fills = heard.fills_own_window() || steady || (before && again);
+            let own = fills && !more && (before || !last);
+            // A window that doubled was full, however late its next flight began; and so was one
+            // that the next flight doubles, if the path may be this late.
+            let late = self.lateness(flight, next, &heard);
+            let possible = (LATEST_FLIGHT * self.rtt).max(self.possible);
+            let full = growing && late > 0.0 && (doubled || (next_is_double && late <= possible));
+            let goes_on = growing || again;
+            if full || self.was_stopped(flight, next, &heard, goes_on, own) {
+                let window = FullWindow {
+                    bytes: heard.flight_bytes().unwrap_or(flight.bytes),
+                    segments: heard.segments(),
+                    grew: !own && (last || more),
+                    own,
+                    after_loss: false,
+                };
+                windows.push((next.first, window));
+            } else {
+                growing = false;
+            }
+        }
+        windows.extend(self.almost(flights, &windows, arrivals));
+        windows
+    }
+
+    /// The last flight of a paced window may end just before or just after a whole number of round
+    /// trips: both count as that number, so that the count is stable from run to run.
+    fn almost(
+        &self,
+        flights: &[Flight],
+        windows: &[(usize, FullWindow)],
+        arrivals: &[Arrival],
+    ) -> Option<(usize, FullWindow)> {
+        let ((first, last), end) = flights.first().zip(flights.last()).zip(arrivals.last())?;
+        let all = windows.len() >= 2 && windows.len() + 1 == flights.len();
+        let whole = ms(end.at.since(first.began)) / self.rtt + ALMOST;
+        let (_, before) = windows.last()?;
+        let window = FullWindow {
+            bytes: last.bytes,
+            segments: None,
+            ..*before
+        };
+        let extra = all && before.grew && whole as usize == windows.len() + 1;
+        extra.then_some((arrivals.len() - 1, window))
+    }
+
+    fn was_stopped(
+        &self,
+        flight: &Flight,
+        next: &Flight,
+        heard: &Evidence,
+        growing: bool,
+        own: bool,
+    ) -> bool {
+        let late = self.lateness(flight, next, heard);
+        let tolerance = (ON_TIME * self.rtt).max(ON_TIME_MS).max(self.spread);
+        let on_time = late.abs() <= tolerance;
+        let gap = next.gap;
+        let broken = heard.stop(self.exchange, gap, self.rtt) == StallReason::Window;
+        let by_receiver = own && gap <= LATEST_FLIGHT * self.rtt;
+        // A window that is only as large as the one before opens again on time, unless the path
+        // itself may be this late.
+        let delayed = late > 0.0 && (growing || late <= self.most);
+        (on_time && (growing || broken)) || (broken && delayed) || by_receiver
+    }
+
+    /// By how many milliseconds a flight began later than a round trip after the one before, beyond
+    /// the time in which a client did not run that has to acknowledge QUIC's packets itself.
+    fn lateness(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> f64 {
+        let late = ms(next.began.since(flight.began)) - self.rtt;
+        match self.exchange.quic {
+            Some(_) if late > 0.0 => (late - heard.not_running()).max(0.0),
+            _ => late,
+        }
+    }
+
+    /// Whether the first flight filled the initial window.
+    fn is_full(&self, first: &Flight, flights: &[Flight], arrivals: &[Arrival]) -> bool {
+        let told = flights
+            .get(1)
+            .and_then(|next| arrivals.get(first.first + 1..=next.first))
+            .and_then(|arrivals| {
+                let told = arrivals.iter().filter_map(|a| a.heard.segments());
+                told.reduce(|sum, more| sum + more)
+            })
+            .map(|segments| segments + first.segments);
+        let most = self.exchange.first_window();
+        let full = most - most / 10;
+        match told {
+            Some(segments) => segments >= full,
+            None => first.bytes >= full * self.exchange.segment(),
+        }
+    }
+
+    /// The last flight brings the rest: after a pause it may have any size, and also without a
+    /// pause if the flights before it grew twice.
+    fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
+        last.gap >= MIN_PAUSE * self.rtt || windows >= 2
+    }
+}
