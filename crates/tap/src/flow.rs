@@ -76,6 +76,8 @@ struct HandshakeTimes {
     /// The request was sent early, and again after the handshake.
     repeated: Option<Moment>,
     early: bool,
+    /// Something came between the client's Finished and its request.
+    had_tickets: bool,
     bytes_sent: u64,
     bytes_received: u64,
 }
@@ -236,6 +238,9 @@ impl Flow {
         }
         if bytes > 0 {
             self.spoken.answered();
+            if self.turn.request.is_none() && self.handshake.finished.is_some() {
+                self.handshake.had_tickets = true;
+            }
             if self.turn.request.is_none() || self.handshake.early {
                 self.handshake.bytes_received += bytes;
                 self.handshake.last_arrival = Some(now);
@@ -316,7 +321,7 @@ impl Flow {
     fn unasked(&self) -> u64 {
         if self.turns > 0 || !self.is_tls() {
             0
-        } else if self.spoken.is_tls12() != Some(true) {
+        } else if self.spoken.is_tls12() != Some(true) && !self.handshake.had_tickets {
             MAX_TICKETS
         } else if self.spoken.may_be_http2() {
             MAX_SETTINGS

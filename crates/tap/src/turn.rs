@@ -20,6 +20,8 @@ pub(crate) const MAX_TICKETS: u64 = 1300;
 /// The SETTINGS of an HTTP/2 server, its acknowledgement of the client's, and an update of the
 /// window, in a record each, take at most this much.
 pub(crate) const MAX_SETTINGS: u64 = 200;
+/// An encrypted alert takes at most this much.
+const MAX_ALERT: u64 = 5 + 2 + 24;
 /// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
 /// The share of a round trip below which arriving data must answer something else.
@@ -167,7 +169,11 @@ impl ExchangeParts {
     }
 
     pub(crate) fn answered(&self, expected: Expected) -> Option<AnswerTimes> {
-        let (asked, last) = (self.request?, self.bursts.last()?);
+        let asked = self.request?;
+        // The peer's alert at the end is no answer.
+        let is_more = |burst: &&ArrivalBurst| burst.bytes > MAX_ALERT;
+        let last = self.bursts.iter().rev().find(is_more);
+        let last = last.or(self.bursts.last())?;
         let mut before = 0;
         let mut chosen = last;
         for burst in &self.bursts {
