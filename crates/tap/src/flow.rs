@@ -14,7 +14,7 @@ use roundtrip_net::{Bystander, TcpInfo};
 
 use crate::heard::Heard;
 use crate::spoken::{Protocol, Spoken, Written};
-use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_TICKETS};
+use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_SETTINGS, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
 
@@ -76,6 +76,8 @@ struct HandshakeTimes {
     /// The request was sent early, and again after the handshake.
     repeated: Option<Moment>,
     early: bool,
+    /// Something came between the client's Finished and its request.
+    had_tickets: bool,
     bytes_sent: u64,
     bytes_received: u64,
 }
@@ -115,9 +117,9 @@ impl Flow {
     /// come before the first answer, may be mistaken for one, so the answer is awaited for a while
     /// longer.
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
-        let tickets = self.awaits_tickets() && self.turn.answer_bytes() <= MAX_TICKETS;
+        let came = self.turn.answer_bytes();
         let awaits = self.turn.request.is_some_and(|asked| {
-            self.turn.answer_bytes() == 0 || tickets && now.since(asked) < MAX_LOOK
+            came == 0 || came <= self.unasked() && now.since(asked) < MAX_LOOK
         });
         self.stage == FlowState::Open && (self.pending.is_some() || awaits)
     }
@@ -236,6 +238,9 @@ impl Flow {
         }
         if bytes > 0 {
             self.spoken.answered();
+            if self.turn.request.is_none() && self.handshake.finished.is_some() {
+                self.handshake.had_tickets = true;
+            }
             if self.turn.request.is_none() || self.handshake.early {
                 self.handshake.bytes_received += bytes;
                 self.handshake.last_arrival = Some(now);
@@ -297,25 +302,32 @@ impl Flow {
             CONTINUE_RECORDS.contains(&answer) && !self.spoken.may_be_http2() && self.is_tls();
         // HTTP/2 begins with settings of both sides, before or after the request.
         let is_control = answer <= MAX_CONTROL && self.spoken.may_be_http2();
-        let is_answered = answer > 0 && !is_interim && !is_control && !self.may_be_tickets(at);
+        let is_answered = answer > 0 && !is_interim && !is_control && !self.may_be_unasked(at);
         written.request && is_answered && !self.repeats(written, at)
     }
 
-    /// Whether all that came since the request may be tickets, so that a write at this time may go
-    /// on with the request: they follow the client's Finished at once, and nothing but their number
-    /// distinguishes them from a small answer. The exchange then says that this was inferred.
-    fn may_be_tickets(&self, at: Moment) -> bool {
+    /// Whether all that came since the request may be tickets and settings, so that a write at this
+    /// time may go on with the request: they follow the client's Finished at once, and nothing but
+    /// their number distinguishes them from a small answer. The exchange then says that this was
+    /// inferred.
+    fn may_be_unasked(&self, at: Moment) -> bool {
         let rtt = self.bystander.min_rtt().unwrap_or_default();
         let soon = |finished: Moment| at.since(finished) < SOON + rtt;
-        self.awaits_tickets()
-            && self.turn.answer_bytes() <= MAX_TICKETS
-            && self.handshake.finished.is_some_and(soon)
+        self.turn.answer_bytes() <= self.unasked() && self.handshake.finished.is_some_and(soon)
     }
 
-    /// Whether this is the first request after a handshake of TLS 1.3, before whose answer the
-    /// server may send tickets.
-    fn awaits_tickets(&self) -> bool {
-        self.turns == 0 && self.is_tls() && self.spoken.is_tls12() != Some(true)
+    /// In bytes: what the server may send by itself before its first answer. After a handshake of
+    /// TLS 1.3, tickets come; in HTTP/2, settings.
+    fn unasked(&self) -> u64 {
+        if self.turns > 0 || !self.is_tls() {
+            0
+        } else if self.spoken.is_tls12() != Some(true) && !self.handshake.had_tickets {
+            MAX_TICKETS
+        } else if self.spoken.may_be_http2() {
+            MAX_SETTINGS
+        } else {
+            0
+        }
     }
 
     /// Whether this write repeats early data that the server refused: it follows Finished.

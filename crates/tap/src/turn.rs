@@ -17,6 +17,11 @@ const MAX_BURSTS: usize = 16;
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Session tickets and settings that a server sends unrequested take at most this much, in bytes.
 pub(crate) const MAX_TICKETS: u64 = 1300;
+/// The SETTINGS of an HTTP/2 server, its acknowledgement of the client's, and an update of the
+/// window, in a record each, take at most this much.
+pub(crate) const MAX_SETTINGS: u64 = 200;
+/// An encrypted alert takes at most this much.
+const MAX_ALERT: u64 = 5 + 2 + 24;
 /// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
 /// The share of a round trip below which arriving data must answer something else.
@@ -52,8 +57,8 @@ struct ArrivalBurst {
 pub(crate) struct Expected {
     /// The path's round trip.
     pub(crate) rtt: Option<Duration>,
-    /// This is the first request after a handshake of TLS 1.3.
-    pub(crate) tickets: bool,
+    /// In bytes: what the server may send by itself before its first answer.
+    pub(crate) unasked: u64,
     /// The server may send frames of HTTP/2 by itself.
     pub(crate) frames: bool,
 }
@@ -164,7 +169,11 @@ impl ExchangeParts {
     }
 
     pub(crate) fn answered(&self, expected: Expected) -> Option<AnswerTimes> {
-        let (asked, last) = (self.request?, self.bursts.last()?);
+        let asked = self.request?;
+        // The peer's alert at the end is no answer.
+        let is_more = |burst: &&ArrivalBurst| burst.bytes > MAX_ALERT;
+        let last = self.bursts.iter().rev().find(is_more);
+        let last = last.or(self.bursts.last())?;
         let mut before = 0;
         let mut chosen = last;
         for burst in &self.bursts {
@@ -207,7 +216,7 @@ fn is_unasked(burst: &ArrivalBurst, sent: Moment, before: u64, expected: Expecte
         return true;
     }
     let bytes = before + burst.bytes;
-    (expected.tickets && bytes <= MAX_TICKETS) || (expected.frames && burst.bytes <= MAX_CONTROL)
+    bytes <= expected.unasked || (expected.frames && burst.bytes <= MAX_CONTROL)
 }
 
 #[cfg(test)]
@@ -243,7 +252,7 @@ mod tests {
     #[test]
     fn tickets_are_no_answer_if_another_follows() {
         let tickets = Expected {
-            tickets: true,
+            unasked: MAX_TICKETS,
             ..Expected::default()
         };
         let two = [(51.0, 500), (151.0, 900)];

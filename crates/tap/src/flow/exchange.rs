@@ -53,11 +53,11 @@ impl Flow {
             return None;
         }
         let is_first = self.turns == 0;
-        let tickets = self.awaits_tickets();
+        let unasked = self.unasked();
         self.turns += 1;
         let answered = turn.answered(Expected {
             rtt: self.bystander.min_rtt(),
-            tickets,
+            unasked,
             frames: self.spoken.may_be_http2(),
         });
         let chosen = self.heard.chosen();

@@ -132,6 +132,19 @@ fn tickets_that_came_before_the_request_are_no_answer() {
 }
 
 #[test]
+fn a_small_answer_behind_tickets_is_one_and_the_servers_goodbye_is_none() {
+    let mut scene = Scene::shaken();
+    scene.received += TICKETS;
+    assert!(scene.writes(1.5, &record(23, &[0; 200])).is_none());
+    scene.comes(61.5, 1_232);
+    // Both send an alert.
+    assert!(scene.writes(61.7, &record(23, &[0; 19])).is_none());
+    scene.comes(61.9, 24);
+    let exchange = scene.ends(62.0);
+    assert!((first_byte(&exchange) - 61.5).abs() < 0.01);
+}
+
+#[test]
 fn tickets_between_two_writes_of_a_request_do_not_end_it_and_that_is_said() {
     let mut scene = Scene::shaken();
     assert!(scene.writes(1.3, &record(23, &[0; 90])).is_none());
