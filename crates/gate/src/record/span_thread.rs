@@ -17,7 +17,7 @@ use crate::GateError;
 /// How often the fate of spans goes to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long sending the rest may take at the end.
-const MAX_FLUSH: Duration = Duration::from_secs(2);
+const MAX_FLUSH: Duration = Duration::from_secs(5);
 
 pub(crate) struct SpanThread {
     telemetry: Telemetry,
