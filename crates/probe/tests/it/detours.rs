@@ -44,6 +44,7 @@ fn quic_retry_and_amplification() {
         let mut knobs = Knobs::default();
         knobs.listen.quic_engine = engine;
         knobs.tls.chain_bytes = 8_000;
+        eprintln!("served by {engine:?}");
         let stalled = Scene::new(knobs).probe("h3", "/bytes/10");
         assert_trips(&stalled, 3);
     }

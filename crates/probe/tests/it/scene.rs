@@ -165,8 +165,8 @@ pub(crate) fn assert_trips(exchange: &Exchange, trips: u32) {
         .map(|p| format!("{} {:.1} ms {}", p.name.as_str(), p.ms(), p.round_trips))
         .collect();
     let told = format!(
-        "{} as {}: {phases:?} {:?}",
-        exchange.asked, exchange.used, exchange.notes
+        "{} as {}: {phases:?} {:?} {:?}",
+        exchange.asked, exchange.used, exchange.notes, exchange.timeline
     );
     assert_eq!(exchange.round_trips(), trips, "{told}");
     let measured = first_byte_in_trips(exchange);

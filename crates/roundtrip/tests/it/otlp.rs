@@ -284,6 +284,15 @@ fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
 
 /// A gate without TLS in front of `backend`, and where it serves and tells its metrics.
 fn gate(folder: &Path, backend: &str, more: &[&str]) -> (Running, SocketAddr, SocketAddr) {
+    gate_that_speaks("http/protobuf", folder, backend, more)
+}
+
+fn gate_that_speaks(
+    protocol: &str,
+    folder: &Path,
+    backend: &str,
+    more: &[&str],
+) -> (Running, SocketAddr, SocketAddr) {
     let (http, admin) = (free(), free());
     let config = format!(
         "[listen]\nhttp = [\"{http}\"]\nhttps = []\nh3 = false\n[admin]\nlisten = \"{admin}\"\n\
@@ -293,6 +302,7 @@ fn gate(folder: &Path, backend: &str, more: &[&str]) -> (Running, SocketAddr, So
     let mut command = Command::new(BINARY);
     command.args(["gate", "run", "--config", config.to_str().unwrap()]);
     command.args(more).stdin(Stdio::null());
+    command.env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
     let child = command.spawn().unwrap();
     let said = Vec::new();
     let running = Running { child, said };
@@ -374,7 +384,7 @@ fn durations_of_gate_arrive_over_grpc_at_its_end() {
     // Nobody is there.
     let backend = format!("http://{}", free());
     let config = ["--otlp", &collector.grpc];
-    let (mut gate, http, _) = gate(folder.path(), &backend, &config);
+    let (mut gate, http, _) = gate_that_speaks("grpc", folder.path(), &backend, &config);
     assert_eq!(ask(http, "BREW", "/", "").0, 502);
     let id = rustix::process::Pid::from_child(&gate.child);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();

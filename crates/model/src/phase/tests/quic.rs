@@ -51,6 +51,33 @@ fn a_server_at_its_limit_waits_for_an_acknowledgement_that_left_before() {
     assert!(quic.waited.server < 1.0, "{quic:?}");
 }
 
+/// An acknowledgement of the hello's first half comes alone, and the last datagram then exceeds the
+/// limit.
+#[test]
+fn a_server_that_exceeds_its_limit_by_less_than_a_datagram_was_at_it() {
+    let mut events = vec![
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(1_200)),
+        (1.2, sent(1_200)),
+        (50.7, received(54)),
+    ];
+    events.extend((0..6).map(|_| (51.0, received(1_200))));
+    events.extend([
+        (51.5, sent(1_200)),
+        (102.0, received(1_200)),
+        (102.1, received(600)),
+        (102.5, sent(100)),
+        (102.5, Event::HandshakeFinished),
+        (102.5, Event::Finished),
+    ]);
+    let mut e = exchange(&events);
+    e.tcp = None;
+    e.quic = Some(QuicFacts::default());
+    let quic = *e.phases().last().unwrap();
+    assert_eq!((quic.name, quic.round_trips), (PhaseName::Quic, 2));
+}
+
 #[test]
 fn a_first_flight_that_is_read_in_two_pieces_is_one_round_trip() {
     let mut e = exchange(&[
