@@ -1,6 +1,8 @@
 //! Spans and metrics of `probe`, `exporter` and `gate` reach a real collector's receiver, over HTTP
 //! and gRPC; a busy one is asked again, and one that is down is only counted.
 
+mod refused;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -445,71 +447,5 @@ fn a_probe_again_and_again_sends_each_round() {
     for id in &requests {
         let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
         assert!(passed_on.contains(id), "{passed_on} {requests:?}");
-    }
-}
-
-/// A collector that answers each request with the next of these heads, and then with 200.
-fn refusing(heads: Vec<&'static str>) -> (String, Receiver<usize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, bodies) = channel();
-    let mut heads = heads.into_iter();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut got = Vec::new();
-            let mut buffer = [0; 4096];
-            let whole = |got: &[u8]| {
-                let text = String::from_utf8_lossy(got).to_lowercase();
-                let (head, _) = text.split_once("\r\n\r\n")?;
-                let (_, length) = head.split_once("content-length: ")?;
-                let length: usize = length.lines().next()?.trim().parse().ok()?;
-                let end = got.windows(4).position(|w| w == b"\r\n\r\n")? + 4 + length;
-                (got.len() >= end).then_some(length)
-            };
-            while whole(&got).is_none() {
-                match stream.read(&mut buffer) {
-                    Ok(length) if length > 0 => got.extend(&buffer[..length]),
-                    _ => break,
-                }
-            }
-            let _ = sender.send(whole(&got).unwrap_or_default());
-            let head = heads.next().unwrap_or("200 OK");
-            let answer =
-                format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    (url, bodies)
-}
-
-#[test]
-fn a_busy_collector_gets_the_same_spans_again_and_a_refusing_one_does_not() {
-    for (heads, lost) in [
-        (
-            vec![
-                "503 Busy\r\nRetry-After: 0",
-                "429 Slow Down\r\nRetry-After: 1",
-            ],
-            false,
-        ),
-        (vec!["400 Bad"], true),
-        // Longer than the program waits at its end.
-        (vec!["503 Busy\r\nRetry-After: 3600"], true),
-    ] {
-        let (url, _heard) = server();
-        let expected = if lost { 2 } else { heads.len() + 2 };
-        let (collector, bodies) = refusing(heads);
-        let probed = Command::new(BINARY)
-            .args(["probe", "-q", "--noproxy", "*", "--otlp", &collector, &url])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&probed.stderr);
-        assert!(probed.status.success(), "{said}");
-        assert_eq!(said.contains("did not reach the collector"), lost, "{said}");
-        let bodies: Vec<usize> = bodies.try_iter().collect();
-        // The last request holds the metrics.
-        assert_eq!(bodies.len(), expected, "{bodies:?}");
-        let spans = &bodies[..bodies.len() - 1];
-        assert!(spans.iter().all(|length| *length == spans[0]), "{bodies:?}");
     }
 }
