@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use redb::{ReadableTable, Table, TableDefinition, WriteTransaction};
 use tokio::sync::watch;
 
 use super::millis;
@@ -58,15 +58,9 @@ impl TakesOnce for Redb {
         let end = now.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
         self.write_apart(move |transaction| {
             sweep(transaction, now)?;
-            let mut values = transaction.open_table(ENTRIES)?;
-            let mut ends = transaction.open_table(ENDS)?;
+            let mut tables = Tables::open(transaction)?;
             for kept in entries {
-                let (name, value) = (kept.name.as_slice(), kept.value.as_slice());
-                let old = values.insert(name, (end, value))?.map(|old| old.value().0);
-                if let Some(old) = old {
-                    ends.remove((old, name))?;
-                }
-                ends.insert((end, name), ())?;
+                tables.insert(&kept.name, end, &kept.value)?;
             }
             Ok(())
         })
@@ -85,17 +79,9 @@ impl TakesOnce for Redb {
         }
         let (name, now) = (name.to_vec(), millis(self.now()));
         self.write_apart(move |transaction| {
-            let mut values = transaction.open_table(ENTRIES)?;
-            let removed = values.remove(name.as_slice())?.map(|guard| {
-                let (end, value) = guard.value();
-                (end, value.to_vec())
-            });
-            let Some((end, value)) = removed else {
-                return Ok(None);
-            };
-            let mut ends = transaction.open_table(ENDS)?;
-            ends.remove((end, name.as_slice()))?;
-            Ok((end > now).then_some(value))
+            let removed = Tables::open(transaction)?.remove(&name)?;
+            let valid = removed.filter(|(end, _)| *end > now);
+            Ok(valid.map(|(_, value)| value))
         })
         .await
     }
@@ -106,18 +92,12 @@ impl TakesOnce for Redb {
         let end = now.saturating_add(u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
         self.write_apart(move |transaction| {
             sweep(transaction, now)?;
-            let mut values = transaction.open_table(ENTRIES)?;
-            let mut ends = transaction.open_table(ENDS)?;
-            let name = name.as_slice();
-            let before = values.get(name)?.map(|entry| entry.value().0);
-            if before.is_some_and(|end| end > now) {
+            let mut tables = Tables::open(transaction)?;
+            let before = tables.values.get(name.as_slice())?;
+            if before.is_some_and(|entry| entry.value().0 > now) {
                 return Ok(false);
             }
-            if let Some(before) = before {
-                ends.remove((before, name))?;
-            }
-            values.insert(name, (end, b"".as_slice()))?;
-            ends.insert((end, name), ())?;
+            tables.insert(&name, end, b"")?;
             Ok(true)
         })
         .await
@@ -126,23 +106,55 @@ impl TakesOnce for Redb {
     async fn release(&self, name: &[u8]) -> Result<(), StoreError> {
         let name = [CLAIM, name].concat();
         self.write_apart(move |transaction| {
-            let mut values = transaction.open_table(ENTRIES)?;
-            let removed = values.remove(name.as_slice())?.map(|entry| entry.value().0);
-            if let Some(end) = removed {
-                transaction
-                    .open_table(ENDS)?
-                    .remove((end, name.as_slice()))?;
-            }
+            Tables::open(transaction)?.remove(&name)?;
             Ok(())
         })
         .await
     }
 }
 
+/// Both tables in a write.
+struct Tables<'t> {
+    values: Table<'t, &'static [u8], (u64, &'static [u8])>,
+    ends: Table<'t, (u64, &'static [u8]), ()>,
+}
+
+impl<'t> Tables<'t> {
+    fn open(transaction: &'t WriteTransaction) -> Result<Self, redb::Error> {
+        Ok(Self {
+            values: transaction.open_table(ENTRIES)?,
+            ends: transaction.open_table(ENDS)?,
+        })
+    }
+
+    /// Replaces the value that has this name.
+    fn insert(&mut self, name: &[u8], end: u64, value: &[u8]) -> Result<(), redb::Error> {
+        let old = self.values.insert(name, (end, value))?;
+        if let Some(old) = old.map(|old| old.value().0) {
+            self.ends.remove((old, name))?;
+        }
+        self.ends.insert((end, name), ())?;
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &[u8]) -> Result<Option<(u64, Vec<u8>)>, redb::Error> {
+        let removed = self.values.remove(name)?.map(|guard| {
+            let (end, value) = guard.value();
+            (end, value.to_vec())
+        });
+        if let Some((end, _)) = &removed {
+            self.ends.remove((*end, name))?;
+        }
+        Ok(removed)
+    }
+}
+
 /// Removes expired values; also creates the tables.
 pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
-    let mut values = transaction.open_table(ENTRIES)?;
-    let mut ends = transaction.open_table(ENDS)?;
+    let Tables {
+        mut values,
+        mut ends,
+    } = Tables::open(transaction)?;
     for _ in 0..MAX_SWEPT {
         let first = ends.first()?.map(|(key, _)| {
             let (end, name) = key.value();
