@@ -150,7 +150,7 @@ pub(crate) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn time(seconds: u64) -> SystemTime {
+pub(crate) fn time(seconds: u64) -> SystemTime {
     let since = Duration::from_secs(seconds);
     UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
 }

@@ -4,10 +4,12 @@
 //! being offered, this clock shows a time at which the age is rounded down. RFC 8446 §4.2.11.1.
 
 use std::cell::Cell;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
+
+use crate::stored_session::{seconds, time};
 
 thread_local! {
     /// The time of receipt of the ticket that was just taken from the session memory. rustls asks
@@ -34,13 +36,13 @@ pub(crate) fn on_taken(received: SystemTime) {
 /// The whole second of `received`, and as many whole seconds as have passed since then.
 fn rounded(received: SystemTime, now: SystemTime) -> SystemTime {
     let age = now.duration_since(received).unwrap_or_default();
-    let begun = received.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let whole = Duration::from_secs(begun.as_secs().saturating_add(age.as_secs()));
-    UNIX_EPOCH.checked_add(whole).unwrap_or(now)
+    time(seconds(received).saturating_add(age.as_secs()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn at(millis: u64) -> SystemTime {
