@@ -181,11 +181,17 @@ impl<'a> Walk<'a> {
     }
 
     fn is_at_limit_of(&self, sent: u64) -> bool {
-        let limit = sent.saturating_mul(3);
         let retried = self.exchange.quic.as_ref().is_some_and(|q| q.retry);
-        let least = limit.saturating_sub(MIN_INITIAL) + 1;
-        // Some servers let the datagram pass that exceeds it.
-        !retried && (least..limit + MIN_INITIAL).contains(&self.received)
+        !retried && self.has_reached_limit(sent, sent)
+    }
+
+    /// Whether as much arrived as a server may send, if at least `least` and at most `most` bytes
+    /// had reached it: less than a datagram is missing. Some servers let the datagram pass that
+    /// exceeds the limit.
+    fn has_reached_limit(&self, least: u64, most: u64) -> bool {
+        self.received > 0
+            && self.received + MIN_INITIAL > least.saturating_mul(3)
+            && self.received < most.saturating_mul(3).saturating_add(MIN_INITIAL)
     }
 
     /// Whether a QUIC server that pauses for a round trip may have waited for the client: it had
@@ -193,10 +199,7 @@ impl<'a> Walk<'a> {
     /// or it asks for another first flight. It waits for nothing else, so another pause is its own,
     /// and not a round trip.
     fn may_have_stopped(&self) -> bool {
-        let limit = self.first_flight.saturating_mul(3);
-        let at_limit = self.received > 0
-            && self.received + MIN_INITIAL > limit
-            && self.received < self.sent.saturating_mul(3) + MIN_INITIAL;
+        let at_limit = self.has_reached_limit(self.first_flight, self.sent);
         let window = FULL_FIRST_WINDOW * self.exchange.segment();
         let quic = self.exchange.quic.as_ref();
         let lost = quic.is_some_and(|quic| quic.lost_in_handshake > 0);
