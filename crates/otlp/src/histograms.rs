@@ -26,24 +26,43 @@ struct Kind {
     version: String,
 }
 
-#[derive(Debug, Default)]
-struct Counts {
+/// How many values fell between neighbouring bounds, and their sum.
+#[derive(Debug, Clone, Default)]
+pub struct BucketCounts {
     sum: f64,
     buckets: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Histograms {
-    kinds: BTreeMap<Kind, [Counts; 2]>,
+    kinds: BTreeMap<Kind, [BucketCounts; 2]>,
 }
 
-impl Counts {
-    fn add(&mut self, value: f64, bounds: &[f64]) {
+impl BucketCounts {
+    /// Adds a value. `bounds` are the same for all values.
+    pub fn add(&mut self, value: f64, bounds: &[f64]) {
         self.buckets.resize(bounds.len() + 1, 0);
         self.sum += value;
         let place = bounds.partition_point(|bound| *bound < value);
         if let Some(count) = self.buckets.get_mut(place) {
             *count += 1;
+        }
+    }
+
+    /// Adds the counts of another one with the same bounds.
+    pub fn merge(&mut self, other: &Self) {
+        self.buckets.resize(other.buckets.len(), 0);
+        self.sum += other.sum;
+        for (all, more) in self.buckets.iter_mut().zip(&other.buckets) {
+            *all += more;
+        }
+    }
+
+    pub fn point(&self, attributes: Vec<Attribute>) -> HistogramPoint {
+        HistogramPoint {
+            attributes,
+            sum: self.sum,
+            counts: self.buckets.clone(),
         }
     }
 }
@@ -151,7 +170,7 @@ mod tests {
         assert_eq!(metrics[0].points.len(), MAX_SETS);
         let counts: Vec<u64> = metrics[1].points.iter().map(|p| p.counts[0]).collect();
         assert_eq!(counts.iter().sum::<u64>(), MAX_SETS as u64 + 1);
-        let mut counts = Counts::default();
+        let mut counts = BucketCounts::default();
         for value in [0.005, 0.0051, 11.0] {
             counts.add(value, &DURATION_BOUNDS);
         }

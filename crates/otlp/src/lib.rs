@@ -13,7 +13,7 @@ mod sender;
 mod settings;
 
 pub use exchange_spans::{TracedRun, exchange_spans};
-pub use histograms::DURATION_BOUNDS;
+pub use histograms::{BucketCounts, DURATION_BOUNDS};
 pub use sampler::Sampler;
 pub use sender::{MetricSource, Telemetry, TelemetryCounts};
 pub use settings::{OtlpError, OtlpProtocol, OtlpSettings};

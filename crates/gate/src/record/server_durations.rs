@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use roundtrip_otlp::DURATION_BOUNDS;
+use roundtrip_otlp::{BucketCounts, DURATION_BOUNDS};
 use roundtrip_wire::otlp::{Attribute, HistogramMetric, HistogramPoint};
 
 use super::{LabelValue, Protocol};
@@ -22,16 +22,10 @@ pub(crate) struct DurationKind {
     pub(crate) error: Option<&'static str>,
 }
 
-#[derive(Default)]
-struct Counts {
-    sum: f64,
-    buckets: [u64; DURATION_BOUNDS.len() + 1],
-}
-
 /// One thread's durations: that thread adds, and the sender reads once in a while, so that the lock
 /// is almost always free.
 #[derive(Default)]
-pub(crate) struct ServerDurations(Mutex<BTreeMap<DurationKind, Counts>>);
+pub(crate) struct ServerDurations(Mutex<BTreeMap<DurationKind, BucketCounts>>);
 
 impl ServerDurations {
     pub(crate) fn add(&self, kind: DurationKind, took: Duration) {
@@ -40,12 +34,7 @@ impl ServerDurations {
             return;
         }
         let counts = kinds.entry(kind).or_default();
-        let seconds = took.as_secs_f64();
-        counts.sum += seconds;
-        let place = DURATION_BOUNDS.partition_point(|bound| *bound < seconds);
-        if let Some(count) = counts.buckets.get_mut(place) {
-            *count += 1;
-        }
+        counts.add(took.as_secs_f64(), &DURATION_BOUNDS);
     }
 }
 
@@ -55,19 +44,16 @@ pub(crate) fn metric<'a>(
     start: u64,
     time: u64,
 ) -> Option<HistogramMetric> {
-    let mut sums: BTreeMap<DurationKind, Counts> = BTreeMap::new();
+    let mut sums: BTreeMap<DurationKind, BucketCounts> = BTreeMap::new();
     for thread in threads {
         let kinds = thread.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, counts) in kinds.iter() {
-            let sum = sums.entry(*kind).or_default();
-            sum.sum += counts.sum;
-            let buckets = sum.buckets.iter_mut().zip(counts.buckets);
-            buckets.for_each(|(all, more)| *all += more);
+            sums.entry(*kind).or_default().merge(counts);
         }
     }
     let points: Vec<HistogramPoint> = sums
         .iter()
-        .map(|(kind, counts)| kind.point(counts))
+        .map(|(kind, counts)| counts.point(kind.attributes()))
         .collect();
     (!points.is_empty()).then_some(HistogramMetric {
         name: "http.server.request.duration",
@@ -81,7 +67,7 @@ pub(crate) fn metric<'a>(
 }
 
 impl DurationKind {
-    fn point(&self, counts: &Counts) -> HistogramPoint {
+    fn attributes(&self) -> Vec<Attribute> {
         let mut attributes = vec![
             Attribute::new("http.request.method", self.method),
             Attribute::new("url.scheme", if self.secure { "https" } else { "http" }),
@@ -93,11 +79,7 @@ impl DurationKind {
         }
         let error = self.error.map(|error| Attribute::new("error.type", error));
         attributes.extend(error);
-        HistogramPoint {
-            attributes,
-            sum: counts.sum,
-            counts: counts.buckets.to_vec(),
-        }
+        attributes
     }
 }
 
