@@ -27,6 +27,7 @@ use crate::{LabError, LabOutcome};
 use scene::SampleError;
 use tally::Collected;
 use tools::Tools;
+pub(crate) use tools::installed;
 
 /// Settings of the command line that override those of an experiment.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,12 @@ use roundtrip_path::Namespace;
 use serde::Deserialize;
 
 use super::FaultsError;
+use crate::run::installed;
 
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const HTTP_PORT: u16 = 8080;
 const HTTPS_PORT: u16 = 8443;
-/// Directories of daemons, which an ordinary user's PATH does not contain.
-const DAEMON_DIRECTORIES: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 const NGINX: &str = "\
 daemon off;
@@ -106,7 +105,7 @@ impl ForeignKind {
     }
 
     pub(super) fn is_installed(self) -> bool {
-        find(self.program()).is_some()
+        installed(self.program()).is_some()
     }
 
     /// Whether a healthy exchange with it can be made in this way.
@@ -153,7 +152,8 @@ impl ForeignServer {
         let directory = tempfile::tempdir().map_err(failed)?;
         let address = side.address_v4();
         let ca_pem = prepare(kind, directory.path(), address, name, place).map_err(failed)?;
-        let program = find(kind.program()).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let program =
+            installed(kind.program()).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let mut command = side.command(program);
         words(kind, &mut command, directory.path());
         let log = fs::File::create(directory.path().join("log")).map_err(failed)?;
@@ -176,9 +176,9 @@ impl ForeignServer {
 
     fn await_ready(&mut self, kind: ForeignKind, side: &Namespace) -> Result<(), FaultsError> {
         let began = Instant::now();
-        let doors = [self.http, self.https];
+        let addresses = [self.http, self.https];
         loop {
-            let all = doors;
+            let all = addresses;
             let listens = side.run(move || all.iter().all(|at| TcpStream::connect(at).is_ok()))?;
             if listens {
                 return Ok(());
@@ -205,15 +205,6 @@ impl Drop for ForeignServer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn find(program: &str) -> Option<PathBuf> {
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":");
-    path.push(DAEMON_DIRECTORIES);
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(program))
-        .find(|file| file.is_file())
 }
 
 /// Writes the files of the server, and returns the certificate of its authority.

@@ -60,9 +60,9 @@ pub(super) fn run(
     knobs.tls.names = vec![NAME.into()];
     let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
     let others = Others::start(case, &path, &origin)?;
-    let doors = Doors::of(&origin, others.server.as_ref());
-    let target = Target::parse(&url(case, &doors, others.peer.as_ref()))?;
-    let options = options(case, &doors, &path, &target, &others)?;
+    let server = ServerEnd::of(&origin, others.server.as_ref());
+    let target = Target::parse(&url(case, &server, others.peer.as_ref()))?;
+    let options = options(case, &server, &path, &target, &others)?;
     if others.server.is_some() {
         warm_up(&path, options.clone(), &target)?;
     }
@@ -132,13 +132,13 @@ impl Others {
 }
 
 /// Where the server listens, and the authority of its certificate.
-struct Doors {
+struct ServerEnd {
     http: SocketAddr,
     https: SocketAddr,
     ca_pem: String,
 }
 
-impl Doors {
+impl ServerEnd {
     fn of(origin: &Running, foreign: Option<&ForeignServer>) -> Self {
         let (http, https, ca_pem) = match foreign {
             Some(server) => (server.http, server.https, &server.ca_pem),
@@ -169,7 +169,7 @@ fn warm_up(path: &Path, options: Options, target: &Target) -> Result<(), FaultsE
 
 /// A peer that answers itself, or stands in front of the origin, receives the request instead of
 /// the origin.
-fn url(case: &FaultCase, doors: &Doors, peer: Option<&FaultyPeer>) -> String {
+fn url(case: &FaultCase, server: &ServerEnd, peer: Option<&FaultyPeer>) -> String {
     let place = &case.setting.place;
     let is_asked = !matches!(
         case.setting.peer,
@@ -177,17 +177,17 @@ fn url(case: &FaultCase, doors: &Doors, peer: Option<&FaultyPeer>) -> String {
     );
     let port = peer.filter(|_| is_asked).map(|peer| peer.place.port());
     if case.strategy.security == Security::Clear {
-        let port = port.unwrap_or(doors.http.port());
+        let port = port.unwrap_or(server.http.port());
         format!("http://{NAME}:{port}{place}")
     } else {
-        let port = port.unwrap_or(doors.https.port());
+        let port = port.unwrap_or(server.https.port());
         format!("https://{NAME}:{port}{place}")
     }
 }
 
 fn options(
     case: &FaultCase,
-    doors: &Doors,
+    end: &ServerEnd,
     path: &Path,
     target: &Target,
     others: &Others,
@@ -209,7 +209,7 @@ fn options(
         method: setting.method.clone(),
         headers: headers(setting),
         body: vec![b'x'; setting.body].into(),
-        roots: Roots::Pem(doors.ca_pem.clone()),
+        roots: Roots::Pem(end.ca_pem.clone()),
         max_time: EXCHANGE_TIMEOUT,
         ..Options::default()
     };

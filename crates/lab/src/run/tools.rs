@@ -172,11 +172,7 @@ impl Tools {
         if program.contains('/') {
             return Ok(program.into());
         }
-        let path = search_path();
-        let found = std::env::split_paths(&path)
-            .map(|directory| directory.join(program))
-            .find(|file| is_program(file));
-        found.ok_or_else(|| missing(program))
+        installed(program).ok_or_else(|| missing(program))
     }
 
     /// The environment of every program: small, and always the same.
@@ -285,6 +281,13 @@ impl Tools {
         let directory = self.directory.as_ref().map(|d| d.path().to_owned());
         Ok(directory.unwrap_or_else(std::env::temp_dir))
     }
+}
+
+/// The file of a program that can be run by its name.
+pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&search_path())
+        .map(|directory| directory.join(program))
+        .find(|file| is_program(file))
 }
 
 fn search_path() -> OsString {
