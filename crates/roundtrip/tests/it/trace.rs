@@ -45,22 +45,19 @@ fn results(file: &Path, keys: Option<&Path>) -> Vec<Value> {
 
 /// One request over a path, recorded.
 fn recorded(folder: &Path) -> PathBuf {
+    let options = ["--dns", "--origin", "think=100ms"];
+    record(folder, &options, &["-q", "http://server.test/bytes/5000"])
+}
+
+/// What `probe` asks over a path with these options, recorded at both ends.
+fn record(folder: &Path, options: &[&str], asked: &[&str]) -> PathBuf {
     let file = folder.join("packets.pcapng");
-    let output = roundtrip(&[
-        "path",
-        "--rtt",
-        "40ms",
-        "--dns",
-        "--origin",
-        "think=100ms",
-        "--pcapng",
-        file.to_str().unwrap(),
-        "--",
-        env!("CARGO_BIN_EXE_roundtrip"),
-        "probe",
-        "-q",
-        "http://server.test/bytes/5000",
-    ]);
+    let mut words = vec!["path", "--rtt", "40ms"];
+    words.extend(options);
+    words.extend(["--pcapng", file.to_str().unwrap(), "--"]);
+    words.extend([env!("CARGO_BIN_EXE_roundtrip"), "probe"]);
+    words.extend(asked);
+    let output = roundtrip(&words);
     assert!(output.status.success(), "{output:?}");
     file
 }

@@ -111,6 +111,18 @@ fn log_in(scene: &mut Scene, url: &str, name: &str) -> Answer {
     panic!("always another form: {page:?}")
 }
 
+/// Logs in as alice, and ends at the page that was requested.
+fn log_in_and_arrive(scene: &mut Scene, provider: &Certified, url: &str) -> Answer {
+    let page = log_in(scene, url, "alice");
+    assert_eq!(
+        (page.status, page.url.as_str()),
+        (200, url),
+        "{page:?} {}",
+        provider.counts()
+    );
+    page
+}
+
 fn attribute(page: &Answer, before: &str) -> String {
     let (_, rest) = page
         .body
@@ -134,13 +146,7 @@ fn people_log_in_and_out_with_a_certified_provider() {
     });
     provider.serve(&scene, 600);
     let url = scene.url(0, "/mail?folder=in");
-    let page = log_in(&mut scene, &url, "alice");
-    assert_eq!(
-        (page.status, page.url.as_str()),
-        (200, url.as_str()),
-        "{page:?} {}",
-        provider.counts()
-    );
+    let page = log_in_and_arrive(&mut scene, &provider, &url);
     for line in [
         "GET /mail?folder=in ",
         "\r\nX-Auth-Request-User: alice\r\n",
@@ -252,11 +258,5 @@ fn a_public_client_proves_itself_by_pkce() {
     });
     provider.serve(&scene, 600);
     let url = scene.url(0, "/x");
-    let page = log_in(&mut scene, &url, "alice");
-    assert_eq!(
-        (page.status, page.url.as_str()),
-        (200, url.as_str()),
-        "{page:?} {}",
-        provider.counts()
-    );
+    log_in_and_arrive(&mut scene, &provider, &url);
 }

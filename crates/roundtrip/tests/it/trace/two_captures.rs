@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use roundtrip_wire::pcapng::{Block, PcapngReader, PcapngWriter, Section};
 use serde_json::Value;
 
-use crate::trace::{recorded, results, roundtrip, text};
+use crate::trace::{record, recorded, results, roundtrip, text};
 
 /// The packets of each end of a recording in a separate file; the server's clock is 3.7 s behind.
 /// Also returns which frames, in their own file, were lost on the way.
@@ -45,11 +45,7 @@ pub(super) fn torn(file: &Path, folder: &Path) -> ([PathBuf; 2], [Vec<u64>; 2]) 
 #[test]
 fn two_captures_tell_where_packets_were_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("both.pcapng");
-    let path = [
-        "path",
-        "--rtt",
-        "40ms",
+    let options = [
         // Lookups show that both captures had begun before the SYN.
         "--dns",
         "--loss",
@@ -58,16 +54,9 @@ fn two_captures_tell_where_packets_were_lost() {
         "down:nth:4+9",
         "--origin",
         "think=100ms",
-        "--pcapng",
-        file.to_str().unwrap(),
-        "--",
-        env!("CARGO_BIN_EXE_roundtrip"),
-        "probe",
-        "-q4",
-        "http://server.test/bytes/60000",
     ];
-    let output = roundtrip(&path);
-    assert!(output.status.success(), "{output:?}");
+    let asked = ["-q4", "http://server.test/bytes/60000"];
+    let file = record(folder.path(), &options, &asked);
     let ([client, server], lost) = torn(&file, folder.path());
     assert_eq!(lost[0].len(), 1);
     assert_eq!(lost[1].len(), 2);
@@ -145,25 +134,9 @@ fn translated(file: &Path) {
 #[test]
 fn a_connection_whose_addresses_are_translated_between_two_captures_is_one() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("both.pcapng");
-    let path = [
-        "path",
-        "--rtt",
-        "40ms",
-        "--loss",
-        "down:nth:4",
-        "--origin",
-        "think=50ms",
-        "--pcapng",
-        file.to_str().unwrap(),
-        "--",
-        env!("CARGO_BIN_EXE_roundtrip"),
-        "probe",
-        "-q4",
-        "http://server.test/bytes/20000",
-    ];
-    let output = roundtrip(&path);
-    assert!(output.status.success(), "{output:?}");
+    let options = ["--loss", "down:nth:4", "--origin", "think=50ms"];
+    let asked = ["-q4", "http://server.test/bytes/20000"];
+    let file = record(folder.path(), &options, &asked);
     let ([client, server], lost) = torn(&file, folder.path());
     translated(&server);
     let files = [&client, &server].map(|file| file.to_str().unwrap());

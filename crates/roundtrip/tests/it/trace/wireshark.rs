@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::skip;
 use crate::trace::keys::recorded_with_keys;
 use crate::trace::two_captures::torn;
-use crate::trace::{results, roundtrip};
+use crate::trace::{record, results};
 
 const TSHARK: &str = "tshark";
 
@@ -59,24 +59,8 @@ fn copies_and_the_first_round_trip_are_those_of_tshark() {
     }
     for loss in ["up:syn", "down:nth:5+9", "up:nth:3"] {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("both.pcapng");
-        let path = [
-            "path",
-            "--rtt",
-            "40ms",
-            "--loss",
-            loss,
-            "--origin",
-            "--pcapng",
-            file.to_str().unwrap(),
-            "--",
-            env!("CARGO_BIN_EXE_roundtrip"),
-            "probe",
-            "-q4",
-            "http://server.test/bytes/60000",
-        ];
-        let output = roundtrip(&path);
-        assert!(output.status.success(), "{output:?}");
+        let asked = ["-q4", "http://server.test/bytes/60000"];
+        let file = record(folder.path(), &["--loss", loss, "--origin"], &asked);
         let (ends, _) = torn(&file, folder.path());
         for end in &ends {
             let told = results(end, None);
