@@ -2,6 +2,7 @@
 
 use roundtrip_model::TraceContext;
 use roundtrip_report::terminal::clean_lines;
+use roundtrip_wire::accept::media_ranges;
 
 /// A request without its body.
 pub(crate) struct Asked {
@@ -43,31 +44,23 @@ pub(crate) const PROTOBUF: &str = "application/vnd.google.protobuf; \
 /// Whether an `Accept` field ranks Prometheus' protobuf format at least as high as any other, as
 /// Prometheus does if it collects native histograms. RFC 9110 §12.5.1.
 pub(crate) fn prefers_protobuf(accept: &str) -> bool {
-    let (mut protobuf, mut others) = (0.0, 0.0);
-    for range in accept.split(',') {
-        let mut parts = range.split(';').map(str::trim);
-        let kind = parts.next().unwrap_or_default();
-        let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
-        let get = |name: &str| {
-            let found = parameters
-                .iter()
-                .find(|(n, _)| n.trim().eq_ignore_ascii_case(name));
-            found.map(|(_, value)| value.trim().trim_matches('"'))
+    let (mut protobuf, mut others) = (0, 0);
+    for range in media_ranges(accept.as_bytes()) {
+        let has = |name, wanted: &[u8]| {
+            let value = range.parameters(name).next();
+            value.is_some_and(|value| value == wanted || value == [b"\"", wanted, b"\""].concat())
         };
-        let quality: f32 = get("q")
-            .map_or(Some(1.0), |q| q.parse().ok())
-            .unwrap_or(0.0);
-        let is_protobuf = kind.eq_ignore_ascii_case("application/vnd.google.protobuf")
-            && get("proto") == Some("io.prometheus.client.MetricFamily")
-            && get("encoding") == Some("delimited");
+        let is_protobuf = range.is("application/vnd.google.protobuf")
+            && has("proto", b"io.prometheus.client.MetricFamily")
+            && has("encoding", b"delimited");
         let best = if is_protobuf {
             &mut protobuf
         } else {
             &mut others
         };
-        *best = quality.max(*best);
+        *best = range.weight().max(*best);
     }
-    protobuf > 0.0 && protobuf >= others
+    protobuf > 0 && protobuf >= others
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! layers above. Every parser is total: for any bytes it returns a value or an [`Error`] and never
 //! panics, and its work and memory are bounded by the length of its input.
 
+pub mod accept;
 pub mod alt_svc;
 pub mod calendar;
 pub mod capture;

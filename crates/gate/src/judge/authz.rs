@@ -195,6 +195,5 @@ fn gives_access(asked: &Request<'_>) -> bool {
 }
 
 fn has(asked: &Request<'_>, name: &str) -> bool {
-    let mut fields = asked.fields.iter();
-    fields.any(|field| field.name.eq_ignore_ascii_case(name))
+    asked.values(name).next().is_some()
 }

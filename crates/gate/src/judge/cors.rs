@@ -337,9 +337,7 @@ fn overridden(request: &Request<'_>) -> bool {
 }
 
 fn values<'a>(request: &Request<'a>, name: &'static str) -> impl Iterator<Item = &'a [u8]> {
-    let fields = request.fields.iter();
-    let fields = fields.filter(move |field| field.name.eq_ignore_ascii_case(name));
-    fields.map(|field| field.value.trim_ascii())
+    request.values(name).map(<[u8]>::trim_ascii)
 }
 
 /// The field's value, if there is exactly one.

@@ -47,6 +47,29 @@ pub(crate) struct Request<'a> {
     pub(crate) fields: &'a [Field<'a>],
 }
 
+impl<'a> Request<'a> {
+    /// The values of all fields with this name, as they came.
+    pub(crate) fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let fields = self.fields.iter();
+        let fields = fields.filter(move |field| field.name.eq_ignore_ascii_case(name));
+        fields.map(|field| field.value)
+    }
+
+    /// `GET /` over HTTP/1.1.
+    #[cfg(test)]
+    pub(crate) fn get(fields: &'a [Field<'a>]) -> Self {
+        Self {
+            method: "GET",
+            target: "/",
+            authority: None,
+            version: Version::H11,
+            ended: false,
+            protocol: None,
+            fields,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     H10,

@@ -55,9 +55,8 @@ impl Askers {
 
 /// Whether the request has the secret, once.
 fn sends(request: &Request<'_>, secret: &[u8]) -> bool {
-    let fields = request.fields.iter();
-    let mut sent = fields.filter(|field| field.name.eq_ignore_ascii_case(SECRET));
+    let mut sent = request.values(SECRET);
     let first = sent.next();
-    first.is_some_and(|field| verify_slices_are_equal(field.value.trim_ascii(), secret).is_ok())
+    first.is_some_and(|value| verify_slices_are_equal(value.trim_ascii(), secret).is_ok())
         && sent.next().is_none()
 }

@@ -160,9 +160,7 @@ fn passes(name: &str) -> bool {
 }
 
 fn values<'a>(request: &Request<'a>, name: &str) -> impl Iterator<Item = &'a [u8]> {
-    let fields = request.fields.iter();
-    let fields = fields.filter(move |field| field.name.eq_ignore_ascii_case(name));
-    fields.map(|field| field.value.trim_ascii())
+    request.values(name).map(<[u8]>::trim_ascii)
 }
 
 fn count(request: &Request<'_>, name: &str) -> usize {

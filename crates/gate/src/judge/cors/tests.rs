@@ -1,7 +1,7 @@
 //! The origins that may ask, and the answers that browsers get.
 
 use super::*;
-use crate::judge::request::{Version, inspect};
+use crate::judge::request::inspect;
 
 fn settings(text: &str) -> config::Cors {
     let text = format!("[[route]]\n[route.cors]\n{text}");
@@ -28,12 +28,7 @@ fn with<T>(
     let fields: Vec<Field<'_>> = fields.collect();
     let request = Request {
         method,
-        target: "/",
-        authority: None,
-        version: Version::H11,
-        ended: false,
-        protocol: None,
-        fields: &fields,
+        ..Request::get(&fields)
     };
     let inspected = inspect(&request, 100).unwrap();
     look(&request, &inspected)

@@ -17,7 +17,7 @@ use roundtrip_wire::jwt::Algorithm;
 use super::*;
 use crate::Secret;
 use crate::judge::credentials::Vault;
-use crate::judge::request::{Field, Version};
+use crate::judge::request::Field;
 
 pub(super) const SECRET: &[u8] =
     b"a secret of sixty-four bytes, which is what HS512 would like to have";
@@ -76,18 +76,7 @@ pub(super) fn judge(guard: &Guard, fields: &[(&str, &str)]) -> GuardDecision {
         .map(|(name, value)| (&*name.to_string().leak(), &*value.to_string().leak()))
         .collect();
     let fields: Vec<Field<'_>> = owned.iter().map(field).collect();
-    guard.judge(
-        &Request {
-            method: "GET",
-            target: "/",
-            authority: None,
-            version: Version::H11,
-            ended: false,
-            protocol: None,
-            fields: &fields,
-        },
-        false,
-    )
+    guard.judge(&Request::get(&fields), false)
 }
 
 fn found(credentials: &str, expires: Option<i64>) -> (Found, Rc<ManualWatch>) {

@@ -167,12 +167,15 @@ impl LoginRules {
     /// Whether a page of this origin sends the request, or a program that is no browser. Browsers
     /// send the cookie with no POST of another site, but sibling hosts are the same site.
     fn is_of_own_page(&self, request: &Request<'_>, own: &OwnOrigin<'_>) -> bool {
-        if let Some(site) = field(request, "sec-fetch-site") {
+        if let Some(site) = request.values("sec-fetch-site").next() {
             return site == b"same-origin" || site == b"none";
         }
         let is_configured =
             |origin: &[u8]| self.origin.as_ref().is_some_and(|o| o.as_bytes() == origin);
-        field(request, "origin").is_none_or(|origin| is_configured(origin) || own.is(origin))
+        request
+            .values("origin")
+            .next()
+            .is_none_or(|origin| is_configured(origin) || own.is(origin))
     }
 }
 
@@ -190,16 +193,10 @@ fn is_page(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     if inspected.upgrade.is_some() || request.protocol.is_some() {
         return false;
     }
-    match field(request, "sec-fetch-mode") {
+    match request.values("sec-fetch-mode").next() {
         Some(mode) => mode == b"navigate",
         None => prefers_page(request),
     }
-}
-
-fn field<'a>(request: &Request<'a>, name: &str) -> Option<&'a [u8]> {
-    let mut fields = request.fields.iter();
-    let found = fields.find(|field| field.name.eq_ignore_ascii_case(name));
-    found.map(|field| field.value)
 }
 
 /// What the names of the cookies begin with in which logins are remembered that have begun.

@@ -1,5 +1,7 @@
 //! Determines the format in which a client wants gate's own answers.
 
+use roundtrip_wire::accept::media_ranges;
+
 use super::Request;
 use super::id::request_id;
 use crate::record::{Caller, ErrorFormat};
@@ -25,11 +27,8 @@ pub(crate) fn prefers_page(request: &Request<'_>) -> bool {
 }
 
 fn form(request: &Request<'_>) -> ErrorFormat {
-    let accept = request
-        .fields
-        .iter()
-        .find(|field| field.name.eq_ignore_ascii_case("accept"));
-    accept.map_or(ErrorFormat::Text, |field| preferred(field.value))
+    let accept = request.values("accept").next();
+    accept.map_or(ErrorFormat::Text, preferred)
 }
 
 /// RFC 9110 §12.5.1, as far as it decides between these three. If several are equally preferred,
@@ -40,44 +39,23 @@ fn preferred(accept: &[u8]) -> ErrorFormat {
         return ErrorFormat::Text;
     }
     let mut best = (0, ErrorFormat::Text);
-    for range in accept.split(|b| *b == b',') {
-        let mut parts = range.split(|b| *b == b';').map(<[u8]>::trim_ascii);
-        let kind = parts.next().unwrap_or_default();
-        let is = |other: &[u8]| kind.eq_ignore_ascii_case(other);
-        let form = if is(b"text/html") || is(b"application/xhtml+xml") {
+    for range in media_ranges(accept) {
+        let is = |kind| range.is(kind);
+        let form = if is("text/html") || is("application/xhtml+xml") {
             ErrorFormat::Html
-        } else if is(b"application/problem+json") || is(b"application/json") {
+        } else if is("application/problem+json") || is("application/json") {
             ErrorFormat::Problem
-        } else if is(b"text/plain") || is(b"*/*") || is(b"text/*") {
+        } else if is("text/plain") || is("*/*") || is("text/*") {
             ErrorFormat::Text
         } else {
             continue;
         };
-        let weight = parts.find_map(weight).unwrap_or(1000);
+        let weight = range.weight();
         if weight > best.0 {
             best = (weight, form);
         }
     }
     best.1
-}
-
-/// The weight in thousandths.
-fn weight(part: &[u8]) -> Option<u32> {
-    let (name, value) = part.split_at_checked(2)?;
-    if !name.eq_ignore_ascii_case(b"q=") {
-        return None;
-    }
-    let (whole, rest) = value.split_first()?;
-    let digits = rest.strip_prefix(b".").unwrap_or_default();
-    let digit = |at: usize| match digits.get(at) {
-        Some(b @ b'0'..=b'9') => u32::from(b - b'0'),
-        _ => 0,
-    };
-    match whole {
-        b'1' => Some(1000),
-        b'0' => Some(digit(0) * 100 + digit(1) * 10 + digit(2)),
-        _ => Some(0),
-    }
 }
 
 #[cfg(test)]

@@ -290,13 +290,8 @@ mod tests {
             })
             .collect();
         let request = Request {
-            method: "GET",
             target: "/x?y",
-            authority: None,
-            version: Version::H11,
-            ended: false,
-            protocol: None,
-            fields: &fields,
+            ..Request::get(&fields)
         };
         let inspected = inspect(&request, 1000).unwrap();
         let believed = crate::config::Listen::default().believed();

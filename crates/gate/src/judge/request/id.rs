@@ -23,7 +23,7 @@ pub(crate) fn is_id(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::request::{Field, Version};
+    use crate::judge::request::Field;
 
     fn of(fields: &[(&str, &str)]) -> RequestId {
         let field = |(name, value): &(&'static str, &'static str)| Field {
@@ -35,15 +35,7 @@ mod tests {
             .map(|(n, v)| (&*n.to_string().leak(), &*v.to_string().leak()))
             .collect();
         let fields: Vec<Field<'_>> = owned.iter().map(field).collect();
-        request_id(&Request {
-            method: "GET",
-            target: "/",
-            authority: None,
-            version: Version::H11,
-            ended: false,
-            protocol: None,
-            fields: &fields,
-        })
+        request_id(&Request::get(&fields))
     }
 
     #[test]

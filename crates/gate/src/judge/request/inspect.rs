@@ -282,9 +282,7 @@ mod tests {
             target,
             authority: version.frames().then_some("a.example"),
             version,
-            ended: false,
-            protocol: None,
-            fields: &fields,
+            ..Request::get(&fields)
         };
         inspect(&request, 1000).map(|inspected| inspected.body)
     }
@@ -388,15 +386,7 @@ mod tests {
                 value: b"websocket",
             },
         ];
-        let request = Request {
-            method: "GET",
-            target: "/",
-            authority: None,
-            version: Version::H11,
-            ended: false,
-            protocol: None,
-            fields: &fields,
-        };
+        let request = Request::get(&fields);
         let inspected = inspect(&request, 0).unwrap();
         for (protocol, passes) in [
             ("h2c", false),

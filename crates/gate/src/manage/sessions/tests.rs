@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::judge::guard::{Guard, GuardDecision};
-use crate::judge::request::{Field, Request, Version};
+use crate::judge::request::{Field, Request};
 use crate::manage::{Token, TokenRequest, TokenTransport};
 
 fn run(test: impl Future<Output = ()>) {
@@ -227,18 +227,7 @@ fn a_token_is_taken_by_the_guard_of_the_same_configuration() {
             name,
             value: value.as_bytes(),
         }];
-        let judged = guard.judge(
-            &Request {
-                method: "GET",
-                target: "/",
-                authority: None,
-                version: Version::H11,
-                fields: &fields,
-                ended: false,
-                protocol: None,
-            },
-            false,
-        );
+        let judged = guard.judge(&Request::get(&fields), false);
         assert!(matches!(judged, GuardDecision::Ask(question) if question.session() == "the-sid"));
         let other = TokenRequest {
             key: Some("two"),

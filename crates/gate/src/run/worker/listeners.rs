@@ -30,7 +30,7 @@ pub(super) struct Listeners {
     retries: u64,
     over_budget: u64,
     strays: [u64; QuicStray::COUNT],
-    doors: JoinSet<()>,
+    accepting: JoinSet<()>,
     close: watch::Sender<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Listeners {
         let ticking = thread.clone();
         spawn_local(async move { ticking.deadlines.run().await });
         let (close, closing) = watch::channel(false);
-        let mut doors = JoinSet::new();
+        let mut accepting = JoinSet::new();
         let failures = Arc::new(AtomicU64::new(0));
         let authz = sockets.authz;
         for (sockets, secure, role) in [
@@ -67,7 +67,7 @@ impl Listeners {
             for socket in sockets {
                 let listener = Listener::open(socket, secure, failures.clone());
                 let listener = listener.map_err(GateError::Thread)?;
-                doors.spawn_local(admission.clone().receive(listener, role, closing.clone()));
+                accepting.spawn_local(admission.clone().receive(listener, role, closing.clone()));
             }
         }
         let mut quic = Vec::new();
@@ -77,7 +77,7 @@ impl Listeners {
                 &thread_plan.plan.config.limits,
                 &thread_plan.plan.seed,
             )?;
-            doors.spawn_local(
+            accepting.spawn_local(
                 admission
                     .clone()
                     .receive_quic(listener.clone(), closing.clone()),
@@ -93,7 +93,7 @@ impl Listeners {
             retries: 0,
             over_budget: 0,
             strays: [0; QuicStray::COUNT],
-            doors,
+            accepting,
             close,
         })
     }
@@ -125,7 +125,7 @@ impl Listeners {
         thread.drain();
         self.close.send_replace(true);
         let emptied = async {
-            while self.doors.join_next().await.is_some() {}
+            while self.accepting.join_next().await.is_some() {}
             thread.emptied().await;
         };
         tokio::select! {

@@ -33,13 +33,8 @@ fn judge_cookie(guard: &Guard, cookie: &str, login: bool) -> GuardDecision {
     }];
     guard.judge(
         &Request {
-            method: "GET",
-            target: "/",
-            authority: None,
-            version: Version::H11,
             ended: true,
-            protocol: None,
-            fields: &fields,
+            ..Request::get(&fields)
         },
         login,
     )

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Config;
-use crate::judge::request::{Field, Version, inspect};
+use crate::judge::request::{Field, inspect};
 
 fn rules(more: &str) -> LoginRules {
     let text = format!("[login]\nissuer = \"https://login.example\"\nclient_id = \"c\"\n{more}");
@@ -26,11 +26,7 @@ fn said_by(rules: &LoginRules, method: &str, target: &str, fields: &[(&str, &str
     let request = Request {
         method,
         target,
-        authority: None,
-        version: Version::H11,
-        ended: false,
-        protocol: None,
-        fields: &fields,
+        ..Request::get(&fields)
     };
     let inspected = inspect(&request, 1000).unwrap();
     let own = OwnOrigin::new(&request, &inspected, true, &[]);
