@@ -4,9 +4,11 @@
 //! differ in that for good reasons. [`Strictness`] says how strictly bytes are parsed.
 
 mod chunked;
+mod fields;
 mod head;
 
 pub use chunked::{ChunkError, Chunked, ChunkedLimits, write_chunk};
+pub use fields::write_fields;
 pub use head::{
     EMPTY_FIELD, Field, HeadError, RequestHead, ResponseHead, end_of_head, request, response,
     trailers,

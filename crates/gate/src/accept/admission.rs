@@ -94,6 +94,10 @@ impl Admission {
             self.receive_until(&listener, role, sleep(HANDSHAKE_TIME))
                 .await;
         }
+        // On a busy machine, others may have arrived since the kernel was last asked.
+        while let Some(arrival) = listener.waiting() {
+            spawn_local(self.clone().admit(Box::new(arrival), role));
+        }
     }
 
     async fn receive_until(

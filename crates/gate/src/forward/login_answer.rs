@@ -44,12 +44,7 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
         .chain(location)
         .chain(cookies)
         .collect();
-    let response = Response {
-        status: reply.status,
-        reason: title(reply.status),
-        is_h10: false,
-        fields: &usual,
-    };
+    let response = Response::new(reply.status, title(reply.status), &usual);
     to.head(&response, ResponseBody::None, &more);
     if !caller.is_head {
         to.push(body.as_bytes());

@@ -54,12 +54,6 @@ impl OwnAnswer {
         let id = field(request::ID, caller.id.as_bytes());
         let beside = [id, more.unwrap_or(id)];
         let count = if more.is_some() { 2 } else { 1 };
-        let response = Response {
-            status: self.status,
-            reason: title(self.status),
-            is_h10: false,
-            fields: &usual,
-        };
         let beside = beside.get(..count).unwrap_or_default();
         let grant = self.grant.iter().flat_map(|grant| grant.fields());
         let cookies = self.login.iter().flat_map(|reply| &reply.cookies);
@@ -67,10 +61,9 @@ impl OwnAnswer {
         let beside = beside.iter().copied().chain(grant).chain(cookies);
         let beside: Vec<Field<'_>> = beside.collect();
         let bodiless = self.status == 204;
-        let response = Response {
-            fields: if bodiless { &[] } else { response.fields },
-            ..response
-        };
+        let usual = usual.as_slice();
+        let fields = if bodiless { &[] } else { usual };
+        let response = Response::new(self.status, title(self.status), fields);
         to.head(&response, ResponseBody::None, &beside);
         if !(caller.is_head || bodiless) {
             to.push(body.as_bytes());

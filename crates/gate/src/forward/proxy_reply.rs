@@ -67,12 +67,7 @@ fn allow(reply: &ProxyReply, caller: &Caller, to: &mut impl Sink) {
 }
 
 fn ok<'a>(fields: &'a [Field<'a>]) -> Response<'a> {
-    Response {
-        status: 200,
-        reason: "OK",
-        is_h10: false,
-        fields,
-    }
+    Response::new(200, "OK", fields)
 }
 
 fn field<'a>(name: &'a str, value: &'a [u8]) -> Field<'a> {

@@ -142,6 +142,17 @@ impl Listener {
         }
     }
 
+    /// Returns a client that is waiting now, if there is one.
+    pub(crate) fn waiting(&self) -> Option<AcceptedSocket> {
+        loop {
+            match ClientSocket::accept(&self.socket) {
+                Ok((stream, peer)) => return Some(self.arrival(stream, peer)),
+                Err(e) if is_the_peer_s(&e) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Stops new connections here; those that have begun can still be accepted. The kernel would
     /// reset them if the listener closed during their handshake. Clients repeat a SYN after 1 s,
     /// and another process on the same address may answer it.

@@ -80,12 +80,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     /// RFC 9110 §10.1.1.
     async fn say_continue(&mut self, upstream: &Upstream) -> Result<(), ExchangeError> {
-        let response = Response {
-            status: 100,
-            reason: "Continue",
-            is_h10: false,
-            fields: &[],
-        };
+        let response = Response::new(100, "Continue", &[]);
         self.answer.head(&response, ResponseBody::None, &[]);
         let flushed = self
             .deadlines

@@ -34,11 +34,6 @@ pub(super) fn head(
         .flat_map(crate::judge::CorsHeaders::fields);
     let more: Vec<Field<'_>> = more.iter().copied().chain(beside).collect();
     let status = if opens { 200 } else { response.status };
-    let response = Response {
-        status,
-        fields: &fields,
-        ..*response
-    };
-    to.head(&response, body, &more);
+    to.head(&response.with(status, &fields), body, &more);
     Ok(())
 }

@@ -61,13 +61,73 @@ pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
     http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
 }
 
-/// A backend's head.
+/// The head of an answer: a backend's, or gate's own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) reason: &'a str,
-    pub(crate) is_h10: bool,
     pub(crate) fields: &'a [Field<'a>],
+    /// The bytes from which the fields were read, if any.
+    source: &'a [u8],
+    is_h10: bool,
+    framing: Framing<'a>,
+}
+
+/// What the fields say about the body and the connection. Read in one pass, because every answer
+/// needs all of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Framing<'a> {
+    length: Option<u64>,
+    /// A `Content-Length` is not a number, or differs from another.
+    is_length_unclear: bool,
+    coding: Option<&'a [u8]>,
+    is_coded_twice: bool,
+    closes: bool,
+    keeps_alive: bool,
+    /// `Connection` names a field.
+    names: bool,
+}
+
+impl<'a> Framing<'a> {
+    fn read(fields: &[Field<'a>]) -> Self {
+        let mut framing = Self::default();
+        for field in fields {
+            let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+            // The lengths tell most names apart before any is compared.
+            match field.name.len() {
+                10 if is("connection") => framing.read_connection(field.value),
+                14 if is_length(field.name) => {
+                    let length = number(field.value);
+                    framing.is_length_unclear |= length.is_none()
+                        || framing.length.is_some_and(|other| Some(other) != length);
+                    framing.length = length;
+                }
+                17 if is("transfer-encoding") => {
+                    framing.is_coded_twice |= framing.coding.is_some();
+                    framing.coding.get_or_insert(field.value);
+                }
+                _ => {}
+            }
+        }
+        framing
+    }
+
+    fn read_connection(&mut self, value: &[u8]) {
+        for option in options(value) {
+            if option.eq_ignore_ascii_case(b"close") {
+                self.closes = true;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.keeps_alive = true;
+            } else {
+                self.names |= !option.is_empty();
+            }
+        }
+    }
+}
+
+/// The options of a `Connection` field. RFC 9110 §7.6.1.
+fn options(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 
 /// Where a backend's body ends. RFC 9112 §6.3.
@@ -107,33 +167,61 @@ pub(crate) fn response<T>(
         Err(_) => return Err(ResponseError::NotHttp),
     };
     let response = Response {
-        status: head.status,
-        reason: head.reason,
+        source: bytes,
         is_h10: head.is_http10,
-        fields: head.fields,
+        framing: Framing::read(head.fields),
+        ..Response::new(head.status, head.reason, head.fields)
     };
     Ok(Some((take(&response), head.length)))
 }
 
-impl Response<'_> {
+impl<'a> Response<'a> {
+    /// One of gate's own, whose fields say nothing about the body or the connection.
+    pub(crate) fn new(status: u16, reason: &'a str, fields: &'a [Field<'a>]) -> Self {
+        Self {
+            status,
+            reason,
+            fields,
+            source: &[],
+            is_h10: false,
+            framing: Framing::default(),
+        }
+    }
+
+    /// The same head with another status and some of its fields.
+    pub(crate) fn with<'f>(&self, status: u16, fields: &'f [Field<'f>]) -> Response<'f>
+    where
+        'a: 'f,
+    {
+        Response {
+            status,
+            fields,
+            ..*self
+        }
+    }
+
     /// Where the body ends; two fields that contradict each other are an error.
     pub(crate) fn body(&self, of_head: bool) -> Result<ResponseBody, ResponseError> {
-        let mut lengths = self.values("content-length").map(number);
-        let first = lengths.next();
-        let same = lengths.all(|other| Some(other) == first) && first != Some(None);
-        let mut codings = self.values("transfer-encoding");
-        let (coding, more) = (codings.next(), codings.next());
-        let chunked = coding.is_some_and(|c| c.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        let Framing {
+            length,
+            is_length_unclear,
+            coding,
+            is_coded_twice,
+            ..
+        } = self.framing;
         // RFC 9112 §6.1: a server of HTTP/1.0 does not know the coding.
-        if !same || (coding.is_some() && (first.is_some() || more.is_some() || self.is_h10)) {
+        let is_coding_unclear = length.is_some() || is_coded_twice || self.is_h10;
+        if is_length_unclear || (coding.is_some() && is_coding_unclear) {
             return Err(ResponseError::Length);
         }
         // RFC 9112 §6.3: answers to HEAD, 204 and 304 announce a body that does not follow.
         if of_head || self.status < 200 || self.status == 204 || self.status == 304 {
             return Ok(ResponseBody::None);
         }
-        match (coding, first.flatten()) {
-            (Some(_), _) if chunked => Ok(ResponseBody::Chunked),
+        match (coding, length) {
+            (Some(coding), _) if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") => {
+                Ok(ResponseBody::Chunked)
+            }
             (Some(_), _) => Err(ResponseError::Length),
             (None, Some(0)) => Ok(ResponseBody::None),
             (None, Some(length)) => Ok(ResponseBody::Length(length)),
@@ -143,27 +231,22 @@ impl Response<'_> {
 
     /// Whether the backend keeps its connection open.
     pub(crate) fn keeps(&self) -> bool {
-        let says = |wanted: &[u8]| {
-            self.values("connection")
-                .flat_map(|value| value.split(|b| *b == b','))
-                .any(|option| option.trim_ascii().eq_ignore_ascii_case(wanted))
-        };
         if self.is_h10 {
-            says(b"keep-alive")
+            self.framing.keeps_alive
         } else {
-            !says(b"close")
+            !self.framing.closes
         }
     }
 
     /// The fields, without hop-by-hop fields and fields that `Connection` names. RFC 9110 §7.6.1.
     /// `Content-Length` appears exactly once if there is a length, and not otherwise (RFC 9110
     /// §8.6).
-    pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'_>> {
-        let names = self.names_fields();
+    pub(crate) fn end_to_end(&self) -> impl Iterator<Item = &Field<'a>> {
+        let names = self.framing.names;
         let counted = self.status >= 200 && self.status != 204;
         let mut lengths = 0;
         self.fields.iter().filter(move |field| {
-            if is_length(field.name) {
+            if field.name.len() == 14 && is_length(field.name) {
                 lengths += 1;
                 return counted && lengths == 1;
             }
@@ -171,18 +254,20 @@ impl Response<'_> {
         })
     }
 
-    /// Whether it names fields; most contain only `close` or `keep-alive`.
+    /// Writes the lines of these fields.
+    pub(crate) fn write<'f>(&self, fields: impl Iterator<Item = &'f Field<'f>>, out: &mut Vec<u8>) {
+        http1::write_fields(fields, self.source, out);
+    }
+
+    /// Whether `Connection` names fields; most contain only `close` or `keep-alive`.
     pub(crate) fn names_fields(&self) -> bool {
-        let usual = |value: &[u8]| {
-            value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
-        };
-        self.values("connection").any(|value| !usual(value))
+        self.framing.names
     }
 
     fn names(&self, name: &str) -> bool {
         self.values("connection")
-            .flat_map(|value| value.split(|b| *b == b','))
-            .any(|option| option.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+            .flat_map(options)
+            .any(|option| option.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     pub(crate) fn values(&self, name: &'static str) -> impl Iterator<Item = &[u8]> {
@@ -213,9 +298,12 @@ fn is_of_one_hop(name: &str) -> bool {
 }
 
 fn number(value: &[u8]) -> Option<u64> {
-    let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
-    let sound = digits.bytes().all(|b| b.is_ascii_digit());
-    sound.then(|| digits.parse().ok())?
+    let digits = value.trim_ascii();
+    let add = |sum: u64, digit: &u8| {
+        let digit = u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
+        sum.checked_mul(10)?.checked_add(digit)
+    };
+    (!digits.is_empty()).then(|| digits.iter().try_fold(0, add))?
 }
 
 #[cfg(test)]
@@ -311,6 +399,25 @@ mod tests {
             "204 N\r\nContent-Length: x",
         ] {
             assert_eq!(ends(bad, false), Err(ResponseError::Length), "{bad}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_digits() {
+        let greatest = u64::MAX.to_string();
+        assert_eq!(number(greatest.as_bytes()), Some(u64::MAX));
+        assert_eq!(number(b" 007 "), Some(7));
+        for bad in [
+            "",
+            " ",
+            "+1",
+            "-1",
+            "1 2",
+            "1,1",
+            "0x1",
+            "18446744073709551616",
+        ] {
+            assert_eq!(number(bad.as_bytes()), None, "{bad}");
         }
     }
 

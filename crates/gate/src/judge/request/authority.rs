@@ -65,7 +65,11 @@ impl<'a> Authority<'a> {
 
     /// Writes it for the backend: in lower case, and without an empty port.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend(self.name.bytes().map(|byte| byte.to_ascii_lowercase()));
+        let start = out.len();
+        out.extend_from_slice(self.name.as_bytes());
+        if let Some(name) = out.get_mut(start..) {
+            name.make_ascii_lowercase();
+        }
         if !self.port.is_empty() {
             out.push(b':');
             out.extend_from_slice(self.port.as_bytes());

@@ -1,9 +1,21 @@
 //! The syntax of single fields.
 
+/// Whether a byte may be in a token, by its value.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
+
 /// RFC 9110 §5.6.2.
 pub(crate) fn is_token(bytes: &[u8]) -> bool {
-    let token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
-    !bytes.is_empty() && bytes.iter().all(token)
+    let is_in_token = |b: &u8| TOKEN.get(usize::from(*b)).is_some_and(|is| *is);
+    !bytes.is_empty() && bytes.iter().all(is_in_token)
 }
 
 /// The members of a comma-separated list, without empty ones. RFC 9110 §5.6.1.2.
@@ -43,6 +55,16 @@ mod tests {
         ] {
             assert_eq!(length(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn tokens_have_their_characters() {
+        for byte in 0..=255_u8 {
+            let is = byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            assert_eq!(is_token(&[byte]), is, "{byte}");
+        }
+        assert!(!is_token(b""));
+        assert!(!is_token(b"a b"));
     }
 
     #[test]

@@ -90,11 +90,13 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         self.out.push(b' ');
         self.out.extend_from_slice(response.reason.as_bytes());
         self.out.extend_from_slice(b"\r\n");
-        for field in response.end_to_end().chain(more) {
-            // RFC 9110 §6.6.2: `Trailer` describes what this client gets.
-            if self.takes_trailers || !field.name.eq_ignore_ascii_case("trailer") {
-                self.line(field.name, field.value);
-            }
+        let takes_trailers = self.takes_trailers;
+        // RFC 9110 §6.6.2: `Trailer` describes what this client gets.
+        let passes =
+            |field: &&Field<'_>| takes_trailers || !field.name.eq_ignore_ascii_case("trailer");
+        response.write(response.end_to_end().filter(passes), self.out);
+        for field in more {
+            self.line(field.name, field.value);
         }
         if self.chunks {
             self.line("Transfer-Encoding", b"chunked");
