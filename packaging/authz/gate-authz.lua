@@ -25,7 +25,7 @@ local function described(txn)
   local tls = txn.f:ssl_fc()
   fields["x-forwarded-method"] = { txn.f:method() }
   fields["x-forwarded-proto"] = { (tls == 1 or tls == true or tls == "1") and "https" or "http" }
-  fields["x-forwarded-host"] = { txn.sf:req_hdr("host") }
+  fields["x-forwarded-host"] = { txn.sf:req_fhdr("host") }
   fields["x-forwarded-uri"] = { txn.f:pathq() }
   fields["x-forwarded-for"] = { txn.sf:src() }
   return fields

@@ -26,7 +26,7 @@ mod upstream;
 use serde::Deserialize;
 
 pub use admin::{Access, Admin, Log};
-pub use authz::Authz;
+pub use authz::{Authz, IdentityFields};
 pub use cors::{Cors, Preflight};
 pub use home::{Home, make_signing_key};
 pub use limits::Limits;

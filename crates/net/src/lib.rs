@@ -39,7 +39,7 @@ pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
 pub use gauge::Gauge;
 pub use info::{Busy, Segments, TcpInfo};
-pub use listening::{Listening, defer_accept, listen, listen_udp};
+pub use listening::{Listening, bind_listener, defer_accept, listen, listen_udp, start_listening};
 pub use netlink::ask_kernel;
 pub use plain::Plain;
 pub use presence::Attendance;

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::sys;
 
@@ -24,6 +24,14 @@ pub struct Listening {
 
 /// Listens on a non-blocking TCP socket. An IPv6 address means IPv6 only.
 pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
+    let socket = bind_listener(address, how)?;
+    start_listening(&socket, how.backlog)?;
+    Ok(socket)
+}
+
+/// Binds the socket without listening: no client can connect to it before [`start_listening`]. With
+/// `shared`, the kernel gives clients to every socket that listens.
+pub fn bind_listener(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
     let socket = socket(address, Type::STREAM, Protocol::TCP)?;
     socket.set_reuse_address(true)?;
     bind(&socket, address, how.shared)?;
@@ -33,8 +41,11 @@ pub fn listen(address: SocketAddr, how: &Listening) -> io::Result<TcpListener> {
             sys::set_fast_open_key(&socket, key)?;
         }
     }
-    socket.listen(i32::try_from(how.backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
+}
+
+pub fn start_listening(socket: &TcpListener, backlog: u32) -> io::Result<()> {
+    SockRef::from(socket).listen(i32::try_from(backlog).unwrap_or(i32::MAX))
 }
 
 /// Accepts connections only once they have sent something, or a second after their handshake. This

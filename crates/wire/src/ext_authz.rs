@@ -76,9 +76,9 @@ impl<'a> CheckRequest<'a> {
 }
 
 /// Writes a gRPC message: the request may pass, with these fields set and those removed.
-pub fn write_allowed<'f>(
+pub fn write_allowed<'f, 'r>(
     set: impl Iterator<Item = (&'f str, &'f [u8])>,
-    remove: impl Iterator<Item = &'f str>,
+    remove: impl Iterator<Item = &'r str>,
 ) -> Vec<u8> {
     let mut allowed = Vec::new();
     for (name, value) in set {

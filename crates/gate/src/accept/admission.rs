@@ -96,8 +96,14 @@ impl Admission {
         }
         // On a busy machine, others may have arrived since the kernel was last asked.
         while let Some(arrival) = listener.waiting() {
-            spawn_local(self.clone().admit(Box::new(arrival), role));
+            self.spawn(arrival, role);
         }
+    }
+
+    fn spawn(self: &Rc<Self>, arrival: listener::AcceptedSocket, role: ListenerRole) {
+        self.thread.enter();
+        // Boxed, because a future keeps its arguments as long as it exists.
+        spawn_local(self.clone().admit(Box::new(arrival), role));
     }
 
     async fn receive_until(
@@ -113,13 +119,13 @@ impl Admission {
                 arrival = listener.next() => arrival,
                 () = &mut end => return,
             };
-            // Boxed, because a future keeps its arguments as long as it exists.
-            spawn_local(self.clone().admit(Box::new(arrival), role));
+            self.spawn(arrival, role);
         }
     }
 
     async fn admit(self: Rc<Self>, arrival: Box<listener::AcceptedSocket>, role: ListenerRole) {
         let thread = &self.thread;
+        let _inside = thread.open_connection();
         let site = thread.site();
         let client = arrival.peer.ip();
         let accept_config = self.accept_config.borrow().clone();
@@ -134,7 +140,6 @@ impl Admission {
             Ok(place) => place,
             Err(limit) => return turn_away(&thread.ledger, limit, client),
         };
-        let _inside = thread.enter();
         let met = match arrival
             .meet(&accept_config, site.policy.limits.head_time.0)
             .await
@@ -199,12 +204,14 @@ impl Admission {
             };
             let Some(arrival) = arrival else { return };
             let this = self.clone();
+            this.thread.enter();
             spawn_local(async move { this.admit_quic(arrival).await });
         }
     }
 
     async fn admit_quic(self: Rc<Self>, arrival: IncomingQuic) {
         let thread = &self.thread;
+        let _inside = thread.open_connection();
         let site = thread.site();
         let (client, limits) = (arrival.peer().ip(), &site.policy.limits);
         // A client with an unvalidated address does not count; otherwise anyone could use up a
@@ -221,7 +228,6 @@ impl Admission {
                 return turn_away(&thread.ledger, limit, client);
             }
         };
-        let _inside = thread.enter();
         let patience = site.policy.limits.head_time.0;
         drop(site);
         let Ok(handshake) = timeout(patience, arrival.begin()).await else {

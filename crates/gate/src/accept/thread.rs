@@ -26,7 +26,7 @@ use crate::record::{
 ///
 /// `run::worker` builds it, calls [`Self::replace`] after each reload and [`Self::drain`] at the
 /// end, and then waits for [`Self::emptied`]. `accept::admission` calls [`Self::enter`] for each
-/// connection and keeps the result as long as the connection lives. A front calls, for each
+/// connection, and keeps the result of [`Self::open_connection`] as long as the connection lives. A front calls, for each
 /// request, [`Self::entry`], then [`Self::begin`] (which holds the exchange's place in the limits
 /// until its result is dropped), and at last [`Self::close`], exactly once, whatever happened in
 /// between.
@@ -156,9 +156,15 @@ impl<S> Thread<S> {
         })
     }
 
-    pub(crate) fn enter(&self) -> OpenConnection<'_, S> {
+    /// Counts a connection, before the task that serves it runs for the first time: a thread that
+    /// is about to end must not overlook it.
+    pub(crate) fn enter(&self) {
         self.inside.set(self.inside.get() + 1);
         self.ledger.raise(Gauge::Connections);
+    }
+
+    /// Counts a connection that has entered until the result is dropped.
+    pub(crate) fn open_connection(&self) -> OpenConnection<'_, S> {
         OpenConnection(self)
     }
 

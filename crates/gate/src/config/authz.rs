@@ -25,6 +25,20 @@ pub struct Authz {
     pub secret: Option<SecretFrom>,
     /// How long a proxy may remember that a request may pass; 0: it must ask each time.
     pub remember: Span,
+    /// What becomes of requests with fields that only a proxy may set.
+    pub identity_fields: IdentityFields,
+}
+
+/// Fields that say who sent a request, or from where. Most proxies cannot remove what an auth
+/// server names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdentityFields {
+    /// The request is refused, unless the proxy can remove them.
+    #[default]
+    Refuse,
+    /// The proxy removes them by its own configuration.
+    Pass,
 }
 
 impl Default for Authz {
@@ -37,6 +51,7 @@ impl Default for Authz {
             trusted: loopback.iter().filter_map(|n| Network::parse(n)).collect(),
             secret: None,
             remember: Span::seconds(0),
+            identity_fields: IdentityFields::default(),
         }
     }
 }

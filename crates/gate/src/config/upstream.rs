@@ -24,6 +24,9 @@ pub struct Upstream {
     /// The most connections that requests may hold while their bodies are arriving; 0 means half of
     /// all.
     pub uploads: usize,
+    /// The most tunnels (WebSocket) and streams to each server in each thread, besides
+    /// `connections`.
+    pub tunnels: usize,
     /// Requests that may wait in each thread while all connections are in use; they wait no longer
     /// than `connect`.
     pub waiting: usize,
@@ -62,6 +65,7 @@ impl Default for Upstream {
             connections: 256,
             idle: 64,
             uploads: 0,
+            tunnels: 1024,
             waiting: 256,
             warm: 0,
             idle_time: Span::seconds(50),

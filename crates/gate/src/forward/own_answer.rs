@@ -170,6 +170,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::Preflight => "The answer says what other origins may do",
         Reason::Asker => "This proxy may not ask about requests of others",
         Reason::Undescribed => "The proxy does not say, once and in full, which request it means",
+        Reason::IdentityField => "The request has a field that only a proxy may set",
         Reason::Allowed => "The request may pass",
     }
 }

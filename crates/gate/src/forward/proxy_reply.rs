@@ -29,6 +29,7 @@ pub(super) fn tell(
     let message = if allows {
         let id = std::iter::once((request::ID, caller.id.as_bytes()));
         let removed = reply.removed.iter().map(String::as_str);
+        let removed = removed.chain(reply.absent());
         write_allowed(reply.lines().chain(id), removed)
     } else {
         let mut answer = RecordedAnswer::default();
@@ -62,7 +63,9 @@ fn allow(reply: &ProxyReply, caller: &Caller, to: &mut impl Sink) {
     // A backend's own ID would not pass, so ours is added.
     let id = field(request::ID, caller.id.as_bytes());
     let lines = reply.lines().map(|(name, value)| field(name, value));
-    let more: Vec<Field<'_>> = std::iter::once(id).chain(lines).collect();
+    // The proxy copies the empty value over the client's own.
+    let absent = reply.absent().map(|name| field(name, b""));
+    let more: Vec<Field<'_>> = std::iter::once(id).chain(lines).chain(absent).collect();
     to.head(&ok(&usual), ResponseBody::None, &more);
 }
 

@@ -32,6 +32,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::config::{Span, UpstreamProtocol};
+use crate::judge::original_client::network;
 use budget::RetryBudget;
 pub(crate) use counts::Counts;
 pub(crate) use error::UpstreamError;
@@ -66,6 +67,8 @@ pub(crate) struct LeaseNeeds {
     pub(crate) repeatable: bool,
     /// Its body is still arriving.
     pub(crate) upload: bool,
+    /// It may become a tunnel, or its answer a stream.
+    pub(crate) tunnel: bool,
     /// Clients that have to wait are served in turn.
     pub(crate) client: Option<IpAddr>,
 }
@@ -74,7 +77,8 @@ impl From<LeaseNeeds> for PoolRequest {
     fn from(need: LeaseNeeds) -> Self {
         Self {
             upload: need.upload,
-            client: need.client,
+            tunnel: need.tunnel,
+            client: need.client.map(network),
             ..Self::default()
         }
     }
@@ -101,6 +105,7 @@ impl Upstream {
                 0 => config.connections.div_ceil(2).max(1),
                 uploads => uploads,
             },
+            tunnels: config.tunnels,
             waiting: config.waiting,
         };
         Rc::new(Self {

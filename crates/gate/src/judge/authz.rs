@@ -141,6 +141,12 @@ fn look<S: Sessions>(
         secure: described.secure,
         host: inspected.host,
     };
+    if policy.askers.refuses_identity()
+        && !described.can_remove()
+        && foreign(policy, route, described).next().is_some()
+    {
+        return AuthzOutcome::denied(403, Reason::IdentityField);
+    }
     let upgrade = is_socket(asked);
     let access = match access(policy, route, asked, &inspected, upgrade, &own, admitted) {
         // A preflight that gate itself would answer needs a session here, because gate's reply goes
@@ -164,6 +170,15 @@ fn look<S: Sessions>(
     }
 }
 
+/// Fields that only a proxy may set, and that neither this one nor the route does.
+fn foreign<'d, S>(
+    policy: &'d Policy<S>,
+    route: &'d Route,
+    described: &'d Described<'d>,
+) -> impl Iterator<Item = &'d str> {
+    described.identity_fields(|name| policy.is_trusted_field(name) || route.rewrite.keeps(name))
+}
+
 fn reply<S: Sessions>(
     policy: &Policy<S>,
     route: &Route,
@@ -176,13 +191,18 @@ fn reply<S: Sessions>(
     route.rewrite.write(inspected, client, secure, &mut fields);
     fields.extend_from_slice(super::login_lines(session.as_ref()));
     let left = session.as_ref().map(|s| policy.authenticator.left(s));
-    ProxyReply {
+    let foreign = foreign(policy, route, described);
+    let removed = route.rewrite.removed().chain(foreign);
+    let mut reply = ProxyReply {
         grpc: false,
         remember: policy.askers.remember(left),
         session,
         fields,
-        removed: route.rewrite.removed().map(str::to_owned).collect(),
-    }
+        removed: removed.map(str::to_owned).collect(),
+        names_person: policy.login.is_some(),
+    };
+    reply.keep_own_fields();
+    reply
 }
 
 /// `Upgrade` itself belongs to the client's connection with the proxy. RFC 6455 §4.1.

@@ -13,7 +13,7 @@ mod reply;
 mod return_path;
 mod rules;
 
-pub(crate) use active::{ActiveLogin, authorization};
+pub(crate) use active::{ActiveLogin, LOGIN_NAMES, authorization};
 pub(crate) use claim_rules::ClaimRules;
 pub(crate) use document::{LoginDocument, session_name};
 pub(crate) use order::{LoginOrder, LoginRequest, MAX_FORM};

@@ -44,6 +44,12 @@ impl<S> Policy<S> {
         self.trusted.iter().any(|network| network.contains(client))
     }
 
+    /// Whether proxies are trusted with this field.
+    pub(crate) fn is_trusted_field(&self, name: &str) -> bool {
+        let is = |trusted: &String| trusted.eq_ignore_ascii_case(name);
+        self.trusted_fields.iter().any(is)
+    }
+
     /// The fields of proxies that are believed from this client, in lower case.
     pub(crate) fn believed(&self, client: IpAddr) -> &[String] {
         if self.trusts(client) {

@@ -17,7 +17,7 @@ mod rewrite;
 
 pub(crate) use authority::Authority;
 pub(crate) use caller::prefers_page;
-pub(crate) use compose::{Forwarding, LOGIN_FIELDS, add_length, compose};
+pub(crate) use compose::{Forwarding, add_length, compose};
 pub(crate) use cookies::{cookie, cookies_with};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;

@@ -55,6 +55,8 @@ words! {
         // A proxy asks, and may not, or does not say about which request.
         Asker = "asker",
         Undescribed = "undescribed",
+        /// The described request has a field that only a proxy may set.
+        IdentityField = "identity_field",
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",

@@ -24,6 +24,8 @@ use crate::run::worker::{Worker, WorkerMode, WorkerOrder};
 
 /// How long writing the rest of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long clients of a gate may take that could not start all of its threads.
+const FAILED_DRAIN: Duration = Duration::from_secs(5);
 
 /// A running gate. If dropped, it ends at once; [`Gate::drain`] lets open exchanges finish.
 pub struct Gate {
@@ -88,7 +90,8 @@ impl News {
 }
 
 impl Gate {
-    /// Starts a gate. All errors are found before the first client is accepted.
+    /// Starts a gate. All errors are found before the first client is accepted: it may be started
+    /// beside another that serves at the same addresses.
     pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
         Self::start_traced(config, None, told)
     }
@@ -129,29 +132,37 @@ impl Gate {
         let spans = collector.map(|to| SpanThread::start(to, book.ledger(count), count));
         let spans = spans.transpose()?;
         let connection_limits = Arc::new(ConnectionLimits::default());
-        let mut threads = Vec::new();
-        for number in 0..count {
-            let worker = Worker {
-                sockets: sockets.of_thread().unwrap_or_default(),
-                orders: orders.subscribe(),
-                ledger: book.ledger(number),
-                connection_limits: connection_limits.clone(),
-                log: thread_log.clone(),
-                spans: spans.as_ref().map(|spans| spans.sender(number)),
-            };
-            threads.push(spawn(number, worker)?);
-        }
-        let maintenance = Maintenance::start(plan, keyring, book, sender, Box::new(told))?;
+        // The admin address is the last thing that may be taken.
+        let maintenance = Maintenance::start(plan, keyring, book.clone(), sender, Box::new(told))?;
         addresses.admin = maintenance.admin();
-        Ok(Self {
+        let mut gate = Self {
             addresses,
             certificate,
             orders,
-            threads,
+            threads: Vec::new(),
             maintenance,
             log,
             spans,
-        })
+        };
+        for number in 0..count {
+            let worker = Worker {
+                sockets: sockets.of_thread().unwrap_or_default(),
+                orders: gate.orders.subscribe(),
+                ledger: book.ledger(number),
+                connection_limits: connection_limits.clone(),
+                log: thread_log.clone(),
+                spans: gate.spans.as_ref().map(|spans| spans.sender(number)),
+            };
+            match spawn(number, worker) {
+                Ok(thread) => gate.threads.push(thread),
+                Err(error) => {
+                    // Threads that have started may have clients.
+                    gate.end(FAILED_DRAIN);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(gate)
     }
 
     pub fn addresses(&self) -> &Addresses {

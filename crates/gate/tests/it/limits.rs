@@ -16,6 +16,7 @@ mod concurrency;
 mod downloads;
 mod h2_frames;
 mod other_proxies;
+mod shares;
 mod uploads;
 
 use std::net::SocketAddr;

@@ -14,6 +14,7 @@ pub(crate) mod h3;
 mod hosts;
 mod named;
 pub(crate) mod paths;
+mod prefixes;
 pub(crate) mod protocols;
 mod random;
 mod readers;

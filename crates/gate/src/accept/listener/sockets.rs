@@ -1,11 +1,12 @@
 //! All sockets of all threads. They are bound before any thread starts, so that errors appear at
-//! the start.
+//! the start. They do not listen yet: another process may be serving at the same addresses, and the
+//! kernel gives clients to every socket that listens.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use aws_lc_rs::rand;
-use roundtrip_net::{Listening, listen, listen_udp};
+use roundtrip_net::{Listening, bind_listener, listen_udp};
 use roundtrip_quic_tokio::Sibling;
 
 use super::Seed;
@@ -177,7 +178,7 @@ impl SocketPlan {
     }
 
     fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
-        let first = listen(wanted, &self.how)?;
+        let first = bind_listener(wanted, &self.how)?;
         let mut address = wanted;
         address.set_port(first.local_addr()?.port());
         if with_udp && wanted.port() == 0 {
@@ -186,7 +187,7 @@ impl SocketPlan {
         }
         let (mut tcp, mut udp) = (vec![first], Vec::new());
         for _ in 1..self.threads {
-            tcp.push(listen(address, &self.how)?);
+            tcp.push(bind_listener(address, &self.how)?);
         }
         if with_udp {
             for _ in 0..self.threads {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use roundtrip_net::{Watch, defer_accept};
+use roundtrip_net::{Watch, defer_accept, start_listening};
 use roundtrip_tls::TlsError;
 use roundtrip_wire::proxy_header::{MAX_LENGTH, ProxyHeader};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -104,9 +104,10 @@ pub(crate) enum AcceptError {
 }
 
 impl Listener {
-    /// `failures` counts each accept that fails.
+    /// Listens on a bound socket. `failures` counts each accept that fails.
     pub(crate) fn open(
         socket: TcpListener,
+        backlog: u32,
         secure: bool,
         failures: Arc<AtomicU64>,
     ) -> io::Result<Self> {
@@ -116,6 +117,7 @@ impl Listener {
         // Clients speak first, with TLS and without. A connection is accepted only when its request
         // has arrived, so gate need not wait for the request.
         defer_accept(&socket)?;
+        start_listening(&socket, backlog)?;
         Ok(Self {
             local: socket.local_addr()?,
             watch: Watch::new(&socket)?,
@@ -324,7 +326,7 @@ mod tests {
     async fn clients_that_come_alone_or_together_are_all_accepted() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         socket.set_nonblocking(true).unwrap();
-        let listener = Listener::open(socket, false, Arc::default()).unwrap();
+        let listener = Listener::open(socket, 16, false, Arc::default()).unwrap();
         for together in [1, 1, 1, 5, 1, 2, 1, 1, 3] {
             let clients: Vec<_> = (0..together)
                 .map(|_| {
@@ -348,7 +350,7 @@ mod tests {
     async fn clients_sockets_send_small_writes_at_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        let listener = Listener::open(listener, false, Arc::default()).unwrap();
+        let listener = Listener::open(listener, 16, false, Arc::default()).unwrap();
         let _client = std::net::TcpStream::connect(listener.local).unwrap();
         let mut arrival = listener.next().await;
         assert!(arrival.stream.watched().unwrap().nodelay().unwrap());

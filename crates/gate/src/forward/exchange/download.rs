@@ -135,6 +135,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             rate: ReadRate::new(self.held, self.site.policy.limits.read_rate.0),
         };
         if rest.status == 101 {
+            self.held.detach();
             let (source, way) = client.ok_or(ResponseError::NotHttp)?;
             tokio::select! {
                 biased;
@@ -143,12 +144,18 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             }
             return Ok(whole(false, true));
         }
+        let is_here = match rest.body {
+            ResponseBody::None => true,
+            ResponseBody::Length(length) => body.buffer.len() as u64 >= length,
+            ResponseBody::Chunked | ResponseBody::UntilClose => false,
+        };
+        if asked.route.streams && !is_here {
+            self.held.detach();
+        }
         match (rest.body, client) {
             (ResponseBody::None, _) => {}
             // Usually the whole body has arrived, so the client need not be watched.
-            (ResponseBody::Length(length), _) if body.buffer.len() as u64 >= length => {
-                body.counted(length).await?;
-            }
+            (ResponseBody::Length(length), _) if is_here => body.counted(length).await?,
             // This may last for days. If the client is not watched here, the upload watches it.
             (_, Some((source, _))) => tokio::select! {
                 biased;

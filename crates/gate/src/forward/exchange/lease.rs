@@ -124,6 +124,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         LeaseNeeds {
             repeatable: self.asked.idempotent,
             upload,
+            tunnel: self.asked.upgrade || self.asked.route.streams,
             client: self.asked.client,
         }
     }

@@ -20,7 +20,8 @@ pub(crate) fn request<T>(
     take: impl FnOnce(&Request<'_>) -> T,
 ) -> Result<Option<(T, usize)>, BadRequestError> {
     let mut room = [const { MaybeUninit::uninit() }; MAX_FIELDS];
-    let room = room.get_mut(..limits.fields).unwrap_or(&mut []);
+    let most = limits.fields.min(MAX_FIELDS);
+    let room = room.get_mut(..most).unwrap_or(&mut []);
     let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
     let head = match http1::request(bytes, room, Strictness::Strict) {
         Ok(Some(head)) if head.length <= largest => head,
@@ -364,6 +365,17 @@ mod tests {
         assert_eq!(read(&many), Err(BadRequestError::TooManyFields));
         let large = format!("GET / HTTP/1.1\r\na: {}", "b".repeat(64 * 1024));
         assert_eq!(read(&large), Err(BadRequestError::HeadTooLarge));
+    }
+
+    #[test]
+    fn a_limit_beyond_the_parsers_room_refuses_no_usual_head() {
+        let limits = Limits {
+            fields: 10 * MAX_FIELDS,
+            ..Limits::default()
+        };
+        let text = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+        let read = request(text, &limits, |request| request.fields.len());
+        assert_eq!(read, Ok(Some((1, text.len()))));
     }
 
     fn ends(text: &str, of_head: bool) -> Result<ResponseBody, ResponseError> {

@@ -26,7 +26,7 @@ impl Upstream {
     ) -> Result<Option<Link>, UpstreamError> {
         let want = PoolRequest::from(need);
         match self.pools.claim(want) {
-            Err(PoolError::Busy) => Ok(None),
+            Err(PoolError::Busy | PoolError::Share) => Ok(None),
             claim => self.lease_by(claim, want, need).await.map(Some),
         }
     }
@@ -106,7 +106,7 @@ impl Upstream {
         loop {
             let PoolGrant { slot, kept } = match claim {
                 Ok(claim) => claim,
-                Err(PoolError::Busy) => self.wait(want, deadline).await?,
+                Err(PoolError::Busy | PoolError::Share) => self.wait(want, deadline).await?,
                 Err(PoolError::NoneWell) => {
                     let upstream = self.group.name.clone();
                     return Err(UpstreamError::NoneWell { upstream });

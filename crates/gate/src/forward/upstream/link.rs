@@ -142,6 +142,11 @@ impl HeldConnection<'_> {
         self.0.uploaded();
     }
 
+    /// It is a tunnel or a stream from now on, so it leaves the pool.
+    pub(crate) fn detach(self) {
+        self.0.detach();
+    }
+
     /// Whether the client reads the answer more slowly than it should.
     pub(crate) fn client_is_slow(self, slow: bool) {
         self.0.client_is_slow(slow);

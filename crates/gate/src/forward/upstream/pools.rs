@@ -4,6 +4,8 @@
 
 mod choice;
 mod queue;
+mod shares;
+mod slot;
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -19,6 +21,7 @@ use super::outlier_ejection::{EjectionConfig, OutlierEjection};
 use super::pool::{Bounds, Pool, Poolable, PooledConnection};
 use crate::config::Balance;
 use queue::{WaitQueue, Waiter};
+use shares::Shares;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PoolConfig {
@@ -28,6 +31,8 @@ pub(super) struct PoolConfig {
     /// The most connections to each server that may be held by requests whose body is still
     /// arriving, and, together with them, by answers that are read slowly while others wait.
     pub(super) uploads: usize,
+    /// The most tunnels and streams to each server, besides its other connections.
+    pub(super) tunnels: usize,
     /// The most requests of either kind that may wait.
     pub(super) waiting: usize,
 }
@@ -47,6 +52,9 @@ struct PoolsState<C: Poolable> {
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
     queues: [WaitQueue<C>; 2],
+    /// What clients hold with requests that are still arriving, and with tunnels and streams.
+    uploading: Shares,
+    tunnelling: Shares,
     /// The first to arrive has the lowest number.
     arrivals: u64,
     /// The server whose turn it is.
@@ -61,6 +69,8 @@ struct PooledServer<C> {
     uploads: usize,
     /// Exchanges whose client reads the answer slowly.
     slow: usize,
+    /// Connections that tunnels and streams have taken out of the pool.
+    detached: usize,
     standing: OutlierEjection,
 }
 
@@ -72,6 +82,8 @@ pub(super) struct PoolRequest {
     pub(super) not: Option<usize>,
     /// The request's body is still arriving.
     pub(super) upload: bool,
+    /// It may become a tunnel, or its answer a stream.
+    pub(super) tunnel: bool,
     /// Clients wait in turn.
     pub(super) client: Option<IpAddr>,
 }
@@ -80,6 +92,9 @@ pub(super) struct PoolRequest {
 pub(super) enum PoolError {
     /// All connections are in use.
     Busy,
+    /// Requests of this kind, or those of this client, hold all that they may. Others may get a
+    /// connection.
+    Share,
     /// No server passes its checks.
     NoneWell,
 }
@@ -102,6 +117,11 @@ pub(super) struct PoolSlot<C: Poolable> {
     upload: Cell<bool>,
     /// The client reads the answer slowly.
     slow: Cell<bool>,
+    /// It may become a tunnel or a stream, and has become one.
+    tunnel: bool,
+    detached: Cell<bool>,
+    /// Whose share it counts for.
+    client: Option<IpAddr>,
     opened: bool,
     parked: bool,
 }
@@ -117,6 +137,7 @@ impl<C: Poolable> Pools<C> {
             busy: 0,
             uploads: 0,
             slow: 0,
+            detached: 0,
             standing: OutlierEjection::default(),
         };
         let servers = (0..well.len()).map(server).collect();
@@ -126,6 +147,8 @@ impl<C: Poolable> Pools<C> {
             state: RefCell::new(PoolsState {
                 servers,
                 queues: Default::default(),
+                uploading: Shares::default(),
+                tunnelling: Shares::default(),
                 arrivals: 0,
                 turn: 0,
             }),
@@ -143,16 +166,12 @@ impl<C: Poolable> Pools<C> {
         state.servers.get(server).map_or(0, |server| server.busy)
     }
 
-    /// Claims at once, unless others of its kind are waiting.
+    /// Claims at once, after those that are waiting and can be served.
     pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<PoolGrant<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
         let mut state = self.state.borrow_mut();
-        if state.queue(want).is_empty() {
-            self.grant(&mut state, want, now)
-        } else {
-            Err(PoolError::Busy)
-        }
+        self.grant(&mut state, want, now)
     }
 
     /// Queues behind the waiting exchanges of this client; `None` if there are too many.
@@ -174,14 +193,11 @@ impl<C: Poolable> Pools<C> {
     }
 
     /// Gives free connections to waiting exchanges in order, but skips uploads while uploads hold
-    /// their maximum.
+    /// their maximum, and clients that hold theirs.
     pub(super) fn serve(self: &Rc<Self>, now: Instant) {
         loop {
             let mut state = self.state.borrow_mut();
-            let granted = state.first_waiting().into_iter().find_map(|want| {
-                let claim = self.grant(&mut state, want?, now).ok()?;
-                Some((state.queue(want?).pop(), claim))
-            });
+            let granted = self.grant_waiting(&mut state, now);
             drop(state);
             let Some((waiter, claim)) = granted else {
                 return;
@@ -189,6 +205,24 @@ impl<C: Poolable> Pools<C> {
             // If the exchange has gone, dropping the claim returns it.
             drop(waiter.map(|waiter| waiter.grant.send(claim)));
         }
+    }
+
+    fn grant_waiting(
+        self: &Rc<Self>,
+        state: &mut PoolsState<C>,
+        now: Instant,
+    ) -> Option<(Option<Waiter<C>>, PoolGrant<C>)> {
+        for kind in state.kinds_by_arrival() {
+            let mut position = 0;
+            while let Some(want) = state.waiting(kind, position) {
+                match self.grant(state, want, now) {
+                    Ok(claim) => return Some((state.queue(want).pop(position), claim)),
+                    Err(PoolError::Share) => position += 1,
+                    Err(PoolError::Busy | PoolError::NoneWell) => break,
+                }
+            }
+        }
+        None
     }
 
     /// The right to open a connection that will wait for its first exchange.
@@ -225,10 +259,11 @@ impl<C: Poolable> Pools<C> {
     /// streams.
     pub(super) fn gauge(&self, shared: Option<usize>) {
         let state = self.state.borrow();
+        let detached: usize = state.servers.iter().map(|s| s.detached).sum();
         let sum = |of: fn(&Pool<C>) -> usize| state.servers.iter().map(|s| of(&s.pool)).sum();
         self.counts
             .open
-            .set(shared.unwrap_or_else(|| sum(Pool::open)));
+            .set(shared.unwrap_or_else(|| sum(Pool::open) + detached));
         self.counts.unused.set(sum(Pool::idle));
         self.counts
             .waiting
@@ -250,6 +285,16 @@ impl<C: Poolable> Pools<C> {
         want: PoolRequest,
         now: Instant,
     ) -> Result<PoolGrant<C>, PoolError> {
+        let servers = state.servers.len();
+        let may_send = state
+            .uploading
+            .admits(want.client, self.rules.uploads * servers);
+        let may_last = state
+            .tunnelling
+            .admits(want.client, self.rules.tunnels * servers);
+        if (want.upload && !may_send) || (want.tunnel && !may_last) {
+            return Err(PoolError::Share);
+        }
         let at = self.choose(state, want, now)?;
         let server = state.servers.get_mut(at).ok_or(PoolError::NoneWell)?;
         let (bounds, counts) = (&self.rules.bounds, &*self.counts);
@@ -265,6 +310,12 @@ impl<C: Poolable> Pools<C> {
         }
         server.busy += 1;
         server.uploads += usize::from(want.upload);
+        if want.upload {
+            state.uploading.take(want.client);
+        }
+        if want.tunnel {
+            state.tunnelling.take(want.client);
+        }
         let slot = self.slot(at, Some(want), kept.is_some());
         Ok(PoolGrant { slot, kept })
     }
@@ -281,6 +332,9 @@ impl<C: Poolable> Pools<C> {
             exchange: exchange.is_some(),
             upload: Cell::new(exchange.is_some_and(|want| want.upload)),
             slow: Cell::new(false),
+            tunnel: exchange.is_some_and(|want| want.tunnel),
+            detached: Cell::new(false),
+            client: exchange.and_then(|want| want.client),
             opened,
             parked: false,
         }
@@ -293,127 +347,22 @@ impl<C: Poolable> PoolsState<C> {
         if want.upload { uploads } else { whole }
     }
 
-    /// The next request of each kind, the earlier one first.
-    fn first_waiting(&mut self) -> [Option<PoolRequest>; 2] {
+    /// Both kinds of waiting requests (whether they are uploads), the one that waits longer first.
+    fn kinds_by_arrival(&mut self) -> [bool; 2] {
         let [whole, uploads] = &mut self.queues;
-        let first = |queue: &mut WaitQueue<C>| queue.first().map(|w| (w.arrival, w.want));
-        let mut first = [first(whole), first(uploads)];
-        first.sort_by_key(|waiter| waiter.map(|(arrival, _)| arrival));
-        first.map(|waiter| Some(waiter?.1))
-    }
-}
-
-impl<C: Poolable> PoolSlot<C> {
-    pub(super) fn server(&self) -> usize {
-        self.server
-    }
-
-    /// Records that the connection was established.
-    pub(super) fn opened(&mut self) {
-        self.opened = true;
-        self.pools.counts.opened.add(1);
-    }
-
-    /// Returns the connection for the next exchange.
-    pub(super) fn keep(mut self, kept: PooledConnection<C>) {
-        let now = Instant::now();
-        let mut state = self.pools.state.borrow_mut();
-        if let Some(server) = state.servers.get_mut(self.server) {
-            server.pool.put(kept, now, &self.pools.rules.bounds);
-        }
-        drop(state);
-        self.parked = true;
-    }
-
-    /// The request is complete, so another upload may take its place.
-    pub(super) fn uploaded(&self) {
-        if !self.upload.replace(false) {
-            return;
-        }
-        let mut state = self.pools.state.borrow_mut();
-        if let Some(server) = state.servers.get_mut(self.server) {
-            server.uploads = server.uploads.saturating_sub(1);
-        }
-        drop(state);
-        self.pools.serve(Instant::now());
-    }
-
-    pub(super) fn client_is_slow(&self, slow: bool) {
-        if self.slow.replace(slow) == slow {
-            return;
-        }
-        let mut state = self.pools.state.borrow_mut();
-        if let Some(server) = state.servers.get_mut(self.server) {
-            server.slow = if slow {
-                server.slow + 1
-            } else {
-                server.slow.saturating_sub(1)
-            };
+        let first = |queue: &mut WaitQueue<C>| queue.at(0).map(|waiter| waiter.arrival);
+        match (first(whole), first(uploads)) {
+            (Some(whole), Some(upload)) if upload < whole => [true, false],
+            _ => [false, true],
         }
     }
 
-    /// Whether this is one of too many slow exchanges while others wait. Slow readers may hold what
-    /// arriving requests leave of `uploads`, and half of `uploads` in any case.
-    pub(super) fn is_needed(&self) -> bool {
-        let state = self.pools.state.borrow();
-        let Some(server) = state.servers.get(self.server) else {
-            return false;
+    /// The first request of the client at this position.
+    fn waiting(&mut self, upload: bool, position: usize) -> Option<PoolRequest> {
+        let kind = PoolRequest {
+            upload,
+            ..PoolRequest::default()
         };
-        let most = self.pools.rules.uploads;
-        let allowed = most.saturating_sub(server.uploads).max(most / 2);
-        let [whole, uploads] = &state.queues;
-        self.slow.get()
-            && server.slow > allowed
-            && (whole.is_waited_for() || (server.uploads < most && uploads.is_waited_for()))
-    }
-
-    pub(super) fn succeeded(&self) {
-        let mut state = self.pools.state.borrow_mut();
-        if let Some(server) = state.servers.get_mut(self.server) {
-            server.standing.succeeded();
-        }
-    }
-
-    pub(super) fn failed(&self) {
-        let mut state = self.pools.state.borrow_mut();
-        let Some(server) = state.servers.get_mut(self.server) else {
-            return;
-        };
-        if server
-            .standing
-            .failed(Instant::now(), self.pools.rules.ejecting)
-        {
-            self.pools.counts.ejected.add(1);
-        }
-    }
-
-    pub(super) fn counts(&self) -> &ThreadCounts {
-        &self.pools.counts
-    }
-}
-
-impl<C: Poolable> Drop for PoolSlot<C> {
-    fn drop(&mut self) {
-        let pools = &self.pools;
-        let mut state = pools.state.borrow_mut();
-        if let Some(server) = state.servers.get_mut(self.server) {
-            server.busy = server.busy.saturating_sub(self.exchange.into());
-            server.uploads = server.uploads.saturating_sub(self.upload.get().into());
-            server.slow = server.slow.saturating_sub(self.slow.get().into());
-            if !self.parked {
-                server.pool.release();
-                pools.counts.spent.add(self.opened.into());
-            }
-        }
-        let waited_for = state.queues.iter().any(|queue| !queue.is_empty());
-        drop(state);
-        if waited_for {
-            pools.serve(Instant::now());
-        }
-        if self.parked
-            && let Some(server) = pools.state.borrow_mut().servers.get_mut(self.server)
-        {
-            server.pool.trim(&pools.rules.bounds, &pools.counts);
-        }
+        self.queue(kind).at(position).map(|waiter| waiter.want)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
-use crate::config::{Authz, Network, SecretFrom};
+use crate::config::{Authz, IdentityFields, Network, SecretFrom};
 use crate::judge::request::Request;
 use crate::{GateError, Secret};
 
@@ -18,6 +18,7 @@ pub(crate) struct Askers {
     trusted: Vec<Network>,
     secret: Option<Secret>,
     remember: Duration,
+    identity_fields: IdentityFields,
 }
 
 impl fmt::Debug for Askers {
@@ -35,6 +36,7 @@ impl Askers {
             trusted: settings.trusted.clone(),
             secret: secret.transpose()?,
             remember: settings.remember.0,
+            identity_fields: settings.identity_fields,
         })
     }
 
@@ -45,6 +47,11 @@ impl Askers {
                 .secret
                 .as_ref()
                 .is_none_or(|secret| sends(request, secret.line()))
+    }
+
+    /// Whether requests with fields that only a proxy may set are refused.
+    pub(super) fn refuses_identity(&self) -> bool {
+        self.identity_fields == IdentityFields::Refuse
     }
 
     /// How long an answer may be cached: at most for the rest of its session.

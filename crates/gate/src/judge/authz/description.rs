@@ -9,7 +9,7 @@ use roundtrip_wire::ext_authz::CheckRequest;
 
 use super::askers::SECRET;
 use crate::judge::RequestContext;
-use crate::judge::request::{Field, Inspected, Request, Version};
+use crate::judge::request::{Field, Inspected, Request, Version, is_identity};
 
 const GRPC_PATH: &str = "/envoy.service.auth.v3.Authorization/Check";
 const MIRROR: &str = "/mirrored";
@@ -43,6 +43,7 @@ pub(super) enum Convention {
 
 /// A request as a proxy describes it.
 pub(super) struct Described<'a> {
+    convention: Convention,
     method: &'a str,
     target: &'a str,
     host: &'a str,
@@ -66,7 +67,51 @@ impl Convention {
     }
 }
 
+impl Convention {
+    /// Whether proxies set this field themselves when they ask in this way.
+    fn sets(self, name: &str) -> bool {
+        let of_nginx = [
+            "x-original-method",
+            "x-original-url",
+            "x-original-uri",
+            "x-original-host",
+            "x-original-forwarded-for",
+            "x-auth-request-redirect",
+        ];
+        let of_traefik = [
+            "x-forwarded-method",
+            "x-forwarded-uri",
+            "x-forwarded-server",
+        ];
+        match self {
+            Self::Original => of_nginx.iter().any(|own| own.eq_ignore_ascii_case(name)),
+            Self::Forwarded => of_traefik.iter().any(|own| own.eq_ignore_ascii_case(name)),
+            // Envoy removes them from requests that come from outside.
+            Self::Mirrored | Self::Grpc => {
+                let start = name.get(.."x-envoy-".len());
+                start.is_some_and(|start| start.eq_ignore_ascii_case("x-envoy-"))
+            }
+        }
+    }
+}
+
 impl<'a> Described<'a> {
+    /// Fields that only a proxy may set, and that this one does not set.
+    pub(super) fn identity_fields(
+        &self,
+        is_trusted: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &'a str> {
+        let names = self.fields.iter().map(|field| field.name);
+        names.filter(move |name| {
+            is_identity(name) && !is_trusted(name) && !self.convention.sets(name)
+        })
+    }
+
+    /// Whether the proxy removes the fields that the answer names.
+    pub(super) fn can_remove(&self) -> bool {
+        self.convention == Convention::Grpc
+    }
+
     /// `None` if the description lacks a part, or has one twice.
     pub(super) fn read(
         convention: Convention,
@@ -109,6 +154,7 @@ impl<'a> Described<'a> {
         };
         let fields = request.fields.iter().filter(|f| passes(f.name)).copied();
         Some(Self {
+            convention,
             secure: is_secure(scheme)?,
             client: client(request).unwrap_or(arrival.client),
             fields: with_host(host, fields),
@@ -123,6 +169,7 @@ impl<'a> Described<'a> {
         let fields = asked.fields.iter().filter(|(name, _)| passes(name));
         let fields = fields.map(|(name, value)| Field { name, value });
         Some(Self {
+            convention: Convention::Grpc,
             secure: is_secure(asked.scheme)?,
             client: asked.client.parse().unwrap_or(arrival.client),
             fields: with_host(asked.host, fields),

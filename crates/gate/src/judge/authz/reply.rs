@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::judge::guard::Pass;
+use crate::judge::login::LOGIN_NAMES;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProxyReply {
@@ -16,6 +17,8 @@ pub(crate) struct ProxyReply {
     pub(crate) removed: Vec<String>,
     /// How long the proxy may remember this.
     pub(crate) remember: Duration,
+    /// Backends may learn who is logged in, so no client may send these fields.
+    pub(crate) names_person: bool,
 }
 
 impl ProxyReply {
@@ -31,5 +34,26 @@ impl ProxyReply {
         let authorization = session.map(|session| ("authorization", session.authorization()));
         // A login may have none.
         lines.chain(authorization.filter(|(_, value)| !value.is_empty()))
+    }
+
+    /// Envoy removes fields after it has set others, so what is set is not to be removed.
+    pub(super) fn keep_own_fields(&mut self) {
+        let mut removed = std::mem::take(&mut self.removed);
+        removed.retain(|name| !self.sets(name));
+        self.removed = removed;
+    }
+
+    fn sets(&self, name: &str) -> bool {
+        let mut lines = self.lines();
+        lines.any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Names of fields that the backend must not get, although no line replaces the client's own.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = &str> {
+        let login = LOGIN_NAMES.iter().filter(|_| self.names_person);
+        let login = login.filter(|name| !self.sets(name));
+        let session = self.session.as_ref();
+        let is_empty = session.is_some_and(|session| session.authorization().is_empty());
+        login.copied().chain(is_empty.then_some("authorization"))
     }
 }

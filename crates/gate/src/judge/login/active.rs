@@ -9,10 +9,16 @@ use super::ClaimRules;
 use super::document::LoginDocument;
 use crate::Secret;
 use crate::config::LoginToken;
-use crate::judge::request::LOGIN_FIELDS;
 
 /// If a refresh is not over by then, it is requested again. In seconds.
 const ASK_AGAIN: i64 = 15;
+/// The fields that say who is logged in.
+pub(crate) const LOGIN_NAMES: [&str; 4] = [
+    "X-Auth-Request-User",
+    "X-Auth-Request-Email",
+    "X-Auth-Request-Groups",
+    "X-Auth-Request-Preferred-Username",
+];
 /// Longer values are not passed on.
 const MAX_VALUE: usize = 4096;
 
@@ -73,15 +79,16 @@ pub(crate) fn authorization(document: &LoginDocument, passed: LoginToken) -> Sec
 
 fn lines(document: &LoginDocument) -> Vec<u8> {
     let mut lines = String::new();
+    let [user, email, groups_name, username] = LOGIN_NAMES;
     let mut add = |name: &str, value: String| {
         if !value.is_empty() && value.len() <= MAX_VALUE {
             // Writing to a String does not fail.
-            let _ = write!(lines, "{LOGIN_FIELDS}{name}: {value}\r\n");
+            let _ = write!(lines, "{name}: {value}\r\n");
         }
     };
-    add("User", escaped(&document.subject));
+    add(user, escaped(&document.subject));
     let text = |claim: &str| document.claims.get(claim).and_then(Value::as_str);
-    add("Email", text("email").map(escaped).unwrap_or_default());
+    add(email, text("email").map(escaped).unwrap_or_default());
     let groups = match document.claims.get("groups") {
         Some(Value::Array(groups)) => {
             let groups = groups.iter().filter_map(Value::as_str).map(escaped);
@@ -90,9 +97,9 @@ fn lines(document: &LoginDocument) -> Vec<u8> {
         Some(Value::String(group)) => escaped(group),
         _ => String::new(),
     };
-    add("Groups", groups);
+    add(groups_name, groups);
     let preferred = text("preferred_username").map(escaped);
-    add("Preferred-Username", preferred.unwrap_or_default());
+    add(username, preferred.unwrap_or_default());
     lines.into_bytes()
 }
 

@@ -10,7 +10,7 @@ use super::{Body, Field, Inspected, Request, Rewrite, Version};
 use crate::record::TracePosition;
 
 /// What the names of the fields begin with that say who is logged in.
-pub(crate) const LOGIN_FIELDS: &str = "X-Auth-Request-";
+const LOGIN_FIELDS: &str = "X-Auth-Request-";
 
 /// The values that gate adds to a request.
 #[derive(Debug, Clone, Copy)]

@@ -226,6 +226,8 @@ impl<'a> FramingFields<'a> {
             (0, 0) if request.version.frames() && !request.ended => Ok(Body::Framed),
             (0, 0) => Ok(Body::None),
             (0, 1) => match self.length {
+                // Whether data follows in spite of it shows at the end of the stream.
+                Some(0) if request.version.frames() && !request.ended => Ok(Body::Length(0)),
                 Some(0) => Ok(Body::None),
                 Some(length) => Ok(Body::Length(length)),
                 None => Err(BadRequestError::Length),

@@ -75,7 +75,7 @@ impl Rewrite {
         })
     }
 
-    pub(super) fn keeps(&self, name: &str) -> bool {
+    pub(crate) fn keeps(&self, name: &str) -> bool {
         self.keep.iter().any(|kept| kept.eq_ignore_ascii_case(name))
     }
 

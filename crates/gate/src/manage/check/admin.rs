@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::CheckReport;
 use crate::config::{Access, Config};
+use crate::forward::h1::MAX_FIELDS;
 
 /// RFC 9112 §3 recommends 8000 bytes for just the request line.
 const MIN_HEAD: u64 = 8 * 1024;
@@ -39,6 +40,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
             format!("limits.{key}"),
             "with 0 no request is served; the minimum is 1",
         );
+    }
+    if limits.fields > MAX_FIELDS {
+        let what = format!("the parser has room for {MAX_FIELDS} fields, so more are refused");
+        report.error("limits.fields", what);
     }
     let times = [
         ("head_time", limits.head_time),

@@ -94,7 +94,12 @@ fn numbers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
     if upstream.connections == 0 {
         report.error(format!("{place}.connections"), "there must be at least one");
     }
-    for (key, number) in [("idle", upstream.idle), ("warm", upstream.warm)] {
+    let parts = [
+        ("idle", upstream.idle),
+        ("warm", upstream.warm),
+        ("uploads", upstream.uploads),
+    ];
+    for (key, number) in parts {
         if number > upstream.connections {
             let what = format!(
                 "it is more than 'connections' ({}) allows",

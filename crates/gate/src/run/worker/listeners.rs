@@ -57,6 +57,7 @@ impl Listeners {
         let mut accepting = JoinSet::new();
         let failures = Arc::new(AtomicU64::new(0));
         let authz = sockets.authz;
+        let backlog = thread_plan.plan.config.listen.backlog;
         for (sockets, secure, role) in [
             (sockets.http, false, ListenerRole::Clients),
             (sockets.https, true, ListenerRole::Clients),
@@ -65,7 +66,7 @@ impl Listeners {
             (authz.https, true, ListenerRole::Proxies),
         ] {
             for socket in sockets {
-                let listener = Listener::open(socket, secure, failures.clone());
+                let listener = Listener::open(socket, backlog, secure, failures.clone());
                 let listener = listener.map_err(GateError::Thread)?;
                 accepting.spawn_local(admission.clone().receive(listener, role, closing.clone()));
             }

@@ -63,13 +63,14 @@ fn the_description_of_another_way_is_not_believed() {
     let open = "X-Original-Method: GET\r\nX-Original-URL: https://open.example/open\r\n";
     asked
         .ask("GET /forwarded", &format!("{FORWARDED}{open}"))
-        .whole(401);
+        .whole(403);
     let open = FORWARDED.replace("/x?y", "/open");
     asked
         .ask("GET /original", &format!("{ORIGINAL}{open}"))
-        .whole(401);
-    asked.ask("GET /mirrored/x", &open).whole(401);
-    asked.ask("GET /mirrored/open", FORWARDED).whole(200);
+        .whole(403);
+    asked.ask("GET /mirrored/x", &open).whole(403);
+    asked.ask("GET /mirrored/x", "").whole(401);
+    asked.ask("GET /mirrored/open", "").whole(200);
     for nowhere in [
         "GET /",
         "GET /mirrored",
@@ -199,4 +200,49 @@ fn a_page_of_another_origin_opens_no_socket() {
     asked
         .ask("GET /forwarded", &format!("{fields}{own}"))
         .whole(200);
+}
+
+const DESCRIBED: [(&str, &str); 3] = [
+    ("GET /forwarded", FORWARDED),
+    ("GET /original", ORIGINAL),
+    ("GET /mirrored/x", ""),
+];
+
+/// These proxies pass on whatever the client sent, and cannot remove what gate names.
+#[test]
+fn nobody_says_who_they_are() {
+    let asked = Asked::new("");
+    let claims = [
+        "Remote-User: root",
+        "Remote_User: root",
+        "X-Forwarded-User: root",
+        "X-Auth-Request-Groups: staff",
+        "X_Forwarded_For: 192.0.2.1",
+    ];
+    for (line, described) in DESCRIBED {
+        let ask = |claim: &str| {
+            let fields = format!("{described}{}\r\n{claim}\r\n", asked.cookie);
+            asked.ask(line, &fields)
+        };
+        for claim in claims {
+            let denied = ask(claim).whole(403);
+            assert!(denied.body.contains("identity_field"), "{line} {claim}");
+        }
+        ask("X-Real-IP: 192.0.2.1").whole(200);
+        ask("X-Requested-With: y").whole(200);
+    }
+    let own = format!(
+        "{ORIGINAL}X-Auth-Request-Redirect: /x\r\n{}\r\n",
+        asked.cookie
+    );
+    asked.ask("GET /original", &own).whole(200);
+}
+
+#[test]
+fn a_proxy_that_removes_identity_fields_itself_may_send_them() {
+    let asked = Asked::new("identity_fields = \"pass\"");
+    for (line, described) in DESCRIBED {
+        let fields = format!("{described}{}\r\nRemote-User: root\r\n", asked.cookie);
+        asked.ask(line, &fields).whole(200);
+    }
 }

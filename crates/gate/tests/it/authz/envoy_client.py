@@ -14,9 +14,12 @@ from envoy.service.auth.v3 import external_auth_pb2_grpc as services  # noqa: E4
 
 PATIENCE = 60
 MANY = 500
+# What a client may not say about itself, and what Envoy says.
+CLAIMS = {"remote-user": "root", "x_forwarded_user": "root", "x-client": "root",
+          "x-forwarded-for": "192.0.2.7", "x-forwarded-proto": "https", "x-envoy-external-address": "192.0.2.7"}
 
 
-def question(cookie, method="GET", path="/x?y", host="site.example"):
+def question(cookie, method="GET", path="/x?y", host="site.example", more=()):
     asked = auth.CheckRequest()
     asked.attributes.source.address.socket_address.address = "192.0.2.7"
     asked.attributes.source.address.socket_address.port_value = 1234
@@ -29,6 +32,7 @@ def question(cookie, method="GET", path="/x?y", host="site.example"):
     if cookie:
         fields["cookie"] = cookie
     http.headers.update(fields)
+    http.headers.update(more)
     return asked
 
 
@@ -38,7 +42,7 @@ def told(answer):
         overwrites = all(option.append_action == 2 and not option.append.value for option in options)
         fields = {option.header.key.lower(): option.header.value for option in options}
         assert overwrites and fields.pop("x-request-id"), fields
-        return {"code": answer.status.code, "remove": list(answer.ok_response.headers_to_remove), "fields": fields}
+        return {"code": answer.status.code, "remove": sorted(answer.ok_response.headers_to_remove), "fields": fields}
     denied = answer.denied_response
     fields = {option.header.key.lower(): option.header.value for option in denied.headers}
     return {
@@ -60,6 +64,7 @@ def main():
         heard = {
             "passed": ask(question(cookie)),
             "head": ask(question(cookie, method="HEAD")),
+            "claims": ask(question(cookie, more=CLAIMS)),
             "open": ask(question("", path="/open/a")),
             "no token": ask(question("")),
             "bad token": ask(question("Authorization=x")),

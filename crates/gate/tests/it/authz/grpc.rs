@@ -31,10 +31,12 @@ fn envoy_s_definitions_read_what_gate_answers() {
         "code": 0, "remove": ["x-secret"],
         "fields": {"authorization": LOGIN, "x-client": "192.0.2.7", "x-site": "https://site.example"},
     });
+    let mut claims = passed.clone();
+    claims["remove"] = json!(["remote-user", "x-secret", "x_forwarded_user"]);
     let denied = json!({"code": 7, "status": 401, "challenge": true, "body": true});
     let refused = json!({"code": 7, "status": 403, "challenge": false, "body": true});
     let expected = json!({
-        "passed": passed, "head": passed,
+        "passed": passed, "head": passed, "claims": claims,
         "open": {"code": 0, "remove": [], "fields": {}},
         "no token": denied, "bad token": denied,
         "two readings": refused, "no host": refused, "empty": refused,

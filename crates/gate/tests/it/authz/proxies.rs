@@ -149,6 +149,9 @@ fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
             .contains("www-authenticate: bearer"),
         "{denied:?}"
     );
+    // Nobody says who they are.
+    let claim = format!("{}\r\nRemote-User: root\r\n", asked.cookie);
+    assert_eq!(ask(at, "GET /x", &claim).status(), 403);
     // What a client adds is not believed.
     let claims = "X-Original-Method: GET\r\nX-Original-URL: http://open.example/open\r\nX-Original-URI: /open\r\n\
                   X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /open\r\nX-Forwarded-Host: open.example\r\n\

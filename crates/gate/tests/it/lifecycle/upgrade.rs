@@ -179,3 +179,44 @@ fn processes_that_take_over_lose_no_request() {
             .starts_with("last")
     );
 }
+
+/// Its admin address is taken, which is found last. Until then, the kernel must not give it clients.
+#[test]
+fn a_process_that_cannot_start_takes_no_clients() {
+    const ATTEMPTS: usize = 10;
+    let (backend, _release) = backend("one");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = |http: SocketAddr, admin: SocketAddr| {
+        let text = format!(
+            "[listen]\nhttp = [\"{http}\"]\nthreads = 2\n[admin]\nlisten = \"{admin}\"\n\
+             [session]\nstore = \"memory:\"\n[upstream.b]\nservers = [\"http://{backend}\"]\n\
+             [[route]]\nauth = false\nupstream = \"b\"\n"
+        );
+        Config::parse(&text, "test").unwrap()
+    };
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let gate = Gate::start(config(any, any), |_| ()).unwrap();
+    let http = gate.addresses().http[0];
+    let seen = Seen::default();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !seen.is_over() {
+                    let answer = std::panic::catch_unwind(|| Client::to(http).get("/", ""));
+                    let answer = answer.ok();
+                    seen.answer(
+                        answer
+                            .as_ref()
+                            .map(|(status, body)| (*status, body.as_str())),
+                    );
+                }
+            });
+        }
+        for _ in 0..ATTEMPTS {
+            let failed = Gate::start(config(http, taken.local_addr().unwrap()), |_| ());
+            assert!(failed.is_err());
+        }
+        seen.over.store(true, Ordering::SeqCst);
+    });
+    assert_eq!(seen.lost.load(Ordering::SeqCst), 0);
+}

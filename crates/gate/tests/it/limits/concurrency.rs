@@ -20,7 +20,7 @@ fn work(client: &mut RawClient, path: &str, field: &str) {
 }
 
 /// A client with this address.
-fn from(address: IpAddr, to: SocketAddr) -> RawClient {
+pub(crate) fn from(address: IpAddr, to: SocketAddr) -> RawClient {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::new(address, 0).into()).unwrap();
     socket.connect(&to.into()).unwrap();

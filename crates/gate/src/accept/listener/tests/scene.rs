@@ -94,7 +94,7 @@ impl Scene {
         let unmet = Rc::default();
         for (listeners, secure) in [(mine.http, false), (mine.https, true)] {
             for listener in listeners {
-                let listener = Listener::open(listener, secure, Arc::default()).unwrap();
+                let listener = Listener::open(listener, 16, secure, Arc::default()).unwrap();
                 let serving = serve(
                     listener,
                     accept_config.clone(),

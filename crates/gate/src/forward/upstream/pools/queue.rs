@@ -75,28 +75,28 @@ impl<C: Poolable> WaitQueue<C> {
         true
     }
 
-    /// The next one to be served.
-    pub(super) fn first(&mut self) -> Option<&Waiter<C>> {
-        while let Some(first) = self.clients.front_mut() {
-            while first.waiters.front().is_some_and(|w| w.grant.is_closed()) {
-                first.waiters.pop_front();
+    /// The first waiter of the client at this position in the order of turns.
+    pub(super) fn at(&mut self, position: usize) -> Option<&Waiter<C>> {
+        while let Some(client) = self.clients.get_mut(position) {
+            while client.waiters.front().is_some_and(|w| w.grant.is_closed()) {
+                client.waiters.pop_front();
                 self.waiters -= 1;
             }
-            if !first.waiters.is_empty() {
+            if !client.waiters.is_empty() {
                 break;
             }
-            self.clients.pop_front();
+            self.clients.remove(position);
         }
-        self.clients.front()?.waiters.front()
+        self.clients.get(position)?.waiters.front()
     }
 
-    /// Removes the first one; then it is the next client's turn.
-    pub(super) fn pop(&mut self) -> Option<Waiter<C>> {
-        let mut first = self.clients.pop_front()?;
-        let waiter = first.waiters.pop_front();
+    /// Removes it; then the other clients have their turns first.
+    pub(super) fn pop(&mut self, position: usize) -> Option<Waiter<C>> {
+        let mut client = self.clients.remove(position)?;
+        let waiter = client.waiters.pop_front();
         self.waiters -= usize::from(waiter.is_some());
-        if !first.waiters.is_empty() {
-            self.clients.push_back(first);
+        if !client.waiters.is_empty() {
+            self.clients.push_back(client);
         }
         waiter
     }

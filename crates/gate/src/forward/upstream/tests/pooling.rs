@@ -72,20 +72,8 @@ fn settings() -> impl Strategy<Value = (PoolConfig, usize)> {
     let balance = prop_oneof![Just(Balance::LeastRequests), Just(Balance::InTurn)];
     (1..4_usize, 0..4_usize, balance, 0..3_u32, 1..4_usize).prop_map(
         |(connections, idle, balance, after, servers)| {
-            let bounds = Bounds {
-                connections,
-                idle,
-                idle_time: IDLE_TIME,
-                age: AGE,
-            };
-            let time = Duration::from_millis(300);
-            let rules = PoolConfig {
-                bounds,
-                balance,
-                ejecting: EjectionConfig { after, time },
-                uploads: connections.div_ceil(2),
-                waiting: WAITING,
-            };
+            let mut rules = rules(balance, connections, after);
+            rules.bounds.idle = idle;
             (rules, servers)
         },
     )
@@ -494,6 +482,7 @@ fn rules(balance: Balance, connections: usize, after: u32) -> PoolConfig {
             time: Duration::from_millis(300),
         },
         uploads: connections.div_ceil(2),
+        tunnels: 4,
         waiting: WAITING,
     }
 }

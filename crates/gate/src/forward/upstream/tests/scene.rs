@@ -19,6 +19,7 @@ use crate::forward::upstream::{Fate, Group, LeaseNeeds, Link, Upstream};
 pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
+    tunnel: false,
     client: None,
 };
 

@@ -16,7 +16,7 @@ fn who_still_sends_leaves_connections_to_others() {
         };
         let claim = |want| world.pools.claim(want);
         let sending: Vec<_> = (0..2).map(|_| claim(upload).unwrap()).collect();
-        assert_eq!(claim(upload).unwrap_err(), PoolError::Busy);
+        assert_eq!(claim(upload).unwrap_err(), PoolError::Share);
         let mut waiting = [(); 2].map(|()| world.pools.wait(upload).unwrap());
         let others: Vec<_> = (0..2)
             .map(|_| claim(PoolRequest::default()).unwrap())
