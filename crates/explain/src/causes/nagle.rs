@@ -13,7 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         id: "nagle-delayed-ack",
         decidable: Decidable::Packets,
         name: "The server held a small segment back until the client had acknowledged the one before",
-        shows: "less than a segment came first, and the next bytes just a round trip after the client had acknowledged it, at once or 40 ms later",
+        shows: "less than a segment came first, and the next bytes just a round trip after the client had acknowledged it, at once or 40 ms later; no two small segments had come at once, since Nagle's algorithm holds the second one back",
         signature: held_back,
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
@@ -60,7 +60,15 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let (first, bytes) = received.next()?;
     let (next, _) = received.next()?;
     let pause = ms(next.since(first));
-    let small = case.exchange.tcp.is_some() && bytes < case.exchange.segment();
+    let full = case.exchange.segment();
+    let small = case.exchange.tcp.is_some() && bytes < full;
+    // Nagle's algorithm leaves only one small segment unacknowledged.
+    let is_off = timeline.iter().any(|(at, e)| match e {
+        Event::Paused {
+            segments, bytes, ..
+        } => *at >= first && *at < next && *segments > 1 && *bytes < full,
+        _ => false,
+    });
     let spread = case.spread.ms();
     let exact = EXACT.min(NEAR_SHARE * r).max(EXACT_SHARE * r).max(spread);
     let delayed = timeline
@@ -68,7 +76,7 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
     // A delay on purpose that the kernel reports is more special than a round trip.
     let factor = if delayed { 2.0 } else { 1.0 };
-    if spread > factor * STEADY.max(STEADY_SHARE * r) {
+    if is_off || spread > factor * STEADY.max(STEADY_SHARE * r) {
         return None;
     }
     let fits = if delayed {

@@ -1,7 +1,5 @@
 //! Bytes in transit: windows, pauses, and the rate of the line.
 
-use std::ops::RangeInclusive;
-
 use roundtrip_model::{BodyTransfer, Event, FullWindow, INITIAL_WINDOW, Pause, PhaseName, Setting};
 
 use crate::case::{ms, times};
@@ -136,8 +134,6 @@ const EQUAL_FLIGHTS: usize = 3;
 const SAME_SIZE: f64 = 1.25;
 /// Pauses that differ by less than this factor are equal.
 const EQUAL: f64 = 1.1;
-/// The content of one full packet.
-const FULL_PACKET: RangeInclusive<u64> = 1_000..=1_500;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
     let kept = case.exchange.kept.filter(|_| case.exchange.reused)?;
@@ -331,7 +327,7 @@ fn told(transfer: &BodyTransfer, pauses: &[Pause]) -> Option<String> {
 }
 
 /// Whether each pause took as long as the others and was followed by one full packet, which a very
-/// slow line would cause as well.
+/// slow line would cause as well: it separates the packets of a sender that has more.
 fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     let pauses = &transfer.pauses;
     let next = pauses.iter().skip(1).map(|pause| pause.after);
@@ -342,16 +338,7 @@ fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     let equal = longest
         .zip(shortest)
         .is_some_and(|(longest, shortest)| longest < EQUAL * shortest);
-    pauses.len() > 1 && equal && pieces.all(|bytes| is_full(case, bytes))
-}
-
-/// Whether the content fills one packet. A line separates the packets of a sender that has more,
-/// and over TCP the size of full segments is known.
-fn is_full(case: &Case<'_>, bytes: u64) -> bool {
-    match &case.exchange.tcp {
-        Some(_) if case.exchange.quic.is_none() => bytes == case.exchange.segment(),
-        _ => FULL_PACKET.contains(&bytes),
-    }
+    pauses.len() > 1 && equal && pieces.all(|bytes| case.exchange.is_full_packet(bytes))
 }
 
 fn rate(transfer: &BodyTransfer, over: f64) -> String {

@@ -232,6 +232,25 @@ fn an_acknowledgement_that_was_delayed_on_purpose_does_not_lower_the_server_s_pa
     assert_only(&story.end(), "server-think-time", 150.0, 0);
 }
 
+/// Equal pauses before datagrams of `size` bytes.
+fn dripped(r: f64, size: u64) -> Exchange {
+    let story = quic(r).answered(0.4, 3_000);
+    let mut story = story.shook_hands(tls("TLSv1.3", 2_500)).asked().told(0.3);
+    for _ in 0..4 {
+        story = story.pass(171.0).received(size);
+    }
+    story.end()
+}
+
+/// Each path of QUIC carries 1200 bytes, so that a sender with more fills them.
+#[test]
+fn equal_pauses_before_datagrams_that_are_not_full_are_the_server_s() {
+    for r in [0.6, 20.0, R] {
+        assert_only(&dripped(r, 1_037), "body-stalls", 4.0 * 171.0, 0);
+    }
+    assert_silent(&dripped(0.6, 1_200));
+}
+
 /// A single flight may have been lost by chance.
 #[test]
 fn udp_that_was_tried_once_may_not_be_blocked() {

@@ -382,6 +382,21 @@ fn a_small_segment_that_was_held_back() {
     let mut behind = behind.event(Event::FirstByte);
     behind.e.http = Some(HttpFacts::default());
     assert_only(&behind.end(), "nagle-delayed-ack", R + 41.0, 0);
+    // Two tickets that came at once show a server that holds no small segment back.
+    let tickets = |segments| {
+        let story = secured().asked().answered(0.3, 500);
+        let story = story.event(Event::Paused {
+            segments,
+            bytes: 500,
+            window: None,
+        });
+        let story = story.event(Event::AckDelayed).pass(R + 41.0).received(300);
+        let mut story = story.event(Event::FirstByte);
+        story.e.http = Some(HttpFacts::default());
+        ids(&story.end())
+    };
+    assert_eq!(tickets(1), ["nagle-delayed-ack"]);
+    assert!(!tickets(2).contains(&"nagle-delayed-ack"));
     // A server that pauses for any other time has another reason.
     for (gap, delayed) in [
         (41.0, false),

@@ -15,7 +15,8 @@ pub(super) struct Evidence {
     /// The time when data arrived while earlier data was still missing.
     gap: Option<Moment>,
     gaps: u32,
-    /// When the first packet left that was lost and has not been acknowledged since.
+    /// When the first packet left that may have carried data of a stream, was lost, and has not been
+    /// acknowledged since.
     lost: Option<Moment>,
 }
 
@@ -42,7 +43,9 @@ impl Evidence {
         // Packets that are not sent again when lost, such as acknowledgements, delay nothing.
         if lost > 0 && stats.bytes_lost > before.bytes_lost {
             let left = Moment(at.0.saturating_sub(nanos(stats.lost_after)));
-            self.lost.get_or_insert(left);
+            if stats.stream_bytes_sent > 0 {
+                self.lost.get_or_insert(left);
+            }
             events.push(Event::Resent {
                 segments: narrow(lost),
                 unacked: stats.lost_after,
@@ -162,12 +165,31 @@ mod tests {
             packets_lost: 1,
             bytes_lost: 100,
             lost_after: Duration::from_nanos(200),
+            stream_bytes_sent: 50,
             ..Stats::default()
         };
         assert_eq!(read(&mut evidence, 300, &stats).len(), 1);
         (stats.stream_bytes_acked, stats.acked_after) = (5, Duration::from_nanos(101));
         let (after, again) = (Duration::from_nanos(310), Duration::from_nanos(100));
         let again = Some(again);
+        let acknowledged = [Event::Acknowledged { after, again }];
+        assert_eq!(read(&mut evidence, 410, &stats), acknowledged);
+    }
+
+    /// The first flight of the handshake was lost, before there was a request.
+    #[test]
+    fn a_loss_in_the_handshake_delayed_no_request() {
+        let mut evidence = Evidence::default();
+        let mut stats = Stats {
+            packets_lost: 2,
+            bytes_lost: 2400,
+            lost_after: Duration::from_nanos(200),
+            ..Stats::default()
+        };
+        assert_eq!(read(&mut evidence, 300, &stats).len(), 1);
+        (stats.stream_bytes_sent, stats.stream_bytes_acked) = (50, 50);
+        stats.acked_after = Duration::from_nanos(41);
+        let (after, again) = (Duration::from_nanos(40), None);
         let acknowledged = [Event::Acknowledged { after, again }];
         assert_eq!(read(&mut evidence, 410, &stats), acknowledged);
     }

@@ -134,6 +134,12 @@ fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     })
 }
 
+/// Whether the request left in the SYN: the answer came with the first sample of the path.
+fn saved_a_trip(exchange: &Exchange) -> bool {
+    let tcp = exchange.tcp.as_ref().filter(|_| !exchange.reused);
+    tcp.is_some_and(|tcp| tcp.fast_open.data_acked > 0)
+}
+
 struct BodyAnalysis<'a> {
     exchange: &'a Exchange,
     rtt: f64,
@@ -162,6 +168,8 @@ impl<'a> BodyAnalysis<'a> {
             spread: spread.ms(),
             // A pause that the path may cause is not attributed to the sender.
             most: match spread.samples().len() {
+                // The round trip itself may have been an exception.
+                0 if saved_a_trip(exchange) => spread.most(),
                 0 | 1 => spread.tolerance(),
                 _ => spread.most(),
             },

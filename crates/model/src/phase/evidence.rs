@@ -202,15 +202,20 @@ impl Evidence {
         let again = USUAL_SEGMENTS
             .iter()
             .any(|size| bytes > 0 && bytes.is_multiple_of(*size));
-        self.is_broken(exchange) || segments == first || again || self.is_dense(exchange)
+        // The window of a kept connection has grown.
+        let large = exchange.reused && segments >= 2 * first && self.fills_segments(exchange);
+        self.is_broken(exchange) || segments == first || again || large || self.is_dense(exchange)
     }
 
     /// Whether records that each fit one segment filled the segments of the flight.
     pub(super) fn is_dense(&self, exchange: &Exchange) -> bool {
+        exchange.tls.is_some() && self.fills_segments(exchange)
+    }
+
+    /// Whether most segments of the flight were full.
+    fn fills_segments(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
-        exchange.tls.is_some()
-            && segments > 0
-            && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64
+        segments > 0 && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64
     }
 
     /// Whether the flight filled the client's receive window.

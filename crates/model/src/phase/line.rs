@@ -17,6 +17,15 @@ pub(super) const FULL_DATAGRAM: std::ops::RangeInclusive<u64> = 1_200..=1_500;
 const SAME_PACE: f64 = 1.1;
 
 impl Exchange {
+    /// Whether that many bytes fill a segment or datagram, so that the sender may have more. Each
+    /// path of QUIC carries 1200 bytes.
+    pub fn is_full_packet(&self, bytes: u64) -> bool {
+        match self.quic {
+            Some(_) => FULL_DATAGRAM.contains(&bytes),
+            None => bytes == self.segment(),
+        }
+    }
+
     /// The milliseconds by which an answer (the bytes between two moments) may have arrived later
     /// on a slow line than an acknowledgement that left with it. 0 if the exchange shows the line's
     /// rate, because the phases then take it into account.
@@ -59,14 +68,6 @@ fn arrived(exchange: &Exchange, since: Moment, until: Moment) -> u64 {
     arrived.sum()
 }
 
-/// Whether a segment or datagram was full.
-fn is_full(exchange: &Exchange, bytes: u64) -> bool {
-    match exchange.quic {
-        Some(_) => FULL_DATAGRAM.contains(&bytes),
-        None => bytes == exchange.segment(),
-    }
-}
-
 /// Whether that many bytes came in several segments or datagrams.
 fn are_several(exchange: &Exchange, bytes: u64) -> bool {
     match exchange.quic {
@@ -101,7 +102,7 @@ fn ms_per_byte(exchange: &Exchange, counts: impl Fn(Moment) -> bool) -> Option<f
                 for took in followed.into_iter().chain(together) {
                     shortest = Some(shortest.map_or(took, |known| known.min(took)));
                 }
-                last = is_full(exchange, *bytes).then_some(*at);
+                last = exchange.is_full_packet(*bytes).then_some(*at);
             }
             Event::Sent { .. } => last = None,
             _ => {}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::copies::WEIGHT;
-use super::delayed_ack::{MIN_DELAYED_ACK, was_not_delayed};
+use super::delayed_ack::{Arrivals, MIN_DELAYED_ACK, was_not_delayed};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
@@ -23,8 +23,6 @@ const RARE: f64 = 2.5;
 const RARE_WILD: f64 = 10.0;
 /// As a share of R: a retransmission is acknowledged no sooner than this after the original.
 const COPY: f64 = 0.9;
-/// An acknowledgement and data that arrive this close together came in one segment.
-pub(super) const TOGETHER: Duration = Duration::from_micros(200);
 /// A delay is not attributed to the path if the path would cause it by chance with less than this
 /// probability: when an acknowledgement has just come in time, and at other times.
 const CHANCE: f64 = 0.01;
@@ -72,32 +70,21 @@ impl Exchange {
         let earlier = earlier.max(self.smoothed_before() - r);
         let known = self.reused.then_some((Moment::ZERO, earlier));
         // An acknowledgement that came with data may have waited for the data.
-        let arrivals: Vec<Moment> = self
-            .timeline
-            .iter()
-            .filter(|(_, e)| matches!(e, Event::Received { .. }))
-            .map(|(at, _)| *at)
-            .collect();
-        let alone = |at: Moment| {
-            let next = arrivals.partition_point(|arrival| *arrival < at - TOGETHER);
-            arrivals
-                .get(next)
-                .is_none_or(|arrival| *arrival > at + TOGETHER)
-        };
+        let arrivals = Arrivals::of(self);
         // After a loss, it came late, together with the retransmission.
         let resent = |e: &Event| matches!(e, Event::Resent { .. });
         let needless = self.tcp.as_ref().map_or(0, |t| t.needless_retransmits);
         let lossy = needless == 0 && self.timeline.first(resent).is_some();
         let line = uplink::bytes_per_ms(self);
         let with_data = self.timeline.iter().filter_map(|(at, event)| match event {
-            Event::Acknowledged { after, again: None } if !alone(*at) => {
+            Event::Acknowledged { after, again: None } if !arrivals.is_alone(*at) => {
                 Some((*at, (ms(*after) - r).max(0.0)))
             }
             _ => None,
         });
         let with_data = with_data.collect();
         let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
-            Event::Acknowledged { after, again: None } if alone(*at) => {
+            Event::Acknowledged { after, again: None } if arrivals.is_alone(*at) => {
                 let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
                 let carried = line.map_or(0.0, |line| bytes as f64 / line);
                 let may_be_lost = lossy && late >= MIN_DELAYED_ACK.min(COPY * r);

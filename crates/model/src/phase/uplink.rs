@@ -5,7 +5,7 @@
 //! round trip, or covers all the data, it says nothing about the line, and no time is attributed to
 //! the line.
 
-use super::delayed_ack::MIN_DELAYED_ACK;
+use super::delayed_ack::{Arrivals, MIN_DELAYED_ACK};
 use super::line::with_headers;
 use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
@@ -46,14 +46,17 @@ impl Exchange {
 }
 
 /// How long the line may have needed for a byte, by the acknowledgements of flights of less than
-/// `most` bytes that were not delayed on purpose.
+/// `most` bytes that were not delayed on purpose. What comes with data may have waited for it for
+/// any time.
 pub(super) fn slowest_ms_per_byte(exchange: &Exchange, most: u64) -> f64 {
     let r = rtt_ms(exchange);
+    let arrivals = Arrivals::of(exchange);
     let paces = exchange.timeline.iter().map(|(at, event)| match event {
         Event::Acknowledged { after, again: None } => {
             let flight = sent_until(exchange, *at - *after);
             let late = ms(*after) - r;
-            let at_once = late < MIN_DELAYED_ACK || flight.bytes > exchange.segment();
+            let soon = late < MIN_DELAYED_ACK && arrivals.is_alone(*at);
+            let at_once = soon || flight.bytes > exchange.segment();
             if (1..most).contains(&flight.bytes) && at_once {
                 late / flight.on_wire as f64
             } else {
@@ -139,7 +142,8 @@ pub(super) fn bytes_per_ms(exchange: &Exchange) -> Option<f64> {
         return None;
     }
     if !tcp.delivery_app_limited {
-        return (ms(tcp.rtt?) >= QUEUED * r).then_some(rate);
+        let queued = (QUEUED * r).max(r + MIN_MS);
+        return (ms(tcp.rtt?) >= queued).then_some(rate);
     }
     if let Some(line) = acknowledged_bytes_per_ms(exchange, tcp) {
         return Some(line);

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use super::body;
-use super::delayed_ack::{DELAYED_ACK, was_not_delayed};
+use super::delayed_ack::{DELAYED_ACK, TOGETHER, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
-use super::spread::TOGETHER;
 use super::telling::MIN_TELLING_RTT;
 use super::uplink::sent_around;
 use super::walk::Walk;

@@ -385,3 +385,35 @@ fn a_late_flight_that_did_not_grow_is_no_round_trip() {
     let on_time = count(0.0);
     assert_eq!(count(0.8 * R) + 1, on_time);
 }
+
+/// The window of a kept connection had grown to 95 segments, most of them full.
+#[test]
+fn a_grown_window_of_a_kept_connection_stops_an_answer() {
+    let answered = |reused: bool, bytes: u64| {
+        let mut e = answer(&[(0.0, 94), (R - 1.0, 113)]);
+        e.tls = None;
+        e.reused = reused;
+        flight_ended(&mut e, 0.0, 95, bytes, false);
+        let body = body(&e);
+        (body.round_trips, body.waited.server.round())
+    };
+    assert_eq!(answered(true, 135_595), (1, 0.0));
+    for (reused, bytes) in [(true, 100_000), (false, 135_595)] {
+        assert_eq!(answered(reused, bytes), (0, R - 1.0));
+    }
+}
+
+/// The only round trip took 52 ms. Whether the path needs as long for others is not known.
+#[test]
+fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
+    let server = |data_acked: u64| {
+        let mut e = answer(&[(0.0, 39), (0.8 * R, 41)]);
+        e.tls = None;
+        let mut tcp = TcpFacts::default();
+        (tcp.mss, tcp.fast_open.data_acked) = (MSS as u32, data_acked);
+        e.tcp = Some(tcp);
+        flight_ended(&mut e, 0.0, 40, 39 * MSS + 555, false);
+        body(&e).waited.server.round()
+    };
+    assert_eq!((server(0), server(98)), (0.8 * R, 0.0));
+}

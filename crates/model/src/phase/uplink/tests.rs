@@ -175,8 +175,27 @@ fn a_request_that_the_line_takes_long_for() {
     // thinks for 30 ms.
     let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
     assert_eq!(waits(&e)[1], (853, 30, 833, 1));
+    // Fractions of a millisecond are no queue.
+    let mut e = exchange(R, 20_000, R + 30.0, line(0.7, 0));
+    e.rtt = Some(Duration::from_secs_f64(0.5 / 1e3));
+    assert_eq!(waits(&e)[1].2, 0);
     // A rate without a queue is that of the window: the bytes that the window allows in each
     // round trip.
     let e = exchange(R, 20_000, R + 30.0, line(R, 0));
     assert_eq!(waits(&e)[1].2, 0);
+}
+
+/// The acknowledgement of a few bytes came with the answer, for which it may have waited.
+#[test]
+fn an_acknowledgement_that_came_with_data_shows_no_slow_line() {
+    let carried = |ends: f64| {
+        let mut e = exchange(R, 126, R + 50.0, TcpFacts::default());
+        let left = R + R;
+        e.timeline
+            .push(Moment::from_millis(left), Event::Sent { bytes: 31 });
+        acknowledge(&mut e, left, ends - R - left);
+        e.carriage_of_answer(Moment::from_millis(R), Moment::from_millis(2.0 * R + 50.0))
+    };
+    let (together, alone) = (carried(2.0 * R + 50.0), carried(2.0 * R + 45.0));
+    assert!(together < 5.0 && alone > 50.0, "{together} {alone}");
 }
