@@ -312,7 +312,7 @@ fn a_proxy_that_asks_is_told_who_is_logged_in() {
     assert_eq!(told.field("x-auth-request-user"), Some("u"));
     // Empty values replace whatever the client sent.
     assert_eq!(told.field("authorization"), Some(""));
-    assert_eq!(told.field("x-auth-request-groups"), Some(""));
+    assert_eq!(told.field("x-auth-request-preferred-username"), Some(""));
     assert_eq!(asks("x").status, 401);
 }
 

@@ -52,7 +52,8 @@ const CLIENTS: usize = 4;
 fn scene(backend: &Backend, way: Way) -> Scene {
     gate_with(backend.at, |config| {
         let upstream = config.upstream.get_mut("backend").unwrap();
-        (upstream.connections, upstream.uploads) = (CLIENTS, CLIENTS);
+        // They have one address, which gets half of the uploads.
+        (upstream.connections, upstream.uploads) = (CLIENTS, 2 * CLIENTS);
         way(config);
     })
 }
