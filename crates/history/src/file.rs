@@ -25,7 +25,7 @@ const CACHE: usize = 4 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    #[error("the history {file}: {source}")]
+    #[error("cannot open the history {file}: {source}")]
     File { file: String, source: io::Error },
     #[error("the history {file} cannot be used: {source}")]
     Redb { file: String, source: redb::Error },

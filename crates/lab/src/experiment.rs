@@ -2,12 +2,12 @@
 //!
 //! `format` defines the file, `reading` checks it and builds an [`Experiment`], `words` turns the
 //! properties of a path into a path, `transfer` turns an arm that carries bytes into a plan of
-//! `perf`, `shelf` holds the built-in experiments.
+//! `perf`, `builtin` holds the built-in experiments.
 
+mod builtin;
 mod format;
 pub(crate) mod knobs;
 mod reading;
-mod shelf;
 mod transfer;
 mod words;
 
@@ -22,11 +22,11 @@ use serde::Serialize;
 
 use crate::claim::Expression;
 
+pub(crate) use builtin::client as shipped;
+pub use builtin::{load, names};
 pub use format::{Measure, OutputUnit, ProgramOutput, Published, Sequencing, UrlScheme};
 pub use reading::read;
 pub use roundtrip_path::WordError;
-pub(crate) use shelf::client as shipped;
-pub use shelf::{load, names};
 pub use transfer::Transfer;
 pub use words::{PathWords, span};
 

@@ -1,7 +1,7 @@
 //! Request → `AnswerPlan`: a function of the request and the site alone, for all protocols. `serve`
 //! carries it out.
 
-mod dress;
+mod filters;
 mod paths;
 mod registry;
 
@@ -14,7 +14,7 @@ use crate::site::OriginState;
 
 pub(crate) fn plan(request: &OriginRequest, site: &OriginState) -> AnswerPlan {
     let mut plan = refusal(request, site).unwrap_or_else(|| paths::plan(request, site));
-    dress::dress(&mut plan, request, site);
+    filters::apply(&mut plan, request, site);
     plan
 }
 

@@ -88,8 +88,8 @@ impl Course {
 
     /// Performs all steps that are due by `now`.
     pub(crate) fn advance(&mut self, now: Duration, out: &mut CourseOutput) {
-        while let Some((at, errand)) = self.agenda.take_due(now) {
-            match errand {
+        while let Some((at, step)) = self.agenda.take_due(now) {
+            match step {
                 CourseStep::Leave(packet, way) => out.departures.push(DepartingPacket {
                     packet,
                     way,
@@ -146,11 +146,11 @@ impl Course {
         for moved in self.exit.moves.drain(..) {
             let (packet, way) = (moved.packet, moved.way);
             let next = self.next.get(place).and_then(|next| *next.get(way));
-            let errand = match next {
+            let step = match next {
                 Some(next) => CourseStep::Pass(packet, way, next),
                 None => CourseStep::Leave(packet, way),
             };
-            self.agenda.add(moved.at, errand);
+            self.agenda.add(moved.at, step);
         }
     }
 }

@@ -179,9 +179,9 @@ fn refused(name: &str, value: &str, source: io::Error) -> PathError {
     }
 }
 
-/// Runs `errand`, which must neither allocate nor lock, in a forked child.
-fn send(errand: impl Fn() -> Result<(), ChildFailure>) -> Result<(), PathError> {
-    let body = |line: BorrowedFd<'_>| match errand() {
+/// Runs `task`, which must neither allocate nor lock, in a forked child.
+fn send(task: impl Fn() -> Result<(), ChildFailure>) -> Result<(), PathError> {
+    let body = |line: BorrowedFd<'_>| match task() {
         Ok(()) => drop(outcome::tell_success(line, &[])),
         Err(failure) => outcome::tell_failure(line, &failure),
     };

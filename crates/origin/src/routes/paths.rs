@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
 
-use super::{dress, registry};
+use super::{filters, registry};
 use crate::Stats;
 use crate::body::{AnswerBody, PATTERN_SIZE};
 use crate::plan::AnswerPlan;
@@ -138,7 +138,7 @@ fn fill(n: u64) -> AnswerPlan {
 
 fn headers(bytes: u64) -> AnswerPlan {
     let mut plan = AnswerPlan::text(StatusCode::OK, "padded\n");
-    dress::pad(&mut plan.headers, bytes as usize);
+    filters::pad(&mut plan.headers, bytes as usize);
     plan
 }
 
@@ -204,7 +204,7 @@ fn drip(request: &OriginRequest) -> AnswerPlan {
 
 fn gzip(request: &OriginRequest) -> AnswerPlan {
     let mut plan = fill(request.number("bytes").unwrap_or(1000));
-    dress::compress(&mut plan);
+    filters::compress(&mut plan);
     plan
 }
 

@@ -27,17 +27,17 @@ pub(super) struct CourseSchedule {
 struct ScheduledStep {
     at: Duration,
     number: u64,
-    errand: Box<CourseStep>,
+    step: Box<CourseStep>,
 }
 
 impl CourseSchedule {
-    pub(super) fn add(&mut self, at: Duration, errand: CourseStep) {
+    pub(super) fn add(&mut self, at: Duration, step: CourseStep) {
         self.added += 1;
-        self.bytes += errand.bytes();
+        self.bytes += step.bytes();
         self.entries.push(ScheduledStep {
             at,
             number: self.added,
-            errand: Box::new(errand),
+            step: Box::new(step),
         });
     }
 
@@ -48,8 +48,8 @@ impl CourseSchedule {
     pub(super) fn take_due(&mut self, now: Duration) -> Option<(Duration, CourseStep)> {
         self.first().filter(|at| *at <= now)?;
         let entry = self.entries.pop()?;
-        self.bytes -= entry.errand.bytes();
-        Some((entry.at, *entry.errand))
+        self.bytes -= entry.step.bytes();
+        Some((entry.at, *entry.step))
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -43,7 +43,7 @@ pub(super) struct Meaning {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UsageError {
-    #[error("nothing is asked: name a domain, an address, an AS number, or a list with -f")]
+    #[error("no query given: name a domain, an address, an AS number, or a list with -f")]
     NoQuery,
     #[error("the query '{0}' is empty: name a domain, an address, an AS number, or a list with -f")]
     EmptyQuery(String),

@@ -145,34 +145,34 @@ mod tests {
 
     #[test]
     fn the_least_used_goes_first() {
-        let mut shelf = Lru::new(WAYS, [1, 2]);
+        let mut lru = Lru::new(WAYS, [1, 2]);
         for n in 0..WAYS as u8 {
-            shelf.put(&[n], n);
+            lru.put(&[n], n);
         }
-        assert_eq!(shelf.get(&[0]), Some(&0));
-        shelf.put(b"new", 99);
-        assert_eq!(shelf.get(&[1]), None);
+        assert_eq!(lru.get(&[0]), Some(&0));
+        lru.put(b"new", 99);
+        assert_eq!(lru.get(&[1]), None);
         assert_eq!(
-            (shelf.get(&[0]).copied(), shelf.get(b"new").copied()),
+            (lru.get(&[0]).copied(), lru.get(b"new").copied()),
             (Some(0), Some(99))
         );
-        shelf.put(b"new", 100);
-        assert_eq!(shelf.get(b"new"), Some(&100));
-        shelf.remove(b"new");
-        assert_eq!(shelf.get(b"new"), None);
+        lru.put(b"new", 100);
+        assert_eq!(lru.get(b"new"), Some(&100));
+        lru.remove(b"new");
+        assert_eq!(lru.get(b"new"), None);
         // The removed entry makes room.
-        shelf.put(b"next", 1);
-        assert_eq!(shelf.get(&[0]), Some(&0));
+        lru.put(b"next", 1);
+        assert_eq!(lru.get(&[0]), Some(&0));
     }
 
     /// The hash alone is not enough: two keys with the same hash are two keys.
     #[test]
     fn all_the_bytes_count() {
-        let mut shelf = Lru::new(WAYS, [1, 2]);
-        shelf.put(b"one", 1);
+        let mut lru = Lru::new(WAYS, [1, 2]);
+        lru.put(b"one", 1);
         let (there, other) = (hash([1, 2], b"one"), b"two");
-        assert!(shelf.slots.iter().any(|slot| slot.holds(there, b"one")));
-        assert!(!shelf.slots.iter().any(|slot| slot.holds(there, other)));
+        assert!(lru.slots.iter().any(|slot| slot.holds(there, b"one")));
+        assert!(!lru.slots.iter().any(|slot| slot.holds(there, other)));
     }
 
     #[test]
@@ -195,14 +195,14 @@ mod tests {
     proptest! {
         #[test]
         fn it_never_holds_more_than_it_may_nor_what_was_not_put(keys in prop::collection::vec("[a-c]{0,4}", 0..200)) {
-            let mut shelf = Lru::new(16, [3, 4]);
+            let mut lru = Lru::new(16, [3, 4]);
             for key in &keys {
-                shelf.put(key.as_bytes(), key.clone());
-                prop_assert_eq!(shelf.get(key.as_bytes()), Some(key));
-                prop_assert_eq!(shelf.get(b"never"), None);
+                lru.put(key.as_bytes(), key.clone());
+                prop_assert_eq!(lru.get(key.as_bytes()), Some(key));
+                prop_assert_eq!(lru.get(b"never"), None);
             }
-            prop_assert_eq!(shelf.slots.len(), 16);
-            let full: Vec<_> = shelf.slots.iter().filter_map(|s| s.kept.as_ref()).map(|k| k.key.to_vec()).collect();
+            prop_assert_eq!(lru.slots.len(), 16);
+            let full: Vec<_> = lru.slots.iter().filter_map(|s| s.kept.as_ref()).map(|k| k.key.to_vec()).collect();
             prop_assert_eq!(full.iter().collect::<HashSet<_>>().len(), full.len());
         }
     }

@@ -19,7 +19,7 @@ fn scene_run(scene: &Scene, arguments: &[&str]) -> crate::rdap::scene::Said {
 
 #[test]
 fn nothing_asked() {
-    refused(&[], &["nothing is asked", "-f"]);
+    refused(&[], &["no query given", "-f"]);
     for empty in ["", " ", "\t"] {
         refused(&[empty], &["is empty", "name a domain"]);
         refused(&["a.example", empty], &["is empty"]);

@@ -16,7 +16,7 @@ use crate::site::OriginState;
 const MAX_COMPRESSED: u64 = 1024 * 1024;
 const PADDING_LINE: usize = 4096;
 
-pub(super) fn dress(plan: &mut AnswerPlan, request: &OriginRequest, site: &OriginState) {
+pub(super) fn apply(plan: &mut AnswerPlan, request: &OriginRequest, site: &OriginState) {
     let knobs = &site.http;
     plan.think += knobs.think;
     plan.early_hints |= knobs.early_hints;

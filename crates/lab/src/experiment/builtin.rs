@@ -117,10 +117,10 @@ mod tests {
                     .into()
             })
             .collect();
-        let mut shelf: Vec<&str> = names().collect();
+        let mut builtin: Vec<&str> = names().collect();
         files.sort();
-        shelf.sort_unstable();
-        assert_eq!(files, shelf);
+        builtin.sort_unstable();
+        assert_eq!(files, builtin);
     }
 
     #[test]
