@@ -150,7 +150,7 @@ impl Limit {
     }
 
     /// The measured value, if the difference breaks this limit. A value that was not seen breaks no
-    /// limit, and what chance can explain is not «worse».
+    /// limit, and what chance can explain is not "worse".
     pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
         let (a, more) = self.quantity.of(diff)?;
         if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {

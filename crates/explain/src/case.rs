@@ -328,7 +328,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Whether it was answered with «425 Too Early» and is sent again: the whole exchange was a
+    /// Whether it was answered with "425 Too Early" and is sent again: the whole exchange was a
     /// detour (RFC 8470 §5.2).
     pub(crate) fn is_too_early(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| h.status == 425)

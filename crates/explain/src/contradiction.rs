@@ -46,7 +46,7 @@ fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
     };
     (claim.ms < most).then(|| {
         format!(
-            "{:.1} ms lie within {most:.1} ms, by which round trips of this path may differ according to its samples ({samples})",
+            "{:.1} ms are within {most:.1} ms, by which round trips of this path differ ({samples} samples)",
             claim.ms
         )
     })

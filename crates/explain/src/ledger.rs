@@ -33,7 +33,7 @@ impl Ledger {
                     part.of(&phase.waited).max(0.0);
             }
         }
-        // An answer that only says «ask again» is a detour as a whole: the unavoidable round trip
+        // An answer that only says "ask again" is a detour as a whole: the unavoidable round trip
         // belongs to the next exchange.
         let kept = u32::from(!case.is_detour());
         let all: u32 = trips.values().sum();

@@ -168,7 +168,7 @@ impl Runner<'_> {
         });
         match (taken, &cell.arm.fails) {
             (Ok(_), Some(expected)) => {
-                let failure = format!("expected failure («{expected}») did not happen");
+                let failure = format!("expected failure ('{expected}') did not happen");
                 collected.failures.push(failure);
             }
             (Ok(taken), None) => collected.keep(run, taken),

@@ -59,7 +59,7 @@ pub(crate) fn complete_checksum(bytes: &mut [u8]) {
 }
 
 fn write_checksum(covered: &mut [u8], offset: usize) {
-    // Zero would mean «none» in UDP. All ones is equivalent, for TCP too (RFC 768, RFC 1071).
+    // Zero would mean "none" in UDP. All ones is equivalent, for TCP too (RFC 768, RFC 1071).
     let checksum = match !sum(covered) {
         0 => 0xffff,
         checksum => checksum,

@@ -185,7 +185,7 @@ fn send(task: impl Fn() -> Result<(), ChildFailure>) -> Result<(), PathError> {
         Ok(()) => drop(outcome::tell_success(line, &[])),
         Err(failure) => outcome::tell_failure(line, &failure),
     };
-    // SAFETY: the errands above join, open, write, mount and send; none of these allocates or
+    // SAFETY: the tasks above join, open, write, mount and send; none of these allocates or
     // locks.
     #[allow(unsafe_code)]
     let process = unsafe { child::fork(body) }.map_err(|source| PathError::Setup {

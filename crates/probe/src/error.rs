@@ -59,7 +59,7 @@ impl ProbeError {
     }
 }
 
-/// Formats a limit, in milliseconds below a second: «within 0.0 s» would be useless.
+/// Formats a limit, in milliseconds below a second: "within 0.0 s" would be useless.
 fn spelt(limit: Duration) -> String {
     if limit < Duration::from_secs(1) {
         format!("{} ms", limit.as_micros() as f64 / 1e3)

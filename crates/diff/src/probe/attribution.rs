@@ -56,7 +56,7 @@ pub struct Contribution {
     /// What was measured on each side: milliseconds, round trips for
     /// [`ContributionKind::RoundTrips`], the length of one for [`ContributionKind::Path`].
     pub sides: Option<(f64, f64)>,
-    /// The continuation of «130 ms of it is …».
+    /// The continuation of "130 ms of it is …".
     pub what: String,
     /// The evidence for it; may be empty.
     pub why: String,

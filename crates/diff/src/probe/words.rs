@@ -2,7 +2,7 @@
 
 use super::figures::CONNECT;
 
-/// A phase, as it follows «in».
+/// A phase, as it follows "in".
 pub(super) fn stage(name: &str) -> String {
     match name {
         "setup" => "client set-up".into(),

@@ -108,7 +108,7 @@ fn no_cookie(case: &Case<'_>) -> Option<Cost> {
     // A cookie serves the next connection: an earlier one that requested a cookie should have
     // brought it (RFC 7413 §4.1.2).
     let evidence = if case.exchange.primed || case.exchange.run > 0 {
-        "an earlier connection had asked for a cookie, and none came: the server gives none, or a box on the path strips the option; from here both look alike, and this SYN carried no data either"
+        "an earlier connection had asked for a cookie, and none came: the server gives none, or a middlebox strips the option; the client cannot tell which, and this SYN carried no data either"
     } else {
         "no cookie was cached for this server: the SYN asked for one and carried no data"
     };
@@ -123,8 +123,8 @@ fn syn_dropped(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let evidence = match tcp.syn_retransmits {
-        1 => "the SYN with data got no answer; the bare one after it did".to_owned(),
-        n => format!("the SYN with data got no answer; the {n}. bare one after it did"),
+        1 => "the SYN with data got no answer; the one without data after it did".to_owned(),
+        n => format!("the SYN with data got no answer; the last of {n} without data after it did"),
     };
     Some(Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, syn_wait(case)?))
 }

@@ -68,7 +68,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
     let unheard = case.exchange.failure.is_some() && received == 0 && again > 0;
     (unheard && sent > case.exchange.segment()).then(|| {
         let evidence = format!(
-            "{sent} bytes of ClientHello ({} fit a segment) were sent, {again} segments of them again, and nothing came",
+            "{sent} bytes of ClientHello ({} fit a segment) were sent, {again} segments were sent again, and nothing came",
             case.exchange.segment()
         );
         let parts = [WaitPart::Network, WaitPart::Server, WaitPart::Loss];

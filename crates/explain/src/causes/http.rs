@@ -38,7 +38,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was late, with a witness, as server-think-time requires",
             signature: cache_miss,
             cost: "a round trip from the cache to the origin, and the origin's time",
-            remedy: "cache more and for longer, put a shield cache before the origin, serve stale content while it is revalidated",
+            remedy: "cache more and for longer, put one common cache before the origin, serve stale content while it is revalidated",
             settings: &[
                 Setting::new(
                     "nginx",

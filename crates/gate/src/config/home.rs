@@ -86,7 +86,7 @@ impl Home {
     /// Makes the directory and the keys that do not exist yet. Existing keys stay.
     pub fn furnish(&self) -> Result<(), GateError> {
         let mut maker = DirBuilder::new();
-        // XDG: «created with the permission 0700».
+        // XDG: "created with the permission 0700".
         let made = maker.recursive(true).mode(0o700).create(&self.0);
         made.map_err(|source| unwritable(&self.0, source))?;
         make_key(&self.signing_key(), SIGNING_KEY)?;

@@ -87,7 +87,7 @@ fn explain(message: &str, text: &str, span: &Range<usize>) -> String {
     }
     for wrong in ["invalid type: ", "invalid value: "] {
         if let Some(rest) = message.strip_prefix(wrong) {
-            // For «string "canary", expected u32», the expected type is enough.
+            // For "string "canary", expected u32", the expected type is enough.
             let expected = rest.rsplit_once(", expected ").map_or(rest, |(_, e)| e);
             return format!("this has to be {}", plain(expected));
         }

@@ -28,7 +28,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
         h2 { "The median run of each arm, as a waterfall" }
         @for (place, group) in groups.iter().enumerate() { (figure(group, &format!("{key}-{place}"))) }
         p.legend-note {
-            "Each lane is a request, in time from left to right; the figure beside the name is its end, in ms. The colours are those above; «reply» is the wait from the request's last byte to the answer's first."
+            "Each lane is a request, in time from left to right; the figure beside the name is its end, in ms. The colours are those above; 'reply' is the wait from the request's last byte to the answer's first."
         }
     }
 }

@@ -51,7 +51,7 @@ pub(super) enum SampleError {
     TooLong(String, u64),
     #[error("{0} printed {1} figures instead of {2}: {3}")]
     Figures(String, usize, usize, String),
-    #[error("{0} printed «{1} {2}», which must be 0")]
+    #[error("{0} printed '{1} {2}', which must be 0")]
     NotZero(String, String, f64),
     #[error(
         "'{0}' is not a placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"

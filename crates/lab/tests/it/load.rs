@@ -57,7 +57,7 @@ fn a_rate_is_the_generator_s_unless_a_request_failed() {
     assert_eq!(outcome.claims[0].holds, Some(true));
     let failures = &outcome.arm("bad").unwrap().failures;
     assert!(
-        failures[0].contains("«Failed: 3», which must be 0"),
+        failures[0].contains("'Failed: 3', which must be 0"),
         "{failures:?}"
     );
 }

@@ -25,7 +25,7 @@ impl Hop for MtuHop {
             return;
         }
         if let Ok(read) = wire::Packet::parse(packet.ip()) {
-            // RFC 791 §3.2: routers must not cut packets with «don't fragment», or any of IPv6.
+            // RFC 791 §3.2: routers must not cut packets with "don't fragment", or any of IPv6.
             if let Ok(fragments) = wire::fragments(&read, usize::from(mtu)) {
                 for fragment in fragments {
                     let mut part = packet.clone();

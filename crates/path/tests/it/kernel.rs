@@ -39,7 +39,7 @@ pub(crate) fn has_seen_ecn(stream: &TcpStream) -> bool {
     tcp_info(stream).tcpi_options & 16 != 0
 }
 
-/// Sends without «don't fragment».
+/// Sends without "don't fragment".
 pub(crate) fn allow_fragments(socket: &UdpSocket) {
     set(
         socket,

@@ -35,5 +35,5 @@ pub enum AnswerError {
 }
 
 fn titled(title: Option<&str>) -> String {
-    title.map_or_else(String::new, |title| format!(" («{title}»)"))
+    title.map_or_else(String::new, |title| format!(" ('{title}')"))
 }

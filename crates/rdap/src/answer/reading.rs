@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(told(b" \r\n"), "the answer is empty");
         assert_eq!(
             told(b"<!DOCTYPE html><head><TITLE lang=en>\n 403 &amp; out\x1b</TITLE>"),
-            "the answer is a web page («403 & out\\u{1b}»), not RDAP"
+            "the answer is a web page ('403 & out\\u{1b}'), not RDAP"
         );
         assert_eq!(told(b"<html>"), "the answer is a web page, not RDAP");
         assert_eq!(

@@ -24,7 +24,7 @@ rules! { Gtld;
     SCRIPT = "gtld-script", Error, "gTLD RDAP Response Profile 2024, section 1.3.2": "no text contains code for browsers";
     COUNTRY = "gtld-country", Error, "gTLD RDAP Response Profile 2024, section 1.4": "an address has no country name";
     CODE = "gtld-country-code", Error, "gTLD RDAP Response Profile 2024, section 1.4": "an address has its country in the cc parameter, as ISO 3166-1 alpha-2";
-    UPDATE = "gtld-event-update", Error, "gTLD RDAP Response Profile 2024, section 1.5": "the topmost object has the event «last update of RDAP database»";
+    UPDATE = "gtld-event-update", Error, "gTLD RDAP Response Profile 2024, section 1.5": "the topmost object has the event 'last update of RDAP database'";
     STREET = "gtld-street-lines", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.8.1": "a street of several lines is an array";
 }
 

@@ -231,7 +231,7 @@ fn a_failing_registrar_is_reported_beside_the_registry() {
         server: Some("https://rdap.registrar.example/"),
         state: State::Failed,
         answer: None,
-        why: Some("the answer is a web page («Welcome»), not RDAP"),
+        why: Some("the answer is a web page ('Welcome'), not RDAP"),
         clear: false,
     };
     let told = LookupResult {
@@ -248,7 +248,7 @@ fn a_failing_registrar_is_reported_beside_the_registry() {
     assert_eq!(line["registrar"]["status"], "failed");
     assert_eq!(
         line["registrar"]["error"],
-        "the answer is a web page («Welcome»), not RDAP"
+        "the answer is a web page ('Welcome'), not RDAP"
     );
     assert_eq!(line["registrar"].get("answer"), None);
 }

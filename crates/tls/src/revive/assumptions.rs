@@ -184,7 +184,7 @@ fn shake_hands(verifier: Arc<Verifier>, store: Arc<Store>) -> Vec<CertificateDer
 
 #[test]
 fn rustls_still_does_what_reviving_a_session_relies_on() {
-    const SEE: &str = "see «What it relies on» in tls/src/revive.rs";
+    const SEE: &str = "see 'What it relies on' in tls/src/revive.rs";
     let (verifier, store) = (Arc::<Verifier>::default(), Arc::<Store>::default());
     let chain = shake_hands(verifier, store.clone());
     let handed_over = std::mem::take(&mut *store.0.lock().unwrap());

@@ -220,7 +220,7 @@ fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
 }
 
 /// The version with the most parts among the captures, the first of several: prose in a library may
-/// mention «OpenSSL 3.0».
+/// mention "OpenSSL 3.0".
 fn version(captures: &[String]) -> Option<SoftwareVersion> {
     let mut versions: Vec<SoftwareVersion> = captures
         .iter()

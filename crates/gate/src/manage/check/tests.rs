@@ -105,7 +105,7 @@ servers = ["http://127.0.0.1:8000"]
 upstream = "backend"
 "#;
 
-/// The findings, each as «error place: what».
+/// The findings, each as "error place: what".
 fn told(report: &CheckReport) -> Vec<String> {
     let line = |f: &ConfigFinding| {
         let severity = match f.severity {

@@ -9,7 +9,7 @@ rules! { Gtld;
     HANDLE = "gtld-handle", Error, "gTLD RDAP Response Profile 2024, section 2.2": "a domain has its repository identifier (RFC 5730) or declares it redacted";
     REGISTRATION = "gtld-event-registration", Error, "gTLD RDAP Response Profile 2024, section 2.3.1.1": "a domain has the event registration";
     EXPIRATION = "gtld-event-expiration", Error, "gTLD RDAP Response Profile 2024, section 2.3.1.2": "a domain has the event expiration";
-    REGISTRAR_EXPIRATION = "gtld-event-registrar-expiration", Info, "gTLD RDAP Response Profile 2024, section 2.3.2.1": "a registrar gives the event «registrar expiration»";
+    REGISTRAR_EXPIRATION = "gtld-event-registrar-expiration", Info, "gTLD RDAP Response Profile 2024, section 2.3.2.1": "a registrar gives the event 'registrar expiration'";
     NAMESERVERS = "gtld-nameservers", Warning, "gTLD RDAP Response Profile 2024, section 2.8": "a domain that is delegated has its name servers";
     NAMESERVER = "gtld-nameserver-name", Error, "gTLD RDAP Response Profile 2024, section 2.8.1": "a name server has its ldhName";
     HOST = "gtld-nameserver-handle", Error, "gTLD RDAP Response Profile 2024, section 2.8.2": "the handle of a name server is its repository identifier (RFC 5730)";

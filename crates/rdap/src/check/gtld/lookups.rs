@@ -9,7 +9,7 @@ rules! { Gtld;
     ADDRESS = "gtld-entity-address", Error, "gTLD RDAP Response Profile 2024, section 3.1.1": "a registrar's address has street, city and country";
     CONTACTS = "gtld-entity-contacts", Warning, "gTLD RDAP Response Profile 2024, section 3.2": "a registrar has an administrative and a technical contact";
     CONTACT = "gtld-entity-contact", Error, "gTLD RDAP Response Profile 2024, section 3.2": "a registrar's administrative or technical contact has fn, tel and email";
-    HANDLE = "gtld-nameserver-registrar", Error, "gTLD RDAP Response Profile 2024, section 4.3": "the handle of a name server's registrar is its IANA Registrar ID, or «not applicable»";
+    HANDLE = "gtld-nameserver-registrar", Error, "gTLD RDAP Response Profile 2024, section 4.3": "the handle of a name server's registrar is its IANA Registrar ID, or 'not applicable'";
     ID = "gtld-nameserver-registrar-id", Error, "gTLD RDAP Response Profile 2024, section 4.3": "a name server's registrar has its IANA Registrar ID in publicIds, unless it has none";
 }
 

@@ -4,12 +4,12 @@ use crate::answer::{Class, Link, Notice};
 use crate::check::{Check, Report, Scene, rules};
 
 rules! { Gtld;
-    STATUS = "gtld-notice-status", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "a domain has the notice «Status Codes» with its text and a link to https://icann.org/epp";
-    STATUS_REL = "gtld-notice-status-rel", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "the link of «Status Codes» has the relation glossary";
-    STATUS_VALUE = "gtld-notice-status-value", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "the link of «Status Codes» has the lookup's URL as its value";
-    FORM = "gtld-notice-form", Error, "gTLD RDAP Response Profile 2024, section 2.10": "a domain has the notice «RDDS Inaccuracy Complaint Form» with its text and a link to https://icann.org/wicf";
-    FORM_REL = "gtld-notice-form-rel", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the relation help";
-    FORM_VALUE = "gtld-notice-form-value", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of «RDDS Inaccuracy Complaint Form» has the lookup's URL as its value";
+    STATUS = "gtld-notice-status", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "a domain has the notice 'Status Codes' with its text and a link to https://icann.org/epp";
+    STATUS_REL = "gtld-notice-status-rel", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "the link of 'Status Codes' has the relation glossary";
+    STATUS_VALUE = "gtld-notice-status-value", Error, "gTLD RDAP Response Profile 2024, section 2.6.3": "the link of 'Status Codes' has the lookup's URL as its value";
+    FORM = "gtld-notice-form", Error, "gTLD RDAP Response Profile 2024, section 2.10": "a domain has the notice 'RDDS Inaccuracy Complaint Form' with its text and a link to https://icann.org/wicf";
+    FORM_REL = "gtld-notice-form-rel", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of 'RDDS Inaccuracy Complaint Form' has the relation help";
+    FORM_VALUE = "gtld-notice-form-value", Error, "gTLD RDAP Response Profile 2024, section 2.10": "the link of 'RDDS Inaccuracy Complaint Form' has the lookup's URL as its value";
     TERMS = "gtld-notice-terms", Error, "gTLD RDAP Technical Implementation Guide 2024, sections 3.3.1 and 3.3.2": "a notice has a link terms-of-service to the terms";
     TERMS_VALUE = "gtld-notice-terms-value", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.3.2": "the link to the terms has the requested URL as its value";
     HELP = "gtld-help-link", Error, "gTLD RDAP Technical Implementation Guide 2024, section 3.4": "help has a link to a document that explains the service";

@@ -1,4 +1,4 @@
-//! Resets and «too big».
+//! Resets and "too big".
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -4,18 +4,18 @@ use crate::answer::{Entity, Node, properties};
 use crate::check::{Check, rules};
 
 rules! { Gtld;
-    ID = "gtld-registrant-id", Error, "gTLD RDAP Response Profile 2024, sections 2.7.3 and 2.7.7": "the registrant's handle is given, or «Registry Registrant ID» redacted";
-    NAME = "gtld-registrant-name", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.1": "the registrant's name is given, or «Registrant Name» redacted";
-    ORGANIZATION = "gtld-registrant-organization", Info, "gTLD RDAP Response Profile 2024, section 2.7.4.2": "the registrant's organization is given, or «Registrant Organization» redacted, if there is one";
-    STREET = "gtld-registrant-street", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.3": "the registrant's street is given, or «Registrant Street» redacted";
-    CITY = "gtld-registrant-city", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.4": "the registrant's city is given, or «Registrant City» redacted";
-    POSTAL_CODE = "gtld-registrant-postal-code", Warning, "gTLD RDAP Response Profile 2024, section 2.7.4.6": "the registrant's postal code is given, or «Registrant Postal Code» redacted, if the country has them";
-    PHONE = "gtld-registrant-phone", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.8": "the registrant's telephone (type voice) is given, or «Registrant Phone» redacted";
-    EMAIL = "gtld-registrant-email", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.9": "the registrant's email is given, or «Registrant Email» redacted";
-    TECH_ID = "gtld-tech-id", Error, "gTLD RDAP Response Profile 2024, sections 2.7.3 and 2.7.7": "the technical contact's handle is given, or «Registry Tech ID» redacted";
-    TECH_NAME = "gtld-tech-name", Error, "gTLD RDAP Response Profile 2024, section 2.7.6.1": "the technical contact's name is given, or «Tech Name» redacted";
-    TECH_PHONE = "gtld-tech-phone", Warning, "gTLD RDAP Response Profile 2024, section 2.7.6.2": "the technical contact's telephone (type voice) is given, or «Tech Phone» redacted";
-    TECH_EMAIL = "gtld-tech-email", Warning, "gTLD RDAP Response Profile 2024, section 2.7.6.3": "the technical contact's email is given, or «Tech Email» redacted";
+    ID = "gtld-registrant-id", Error, "gTLD RDAP Response Profile 2024, sections 2.7.3 and 2.7.7": "the registrant's handle is given, or 'Registry Registrant ID' redacted";
+    NAME = "gtld-registrant-name", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.1": "the registrant's name is given, or 'Registrant Name' redacted";
+    ORGANIZATION = "gtld-registrant-organization", Info, "gTLD RDAP Response Profile 2024, section 2.7.4.2": "the registrant's organization is given, or 'Registrant Organization' redacted, if there is one";
+    STREET = "gtld-registrant-street", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.3": "the registrant's street is given, or 'Registrant Street' redacted";
+    CITY = "gtld-registrant-city", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.4": "the registrant's city is given, or 'Registrant City' redacted";
+    POSTAL_CODE = "gtld-registrant-postal-code", Warning, "gTLD RDAP Response Profile 2024, section 2.7.4.6": "the registrant's postal code is given, or 'Registrant Postal Code' redacted, if the country has them";
+    PHONE = "gtld-registrant-phone", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.8": "the registrant's telephone (type voice) is given, or 'Registrant Phone' redacted";
+    EMAIL = "gtld-registrant-email", Error, "gTLD RDAP Response Profile 2024, section 2.7.4.9": "the registrant's email is given, or 'Registrant Email' redacted";
+    TECH_ID = "gtld-tech-id", Error, "gTLD RDAP Response Profile 2024, sections 2.7.3 and 2.7.7": "the technical contact's handle is given, or 'Registry Tech ID' redacted";
+    TECH_NAME = "gtld-tech-name", Error, "gTLD RDAP Response Profile 2024, section 2.7.6.1": "the technical contact's name is given, or 'Tech Name' redacted";
+    TECH_PHONE = "gtld-tech-phone", Warning, "gTLD RDAP Response Profile 2024, section 2.7.6.2": "the technical contact's telephone (type voice) is given, or 'Tech Phone' redacted";
+    TECH_EMAIL = "gtld-tech-email", Warning, "gTLD RDAP Response Profile 2024, section 2.7.6.3": "the technical contact's email is given, or 'Tech Email' redacted";
 }
 
 /// A registered name of a redacted field, and the field itself.
