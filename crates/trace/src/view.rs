@@ -44,6 +44,8 @@ pub(crate) struct ClientView {
     pub(crate) syn: Option<u64>,
     pub(crate) connected: Option<u64>,
     pub(crate) syn_repeats: u32,
+    /// SYN-ACKs that did not reach the client.
+    pub(crate) answers_lost: u32,
     /// Segments that the client sent again, and how many of them had arrived.
     pub(crate) resent: u32,
     pub(crate) needless: u32,
@@ -78,10 +80,16 @@ impl ClientView {
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
+        watcher.view.answers_lost = lost.answers();
         watcher.view.ended = order.last().map_or(0, |(at, _)| *at);
         for (at, sight) in order {
             match sight.from {
-                Side::Client => watcher.left(at, sight),
+                Side::Client => {
+                    if lost.is_acknowledged_by(sight) && watcher.view.connected.is_some() {
+                        watcher.view.connected = Some(at);
+                    }
+                    watcher.left(at, sight);
+                }
                 Side::Server => {
                     if let Some(data) = lost.rest_of(flow, sight) {
                         watcher.arrived(at, sight, &data);
@@ -268,7 +276,7 @@ impl<'a> Watcher<'a> {
         }
         if sight.is_syn() && self.view.connected.is_none() {
             self.view.connected = Some(at);
-            if let Some(syn) = self.view.syn.filter(|_| self.view.syn_repeats == 0) {
+            if let Some(syn) = self.view.syn.filter(|_| self.view.is_first_try()) {
                 self.gauge.trip(at, at.saturating_sub(syn));
             }
         }

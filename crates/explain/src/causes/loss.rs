@@ -122,9 +122,10 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Whether a segment of the largest allowed size has arrived on this new connection.
+/// Whether a segment of the largest allowed size has arrived on this connection, new or kept.
 fn got_full_segments(case: &Case<'_>) -> bool {
-    let largest = case.tcp().map_or(0, |tcp| u64::from(tcp.peer_mss));
+    let tcp = case.exchange.tcp.as_ref();
+    let largest = tcp.map_or(0, |tcp| u64::from(tcp.peer_mss));
     largest >= case.exchange.segment()
 }
 

@@ -35,7 +35,7 @@ fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
 /// What came behind the gap was short, and so was what was missing: no full segment was lost.
 #[test]
 fn a_short_segment_that_is_lost_again_and_again_met_no_black_hole() {
-    let filled = |bytes: u64, largest: u32| {
+    let filled = |bytes: u64, largest: u32, kept: bool| {
         let mut story = secured().asked().pass(R).acknowledged(R);
         story = story.event(Event::GapOpened {
             segments: 1,
@@ -47,16 +47,20 @@ fn a_short_segment_that_is_lost_again_and_again_met_no_black_hole() {
         });
         story.e.tcp.as_mut().unwrap().peer_mss = largest;
         story.r = 0.0;
+        story.e.reused = kept;
         story.e.http = Some(HttpFacts {
             status: 200,
             ..HttpFacts::default()
         });
         ids(&story.received(bytes).event(Event::FirstByte).end())
     };
-    assert_eq!(filled(1_393, 819), ["response-segment-lost"]);
-    assert_eq!(filled(4_000, 819), ["mtu-black-hole"]);
-    // A full segment had come through.
-    assert_eq!(filled(4_000, MSS as u32), ["response-segment-lost"]);
+    assert_eq!(filled(1_393, 819, false), ["response-segment-lost"]);
+    assert_eq!(filled(4_000, 819, false), ["mtu-black-hole"]);
+    // A full segment had come through, on a new connection or on a kept one.
+    for kept in [false, true] {
+        let found = filled(4_000, MSS as u32, kept);
+        assert_eq!(found, ["response-segment-lost"], "kept: {kept}");
+    }
 }
 
 /// The server's flight was acknowledged late by its own probing. Segments behind a gap count when

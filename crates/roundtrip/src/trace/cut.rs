@@ -11,10 +11,15 @@ use roundtrip_wire::pcapng::{Captured, Interface, PcapngWriter, Section};
 
 use super::source::CaptureSource;
 
-/// Reads the capture again, and writes what belongs to the cut. Returns how many frames that were.
-/// Writes the packets of the cut, with those secrets from the key logs and the capture that belong
-/// to its connections.
-pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> io::Result<u64> {
+/// Reads the capture again, and writes the packets of the cut (with `only`, those of this
+/// interface), with the secrets of its connections from the key logs and the capture. Returns how
+/// many packets that were.
+pub(super) fn write(
+    (from, only): (&Path, Option<u32>),
+    to: &Path,
+    mut cut: Cut,
+    keys: &[PathBuf],
+) -> io::Result<u64> {
     if same(from, to) {
         let error = "it is the capture that is read";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
@@ -33,6 +38,9 @@ pub(super) fn write(from: &Path, to: &Path, mut cut: Cut, keys: &[PathBuf]) -> i
             match item {
                 CaptureItem::Packet(captured) => {
                     frame += 1;
+                    if only.is_some_and(|only| only != captured.interface) {
+                        return;
+                    }
                     if let Some(comments) = cut.take(frame, &captured) {
                         count += 1;
                         trouble = into.packet(&captured, comments).err();

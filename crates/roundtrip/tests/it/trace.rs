@@ -250,6 +250,16 @@ fn the_evidence_is_written_with_comments_and_tells_the_same() {
             "{tshark:?}"
         );
     }
+    // What each end saw makes two captures, which can be laid side by side.
+    let ends = ["0", "1"].map(|end| {
+        let path = folder.path().join(end).with_extension("pcapng");
+        let path = path.to_str().unwrap().to_owned();
+        let output = roundtrip(&["trace", file, "-q", "--interface", end, "--write", &path]);
+        assert!(output.status.success(), "{output:?}");
+        path
+    });
+    let output = roundtrip(&["trace", &ends[0], &ends[1], "-q"]);
+    assert!(output.status.success(), "{output:?}");
     // The capture itself is not overwritten, and a pipe cannot be read twice.
     let output = roundtrip(&["trace", file, "-q", "--write", file]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");

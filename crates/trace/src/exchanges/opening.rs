@@ -124,7 +124,7 @@ impl ExchangeBuilder<'_> {
                 saved_round_trips: u32::from(all),
                 kernel_says: None,
             },
-            handshake_rtt: took.filter(|_| view.syn_repeats == 0 && !reused),
+            handshake_rtt: took.filter(|_| view.is_first_try() && !reused),
             min_rtt: self.rtt,
             rtt: self.rtt,
             retransmits: view.resent + view.syn_repeats,

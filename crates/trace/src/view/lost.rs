@@ -17,6 +17,8 @@ pub(super) struct Lost {
     parts: HashMap<u64, Vec<(u64, u64)>>,
     /// SYN-ACKs that were lost.
     answers: Vec<u64>,
+    /// The frame in which the client acknowledged the SYN-ACK, if some were lost.
+    acknowledged: Option<u64>,
 }
 
 /// Data that was sent and is not acknowledged yet.
@@ -89,6 +91,7 @@ impl Lost {
     }
 
     /// Adds the SYN-ACKs: of several, the last one that the client can have acknowledged arrived.
+    /// A client acknowledges it at once.
     fn add_answers(&mut self, flow: &TcpFlow, soonest: u64) {
         let is_answer = |sight: &&SeenSegment| sight.is_syn() && sight.from == Side::Server;
         let is_acknowledgement = |sight: &&SeenSegment| {
@@ -101,6 +104,18 @@ impl Lost {
         let answers = answers.filter(|sight| sight.at + soonest <= acknowledged.at);
         self.answers = answers.map(|sight| sight.frame).collect();
         self.answers.pop();
+        let again = !self.answers.is_empty();
+        self.acknowledged = again.then_some(acknowledged.frame);
+    }
+
+    /// The number of SYN-ACKs that were lost.
+    pub(super) fn answers(&self) -> u32 {
+        u32::try_from(self.answers.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether this is the client's acknowledgement of a SYN-ACK that was sent again.
+    pub(super) fn is_acknowledged_by(&self, sight: &SeenSegment) -> bool {
+        self.acknowledged == Some(sight.frame)
     }
 
     /// The parts of a segment of the server that arrived; `None` if it did not.

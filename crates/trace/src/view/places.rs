@@ -4,6 +4,11 @@ use super::rate::last_at;
 use super::{ClientView, MIN_OVERTAKEN, Rate};
 
 impl ClientView {
+    /// Whether neither the SYN nor its answer had to be sent again, as far as was seen.
+    pub(crate) fn is_first_try(&self) -> bool {
+        self.syn_repeats == 0 && self.answers_lost == 0
+    }
+
     /// The bytes of the client's first flight, some of which the SYN carried: the data that left
     /// before the SYN-ACK or an answer could change anything.
     pub(crate) fn first_flight(&self) -> u64 {

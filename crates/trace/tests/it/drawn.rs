@@ -135,6 +135,29 @@ fn a_client_with_one_connection_was_slow_to_ask() {
     assert!(!exchange.reused);
 }
 
+/// Seen at the server's end: the client acknowledges a SYN-ACK at once, so what was acknowledged
+/// late had arrived late, and the client had no connection before.
+#[test]
+fn a_syn_ack_that_is_sent_again_was_lost() {
+    let mut drawn = Drawing::new([51, 64]);
+    drawn.send(0.0, 0, SYN, b"");
+    drawn.send(0.1, 1, SYN | ACK, b"");
+    for at in [1047.5, 3168.0, 7688.8] {
+        drawn.packet(at, 1, 9000, SYN | ACK, b"");
+    }
+    drawn.send(14_433.5, 0, ACK, b"");
+    drawn = drawn.asked(14_437.1);
+    drawn.send(14_437.2, 1, ACK, b"");
+    drawn = drawn.answered(14_438.2, 100);
+    drawn.send(14_447.3, 0, ACK, b"");
+    let (conversation, exchange) = drawn.read();
+    assert_eq!(conversation.vantage.place, VantagePoint::Server);
+    assert_eq!(found(&exchange), []);
+    let phases = exchange.phases();
+    let connect = phases.iter().find(|p| p.name == PhaseName::Tcp).unwrap();
+    assert!(connect.waited.loss > 14_000.0, "{connect:?}");
+}
+
 #[test]
 fn a_request_that_nothing_answers_was_lost() {
     let mut drawn = Drawing::new([64, 64]);
