@@ -124,6 +124,7 @@ impl Connector {
                 let connect = Connect {
                     fast_open: plan.fast_open,
                     bind: self.options.bind.clone(),
+                    first: None,
                 };
                 connect.open(peers, recorder, &mut facts.attempts).await?
             }
