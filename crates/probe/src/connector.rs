@@ -161,6 +161,7 @@ impl Connector {
             client: self.tls.as_ref(),
             tokens: &self.tokens,
             bind: self.options.bind.as_ref(),
+            first: None,
             recorder,
         }
     }
