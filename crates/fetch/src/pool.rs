@@ -37,7 +37,7 @@ use carry::RequestAttempt;
 pub use context::PoolStats;
 use context::{PoolContext, count};
 pub use error::{PoolError, PoolErrorKind};
-pub use knowledge::{Alternative, OriginKnowledge};
+pub use knowledge::{Alternative, OriginKnowledge, Reached};
 use reply::Key;
 pub use reply::{BODY_LIMIT, PoolRequest, Reply, Timing};
 use resend::{ResendReason, Tries, Verdict};

@@ -167,6 +167,32 @@ fn it_says_since_when_and_whose() {
 }
 
 #[test]
+fn an_outage_that_lasts_is_told_first() {
+    let minutes = |oks: u64, failed: u64| -> Vec<Reading> {
+        (0..oks + failed)
+            .map(|n| Reading {
+                failure: (n >= oks).then(|| "refused".to_owned()),
+                ..reading(MIDNIGHT + n * 60, 5.0)
+            })
+            .collect()
+    };
+    let told = |readings: &[Reading]| {
+        let (_directory, file) = stored(readings);
+        let all = file.series().unwrap();
+        (summary(&all), page("x", &all, &PageHead::default()))
+    };
+    let outage = "Since 2026-11-25 00:10 UTC every request has failed, 3 in a row: refused.";
+    let (text, page) = told(&minutes(10, 3));
+    assert!(text.contains(outage) && page.contains(outage), "{text}");
+    assert!(told(&minutes(0, 4)).0.contains("00:00 UTC every request"));
+    let mut over = minutes(10, 3);
+    over.push(reading(MIDNIGHT + 13 * 60, 5.0));
+    for readings in [minutes(10, 2), over] {
+        assert!(!told(&readings).0.contains("every request has failed"));
+    }
+}
+
+#[test]
 fn the_page_shows_gaps_as_gaps_and_quotes_nothing_raw() {
     let hostile = |reading: Reading| Reading {
         url: "https://x/<script>alert(1)</script>".into(),

@@ -10,6 +10,8 @@ use crate::{LastingChange, Period, RecordedSeries, lasting_change};
 
 /// The largest number of causes that are listed.
 const MAX_CAUSES: usize = 5;
+/// The smallest number of failures in a row that are called an outage.
+const MIN_OUTAGE: u64 = 3;
 
 /// A paragraph for each series.
 pub fn summary(all: &[RecordedSeries]) -> String {
@@ -26,6 +28,9 @@ fn paragraph(series: &RecordedSeries) -> String {
     let mut text = format!("{}  {}\n", clean(&series.url), clean(&series.strategy));
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  {}", measured(series, periods, &all));
+    if let Some(outage) = outage(series) {
+        let _ = writeln!(text, "  {outage}");
+    }
     let _ = writeln!(text, "  {}", sentence(lasting_change(periods)));
     for found in found(periods).iter().take(MAX_CAUSES) {
         let each = found.ms / found.count.max(1) as f64;
@@ -55,6 +60,26 @@ pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period
     };
     let failed = all.failed();
     format!("{readings}, {failed} failed, every {every}, from {from} to {to} UTC{figures}")
+}
+
+/// Says since when every request has failed, if the last ones did. The finest periods show it.
+pub(crate) fn outage(series: &RecordedSeries) -> Option<String> {
+    let finest = series.tiers.first()?;
+    let failing = finest.iter().rev().take_while(|period| period.ok == 0);
+    let failing: Vec<&Period> = failing.filter(|period| period.failed() > 0).collect();
+    let failed: u64 = failing.iter().map(|period| period.failed()).sum();
+    let since = minute(failing.last().filter(|_| failed >= MIN_OUTAGE)?.start);
+    let mut kinds: Vec<String> = failing
+        .iter()
+        .flat_map(|period| period.failures.keys())
+        .map(|kind| clean(kind))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kinds = kinds.join(", ");
+    Some(format!(
+        "Since {since} UTC every request has failed, {failed} in a row: {kinds}."
+    ))
 }
 
 /// Describes the lasting change, or says that there is none.

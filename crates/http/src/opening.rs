@@ -6,7 +6,7 @@ mod quic;
 mod race;
 mod transport;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use roundtrip_model::{Attempt, Recorder, TlsFacts};
@@ -27,6 +27,8 @@ pub struct Opening<'a> {
     pub client: Option<&'a Client>,
     pub tokens: &'a Tokens,
     pub bind: Option<&'a Bind>,
+    /// The address that is tried first, if the peer has it.
+    pub first: Option<IpAddr>,
     pub recorder: &'a Recorder,
 }
 
@@ -71,7 +73,11 @@ impl Opening<'_> {
         opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
         let bind = self.bind.cloned();
-        let connect = Connect { fast_open, bind };
+        let connect = Connect {
+            fast_open,
+            bind,
+            first: self.first,
+        };
         let opening = connect.open(peers, self.recorder, &mut opening_facts.attempts);
         let socket = opening.await?;
         let gauge = socket.gauge().map_err(roundtrip_net::NetError::Socket)?;

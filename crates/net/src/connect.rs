@@ -23,6 +23,8 @@ pub enum Bind {
 pub struct Connect {
     pub fast_open: bool,
     pub bind: Option<Bind>,
+    /// The address that is tried first, if the peer has it.
+    pub first: Option<IpAddr>,
 }
 
 impl Connect {

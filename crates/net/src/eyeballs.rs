@@ -3,7 +3,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Connect {
             connect: self,
             throttling: Throttling::watch(),
             recorder,
-            pending: alternate(peers).into_iter(),
+            pending: alternate(peers, self.first).into_iter(),
             running: Vec::new(),
             failures: Vec::new(),
             next: Box::pin(sleep(Duration::ZERO)),
@@ -44,17 +44,20 @@ impl Connect {
     }
 }
 
-/// IPv6 first, then alternating, each family in the resolver's order (RFC 8305 §4).
-fn alternate(peers: &[SocketAddr]) -> Vec<SocketAddr> {
+/// IPv6 first, then alternating, each family in the resolver's order, but `first` before all others
+/// (RFC 8305 §4).
+fn alternate(peers: &[SocketAddr], first: Option<IpAddr>) -> Vec<SocketAddr> {
     let (six, four): (Vec<SocketAddr>, Vec<SocketAddr>) = peers.iter().partition(|p| p.is_ipv6());
     let (mut six, mut four) = (six.into_iter(), four.into_iter());
     let mut order = Vec::with_capacity(peers.len());
     loop {
         match (six.next(), four.next()) {
-            (None, None) => return order,
+            (None, None) => break,
             (a, b) => order.extend(a.into_iter().chain(b)),
         }
     }
+    order.sort_by_key(|peer| Some(peer.ip()) != first);
+    order
 }
 
 type Attempting<'a> =
@@ -183,7 +186,16 @@ mod tests {
             .iter()
             .map(|s| s.parse().unwrap())
             .collect();
-        let order: Vec<String> = alternate(&peers).iter().map(ToString::to_string).collect();
-        assert_eq!(order, ["[::1]:1", "1.0.0.1:1", "1.0.0.2:1", "1.0.0.3:1"]);
+        let order = |first| -> Vec<String> {
+            let order = alternate(&peers, first).into_iter();
+            order.map(|peer| peer.to_string()).collect()
+        };
+        let natural = ["[::1]:1", "1.0.0.1:1", "1.0.0.2:1", "1.0.0.3:1"];
+        assert_eq!(order(None), natural);
+        assert_eq!(order(Some([1, 0, 0, 9].into())), natural);
+        assert_eq!(
+            order(Some([1, 0, 0, 2].into())),
+            ["1.0.0.2:1", "[::1]:1", "1.0.0.1:1", "1.0.0.3:1"]
+        );
     }
 }

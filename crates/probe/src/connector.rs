@@ -124,6 +124,7 @@ impl Connector {
                 let connect = Connect {
                     fast_open: plan.fast_open,
                     bind: self.options.bind.clone(),
+                    first: None,
                 };
                 connect.open(peers, recorder, &mut facts.attempts).await?
             }
@@ -160,6 +161,7 @@ impl Connector {
             client: self.tls.as_ref(),
             tokens: &self.tokens,
             bind: self.options.bind.as_ref(),
+            first: None,
             recorder,
         }
     }

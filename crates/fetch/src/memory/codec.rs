@@ -115,6 +115,10 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Checks that nothing is left.
     pub(super) fn finish(self) -> Option<()> {
         self.rest.is_empty().then_some(())

@@ -57,6 +57,13 @@ pub struct Addresses {
     pub expires: Stamp,
 }
 
+/// The address that answered where the ones before it did not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    pub address: IpAddr,
+    pub expires: Stamp,
+}
+
 /// The content of an HTTPS record. RFC 9460.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hints {
@@ -75,6 +82,7 @@ pub struct OriginState {
     pub rtt: Option<Duration>,
     /// The number of concurrent streams that it allows.
     pub streams: Option<u32>,
+    pub reached: Option<Reached>,
     /// Oldest first.
     pub(super) sessions: Vec<Session>,
     pub(super) quic_tokens: Vec<Vec<u8>>,
@@ -149,6 +157,8 @@ impl OriginState {
             .retain(|session| session.expires > now && session.expires <= latest);
         self.alt_svc.take_if(|known| known.expires <= now);
         self.addresses.take_if(|known| known.expires <= now);
+        self.reached
+            .take_if(|known| known.expires <= now || known.expires > latest);
         self.https_record.take_if(|known| known.expires <= now);
     }
 }

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use roundtrip_model::Origin;
+use roundtrip_model::{Attempt, AttemptOutcome, Origin};
 use roundtrip_wire::alt_svc::{self, AltSvc};
 use tokio::time::Instant;
 
@@ -13,6 +13,10 @@ const MAX_LIFE: Duration = Duration::from_hours(7 * 24);
 /// The time for which QUIC is not tried after it failed; doubled each time, up to an hour.
 const BROKEN: Duration = Duration::from_mins(5);
 const MAX_BROKEN: Duration = Duration::from_hours(1);
+
+/// The time for which an address that answered after others had failed is tried first. Then all
+/// are tried as before, because the cause may be gone.
+const PREFERRED: Duration = Duration::from_mins(10);
 
 /// Knowledge about one origin to store. Durations count from the moment when this was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,15 @@ pub struct OriginKnowledge {
     pub ttl: Option<Duration>,
     /// The number of concurrent streams that it allows.
     pub streams: Option<usize>,
+    pub reached: Option<Reached>,
+}
+
+/// The address that answered where the ones before it did not. RFC 8305 §4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    pub address: IpAddr,
+    /// The time for which it is tried first.
+    pub left: Duration,
 }
 
 /// HTTP/3 on the origin's own host. RFC 7838.
@@ -47,6 +60,7 @@ pub(super) struct OriginFacts {
     pub(super) streams: Option<usize>,
     alternative: Option<Announced>,
     broken: Option<Broken>,
+    reached: Option<(IpAddr, Instant)>,
 }
 
 #[derive(Debug)]
@@ -73,6 +87,7 @@ impl OriginKnowledge {
             addresses: Vec::new(),
             ttl: None,
             streams: None,
+            reached: None,
         }
     }
 }
@@ -83,6 +98,10 @@ impl OriginFacts {
             alpn: told.alpn.clone(),
             rtt: told.rtt,
             streams: told.streams,
+            reached: told.reached.map(|reached| {
+                let left = reached.left.min(PREFERRED);
+                (reached.address, Instant::now() + left)
+            }),
             ..Self::default()
         };
         if let Some(alternative) = &told.alt_svc {
@@ -110,6 +129,13 @@ impl OriginFacts {
             }),
             rtt: self.rtt,
             streams: self.streams,
+            reached: self
+                .reached
+                .filter(|(_, until)| *until > now)
+                .map(|(address, until)| Reached {
+                    address,
+                    left: until - now,
+                }),
             ..OriginKnowledge::new(origin.clone())
         }
     }
@@ -139,6 +165,24 @@ impl OriginFacts {
         });
     }
 
+    /// The address to try first.
+    pub(super) fn reached(&self) -> Option<IpAddr> {
+        let reached = self.reached.filter(|(_, until)| *until > Instant::now());
+        reached.map(|(address, _)| address)
+    }
+
+    /// Remembers the address that answered, if another was tried before it.
+    pub(super) fn learn_address(&mut self, attempts: &[Attempt]) {
+        let Some((first, later)) = attempts.split_first() else {
+            return;
+        };
+        let won = |attempt: &&Attempt| attempt.outcome == AttemptOutcome::Won;
+        let winner = later.iter().find(won).map(|attempt| attempt.peer.ip());
+        if let Some(address) = winner.filter(|address| *address != first.peer.ip()) {
+            self.reached = Some((address, Instant::now() + PREFERRED));
+        }
+    }
+
     /// The port at which HTTP/3 was announced, unless that has expired or failed.
     pub(super) fn h3_port(&self) -> Option<u16> {
         let now = Instant::now();
@@ -166,7 +210,7 @@ impl OriginFacts {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_model::Scheme;
+    use roundtrip_model::{Moment, Scheme};
     use tokio::time::advance;
 
     use super::*;
@@ -236,5 +280,39 @@ mod tests {
         known.quic_failed();
         advance(BROKEN).await;
         assert_eq!(known.h3_port(), Some(443));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_is_preferred_for_a_while_after_others_failed() {
+        let attempt = |last: u8, outcome| Attempt {
+            peer: ([192, 0, 2, last], 443).into(),
+            over_quic: false,
+            began: Moment::ZERO,
+            ended: Moment::ZERO,
+            outcome,
+        };
+        let (won, failed) = (
+            AttemptOutcome::Won,
+            AttemptOutcome::Failed("refused".into()),
+        );
+        let mut known = OriginFacts::default();
+        known.learn_address(&[attempt(1, won.clone())]);
+        known.learn_address(&[
+            attempt(1, won.clone()),
+            attempt(2, AttemptOutcome::Abandoned),
+        ]);
+        assert_eq!(known.reached(), None);
+        known.learn_address(&[attempt(1, failed.clone()), attempt(2, won.clone())]);
+        assert_eq!(known.reached(), Some([192, 0, 2, 2].into()));
+        advance(Duration::from_secs(599)).await;
+        // Its own success does not make the time longer: the others get another try.
+        known.learn_address(&[attempt(2, won.clone())]);
+        let told = known.tell(&origin(Scheme::Https));
+        assert_eq!(told.reached.unwrap().left, Duration::from_secs(1));
+        assert_eq!(OriginFacts::recall(&told).reached(), known.reached());
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(known.reached(), None);
+        known.learn_address(&[attempt(2, failed), attempt(1, won)]);
+        assert_eq!(known.reached(), Some([192, 0, 2, 1].into()));
     }
 }

@@ -183,6 +183,7 @@ impl OpenAttempt<'_> {
             client: Some(self.context.client(&self.site.origin)),
             tokens: &self.context.tokens,
             bind: self.context.settings.bind.as_ref(),
+            first: self.site.known(|known| known.reached()),
             recorder,
         }
     }

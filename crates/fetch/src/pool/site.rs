@@ -158,6 +158,7 @@ impl Site {
         let rtt = lane.rtt();
         self.known(|known| {
             known.rtt = rtt.or(known.rtt);
+            known.learn_address(&lane.attempts);
             match &lane.transport {
                 Transport::Quic(_) if !lane.early_data => known.quic_works(),
                 Transport::Quic(_) => {}

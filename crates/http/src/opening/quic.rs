@@ -22,6 +22,8 @@ impl Opening<'_> {
         opening_facts: &mut OpeningFacts,
     ) -> Result<Opened, OpenError> {
         opening_facts.over_quic = true;
+        let mut peers = peers.to_vec();
+        peers.sort_by_key(|peer| Some(peer.ip()) != self.first);
         let (last, others) = peers.split_last().ok_or(NetError::NoAddress)?;
         let mut quic = None;
         for peer in others {

@@ -25,6 +25,7 @@ async fn an_address_that_was_given_up_is_heard_no_more() {
         client: Some(&client),
         tokens: &tokens,
         bind: None,
+        first: None,
         recorder: &recorder,
     };
     let (offer, mut buffer) = (h3_offer(), [0; 2048]);

@@ -70,6 +70,7 @@ async fn greet(
     let connect = Connect {
         fast_open: exchange.asked.fast_open,
         bind: exchanger.options().bind.clone(),
+        first: None,
     };
     let limit = exchanger.options().connect_timeout;
     let opening = connect.open(&peers, recorder, &mut exchange.attempts);

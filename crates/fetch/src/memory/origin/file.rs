@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::{Addresses, Alternative, Hints, OriginState, Session, Stamp, Transport};
+use super::{Addresses, Alternative, Hints, OriginState, Reached, Session, Stamp, Transport};
 use super::{MAX_BLOB, MAX_SESSIONS, MAX_TOKENS};
 use crate::memory::codec::{Form, Reader, Writer};
 
@@ -43,10 +43,7 @@ pub(super) fn encode(state: &OriginState) -> Vec<u8> {
         writer.u64(known.expires.0);
         writer.count(known.list.len().min(MAX_ADDRESSES));
         for address in known.list.iter().take(MAX_ADDRESSES) {
-            match address {
-                IpAddr::V4(address) => writer.counted(&address.octets()),
-                IpAddr::V6(address) => writer.counted(&address.octets()),
-            }
+            encode_address(&mut writer, *address);
         }
     }
     writer.u64(u64::from(state.streams.unwrap_or(0)));
@@ -61,6 +58,10 @@ pub(super) fn encode(state: &OriginState) -> Vec<u8> {
     writer.count(state.quic_tokens.len());
     for token in &state.quic_tokens {
         writer.counted(token);
+    }
+    if let Some(known) = &state.reached {
+        writer.u64(known.expires.0);
+        encode_address(&mut writer, known.address);
     }
     writer.finish(&[])
 }
@@ -88,12 +89,22 @@ pub(super) fn decode(bytes: &[u8]) -> Option<OriginState> {
     let quic_tokens = reader.items(MAX_TOKENS, |reader| {
         Some(reader.counted(MAX_BLOB)?.to_vec())
     })?;
+    // Earlier versions ended here.
+    let reached = if reader.is_at_end() {
+        None
+    } else {
+        Some(Reached {
+            expires: Stamp(reader.u64()?),
+            address: decode_address(&mut reader)?,
+        })
+    };
     reader.finish()?;
     Some(OriginState {
         alpn: Some(alpn).filter(|alpn| !alpn.is_empty()),
         alt_svc: alt_svc.pop(),
         https_record: hints.pop(),
         addresses: addresses.pop(),
+        reached,
         streams: (streams > 0).then_some(streams),
         rtt: (rtt > 0).then(|| Duration::from_micros(rtt)),
         sessions,
@@ -123,6 +134,13 @@ fn decode_hints(reader: &mut Reader<'_>) -> Option<Hints> {
         port: Some(reader.u16()?).filter(|port| *port != 0),
         alpn: reader.items(MAX_ALPN_COUNT, |reader| reader.text(MAX_ALPN_LENGTH))?,
     })
+}
+
+fn encode_address(writer: &mut Writer, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => writer.counted(&address.octets()),
+        IpAddr::V6(address) => writer.counted(&address.octets()),
+    }
 }
 
 fn decode_address(reader: &mut Reader<'_>) -> Option<IpAddr> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use roundtrip_model::Origin;
 
-use super::{Addresses, Alternative, OriginState, Stamp};
+use super::{Addresses, Alternative, OriginState, Reached, Stamp};
 use crate::pool::{self, OriginKnowledge};
 
 /// Addresses without a TTL are looked up again.
@@ -31,6 +31,14 @@ impl OriginState {
             streams: self
                 .streams
                 .and_then(|streams| usize::try_from(streams).ok()),
+            reached: self
+                .reached
+                .as_ref()
+                .filter(|known| known.expires > now)
+                .map(|known| pool::Reached {
+                    address: known.address,
+                    left: known.expires.since(now),
+                }),
         }
     }
 
@@ -54,6 +62,10 @@ impl OriginState {
             .streams
             .and_then(|streams| u32::try_from(streams).ok());
         self.streams = streams.or(self.streams);
+        self.reached = known.reached.map(|reached| Reached {
+            address: reached.address,
+            expires: now.plus(reached.left),
+        });
     }
 }
 
@@ -80,6 +92,10 @@ mod tests {
             addresses: vec![[192, 0, 2, 1].into(), std::net::Ipv6Addr::LOCALHOST.into()],
             ttl: Some(minutes(5)),
             streams: Some(100),
+            reached: Some(pool::Reached {
+                address: [192, 0, 2, 1].into(),
+                left: minutes(8),
+            }),
         };
         let mut state = OriginState::default();
         state.learn(&known, NOW);
@@ -87,6 +103,7 @@ mod tests {
         assert_eq!(state.knowledge(&known.origin, NOW), known);
         let later = state.knowledge(&known.origin, NOW.plus(minutes(10)));
         assert!(later.addresses.is_empty() && later.ttl.is_none());
+        assert_eq!(later.reached, None);
         assert_eq!(later.alt_svc.map(|known| known.left), Some(minutes(50)));
         let last = state.knowledge(&known.origin, NOW.plus(minutes(60)));
         assert_eq!(

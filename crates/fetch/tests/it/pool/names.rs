@@ -1,6 +1,6 @@
 //! Names: looked up once, and used as long as the answer allows.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -112,4 +112,40 @@ async fn an_address_family_can_be_required() {
         matches!(error.kind(), PoolErrorKind::NoAddressOfFamily { .. }),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn an_address_that_refused_is_not_tried_first_again() {
+    let refused: IpAddr = [127, 0, 0, 2].into();
+    for strategy in ["h1+reuse", "h2+reuse", "h3+reuse"] {
+        let scene = scene();
+        let port = scene.origin.https.port();
+        let pool_that_knows = |known| {
+            scene.pool_with(strategy, |settings| {
+                settings.overrides = vec![Override {
+                    host: "far.test".into(),
+                    port: Some(port),
+                    addresses: vec![refused, scene.origin.https.ip()],
+                }];
+                settings.known = known;
+            })
+        };
+        let first = pool_that_knows(Vec::new());
+        first.fetch(&ask(&scene, 0)).await.unwrap();
+        let told = first.learnt();
+        let reached = told[0].reached.map(|reached| reached.address);
+        assert_eq!(reached, Some(scene.origin.https.ip()), "{strategy}");
+        first.close().await;
+
+        // Whoever tries that address now is noticed.
+        let stream = TcpListener::bind((refused, port)).unwrap();
+        let datagrams = UdpSocket::bind((refused, port)).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        datagrams.set_nonblocking(true).unwrap();
+        for pool in [first, pool_that_knows(told)] {
+            pool.fetch(&ask(&scene, 1)).await.unwrap();
+            assert!(stream.accept().is_err(), "{strategy}");
+            assert!(datagrams.recv_from(&mut [0; 9]).is_err(), "{strategy}");
+        }
+    }
 }
