@@ -82,7 +82,7 @@ fn without_the_ca_gate_serves_and_comes_back_to_it() {
     let mut setting = Setting::for_directory(&format!("https://127.0.0.1:{port}/dir"));
     let folder = tempfile::tempdir().unwrap();
     let ca = scene::make_certificate(&folder);
-    setting.acme += &format!("ca = \"{}\"\n", ca.display());
+    setting.trust(&ca);
     let gate = setting.start();
     gate.wait_for_line("a.example has no certificate: the CA's directory cannot be asked");
     assert!(gate.get("/").starts_with("HTTP/1.1 401"));

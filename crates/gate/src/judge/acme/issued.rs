@@ -100,8 +100,10 @@ pub(super) fn challenge_certificate(
         .self_signed(&key)
         .map_err(|_| AcmeError::Cryptography)?;
     let der = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    CertifiedKey::from_der(vec![made.der().clone()], der, provider)
-        .map_err(|_| AcmeError::Cryptography)
+    let key = provider.key_provider.load_private_key(der);
+    let key = key.map_err(|_| AcmeError::Cryptography)?;
+    // Not `from_der`, which refuses a critical extension that it does not know.
+    Ok(CertifiedKey::new(vec![made.der().clone()], key))
 }
 
 fn parts(name: &str) -> Result<(KeyPair, CertificateParams), AcmeError> {

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
@@ -168,10 +168,16 @@ impl Drop for Pebble {
 impl Setting {
     pub(super) fn new(pebble: &Pebble) -> Self {
         let mut setting = Self::for_directory(&pebble.directory);
-        setting.acme += &format!("ca = \"{}\"\n", pebble.ca.display());
+        setting.trust(&pebble.ca);
         setting.https.set_port(pebble.ports.0);
         setting.http.set_port(pebble.ports.1);
         setting
+    }
+
+    /// The CA's own certificate.
+    pub(super) fn trust(&mut self, ca: &Path) {
+        let line = ["ca = \"", &ca.display().to_string(), "\"\n"].concat();
+        self.acme.push_str(&line);
     }
 
     pub(super) fn for_directory(url: &str) -> Self {
