@@ -30,6 +30,7 @@ const MAX_DETAIL: usize = 300;
 /// How often a request is sent if its nonce is refused. Pebble refuses one of twenty.
 const MAX_TRIES: usize = 6;
 const PROBLEM_PREFIX: &str = "urn:ietf:params:acme:error:";
+const USER_AGENT: &str = concat!("roundtrip-gate/", env!("CARGO_PKG_VERSION"));
 const JOSE: &str = "application/jose+json";
 
 pub(crate) struct AcmeClient {
@@ -194,11 +195,13 @@ impl AcmeClient {
     }
 
     async fn fetch(&self, what: &'static str, ask: PoolRequest) -> Result<Reply, AcmeError> {
-        let ask = PoolRequest {
+        let mut ask = PoolRequest {
             limit: MAX_ANSWER,
             shares: false,
             ..ask
         };
+        // RFC 8555 §6.1.
+        ask.headers.push(("User-Agent".into(), USER_AGENT.into()));
         let failed = |source| AcmeError::Fetch { what, source };
         let fetched = timeout(FETCH_TIMEOUT, self.pool.fetch(&ask)).await;
         let fetched = fetched.map_err(|_| failed(FetchError::TimedOut(FETCH_TIMEOUT)))?;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, News};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::lifecycle::scene::{eventually_true, secret};
+use crate::lifecycle::scene::{PATIENCE, eventually_true, secret};
 
 pub(super) struct Pebble {
     child: Child,
@@ -269,7 +270,15 @@ impl AcmeGate {
     }
 
     pub(super) fn wait_for_certificate(&self, name: &str) {
-        eventually_true(|| self.handshake(Some(name)).contains("Pebble"));
+        let began = std::time::Instant::now();
+        while !self.handshake(Some(name)).contains("Pebble") {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "never; told: {:?}",
+                self.lines()
+            );
+            thread::sleep(Duration::from_millis(50));
+        }
     }
 
     pub(super) fn wait_for_line(&self, part: &str) {
