@@ -2,6 +2,7 @@
 //! for people. It is a small HTTP/1.1 server in the main thread that accepts only GET and HEAD. It
 //! shows only what `record` holds, and `record` holds nothing secret.
 
+mod certificate_metrics;
 mod connection;
 pub(crate) mod dependencies;
 mod document;

@@ -6,6 +6,7 @@
 //! Whether the values fit together (upstreams that exist, certificates that match their keys) is
 //! checked by [`check`](crate::manage::check).
 
+mod acme;
 mod admin;
 mod authz;
 mod cors;
@@ -25,6 +26,8 @@ mod upstream;
 
 use serde::Deserialize;
 
+pub(crate) use acme::name_error;
+pub use acme::{Acme, AcmeChallenge, ExternalAccount};
 pub use admin::{Access, Admin, Log};
 pub use authz::{Authz, IdentityFields};
 pub use cors::{Cors, Preflight};
@@ -53,6 +56,7 @@ pub struct Config {
     /// The longest path that matches wins; a route with a host precedes one without.
     pub route: Vec<Route>,
     pub login: Option<Login>,
+    pub acme: Option<Acme>,
     pub authz: Authz,
     pub limits: Limits,
     pub admin: Admin,

@@ -86,6 +86,8 @@ pub enum GateError {
 
     #[error("[login] cannot be used: {0}")]
     Login(String),
+    #[error("[acme] cannot be used: {0}")]
+    Acme(String),
 
     // Upstreams.
     #[error("upstream '{upstream}': the server '{server}' cannot be used: {why}")]

@@ -13,8 +13,10 @@
 //! 5. `authenticator` asks the `guard` for token and session. If the store must be asked
 //!    ([`Verdict::Ask`]), the front calls `Authenticator::authorize` and judges the head again.
 //!    The login service answers pages without either and gate's own paths ([`Verdict::Login`]).
+//!    A CA that validates a name (`acme`) is answered before any route is looked up.
 //! 6. `request::compose` writes the head for the backend.
 
+pub(crate) mod acme;
 pub(crate) mod authenticator;
 pub(crate) mod authz;
 pub(crate) mod configured;
@@ -27,6 +29,7 @@ pub mod keyring;
 pub(crate) mod login;
 pub(crate) mod openid;
 pub(crate) mod original_client;
+mod own_path;
 pub(crate) mod policy;
 mod reasons;
 pub(crate) mod request;
@@ -49,8 +52,9 @@ use crate::record::{Entry, Reason, RequestId, TracePosition};
 pub(crate) use authz::ProxyReply;
 use cors::{CorsDecision, OwnOrigin};
 pub(crate) use cors::{CorsHeaders, CorsPolicy};
-use login::{ActiveLogin, LoginAnswer, LoginRules};
+use login::{ActiveLogin, LoginRules};
 pub(crate) use login::{LoginPage, LoginReply, LoginRequest, MAX_FORM};
+use own_path::{judge_own_path, login_verdict};
 use policy::Policy;
 pub(crate) use websocket::WebSocketAccept;
 
@@ -330,37 +334,6 @@ fn judge_early(
         None if is_to_be_looked_at(route, request, inspected) => Some(Verdict::ReadBody),
         Some(body) if jmap::only_reads(body) => None,
         _ => Some(Verdict::Wait),
-    }
-}
-
-/// What to do with a request for one of gate's own paths; `None` if it is for another.
-fn judge_own_path<S>(
-    policy: &Policy<S>,
-    request: &Request<'_>,
-    inspected: &Inspected<'_>,
-    arrival: &RequestContext<'_>,
-) -> Option<Verdict> {
-    let login = policy.login.as_ref()?;
-    if !login.own(inspected.path) {
-        return None;
-    }
-    if arrival.early {
-        return Some(Verdict::Wait);
-    }
-    let believed = policy.believed(arrival.client);
-    let own = OwnOrigin::new(request, inspected, arrival.secure, believed);
-    let said = login.answer(request, inspected, &own);
-    Some(login_verdict(said, request, inspected))
-}
-
-/// The answer to a request that gate answers itself because of logins.
-fn login_verdict(said: LoginAnswer, request: &Request<'_>, inspected: &Inspected<'_>) -> Verdict {
-    match said {
-        LoginAnswer::Later(asked) => Verdict::Login(Box::new(asked)),
-        LoginAnswer::Now(reply) => {
-            let is_read = inspected.body == Body::None || request.version.frames();
-            Verdict::Answer(OwnAnswer::for_login(reply, inspected.keep_alive && is_read))
-        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Config;
 use crate::forward::upstream::{Group, ServerState, ServerView};
+use crate::judge::acme::{ActiveAcme, CertificateView};
 use crate::judge::sessions::Outage;
 use crate::record::{Gauge, Snapshot};
 pub(crate) use expiry::Expiry;
@@ -27,6 +28,7 @@ struct Watched {
     upstreams: Vec<UpstreamStatus>,
     /// `None` if no route needs a session.
     store: Option<StoreStatus>,
+    acme: Option<Arc<ActiveAcme>>,
 }
 
 struct UpstreamStatus {
@@ -76,6 +78,9 @@ pub(crate) enum StoreView {
 pub(crate) struct DependencyView {
     pub(crate) upstreams: Vec<UpstreamView>,
     pub(crate) store: StoreView,
+    /// The names for which certificates come from a CA, and its events.
+    pub(crate) certificates: Vec<CertificateView>,
+    pub(crate) acme_events: Vec<(&'static str, u64)>,
 }
 
 impl UpstreamView {
@@ -113,6 +118,11 @@ impl Dependencies {
         });
     }
 
+    /// Shows these certificates from now on.
+    pub(crate) fn follow_acme(&self, acme: Option<Arc<ActiveAcme>>) {
+        self.watched().acme = acme;
+    }
+
     /// Reports changes, one line each.
     pub(crate) fn look(&self, snapshot: &Snapshot, now: Instant, tell: &mut dyn FnMut(String)) {
         let mut watched = self.watched();
@@ -132,6 +142,8 @@ impl Dependencies {
         };
         DependencyView {
             upstreams: watched.upstreams.iter().map(upstream).collect(),
+            certificates: watched.acme.iter().flat_map(|acme| acme.views()).collect(),
+            acme_events: watched.acme.iter().flat_map(|acme| acme.events()).collect(),
             store: watched
                 .store
                 .as_ref()

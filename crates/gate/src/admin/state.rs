@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::history::History;
-use super::{Readiness, ReadinessError, document, page, server_metrics};
+use super::{Readiness, ReadinessError, certificate_metrics, document, page, server_metrics};
 use crate::admin::dependencies::{self, Dependencies};
 use crate::record::prometheus::{self, Process};
 use crate::record::{Ledgers, LogSender, Snapshot};
@@ -134,6 +134,7 @@ impl AdminState {
                 let view = self.view();
                 let mut text = prometheus::text(&view.snapshot, &view.process);
                 server_metrics::append(&mut text, &view.dependencies.upstreams);
+                certificate_metrics::append(&mut text, &view.dependencies, SystemTime::now());
                 (prometheus::CONTENT_TYPE, None, text)
             }
             Topic::MetricsJson => ("application/json", None, document::text(&self.view())),

@@ -12,17 +12,20 @@ use crate::record::Caller;
 const POLICY: &[u8] =
     b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
 
+const HTML: &[u8] = b"text/html; charset=utf-8";
+
 /// Writes a reply that has a page of its own, or none; `challenge` is for 401.
 pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mut impl Sink) {
     let page = page(reply);
-    let body = match &page {
-        Some((title, text)) => html(title, text),
-        None => String::new(),
+    let (body, kind) = match (&page, &reply.page) {
+        (_, LoginPage::Challenge { answer }) => (answer.clone(), &b"application/octet-stream"[..]),
+        (Some((title, text)), _) => (html(title, text), HTML),
+        (None, _) => (String::new(), HTML),
     };
     let length = body.len().to_string();
     let field = |name, value| Field { name, value };
     let usual = [
-        field("Content-Type", b"text/html; charset=utf-8"),
+        field("Content-Type", kind),
         field("Content-Length", length.as_bytes()),
         field("Cache-Control", b"no-store"),
         field("X-Content-Type-Options", b"nosniff"),
@@ -54,7 +57,7 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
 /// Its title, and its text as HTML.
 fn page(reply: &LoginReply) -> Option<(&'static str, String)> {
     match &reply.page {
-        LoginPage::Usual => None,
+        LoginPage::Usual | LoginPage::Challenge { .. } => None,
         LoginPage::LogOut { path } => Some((
             "Log out",
             format!("<form method=\"post\" action=\"{path}\"><button>Log out</button></form>"),

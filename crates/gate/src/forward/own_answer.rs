@@ -167,6 +167,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::LogIn => "This page is for those who are logged in",
         Reason::LoggedIn => "You are logged in",
         Reason::LoggedOut => "The sessions have ended",
+        Reason::AcmeChallenge => "A certificate authority validates the name",
         Reason::Preflight => "The answer says what other origins may do",
         Reason::Asker => "This proxy may not ask about requests of others",
         Reason::Undescribed => "The proxy does not say, once and in full, which request it means",

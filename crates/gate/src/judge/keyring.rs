@@ -21,7 +21,7 @@ pub use crate::error::FetchError;
 use crate::judge::configured;
 use crate::judge::guard::{FetchedKeySet, Refresh, Rules};
 use crate::{GateError, Secret};
-pub(super) use fetch::{JwksSource, trusted_pool};
+pub(super) use fetch::{JwksSource, trusted_pool, trusted_pool_within};
 
 /// The interval after a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);

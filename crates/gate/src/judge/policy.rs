@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::acme::ActiveAcme;
 use super::authenticator::Authenticator;
 use super::authz::Askers;
 use super::login::LoginRules;
@@ -17,6 +18,8 @@ pub(crate) struct Policy<S> {
     pub(crate) limits: Limits,
     pub(crate) askers: Arc<Askers>,
     pub(crate) login: Option<LoginRules>,
+    /// Answers a CA that validates a name.
+    pub(crate) acme: Option<Arc<ActiveAcme>>,
     trusted: Vec<Network>,
     trusted_fields: Vec<String>,
 }
@@ -34,6 +37,7 @@ impl<S> Policy<S> {
             routes: Routes::new(&config.route, upstreams)?,
             limits: config.limits.clone(),
             login: config.login.as_ref().map(LoginRules::new),
+            acme: None,
             trusted: config.listen.trusted.clone(),
             trusted_fields: config.listen.believed(),
         })

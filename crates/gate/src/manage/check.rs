@@ -2,6 +2,7 @@
 //! settings that are probably not intended. Each table has a file; `reach` also asks the store and
 //! the servers. It changes nothing.
 
+mod acme;
 mod admin;
 mod authz;
 mod listen;
@@ -116,6 +117,7 @@ pub fn check(config: &Config, now: SystemTime) -> CheckReport {
     upstream::check(config, &mut report);
     route::check(config, &mut report);
     login::check(config, &mut report);
+    acme::check(config, &mut report);
     authz::check(config, &mut report);
     admin::check(config, &mut report);
     if report.passes() {

@@ -70,6 +70,8 @@ words! {
         LogIn = "log_in",
         LoggedIn = "logged_in",
         LoggedOut = "logged_out",
+        /// A CA validates a name.
+        AcmeChallenge = "acme_challenge",
         /// A proxy asked, and the request may pass.
         Allowed = "allowed",
     }

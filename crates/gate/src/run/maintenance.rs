@@ -201,6 +201,8 @@ fn tend(turn: Maintained, told: &std::rc::Rc<NewsHandler>) -> JoinSet<()> {
 }
 
 fn look(plan: &Plan, told: &NewsHandler) {
+    let acme = plan.acme.iter().flat_map(|acme| acme.active().take_news());
+    acme.for_each(|line| told(News::Condition(line)));
     for found in plan.tls.look() {
         told(match found {
             Ok(path) => News::Certificate(path),
@@ -212,4 +214,5 @@ fn look(plan: &Plan, told: &NewsHandler) {
 /// Watches this plan's dependencies from now on.
 fn follow(dependencies: &Dependencies, plan: &Plan) {
     dependencies.follow(&plan.config, plan.groups.values(), plan.place.outage());
+    dependencies.follow_acme(plan.acme.as_ref().map(|acme| acme.active().clone()));
 }

@@ -12,6 +12,7 @@ use crate::GateError;
 use crate::accept::listener::{Seed, TlsSide};
 use crate::config::{Authz, Config, Listen, Route};
 use crate::forward::upstream::Group;
+use crate::judge::acme::AcmeHandle;
 use crate::judge::authz::Askers;
 use crate::judge::configured::vault;
 use crate::judge::guard::Rules;
@@ -28,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) place: StoreHandle,
     /// The service that people log in by.
     pub(crate) login: Option<LoginHandle>,
+    /// The service that gets certificates.
+    pub(crate) acme: Option<AcmeHandle>,
     pub(crate) tls: Arc<TlsSide>,
     pub(crate) groups: BTreeMap<String, Arc<Group>>,
     /// RFC 9114 §3.1.1.
@@ -47,7 +50,8 @@ impl Plan {
     ) -> Result<Self, GateError> {
         lead_somewhere(&config)?;
         let place = StoreHandle::open(&config.session)?;
-        let tls = tls_side(&config, &seed, &place)?;
+        let acme = acme(&config, &place)?;
+        let tls = tls_side(&config, &seed, &place, acme.as_ref())?;
         let groups = groups(&config, None)?;
         Ok(Self {
             login: login(&config, &place)?,
@@ -56,6 +60,7 @@ impl Plan {
             alt_svc: alt_svc(&config.listen, https),
             config,
             place,
+            acme,
             tls,
             groups,
             seed,
@@ -71,10 +76,19 @@ impl Plan {
         } else {
             StoreHandle::open(&config.session)?
         };
-        let tls = if config.tls == self.config.tls {
+        let names = |config: &Config| config.acme.as_ref().map(|a| a.all_names(&config.route));
+        let same_acme = config.acme == self.config.acme
+            && config.session == self.config.session
+            && names(&config) == names(&self.config);
+        let acme = if same_acme {
+            self.acme.clone()
+        } else {
+            acme(&config, &place)?
+        };
+        let tls = if config.tls == self.config.tls && same_acme {
             self.tls.clone()
         } else {
-            tls_side(&config, &self.seed, &place)?
+            tls_side(&config, &self.seed, &place, acme.as_ref())?
         };
         let kept = config.login == self.config.login && config.session == self.config.session;
         let login = if kept {
@@ -90,6 +104,7 @@ impl Plan {
             alt_svc: self.alt_svc.clone(),
             config,
             place,
+            acme,
             tls,
             seed: self.seed.clone(),
         })
@@ -105,14 +120,24 @@ fn login(config: &Config, place: &StoreHandle) -> Result<Option<LoginHandle>, Ga
     LoginHandle::start(login, vault, place.shared()).map(Some)
 }
 
+fn acme(config: &Config, place: &StoreHandle) -> Result<Option<AcmeHandle>, GateError> {
+    let Some(acme) = &config.acme else {
+        return Ok(None);
+    };
+    let (names, vault) = (acme.all_names(&config.route), vault(&config.session)?);
+    AcmeHandle::start(acme, names, Arc::new(vault), place.shared()).map(Some)
+}
+
 fn tls_side(
     config: &Config,
     seed: &Arc<Seed>,
     place: &StoreHandle,
+    acme: Option<&AcmeHandle>,
 ) -> Result<Arc<TlsSide>, GateError> {
     let place = Some(place.shared());
     let clock = Arc::new(SystemTime::now);
-    TlsSide::new(&config.tls, &config.listen, seed, place, clock).map(Arc::new)
+    let acme = acme.map(|acme| acme.active().clone());
+    TlsSide::new(&config.tls, &config.listen, seed, place, clock, acme).map(Arc::new)
 }
 
 /// A group whose settings are unchanged is kept, with its connections.

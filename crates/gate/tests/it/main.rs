@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
+mod acme;
 mod applications;
 mod authz;
 mod dashboard;

@@ -48,7 +48,9 @@ fn doors(config: &Config) -> String {
         } else {
             "h1, h2"
         };
-        let own = if config.tls.certificate.is_empty() {
+        let own = if config.acme.is_some() {
+            "; certificates by ACME"
+        } else if config.tls.certificate.is_empty() {
             "; a self-signed certificate, which no client trusts"
         } else {
             ""
@@ -93,7 +95,7 @@ fn example(config: &Config) -> Option<(String, bool)> {
     let clear = config.listen.http.first();
     let clear = clear.map(|address| (format!("http://{}/", reachable(*address)), false));
     let secure = config.listen.https.first();
-    let own = config.tls.certificate.is_empty();
+    let own = config.tls.certificate.is_empty() && config.acme.is_none();
     clear.or_else(|| secure.map(|address| (format!("https://{}/", reachable(*address)), own)))
 }
 

@@ -13,6 +13,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use crate::judge::acme::ActiveAcme;
 use crate::{GateError, config};
 use files::Files;
 
@@ -25,7 +26,12 @@ pub(super) struct Certificates {
     provider: Arc<CryptoProvider>,
     /// The certificate that clients have to trust, if none was configured.
     self_made: Option<String>,
+    /// Certificates of a CA, for names that no file has.
+    acme: Option<Arc<ActiveAcme>>,
 }
+
+/// The protocol of the CA's challenge. RFC 8737 §6.2.
+pub(super) const ACME_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// The first certificate is used for clients that request none of the names.
 #[derive(Debug, Default)]
@@ -37,11 +43,12 @@ struct CertificateChoice {
 }
 
 impl Certificates {
-    /// Loads the files, or makes a certificate for these addresses.
+    /// Loads the files. Without any, and without a CA, makes a certificate for these addresses.
     pub(super) fn load(
         settings: &[config::CertificateFiles],
         addresses: &[IpAddr],
         provider: Arc<CryptoProvider>,
+        acme: Option<Arc<ActiveAcme>>,
     ) -> Result<Self, GateError> {
         let mut keys = Vec::new();
         let mut files = Vec::new();
@@ -51,7 +58,7 @@ impl Certificates {
             keys.push(Arc::new(key));
         }
         let mut self_made = None;
-        if keys.is_empty() {
+        if keys.is_empty() && acme.is_none() {
             let (key, pem) = self_made::issue(addresses, &provider)?;
             keys.push(Arc::new(key));
             self_made = Some(pem);
@@ -61,11 +68,31 @@ impl Certificates {
             files: Mutex::new(files),
             provider,
             self_made,
+            acme,
         })
     }
 
     pub(super) fn self_made(&self) -> Option<&str> {
         self.self_made.as_deref()
+    }
+
+    /// Whether names without a certificate are refused: if there is no other for them.
+    pub(super) fn refuses(&self) -> bool {
+        self.acme.is_some() && self.choice().keys.is_empty()
+    }
+
+    /// Whether a hello has to be refused, because there is no certificate for its name. RFC 6066
+    /// §3.
+    pub(super) fn must_refuse(&self, name: Option<&str>, alpn: &[String]) -> bool {
+        let Some(acme) = self.acme.as_ref().filter(|_| self.refuses()) else {
+            return false;
+        };
+        let is_challenge = matches!(alpn, [only] if only.as_bytes() == ACME_PROTOCOL);
+        let refused = !is_challenge && acme.certificate(name).is_none();
+        if refused {
+            acme.count_refused();
+        }
+        refused
     }
 
     /// Checks, about once a second, whether files were replaced, and loads those that are valid.
@@ -99,7 +126,19 @@ impl Certificates {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.choice().choose(hello.server_name())
+        let (choice, name) = (self.choice(), hello.server_name());
+        let Some(acme) = &self.acme else {
+            return choice.choose(name);
+        };
+        let mut protocols = hello.alpn().into_iter().flatten();
+        let is_challenge = protocols.next() == Some(ACME_PROTOCOL) && protocols.next().is_none();
+        if acme.uses_alpn() && is_challenge {
+            return acme.challenge_certificate(name);
+        }
+        if choice.has(name) {
+            return choice.choose(name);
+        }
+        acme.certificate(name).or_else(|| choice.choose(name))
     }
 }
 
@@ -124,11 +163,19 @@ impl CertificateChoice {
     /// A wildcard matches one label (RFC 9525 §6.3). A trailing dot makes no difference, as with
     /// routes.
     fn choose(&self, asked: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        self.keys.get(self.place(asked).unwrap_or(0)).cloned()
+    }
+
+    /// Whether one is for this name.
+    fn has(&self, asked: Option<&str>) -> bool {
+        self.place(asked).is_some()
+    }
+
+    fn place(&self, asked: Option<&str>) -> Option<usize> {
         let name = asked.unwrap_or_default().to_ascii_lowercase();
         let name = name.strip_suffix('.').unwrap_or(&name);
         let by_parent = || self.by_parent.get(name.split_once('.')?.1);
-        let place = self.by_name.get(name).or_else(by_parent);
-        self.keys.get(place.copied().unwrap_or(0)).cloned()
+        self.by_name.get(name).or_else(by_parent).copied()
     }
 }
 

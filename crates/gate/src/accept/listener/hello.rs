@@ -14,8 +14,18 @@ const MAX_HELLO: usize = 64 * 1024;
 pub(super) enum Hello {
     /// The hello is incomplete.
     Part,
+    Whole(HelloFacts),
+}
+
+/// What a ClientHello asks for.
+#[derive(Debug, Default)]
+pub(super) struct HelloFacts {
     /// The name of the session that the client wants to resume.
-    Whole(Option<Vec<u8>>),
+    pub(super) identity: Option<Vec<u8>>,
+    pub(super) server_name: Option<String>,
+    pub(super) alpn: Vec<String>,
+    /// Whether there was a hello that could be read.
+    pub(super) is_whole: bool,
 }
 
 impl Hello {
@@ -25,32 +35,43 @@ impl Hello {
             None if messages.len() < MAX_HELLO => Self::Part,
             Some(first) if first.kind == HandshakeKind::CLIENT_HELLO => {
                 let hello = ClientHello::parse(first.body).ok();
-                Self::Whole(hello.and_then(|hello| hello.first_identity))
+                Self::Whole(hello.map(HelloFacts::from).unwrap_or_default())
             }
             // Not a ClientHello, so nothing is fetched for it.
-            _ => Self::Whole(None),
+            _ => Self::Whole(HelloFacts::default()),
         }
     }
 
     fn in_records(records: &[u8]) -> Self {
         match clear_handshake(records) {
-            Ok(_) if records.len() >= MAX_HELLO => Self::Whole(None),
+            Ok(_) if records.len() >= MAX_HELLO => Self::Whole(HelloFacts::default()),
             Ok(messages) => Self::in_messages(&messages),
-            Err(_) => Self::Whole(None),
+            Err(_) => Self::Whole(HelloFacts::default()),
+        }
+    }
+}
+
+impl From<ClientHello> for HelloFacts {
+    fn from(hello: ClientHello) -> Self {
+        Self {
+            identity: hello.first_identity,
+            server_name: hello.server_name,
+            alpn: hello.alpn,
+            is_whole: true,
         }
     }
 }
 
 /// Reads until the ClientHello is complete, or until it is clear that there is none. TLS gets the
 /// bytes afterwards.
-pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, Option<Vec<u8>>)> {
+pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, HelloFacts)> {
     let mut records = Vec::with_capacity(2048);
     loop {
         if stream.read_buf(&mut records).await? == 0 {
-            return Ok((records, None));
+            return Ok((records, HelloFacts::default()));
         }
-        if let Hello::Whole(identity) = Hello::in_records(&records) {
-            return Ok((records, identity));
+        if let Hello::Whole(facts) = Hello::in_records(&records) {
+            return Ok((records, facts));
         }
     }
 }

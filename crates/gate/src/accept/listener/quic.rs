@@ -225,7 +225,7 @@ impl QuicHandshake {
 async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<FetchedSession> {
     let said = incoming.client_hello(|messages| match Hello::in_messages(messages) {
         Hello::Part => None,
-        Hello::Whole(identity) => Some(identity),
+        Hello::Whole(facts) => Some(facts.identity),
     });
     let identity = timeout(FETCH_TIMEOUT, said).await.ok()?.ok()?;
     prefetch.fetch(identity).await

@@ -8,6 +8,7 @@ use roundtrip_tls::{ServerStream, TlsError};
 use rustls::HandshakeKind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::certificates::ACME_PROTOCOL;
 use super::{ClientSocket, HandshakeFacts};
 
 pub(crate) struct Secure {
@@ -19,6 +20,14 @@ impl Secure {
     pub(super) async fn accept(mut stream: ServerStream<ClientSocket>) -> Result<Self, TlsError> {
         stream.accept().await?;
         Ok(Self { stream })
+    }
+
+    /// A CA that validates a name needs only the handshake. RFC 8737 §3.
+    pub(super) fn unless_challenge(self) -> Result<Self, TlsError> {
+        if self.stream.connection().alpn_protocol() == Some(ACME_PROTOCOL) {
+            return Err(TlsError::Closed);
+        }
+        Ok(self)
     }
 
     pub(crate) fn is_h2(&self) -> bool {

@@ -11,20 +11,24 @@ use roundtrip_tls::{ServerStream, TlsError, certificate_compressor, key_exchange
 use rustls::crypto::aws_lc_rs;
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, SupportedProtocolVersion, version};
+use tokio::io::AsyncWriteExt;
 
-use super::certificates::Certificates;
+use super::certificates::{ACME_PROTOCOL, Certificates};
 use super::hello;
 use super::session_prefetch::{SessionPrefetch, SingleUseCounts};
 use super::tickets::Tickets;
 use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
+use crate::judge::acme::ActiveAcme;
 
 /// Tickets for each full or resumed handshake: a browser opens more than one connection.
 const TICKET_COUNT: usize = 2;
 /// The most early data over TCP: heads, and a small body. QUIC allows only the largest number (RFC
 /// 9001 §4.6.1).
 const MAX_EARLY_DATA: u32 = 16 * 1024;
+/// A fatal alert: there is no certificate for the name (RFC 6066 §3, RFC 8446 §6.2).
+const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
 /// Shared by all threads.
 pub(crate) struct TlsSide {
@@ -33,38 +37,44 @@ pub(crate) struct TlsSide {
     tickets: Arc<Tickets>,
     early_data: bool,
     place: SharedStore,
+    /// Whether the CA's challenges come over TLS.
+    answers_acme: bool,
 }
 
 /// One thread's configurations.
 pub(crate) struct ThreadTls {
     tcp: Arc<ServerConfig>,
     quic: Arc<ServerConfig>,
+    certificates: Arc<Certificates>,
     early_data: bool,
     /// Fetches single-use sessions.
     prefetch: Option<SessionPrefetch>,
 }
 
 impl TlsSide {
-    /// Single-use sessions are kept in `place`, or in memory.
+    /// Single-use sessions are kept in `place`, or in memory; `acme` gives further certificates.
     pub(crate) fn new(
         settings: &Tls,
         listen: &Listen,
         seed: &Arc<Seed>,
         place: Option<SharedStore>,
         clock: Arc<dyn WallClock + Send + Sync>,
+        acme: Option<Arc<ActiveAcme>>,
     ) -> Result<Self, GateError> {
         if settings.early_data && settings.resumption != Resumption::SingleUse {
             return Err(GateError::EarlyDataNeedsSingleUse);
         }
         let addresses: Vec<IpAddr> = listen.https.iter().map(SocketAddr::ip).collect();
         let provider = Arc::new(provider());
-        let certificates = Certificates::load(&settings.certificate, &addresses, provider)?;
+        let answers_acme = acme.as_ref().is_some_and(|acme| acme.uses_alpn());
+        let certificates = Certificates::load(&settings.certificate, &addresses, provider, acme)?;
         Ok(Self {
             certificates: Arc::new(certificates),
             resumption: settings.resumption,
             tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
             early_data: settings.early_data,
             place: place.unwrap_or_else(|| SharedStore::Memory(Memory::default())),
+            answers_acme,
         })
     }
 
@@ -86,6 +96,9 @@ impl TlsSide {
             .then(|| SessionPrefetch::open(self.place.on_this_thread(), self.tickets.clone()));
         let mut tcp = self.config(&[&version::TLS13, &version::TLS12], prefetch.as_ref())?;
         tcp.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.answers_acme {
+            tcp.alpn_protocols.push(ACME_PROTOCOL.to_vec());
+        }
         if self.early_data {
             tcp.max_early_data_size = MAX_EARLY_DATA;
         }
@@ -98,6 +111,7 @@ impl TlsSide {
         Ok(ThreadTls {
             tcp: Arc::new(tcp),
             quic: Arc::new(quic),
+            certificates: self.certificates.clone(),
             early_data: self.early_data,
             prefetch,
         })
@@ -134,14 +148,23 @@ impl TlsSide {
 impl ThreadTls {
     pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
         let config = self.tcp.clone();
-        let Some(prefetch) = &self.prefetch else {
-            return Secure::accept(ServerStream::new(stream, config)?).await;
+        if self.prefetch.is_none() && !self.certificates.refuses() {
+            let secure = Secure::accept(ServerStream::new(stream, config)?).await?;
+            return secure.unless_challenge();
+        }
+        let (first, hello) = hello::read(&mut stream).await?;
+        let name = hello.server_name.as_deref();
+        if hello.is_whole && self.certificates.must_refuse(name, &hello.alpn) {
+            stream.write_all(&UNRECOGNIZED_NAME).await?;
+            return Err(TlsError::ServerName(name.unwrap_or_default().to_owned()));
+        }
+        let fetched = match &self.prefetch {
+            Some(prefetch) => prefetch.fetch(hello.identity).await,
+            None => None,
         };
-        let (first, identity) = hello::read(&mut stream).await?;
-        let fetched = prefetch.fetch(identity).await;
         let secure = Secure::accept(ServerStream::after(stream, config, first)?).await;
         drop(fetched);
-        secure
+        secure?.unless_challenge()
     }
 
     pub(super) fn quic(&self) -> &Arc<ServerConfig> {

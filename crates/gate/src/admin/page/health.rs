@@ -1,12 +1,15 @@
 //! The servers of each upstream and the session store, with their state; and the statuses of the
 //! answers.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use maud::{Markup, html};
 
 use super::figures::{grouped, percent, rate, span};
 use crate::admin::dependencies::{StoreView, UpstreamView};
 use crate::admin::state::AdminView;
 use crate::forward::upstream::{ServerState, ServerView};
+use crate::judge::acme::CertificateView;
 use crate::record::{LabelValue, StatusClass};
 
 /// If an upstream has more servers, not all are listed; servers that are down come first.
@@ -27,6 +30,44 @@ pub(super) fn section(view: &AdminView<'_>) -> Markup {
             div {
                 (statuses(view))
                 (store(view.dependencies.store))
+                (certificates(view))
+            }
+        }
+    }
+}
+
+/// The names whose certificates come from a CA; those with a problem come first.
+fn certificates(view: &AdminView<'_>) -> Markup {
+    let mut known: Vec<&CertificateView> = view.dependencies.certificates.iter().collect();
+    known.sort_by_key(|known| known.error.is_empty() && known.ends.is_some());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let left = |at: i64| u64::try_from(at).unwrap_or(0).saturating_sub(now.as_secs());
+    html! {
+        @if !known.is_empty() {
+            article.certificates {
+                h2.first { "Certificates" }
+                div.scroll {
+                    table {
+                        thead { tr { th { "name" } th { "expires in" } th { "next order in" } th { "state" } } }
+                        tbody {
+                            @for known in known.iter().take(MAX_SERVERS) {
+                                tr {
+                                    td { (known.name) }
+                                    td { @match known.ends { Some(ends) => (span(left(ends))), None => "–" } }
+                                    td { (span(left(known.next))) }
+                                    td.state {
+                                        @if !known.error.is_empty() { span.dot.bad { (known.error) } }
+                                        @else if known.ends.is_some() { span.dot.good { "valid" } }
+                                        @else { span.quiet { "ordered soon" } }
+                                    }
+                                }
+                            }
+                            @if known.len() > MAX_SERVERS { tr { td.quiet colspan="4" { "and " (known.len() - MAX_SERVERS) " more" } } }
+                        }
+                    }
+                }
             }
         }
     }

@@ -61,6 +61,15 @@ impl Vault {
         Some(opened)
     }
 
+    /// Whether the key that seals now has sealed it.
+    pub(crate) fn is_sealed_with_first(&self, sealed: &[u8]) -> bool {
+        let named = self
+            .keys
+            .first()
+            .map(|key| format!("{PREFIX}{}.", key.name));
+        named.is_some_and(|named| sealed.starts_with(named.as_bytes()))
+    }
+
     /// Whether a stored value is such a text.
     pub(crate) fn is_sealed_text(stored: &[u8]) -> bool {
         stored.starts_with(PREFIX.as_bytes())

@@ -62,6 +62,15 @@ pub(in crate::judge) fn trusted_pool(
     url: &str,
     ca: Option<&Path>,
 ) -> Result<(Target, Pool), FetchError> {
+    trusted_pool_within(url, ca, FETCH_TIMEOUT)
+}
+
+/// The same, with another time limit for an answer.
+pub(in crate::judge) fn trusted_pool_within(
+    url: &str,
+    ca: Option<&Path>,
+    total: Duration,
+) -> Result<(Target, Pool), FetchError> {
     let target = Target::parse(url)?;
     if target.userinfo().is_some() {
         return Err(FetchError::Userinfo);
@@ -75,8 +84,9 @@ pub(in crate::judge) fn trusted_pool(
         roots,
         deadlines: Deadlines {
             connect: FETCH_TIMEOUT,
-            total: FETCH_TIMEOUT,
-            ..Deadlines::default()
+            first_byte: total,
+            idle: total,
+            total,
         },
         ..Settings::default()
     };

@@ -28,6 +28,10 @@ pub(crate) enum LoginPage {
     },
     LoggedIn,
     LoggedOut,
+    /// Not a page: the answer to a CA that validates a name (RFC 8555 §8.3).
+    Challenge {
+        answer: String,
+    },
 }
 
 impl LoginReply {

@@ -16,6 +16,7 @@ use super::CheckReport;
 use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
 use crate::config::{Config, Upstream, UpstreamProtocol};
+use crate::judge::acme::AcmeClient;
 use crate::judge::openid::OpenIdProvider;
 
 /// The store's own deadlines are shorter.
@@ -27,6 +28,7 @@ const NOBODY: &str = "roundtrip-gate-check";
 pub async fn reach(config: &Config, report: &mut CheckReport) {
     store(config, report).await;
     provider(config, report).await;
+    authority(config, report).await;
     for (name, upstream) in &config.upstream {
         for (n, text) in upstream.servers.iter().enumerate() {
             // Invalid URLs were reported before.
@@ -36,6 +38,18 @@ pub async fn reach(config: &Config, report: &mut CheckReport) {
                 report.error(place, format!("{text} does not answer: {why}"));
             }
         }
+    }
+}
+
+/// The CA of `[acme]`.
+async fn authority(config: &Config, report: &mut CheckReport) {
+    let Some(acme) = &config.acme else {
+        return;
+    };
+    if let Ok(client) = AcmeClient::new(acme)
+        && let Err(error) = client.answers().await
+    {
+        report.error("acme.directory", error);
     }
 }
 

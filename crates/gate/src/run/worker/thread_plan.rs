@@ -69,7 +69,9 @@ impl ThreadPlan {
         let alt_svc = self.plan.alt_svc.clone();
         let askers = self.plan.askers.clone();
         let config = &self.plan.config;
-        Site::new(config, authenticator, askers, &self.upstreams, alt_svc)
+        let mut site = Site::new(config, authenticator, askers, &self.upstreams, alt_svc)?;
+        site.policy.acme = self.plan.acme.as_ref().map(|acme| acme.active().clone());
+        Ok(site)
     }
 
     pub(super) fn accept_config(&self) -> Result<AcceptConfig, GateError> {

@@ -111,7 +111,7 @@ pub(crate) fn session(config: &Config, sid: &str, login: &str) -> String {
     String::from_utf8(token.field.expose().to_vec()).unwrap()
 }
 
-fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+pub(crate) fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();

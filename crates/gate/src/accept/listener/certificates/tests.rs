@@ -24,7 +24,7 @@ fn write(folder: &Path, name: &str, names: &[&str]) -> config::CertificateFiles 
 }
 
 fn load(settings: &[config::CertificateFiles]) -> Result<Certificates, GateError> {
-    Certificates::load(settings, &[], Arc::new(default_provider()))
+    Certificates::load(settings, &[], Arc::new(default_provider()), None)
 }
 
 fn shown(certificates: &Certificates, name: Option<&str>) -> Vec<String> {
@@ -114,7 +114,7 @@ fn what_cannot_be_used_is_said_with_its_file() {
 #[test]
 fn without_files_one_is_made_for_the_addresses() {
     let addresses = ["192.0.2.7".parse().unwrap(), "0.0.0.0".parse().unwrap()];
-    let made = Certificates::load(&[], &addresses, Arc::new(default_provider())).unwrap();
+    let made = Certificates::load(&[], &addresses, Arc::new(default_provider()), None).unwrap();
     assert!(
         made.self_made()
             .unwrap()

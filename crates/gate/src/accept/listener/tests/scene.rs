@@ -80,7 +80,7 @@ impl Scene {
         let hand = now.clone();
         let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
         let (tls, listen, place) = (&setting.tls, &setting.listen, setting.place.clone());
-        let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock)).unwrap();
+        let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock), None).unwrap();
         let mut sockets =
             Sockets::bind(&setting.listen, &Authz::default(), &seed, setting.threads).unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
