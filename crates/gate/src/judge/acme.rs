@@ -1,7 +1,7 @@
 //! Certificates from a CA by ACME (RFC 8555), for all replicas together.
 //!
 //! [`AcmeHandle`] starts a service on its own thread. Account, certificates and the challenge under
-//! way are in the session store, sealed (`shelf`). Each replica reads them about once a second and
+//! way are in the session store, sealed (`acme_store`). Each replica reads them about once a second and
 //! publishes them in [`ActiveAcme`], which the listener asks for certificates and the judge for the
 //! answers of HTTP-01. Whoever finds that a certificate is due claims the right to order it
 //! (`service`), so that there is one order at a time in the fleet. `client` talks to the CA,
@@ -10,12 +10,12 @@
 mod account_key;
 mod active;
 mod client;
+mod documents;
 mod error;
 mod issued;
 mod order;
 mod schedule;
 mod service;
-mod shelf;
 
 pub(crate) use active::{ActiveAcme, CertificateView};
 pub(crate) use client::AcmeClient;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use roundtrip_wire::calendar::rfc3339;
 use rustls::sign::CertifiedKey;
 
-use super::shelf::PostedChallenge;
+use super::documents::PostedChallenge;
 use crate::config::AcmeChallenge;
 
 /// The path of HTTP-01 before the token. RFC 8555 §8.3.

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::AcmeError;
 use super::account_key::{AccountKey, Signer};
-use super::shelf::StoredKey;
+use super::documents::StoredKey;
 use crate::config::{Acme, SecretFrom};
 use crate::error::FetchError;
 use crate::judge::keyring::trusted_pool_within;

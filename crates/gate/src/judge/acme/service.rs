@@ -17,19 +17,19 @@ use super::AcmeError;
 use super::account_key::AccountKey;
 use super::active::{ActiveAcme, NameState};
 use super::client::{Account, AcmeClient, Directory};
+use super::documents::{
+    AccountDocument, AcmeStore, CertificateDocument, FleetState, PostedChallenge, Stored, StoredKey,
+};
 use super::issued::{CertificateRequest, Validity, certified, challenge_certificate};
 use super::order::{Order, Responder};
 use super::schedule::{renewal, retry};
-use super::shelf::{
-    AccountDocument, Board, CertificateDocument, PostedChallenge, Shelf, Stored, StoredKey,
-};
 use crate::GateError;
 use crate::config::Acme;
 use crate::judge::credentials::Vault;
 
-/// How often the board is read.
+/// How often the fleet state is read.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often all documents are read, even if the board says that none has changed.
+/// How often all documents are read, even if the fleet state says that none has changed.
 const READ_INTERVAL: Duration = Duration::from_mins(1);
 /// After this time every replica has seen a challenge.
 const SPREAD_TIME: Duration = Duration::from_secs(3);
@@ -50,10 +50,10 @@ struct AcmeService {
     settings: Acme,
     names: Vec<String>,
     client: AcmeClient,
-    shelf: Shelf,
+    acme_store: AcmeStore,
     active: Arc<ActiveAcme>,
     provider: CryptoProvider,
-    board: RefCell<Board>,
+    fleet_state: RefCell<FleetState>,
     /// When all documents were last read.
     read: Cell<Option<Instant>>,
     /// When each name is due; those that are not among them may not be ordered.
@@ -102,10 +102,10 @@ impl AcmeHandle {
                     let service = AcmeService {
                         names,
                         client,
-                        shelf: Shelf::new(store.on_this_thread(), vault, realm),
+                        acme_store: AcmeStore::new(store.on_this_thread(), vault, realm),
                         active: shown,
                         provider: default_provider(),
-                        board: RefCell::default(),
+                        fleet_state: RefCell::default(),
                         read: Cell::default(),
                         due: RefCell::default(),
                         claimed: Cell::default(),
@@ -161,7 +161,7 @@ impl AcmeService {
         let life = self.settings.order_time.0 + CLAIM_MARGIN;
         let until = Instant::now() + life;
         // If the store fails, the next turn says so.
-        if !matches!(self.shelf.claim(life).await, Ok(true)) {
+        if !matches!(self.acme_store.claim(life).await, Ok(true)) {
             return;
         }
         self.claimed.set(Some(until));
@@ -180,20 +180,20 @@ impl AcmeService {
 
     /// Reads what the fleet has, and publishes it.
     async fn look(&self) -> Result<(), StoreError> {
-        let board = match self.shelf.board().await? {
-            Stored::Absent => Board::default(),
+        let fleet_state = match self.acme_store.fleet_state().await? {
+            Stored::Absent => FleetState::default(),
             Stored::Closed => return Err(StoreError::NotUnderstood(CLOSED)),
-            Stored::Found(board) => board,
+            Stored::Found(fleet_state) => fleet_state,
         };
-        let is_news = board.version != self.board.borrow().version;
-        self.board.replace(board.clone());
-        self.follow_challenge(board.challenge);
+        let is_news = fleet_state.version != self.fleet_state.borrow().version;
+        self.fleet_state.replace(fleet_state.clone());
+        self.follow_challenge(fleet_state.challenge);
         let is_old = |at: Instant| at.elapsed() >= READ_INTERVAL;
         if !is_news && !self.read.get().is_none_or(is_old) {
             return Ok(());
         }
         for name in &self.names {
-            let stored = self.shelf.certificate(name).await?;
+            let stored = self.acme_store.certificate(name).await?;
             self.publish(name, stored);
         }
         self.read.set(Some(Instant::now()));
@@ -263,7 +263,7 @@ impl AcmeService {
     /// The name that has waited longest, if something is due.
     fn next_due(&self) -> Option<String> {
         let now = now();
-        if self.board.borrow().pause > now {
+        if self.fleet_state.borrow().pause > now {
             return None;
         }
         let due = self.due.borrow();
@@ -301,7 +301,7 @@ impl AcmeService {
 
     /// The fleet's account, which is made if there is none.
     async fn account(&self, directory: &Directory) -> Result<Account, AcmeError> {
-        let (document, is_new) = match self.shelf.account().await? {
+        let (document, is_new) = match self.acme_store.account().await? {
             Stored::Closed => return Err(StoreError::NotUnderstood(CLOSED).into()),
             Stored::Found(document) => (document, false),
             Stored::Absent => {
@@ -313,7 +313,7 @@ impl AcmeService {
         let key = AccountKey::from_pkcs8(&document.key.pkcs8())?;
         if is_new {
             // Before the CA knows it, so that it is not lost.
-            self.shelf.put_account(&document).await?;
+            self.acme_store.put_account(&document).await?;
         }
         let mut url = document.url.clone();
         if url.is_empty() {
@@ -333,21 +333,21 @@ impl AcmeService {
             key: key.clone(),
             url: url.to_owned(),
         };
-        self.shelf.put_account(&document).await
+        self.acme_store.put_account(&document).await
     }
 
     /// Stores what became of an order, and publishes it.
     async fn conclude(&self, name: &str, outcome: Result<Issued, AcmeError>) {
-        let before = match self.shelf.certificate(name).await {
+        let before = match self.acme_store.certificate(name).await {
             Ok(Stored::Found(document)) => document,
             _ => CertificateDocument::default(),
         };
-        let mut board = self.board.borrow().clone();
+        let mut fleet_state = self.fleet_state.borrow().clone();
         let counts = self.active.counts();
         let document = match outcome {
             Ok(issued) => {
                 counts.issued.fetch_add(1, Ordering::Relaxed);
-                (board.pause, board.failures) = (0, 0);
+                (fleet_state.pause, fleet_state.failures) = (0, 0);
                 CertificateDocument {
                     next: renewal(issued.validity, chance()),
                     key: StoredKey::new(&issued.key),
@@ -361,38 +361,43 @@ impl AcmeService {
                 let mut document = before;
                 document.failures = failures;
                 if error.concerns_all() {
-                    board.failures = board.failures.saturating_add(1);
-                    failures = failures.max(board.failures);
+                    fleet_state.failures = fleet_state.failures.saturating_add(1);
+                    failures = failures.max(fleet_state.failures);
                 }
                 document.next = retry(&error, failures, now(), chance());
                 if error.concerns_all() {
-                    board.pause = document.next;
+                    fleet_state.pause = document.next;
                 }
                 document.error = error.to_string();
                 document
             }
         };
         for _ in 0..MAX_WRITES {
-            if self.shelf.put_certificate(name, &document).await.is_ok() {
+            if self
+                .acme_store
+                .put_certificate(name, &document)
+                .await
+                .is_ok()
+            {
                 break;
             }
             sleep(LOOK_INTERVAL).await;
         }
-        self.board.replace(board);
+        self.fleet_state.replace(fleet_state);
         self.publish(name, Stored::Found(document));
     }
 
     /// Ends the challenge, tells all replicas to read the documents, and releases the claim.
     async fn give_up(&self) -> Result<(), StoreError> {
-        let mut board = self.board.borrow().clone();
-        board.challenge = None;
-        board.version = board.version.wrapping_add(1);
+        let mut fleet_state = self.fleet_state.borrow().clone();
+        fleet_state.challenge = None;
+        fleet_state.version = fleet_state.version.wrapping_add(1);
         self.active.set_challenge(None, None);
-        let posted = self.shelf.put_board(&board).await;
+        let posted = self.acme_store.put_fleet_state(&fleet_state).await;
         // Once the claim has expired, it may be another's.
         let holds = |until: Instant| Instant::now() < until;
         if self.claimed.take().is_some_and(holds) {
-            self.shelf.release().await?;
+            self.acme_store.release().await?;
         }
         posted
     }
@@ -407,10 +412,10 @@ impl Responder for AcmeService {
             authorization: authorization.to_owned(),
             ends: now().saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX)),
         };
-        let mut board = self.board.borrow().clone();
-        board.challenge = Some(posted.clone());
-        self.shelf.put_board(&board).await?;
-        self.board.replace(board);
+        let mut fleet_state = self.fleet_state.borrow().clone();
+        fleet_state.challenge = Some(posted.clone());
+        self.acme_store.put_fleet_state(&fleet_state).await?;
+        self.fleet_state.replace(fleet_state);
         self.follow_challenge(Some(posted));
         sleep(SPREAD_TIME).await;
         Ok(())

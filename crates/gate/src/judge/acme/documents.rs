@@ -1,5 +1,5 @@
 //! What the fleet keeps in the store for ACME, each sealed for its name: the account, a document
-//! for each certificate, and the board, which has the challenge under way.
+//! for each certificate, and the fleet state, which has the challenge under way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::judge::login::document::hashed;
 /// What the names in the store begin with.
 const PREFIX: &str = "acme.";
 
-pub(super) struct Shelf {
+pub(super) struct AcmeStore {
     store: AnyStore,
     vault: Arc<Vault>,
     /// The directory, and the account's name at the CA.
@@ -49,7 +49,7 @@ pub(super) struct CertificateDocument {
 
 /// What all replicas look at.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Board {
+pub(super) struct FleetState {
     /// Changes with each document.
     pub(super) version: u64,
     pub(super) challenge: Option<PostedChallenge>,
@@ -92,7 +92,7 @@ impl Drop for StoredKey {
     }
 }
 
-impl Shelf {
+impl AcmeStore {
     pub(super) fn new(store: AnyStore, vault: Arc<Vault>, realm: String) -> Self {
         Self {
             store,
@@ -124,12 +124,12 @@ impl Shelf {
         self.write("certificate", name, document).await
     }
 
-    pub(super) async fn board(&self) -> Result<Stored<Board>, StoreError> {
-        self.read("board", "").await
+    pub(super) async fn fleet_state(&self) -> Result<Stored<FleetState>, StoreError> {
+        self.read("fleet", "").await
     }
 
-    pub(super) async fn put_board(&self, board: &Board) -> Result<(), StoreError> {
-        self.write("board", "", board).await
+    pub(super) async fn put_fleet_state(&self, fleet_state: &FleetState) -> Result<(), StoreError> {
+        self.write("fleet", "", fleet_state).await
     }
 
     /// Claims the right to order.
@@ -198,12 +198,12 @@ mod tests {
     use super::*;
     use crate::Secret;
 
-    fn shelf(store: &SharedStore, keys: &[(&str, u8)]) -> Shelf {
+    fn acme_store(store: &SharedStore, keys: &[(&str, u8)]) -> AcmeStore {
         let mut vault = Vault::default();
         for (name, byte) in keys {
             vault.add_key(name, &Secret::new(vec![*byte; 32])).unwrap();
         }
-        Shelf::new(store.on_this_thread(), Arc::new(vault), "https://ca".into())
+        AcmeStore::new(store.on_this_thread(), Arc::new(vault), "https://ca".into())
     }
 
     fn document() -> CertificateDocument {
@@ -216,7 +216,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_stored_is_sealed_and_found_under_its_name_only() {
         let store = SharedStore::Memory(Memory::default());
-        let first = shelf(&store, &[("a", 1)]);
+        let first = acme_store(&store, &[("a", 1)]);
         first
             .put_certificate("app.example", &document())
             .await
@@ -240,7 +240,7 @@ mod tests {
         let other = first.certificate("b.example").await.unwrap();
         assert!(matches!(other, Stored::Absent));
         // A replica without the key notices, and takes nothing for an absent certificate.
-        let stranger = shelf(&store, &[("b", 2)]);
+        let stranger = acme_store(&store, &[("b", 2)]);
         let closed = stranger.certificate("app.example").await.unwrap();
         assert!(matches!(closed, Stored::Closed));
     }
@@ -248,16 +248,16 @@ mod tests {
     #[tokio::test]
     async fn a_new_sealing_key_takes_over_what_is_stored() {
         let store = SharedStore::Memory(Memory::default());
-        shelf(&store, &[("a", 1)])
+        acme_store(&store, &[("a", 1)])
             .put_certificate("n", &document())
             .await
             .unwrap();
-        let both = shelf(&store, &[("b", 2), ("a", 1)]);
+        let both = acme_store(&store, &[("b", 2), ("a", 1)]);
         assert!(matches!(
             both.certificate("n").await.unwrap(),
             Stored::Found(_)
         ));
-        let new = shelf(&store, &[("b", 2)]);
+        let new = acme_store(&store, &[("b", 2)]);
         assert!(matches!(
             new.certificate("n").await.unwrap(),
             Stored::Found(_)
@@ -267,7 +267,10 @@ mod tests {
     #[tokio::test]
     async fn only_one_claims_the_order() {
         let store = SharedStore::Memory(Memory::default());
-        let (a, b) = (shelf(&store, &[("a", 1)]), shelf(&store, &[("a", 1)]));
+        let (a, b) = (
+            acme_store(&store, &[("a", 1)]),
+            acme_store(&store, &[("a", 1)]),
+        );
         let life = Duration::from_mins(1);
         assert!(a.claim(life).await.unwrap() && !b.claim(life).await.unwrap());
         a.release().await.unwrap();
