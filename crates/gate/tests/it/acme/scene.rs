@@ -1,7 +1,7 @@
 //! Pebble, which finds all names at one address, and gates that ask it.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -51,33 +51,38 @@ pub(super) fn names_of_loopback() -> SocketAddr {
     names_at(Ipv4Addr::LOCALHOST)
 }
 
+/// Over TCP, as Pebble asks.
 pub(super) fn names_at(address: Ipv4Addr) -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let at = socket.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
     thread::spawn(move || {
-        let mut bytes = [0; 512];
-        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
-            let Some(question) = bytes.get(12..length) else {
-                continue;
-            };
-            let Some(end) = question.iter().position(|b| *b == 0) else {
-                continue;
-            };
-            let Some(question) = question.get(..end + 5) else {
-                continue;
-            };
-            let is_a = question[end + 1..end + 3] == [0, 1];
-            let mut answer = bytes[..2].to_vec();
-            answer.extend([0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
-            answer.extend(question);
-            if is_a {
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
-                answer.extend(address.octets());
-            }
-            let _ = socket.send_to(&answer, from);
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || while answer_name(&mut stream, address).is_some() {});
         }
     });
     at
+}
+
+/// Answers one question, whose length comes first. `None` once the connection has ended.
+fn answer_name(stream: &mut TcpStream, address: Ipv4Addr) -> Option<()> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length).ok()?;
+    let mut bytes = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut bytes).ok()?;
+    let question = bytes.get(12..)?;
+    let end = question.iter().position(|b| *b == 0)?;
+    let question = question.get(..end + 5)?;
+    let is_a = question.get(end + 1..end + 3)? == [0, 1];
+    let mut answer = bytes.get(..2)?.to_vec();
+    answer.extend([0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
+    answer.extend(question);
+    if is_a {
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
+        answer.extend(address.octets());
+    }
+    let length = u16::try_from(answer.len()).ok()?.to_be_bytes();
+    stream.write_all(&[&length[..], &answer].concat()).ok()
 }
 
 /// Makes the certificate of Pebble itself.
