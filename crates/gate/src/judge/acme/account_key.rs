@@ -1,5 +1,5 @@
-//! The account's key (ES256), and what it signs: requests (RFC 8555 §6.2), key authorizations (§8.1)
-//! and bindings to an account that the CA knows from elsewhere (§7.3.4).
+//! The account's key (ES256), and what it signs: requests (RFC 8555 §6.2), key authorizations
+//! (§8.1) and bindings to an account that the CA knows from elsewhere (§7.3.4).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
@@ -22,7 +22,7 @@ pub(crate) struct AccountKey {
     thumbprint: String,
 }
 
-/// Who signs a request.
+/// The signer of a request.
 #[derive(Clone, Copy)]
 pub(super) enum Signer<'a> {
     /// The key itself, for a new account.

@@ -1,5 +1,5 @@
-//! When a certificate is renewed, and when a failed order is tried again. Times are in seconds since
-//! 1970; chance is a number from 0 to 1.
+//! When a certificate is renewed, and when a failed order is tried again. Times are in seconds
+//! since 1970; chance is a number from 0 to 1.
 
 use super::AcmeError;
 use super::issued::Validity;
