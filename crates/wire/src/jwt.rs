@@ -7,7 +7,7 @@
 
 mod algorithm;
 mod claims;
-mod dress;
+mod cookie;
 mod object;
 
 use base64::Engine;
@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use algorithm::Algorithm;
 pub use claims::Claims;
-pub use dress::undress;
+pub use cookie::token_from_cookie;
 
 use crate::{Error, Result};
 use object::JsonObject;

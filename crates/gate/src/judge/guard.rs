@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_model::WallClock;
-use roundtrip_wire::jwt::{Jws, undress};
+use roundtrip_wire::jwt::{Jws, token_from_cookie};
 use tokio::sync::watch;
 
 use crate::GateError;
@@ -53,7 +53,7 @@ pub struct Guard {
 
 struct Verified {
     /// Where the token was found: the same bytes in another place are a different token, or none.
-    dress: TokenSource,
+    source: TokenSource,
     session: Rc<str>,
     expires: i64,
     /// The later one of `nbf` and `iat`: RFC 7519 §4.1.5 and §4.1.6.
@@ -166,24 +166,24 @@ impl Guard {
         {
             return self.judge_login(&rules, cookie);
         }
-        let Some(worn) = token::find(request.fields, &rules) else {
+        let Some(sent) = token::find(request.fields, &rules) else {
             return GuardDecision::Deny(AuthError::NoToken);
         };
         let now = clock::seconds(self.wall.now());
         let remembers = rules.tokens > 0;
         if remembers
-            && let Some(verified) = self.tokens.borrow_mut().get(worn.bytes())
-            && verified.dress == worn.dress()
+            && let Some(verified) = self.tokens.borrow_mut().get(sent.bytes())
+            && verified.source == sent.source()
         {
             return self.decide(&rules, verified, now);
         }
-        let verified = match verify(&rules, worn) {
+        let verified = match verify(&rules, sent) {
             Ok(verified) => verified,
             Err(denial) => return GuardDecision::Deny(denial),
         };
         let judged = self.decide(&rules, &verified, now);
         if remembers && !matches!(judged, GuardDecision::Deny(_)) {
-            self.tokens.borrow_mut().put(worn.bytes(), verified);
+            self.tokens.borrow_mut().put(sent.bytes(), verified);
         }
         judged
     }
@@ -195,7 +195,7 @@ impl Guard {
         let remembers = rules.tokens > 0;
         if remembers
             && let Some(verified) = self.tokens.borrow_mut().get(cookie)
-            && verified.dress == TokenSource::Login
+            && verified.source == TokenSource::Login
         {
             return self.decide(rules, verified, now);
         }
@@ -203,7 +203,7 @@ impl Guard {
             return GuardDecision::Deny(AuthError::UnknownSession);
         };
         let verified = Verified {
-            dress: TokenSource::Login,
+            source: TokenSource::Login,
             session: session.into(),
             expires: i64::MAX,
             not_before: i64::MIN,
@@ -222,8 +222,8 @@ impl Guard {
         let has = |login: &LoginRules| {
             request::cookie(request.fields, login.cookie().as_bytes()).is_some()
         };
-        let worn = || token::find(request.fields, &rules);
-        login.is_some_and(|login| has(login)) || matches!(worn(), Some(SentToken::Cookie(_)))
+        let sent = || token::find(request.fields, &rules);
+        login.is_some_and(|login| has(login)) || matches!(sent(), Some(SentToken::Cookie(_)))
     }
 
     /// Times are checked on each request, even if the token is cached.
@@ -354,11 +354,11 @@ fn open_login(
     Ok(ActiveSession::new(name.clone(), authorization, found).with_login(active, until))
 }
 
-fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
+fn verify(rules: &Rules, sent: SentToken<'_>) -> Result<Verified, AuthError> {
     let bare;
-    let token = match (worn, rules.cookie_form) {
+    let token = match (sent, rules.cookie_form) {
         (SentToken::Cookie(value), CookieForm::Base64) => {
-            bare = undress(value).map_err(|_| AuthError::BadToken)?;
+            bare = token_from_cookie(value).map_err(|_| AuthError::BadToken)?;
             bare.as_slice()
         }
         (SentToken::Cookie(value) | SentToken::Bearer(value), _) => value,
@@ -381,7 +381,7 @@ fn verify(rules: &Rules, worn: SentToken<'_>) -> Result<Verified, AuthError> {
         return Err(AuthError::UnknownSession);
     }
     Ok(Verified {
-        dress: worn.dress(),
+        source: sent.source(),
         session: claims.session.into(),
         expires: claims.expires,
         not_before: claims.issued.max(claims.not_before.unwrap_or(i64::MIN)),

@@ -150,7 +150,7 @@ fn a_token_has_three_parts_in_one_spelling() {
 fn a_cookie_wears_base64_and_perhaps_quotes() {
     let token = b"aa.bb.cc!";
     let quoted = b"\"aa.bb.cc!\"";
-    for worn in [
+    for sent in [
         STANDARD.encode(token),
         STANDARD_NO_PAD.encode(token),
         STANDARD.encode(quoted),
@@ -158,17 +158,19 @@ fn a_cookie_wears_base64_and_perhaps_quotes() {
         format!("\"{}\"", STANDARD.encode(token)),
         format!("\"{}\"", STANDARD.encode(quoted)),
     ] {
-        assert_eq!(undress(worn.as_bytes()).unwrap(), token, "{worn}");
+        assert_eq!(token_from_cookie(sent.as_bytes()).unwrap(), token, "{sent}");
     }
     for bad in ["aa.bb.cc!", "\"YWE", "YWE\"", "YW E", "YWE=="] {
-        assert!(undress(bad.as_bytes()).is_err(), "{bad}");
+        assert!(token_from_cookie(bad.as_bytes()).is_err(), "{bad}");
     }
     let largest = STANDARD.encode(format!("\"{}\"", "a".repeat(MAX_TOKEN)));
     assert_eq!(
-        undress(format!("\"{largest}\"").as_bytes()).unwrap().len(),
+        token_from_cookie(format!("\"{largest}\"").as_bytes())
+            .unwrap()
+            .len(),
         MAX_TOKEN
     );
-    assert!(undress("A".repeat(MAX_TOKEN * 2).as_bytes()).is_err());
+    assert!(token_from_cookie("A".repeat(MAX_TOKEN * 2).as_bytes()).is_err());
 }
 
 #[test]
@@ -190,7 +192,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes: Vec<u8>, header: String, claims: String) {
         let _ = Jws::parse(&bytes);
-        let _ = undress(&bytes);
+        let _ = token_from_cookie(&bytes);
         let _ = Claims::parse(&bytes);
         if let Ok(jws) = Jws::parse(token(&header, &claims).as_bytes()) {
             let _ = jws.claims();
@@ -209,8 +211,8 @@ proptest! {
 
     #[test]
     fn tokens_survive_their_dress(token in "[A-Za-z0-9_.-]{0,200}") {
-        let worn = STANDARD.encode(format!("\"{token}\""));
-        prop_assert_eq!(undress(worn.as_bytes()).unwrap(), token.as_bytes());
+        let sent = STANDARD.encode(format!("\"{token}\""));
+        prop_assert_eq!(token_from_cookie(sent.as_bytes()).unwrap(), token.as_bytes());
     }
 }
 

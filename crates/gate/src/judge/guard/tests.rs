@@ -116,7 +116,7 @@ fn first_sight(cookie: &str) -> String {
 fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
     let token = token(CLAIMS);
     let quoted = format!("\"{token}\"");
-    for worn in [
+    for sent in [
         cookie(&token),
         cookie(&token).trim_end_matches('=').to_owned(),
         cookie(&quoted),
@@ -127,10 +127,10 @@ fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
         // The first one wins.
         format!("{}; Authorization=x", cookie(&token)),
     ] {
-        assert_eq!(first_sight(&worn), "ask canary-sid", "{worn}");
+        assert_eq!(first_sight(&sent), "ask canary-sid", "{sent}");
     }
     let header = r#"{"alg":"HS512","typ":"JWT"}"#;
-    for worn in [
+    for sent in [
         String::new(),
         "Authorization=".into(),
         "Authorization".into(),
@@ -151,7 +151,7 @@ fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
         cookie(&format!("{}.{}.", part(header), part(CLAIMS))),
         cookie(&token.replace(&part(CLAIMS), &part(&CLAIMS.replace("2000", "9000")))),
     ] {
-        assert_eq!(first_sight(&worn), "deny 401", "{worn}");
+        assert_eq!(first_sight(&sent), "deny 401", "{sent}");
     }
     for claims in [
         r#"{"sid":"s","iat":1000,"exp":2000}"#,
@@ -172,10 +172,10 @@ fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
 fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
     let (guard, _) = guard(rules());
     let token = token(CLAIMS);
-    let (worn, bearer) = (cookie(&token), format!("bearer {token}"));
+    let (sent, bearer) = (cookie(&token), format!("bearer {token}"));
     let said = |fields: &[(&str, &str)]| word(&judge(&guard, fields));
     assert_eq!(
-        said(&[("cookie", "a=b"), ("COOKIE", &worn)]),
+        said(&[("cookie", "a=b"), ("COOKIE", &sent)]),
         "ask canary-sid"
     );
     assert_eq!(said(&[("Authorization", &bearer)]), "ask canary-sid");
@@ -200,7 +200,7 @@ fn a_token_is_found_in_any_cookie_field_or_as_bearer() {
 #[test]
 fn each_place_can_be_closed() {
     let token = token(CLAIMS);
-    let (worn, bearer) = (cookie(&token), format!("Bearer {token}"));
+    let (sent, bearer) = (cookie(&token), format!("Bearer {token}"));
     let (no_bearer, _) = guard(Rules {
         bearer: false,
         ..rules()
@@ -213,7 +213,7 @@ fn each_place_can_be_closed() {
         cookie: None,
         ..rules()
     });
-    assert_eq!(word(&judge(&no_cookie, &[("Cookie", &worn)])), "deny 401");
+    assert_eq!(word(&judge(&no_cookie, &[("Cookie", &sent)])), "deny 401");
     let raw = Rules {
         cookie_form: CookieForm::Raw,
         cookie: Some("t".into()),
@@ -230,13 +230,13 @@ fn each_place_can_be_closed() {
 fn a_session_is_asked_for_once_and_then_known() {
     for tokens in [0, 64] {
         let (guard, _) = guard(Rules { tokens, ..rules() });
-        let worn = cookie(&token(CLAIMS));
-        let question = asked(judge(&guard, &[("Cookie", &worn)]));
+        let sent = cookie(&token(CLAIMS));
+        let question = asked(judge(&guard, &[("Cookie", &sent)]));
         let (found, watch) = found("u:p", None);
         let session = guard.admit(&question, Ok(Some(found))).unwrap();
         assert_eq!(session.authorization(), b"Basic dTpw");
         assert_eq!(
-            word(&judge(&guard, &[("Cookie", &worn)])),
+            word(&judge(&guard, &[("Cookie", &sent)])),
             "pass Basic dTpw"
         );
         // Another token of the same session.
@@ -246,41 +246,41 @@ fn a_session_is_asked_for_once_and_then_known() {
             "pass Basic dTpw"
         );
         watch.outdate();
-        assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+        assert_eq!(word(&judge(&guard, &[("Cookie", &sent)])), "ask canary-sid");
     }
 }
 
 #[test]
 fn a_revoked_session_does_not_pass_again() {
     let (guard, _) = guard(rules());
-    let worn = cookie(&token(CLAIMS));
-    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let sent = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &sent)]));
     let (found, watch) = found("u:p", None);
     guard.admit(&question, Ok(Some(found))).unwrap();
     watch.outdate();
-    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let question = asked(judge(&guard, &[("Cookie", &sent)]));
     assert_eq!(
         guard.admit(&question, Ok(None)).unwrap_err(),
         AuthError::UnknownSession
     );
-    assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+    assert_eq!(word(&judge(&guard, &[("Cookie", &sent)])), "ask canary-sid");
 }
 
 #[test]
 fn time_counts_on_every_request() {
     for tokens in [0, 64] {
         let (guard, hand) = guard(Rules { tokens, ..rules() });
-        let worn = cookie(&token(
+        let sent = cookie(&token(
             r#"{"sub":"u","sid":"s","iat":1000,"exp":2000,"nbf":1200}"#,
         ));
         let said = |at| {
             hand.set(at);
-            word(&judge(&guard, &[("Cookie", &worn)]))
+            word(&judge(&guard, &[("Cookie", &sent)]))
         };
         assert_eq!(said(1169), "deny 401");
         let question = {
             hand.set(1170);
-            asked(judge(&guard, &[("Cookie", &worn)]))
+            asked(judge(&guard, &[("Cookie", &sent)]))
         };
         let (found, _watch) = found("u:p", Some(2010));
         guard.admit(&question, Ok(Some(found))).unwrap();
@@ -296,8 +296,8 @@ fn time_counts_on_every_request() {
 #[test]
 fn what_the_store_says_becomes_a_status() {
     let (guard, _) = guard(rules());
-    let worn = cookie(&token(CLAIMS));
-    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let sent = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &sent)]));
     let answered = |answer| guard.admit(&question, answer).unwrap_err().status();
     assert_eq!(answered(Ok(None)), 401);
     assert_eq!(answered(Ok(Some(found("u:p", Some(1500)).0))), 401);
@@ -308,7 +308,7 @@ fn what_the_store_says_becomes_a_status() {
     spoilt.credentials = b"v1.k.x".to_vec();
     assert_eq!(answered(Ok(Some(spoilt))), 500);
     // None of this is remembered.
-    assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), "ask canary-sid");
+    assert_eq!(word(&judge(&guard, &[("Cookie", &sent)])), "ask canary-sid");
 }
 
 /// Credentials that were sealed for one session do not open for another.
@@ -364,14 +364,14 @@ fn what_is_remembered_is_bounded() {
     });
     for n in 0..100 {
         let claims = CLAIMS.replace("canary-sid", &format!("s{n}"));
-        let worn = cookie(&token(&claims));
-        let question = asked(judge(&guard, &[("Cookie", &worn)]));
+        let sent = cookie(&token(&claims));
+        let question = asked(judge(&guard, &[("Cookie", &sent)]));
         guard
             .admit(&question, Ok(Some(found(&format!("u{n}:p"), None).0)))
             .unwrap();
         // However many sessions are cached, none is taken for another.
         let expected = format!("pass Basic {}", STANDARD.encode(format!("u{n}:p")));
-        assert_eq!(word(&judge(&guard, &[("Cookie", &worn)])), expected);
+        assert_eq!(word(&judge(&guard, &[("Cookie", &sent)])), expected);
     }
 }
 
@@ -384,7 +384,7 @@ fn a_token_is_of_the_issuer_and_for_the_audience_that_are_wanted() {
         ..rules()
     };
     let (strict, _) = guard(strict);
-    let said = |worn: &str| word(&judge(&strict, &[("Cookie", worn)]));
+    let said = |sent: &str| word(&judge(&strict, &[("Cookie", sent)]));
     for good in [
         r#""iss":"us","aud":"gate""#,
         r#""iss":"us","aud":["x","gate"]"#,
@@ -412,9 +412,9 @@ fn new_rules_count_from_the_next_request() {
     let (tell, news) = watch::channel(Arc::new(rules()));
     let hand = Box::new(ManualClock(Rc::new(Cell::new(1500))));
     let guard = Guard::following(news, hand).unwrap();
-    let worn = cookie(&token(CLAIMS));
-    let said = || word(&judge(&guard, &[("Cookie", &worn)]));
-    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let sent = cookie(&token(CLAIMS));
+    let said = || word(&judge(&guard, &[("Cookie", &sent)]));
+    let question = asked(judge(&guard, &[("Cookie", &sent)]));
     let (found, _watch) = found("u:p", None);
     guard.admit(&question, Ok(Some(found))).unwrap();
     assert_eq!(said(), "pass Basic dTpw");
@@ -433,8 +433,8 @@ fn new_rules_count_from_the_next_request() {
 #[tokio::test(start_paused = true)]
 async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     let (guard, hand) = guard(rules());
-    let worn = cookie(&token(CLAIMS));
-    let question = asked(judge(&guard, &[("Cookie", &worn)]));
+    let sent = cookie(&token(CLAIMS));
+    let question = asked(judge(&guard, &[("Cookie", &sent)]));
     let (first, _watch) = found("u:p", Some(1900));
     let pass = guard.admit(&question, Ok(Some(first))).unwrap();
     let clock = async {
@@ -472,7 +472,7 @@ fn while_a_set_of_keys_is_still_to_come_an_unknown_signature_is_503() {
         ..rules()
     };
     let (guard, _) = guard(waiting);
-    let said = |worn: &str| word(&judge(&guard, &[("Cookie", worn)]));
+    let said = |sent: &str| word(&judge(&guard, &[("Cookie", sent)]));
     assert_eq!(said(&cookie(&token(CLAIMS))), "ask canary-sid");
     let header = r#"{"alg":"HS512"}"#;
     let others = signed(header, CLAIMS, b"another secret of thirty-two bytes");

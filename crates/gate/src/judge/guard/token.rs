@@ -19,7 +19,7 @@ pub(super) enum TokenSource {
 }
 
 impl<'a> SentToken<'a> {
-    pub(super) fn dress(self) -> TokenSource {
+    pub(super) fn source(self) -> TokenSource {
         match self {
             Self::Cookie(_) => TokenSource::Cookie,
             Self::Bearer(_) => TokenSource::Bearer,

@@ -67,9 +67,10 @@ impl LoginState {
         sealed.map_err(|_| LoginError::Cryptography)
     }
 
-    /// The state with this name among those that the browser has.
+    /// The state with this name among those that the browser has. All are looked at, because another
+    /// host of the site may have added cookies before it; the head's size limits them.
     pub(super) fn find(vault: &Vault, sealed: &[String], state: &str, now: i64) -> Option<Self> {
-        sealed.iter().take(SLOTS.into()).find_map(|sealed| {
+        sealed.iter().find_map(|sealed| {
             let opened = vault.open_text(PURPOSE, sealed.as_bytes())?;
             let own: Self = serde_json::from_slice(&opened).ok()?;
             let same = verify_slices_are_equal(own.state.as_bytes(), state.as_bytes()).is_ok();
@@ -106,6 +107,9 @@ mod tests {
             (one.nonce.clone(), one.verifier.clone())
         );
         assert_eq!(found.return_to, "/x");
+        let mut tossed = vec!["l1.k.x".to_owned(); 20];
+        tossed.push(one.seal(&vault).unwrap());
+        assert!(LoginState::find(&vault, &tossed, &one.state, 1000).is_some());
         assert!(LoginState::find(&vault, &sealed, &one.state, 1000 + LIFE).is_none());
         assert!(LoginState::find(&vault, &sealed[..1], &one.state, 1000).is_none());
         assert!(LoginState::find(&vault, &["l1.k.x".into()], &one.state, 1000).is_none());

@@ -101,9 +101,9 @@ fn cost_of_a_judgement() {
     let key = hmac::Key::new(hmac::HMAC_SHA512, SECRET);
     let (input, signature) = token.rsplit_once('.').unwrap();
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
-    let worn = STANDARD.encode(format!("\"{token}\""));
+    let sent = STANDARD.encode(format!("\"{token}\""));
     measure("the cookie's base64 alone", || {
-        drop(undress(black_box(worn.as_bytes())).unwrap());
+        drop(token_from_cookie(black_box(sent.as_bytes())).unwrap());
     });
     measure("the token's parts alone", || {
         drop(Jws::parse(black_box(token.as_bytes())).unwrap());

@@ -9,14 +9,14 @@ use crate::{Error, Result};
 
 /// The longest cookie value in bytes: base64 of the largest token and two quotes, and two more
 /// quotes around it.
-const MAX_DRESSED: usize = (MAX_TOKEN + 2).div_ceil(3) * 4 + 2;
+const MAX_COOKIE: usize = (MAX_TOKEN + 2).div_ceil(3) * 4 + 2;
 
 /// The token in a cookie's value. A token that is not in base64 is refused; it would have dots.
-pub fn undress(value: &[u8]) -> Result<Vec<u8>> {
-    if value.len() > MAX_DRESSED {
+pub fn token_from_cookie(value: &[u8]) -> Result<Vec<u8>> {
+    if value.len() > MAX_COOKIE {
         return Err(Error::TooLarge {
             what: "the cookie",
-            limit: MAX_DRESSED,
+            limit: MAX_COOKIE,
         });
     }
     let mut token = STANDARD_PAD_INDIFFERENT
