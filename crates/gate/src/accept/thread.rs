@@ -26,10 +26,10 @@ use crate::record::{
 ///
 /// `run::worker` builds it, calls [`Self::replace`] after each reload and [`Self::drain`] at the
 /// end, and then waits for [`Self::emptied`]. `accept::admission` calls [`Self::enter`] for each
-/// connection, and keeps the result of [`Self::open_connection`] as long as the connection lives. A front calls, for each
-/// request, [`Self::entry`], then [`Self::begin`] (which holds the exchange's place in the limits
-/// until its result is dropped), and at last [`Self::close`], exactly once, whatever happened in
-/// between.
+/// connection, and keeps the result of [`Self::open_connection`] as long as the connection lives. A
+/// front calls, for each request, [`Self::entry`], then [`Self::begin`] (which holds the exchange's
+/// place in the limits until its result is dropped), and at last [`Self::close`], exactly once,
+/// whatever happened in between.
 pub(crate) struct Thread<S> {
     site: RefCell<Rc<Site<S>>>,
     pub(crate) deadlines: Deadlines,

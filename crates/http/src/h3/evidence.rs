@@ -15,8 +15,8 @@ pub(super) struct Evidence {
     /// The time when data arrived while earlier data was still missing.
     gap: Option<Moment>,
     gaps: u32,
-    /// When the first packet left that may have carried data of a stream, was lost, and has not been
-    /// acknowledged since.
+    /// When the first packet left that may have carried data of a stream, was lost, and has not
+    /// been acknowledged since.
     lost: Option<Moment>,
 }
 

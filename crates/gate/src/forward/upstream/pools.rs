@@ -120,7 +120,7 @@ pub(super) struct PoolSlot<C: Poolable> {
     /// It may become a tunnel or a stream, and has become one.
     tunnel: bool,
     detached: Cell<bool>,
-    /// Whose share it counts for.
+    /// The client for whose share it counts.
     client: Option<IpAddr>,
     opened: bool,
     parked: bool,

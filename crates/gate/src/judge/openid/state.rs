@@ -67,8 +67,8 @@ impl LoginState {
         sealed.map_err(|_| LoginError::Cryptography)
     }
 
-    /// The state with this name among those that the browser has. All are looked at, because another
-    /// host of the site may have added cookies before it; the head's size limits them.
+    /// The state with this name among those that the browser has. All are looked at, because
+    /// another host of the site may have added cookies before it; the head's size limits them.
     pub(super) fn find(vault: &Vault, sealed: &[String], state: &str, now: i64) -> Option<Self> {
         sealed.iter().find_map(|sealed| {
             let opened = vault.open_text(PURPOSE, sealed.as_bytes())?;

@@ -180,7 +180,8 @@ fn processes_that_take_over_lose_no_request() {
     );
 }
 
-/// Its admin address is taken, which is found last. Until then, the kernel must not give it clients.
+/// Its admin address is taken, which is found last. Until then, the kernel must not give it
+/// clients.
 #[test]
 fn a_process_that_cannot_start_takes_no_clients() {
     const ATTEMPTS: usize = 10;
