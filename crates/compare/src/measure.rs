@@ -12,9 +12,10 @@ use crate::wishes::Wishes;
 const MIN_BLOCKS: u32 = 8;
 /// After how many blocks to check whether the answer is clear.
 const LOOK_EVERY: u32 = 4;
-/// An interval is narrow if half its width is less than this share of today's time …
+/// An interval is narrow if half its width is less than this share of today's time, or than
+/// `NARROW_MS`.
 const NARROW: f64 = 0.02;
-/// … or than this many ms.
+/// In milliseconds.
 const NARROW_MS: f64 = 0.25;
 /// A way that has failed this often, and never succeeded, is not tried again.
 const MAX_FAILURES: usize = 3;

@@ -35,7 +35,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "cache-miss",
             decidable: Decidable::Content,
             name: "A cache on the way did not have the answer and asked the origin",
-            shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was late, with a witness, as server-think-time requires",
+            shows: "the answer's headers report a miss (Cache-Status, X-Cache, CF-Cache-Status), and the first byte was late, by the same evidence as for server-think-time",
             signature: cache_miss,
             cost: "a round trip from the cache to the origin, and the origin's time",
             remedy: "cache more and for longer, put one common cache before the origin, serve stale content while it is revalidated",

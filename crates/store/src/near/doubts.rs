@@ -163,8 +163,8 @@ impl Doubts {
         ended
     }
 
-    /// Removes sessions that are not held, and with them their grace. The number of the others is
-    /// bounded by the number of connections.
+    /// Removes sessions that no connection holds; their grace ends with that. So there are at most
+    /// as many as there are connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

@@ -71,7 +71,7 @@ impl HeaderKey {
         number_at: usize,
         largest: Option<u64>,
     ) -> Result<BareHeader> {
-        let short = || Error::malformed("QUIC packet", "it has no room for a header sample");
+        let short = || Error::malformed("QUIC packet", "it is too short for header protection");
         let (header, protected) = packet.split_at_checked(number_at).ok_or_else(short)?;
         let sample = protected
             .get(SAMPLE_OFFSET..SAMPLE_OFFSET + SAMPLE)
