@@ -426,7 +426,10 @@ fn findings_within_the_path_s_spread_are_withdrawn_and_reported() {
     );
     let withdrawn = &account.withdrawn[0];
     assert_eq!(withdrawn.id, "server-think-time");
-    assert!(withdrawn.why.contains("of this path differ"), "{withdrawn:?}");
+    assert!(
+        withdrawn.why.contains("of this path differ"),
+        "{withdrawn:?}"
+    );
 }
 
 /// A server that limits its rate stops behind full packets now and then, too.
