@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// The longest life of the child in seconds, whatever happens in it.
@@ -20,7 +20,8 @@ pub enum Half {
     Background,
 }
 
-/// Returns twice: in this process, and in a child that is a copy of it.
+/// Returns twice: in this process, once the child holds nothing of its caller, and in the child,
+/// which is a copy of it.
 ///
 /// # Errors
 ///
@@ -32,6 +33,7 @@ pub fn split() -> io::Result<Half> {
     }
     let inherited = inherited()?;
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    let (mut until_detached, detaching) = io::pipe()?;
     // SAFETY: this is the only thread, so the child is a whole copy of the process, and no lock in
     // it belongs to a thread that is missing there.
     match unsafe { libc::fork() } {
@@ -39,7 +41,12 @@ pub fn split() -> io::Result<Half> {
             detach(&inherited, nowhere.as_raw_fd());
             Ok(Half::Background)
         }
-        child if child > 0 => Ok(Half::Foreground),
+        child if child > 0 => {
+            drop(detaching);
+            // It ends when the child has closed its copy, or has died.
+            let _ = until_detached.read(&mut [0]);
+            Ok(Half::Foreground)
+        }
         _ => Err(io::Error::last_os_error()),
     }
 }
