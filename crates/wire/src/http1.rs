@@ -8,7 +8,7 @@ mod fields;
 mod head;
 
 pub use chunked::{ChunkError, Chunked, ChunkedLimits, write_chunk};
-pub use fields::write_fields;
+pub use fields::{write_field, write_fields};
 pub use head::{
     EMPTY_FIELD, Field, HeadError, RequestHead, ResponseHead, end_of_head, request, response,
     trailers,

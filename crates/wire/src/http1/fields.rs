@@ -21,16 +21,17 @@ pub fn write_fields<'f>(
         None => {
             let before = std::mem::replace(&mut run, 0..0);
             out.extend_from_slice(source.get(before).unwrap_or_default());
-            write_field(field, out);
+            write_field(field.name.as_bytes(), field.value, out);
         }
     });
     out.extend_from_slice(source.get(run).unwrap_or_default());
 }
 
-fn write_field(field: &Field<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(field.name.as_bytes());
+/// Writes the line of one field.
+pub fn write_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
     out.extend_from_slice(b": ");
-    out.extend_from_slice(field.value);
+    out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
 }
 

@@ -4,6 +4,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use roundtrip_wire::http1::write_field;
+
 use super::cookies::write_others;
 use super::identity::{is_identity, is_read_as};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
@@ -146,10 +148,7 @@ fn counted(out: &mut Vec<u8>, length: u64) {
 }
 
 fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
+    write_field(name, value, out);
 }
 
 /// The cookies of others.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use roundtrip_wire::http1::write_field;
 use tokio::io::AsyncWriteExt;
 
 use crate::accept::stream::Stream;
@@ -71,10 +72,7 @@ impl<'h, 'a, IO: Stream> Answer<'h, 'a, IO> {
     }
 
     fn line(&mut self, name: &str, value: &[u8]) {
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b": ");
-        self.out.extend_from_slice(value);
-        self.out.extend_from_slice(b"\r\n");
+        write_field(name.as_bytes(), value, self.out);
     }
 }
 
