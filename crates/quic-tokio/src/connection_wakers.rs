@@ -1,12 +1,13 @@
 //! The interests and results of the tasks that use one connection. The connection itself belongs to
 //! the engine.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use roundtrip_quic::{CloseReason, Connection, Event, StreamEvent, StreamId};
 
+use crate::id_map::IdMap;
 use crate::wakers::{Interest, Wakers};
 
 /// The number of address tokens (RFC 9000 §8.1.3) that are kept until they are taken.
@@ -20,8 +21,8 @@ pub(crate) struct ConnectionWakers {
     connected: bool,
     ended: Option<CloseReason>,
     tokens: VecDeque<Bytes>,
-    senders: HashMap<StreamId, Sender>,
-    receivers: HashMap<StreamId, Receiver>,
+    senders: IdMap<StreamId, Sender>,
+    receivers: IdMap<StreamId, Receiver>,
 }
 
 /// The sending half of a stream, which has a handle.

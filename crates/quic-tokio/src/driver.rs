@@ -7,14 +7,15 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use roundtrip_net::Watch;
 use roundtrip_net::datagrams::{Parcel, is_too_long};
-use roundtrip_net::{Alarm, Watch};
-use roundtrip_quic::{Handle, Misdirected, RecvMeta, Time, Transmit};
+use roundtrip_quic::{Handle, Misdirected, RecvMeta, Transmit};
 use tokio::task::yield_now;
 
 use crate::sibling::Sibling;
 use crate::socket::Socket;
 use crate::state::Shared;
+use crate::timer::Timer;
 
 /// The largest number of receive calls, and of sent bursts, in one round.
 const MAX_RECEIVE_CALLS: usize = 4;
@@ -36,10 +37,7 @@ pub(crate) struct Driver {
 struct Rounds {
     socket: Socket,
     incoming: Watch,
-    alarm: Alarm,
-    ringing: Watch,
-    /// When the alarm rings, if it is set.
-    set_to: Option<Time>,
+    timer: Timer,
     /// The last round ended before everything was sent.
     sending: bool,
     /// The socket could not be read, though something may be there: for example, memory was short.
@@ -79,13 +77,10 @@ impl Driver {
         shared: Shared,
         sibling: Option<Sibling>,
     ) -> io::Result<Self> {
-        let alarm = Alarm::new()?;
         let rounds = Rounds {
             incoming: socket.watch()?,
-            ringing: Watch::new(&alarm)?,
-            alarm,
+            timer: Timer::new()?,
             socket,
-            set_to: None,
             sending: false,
             failed_read: false,
             others_first: false,
@@ -343,7 +338,9 @@ impl Rounds {
                 deadline = Some(deadline.map_or(soon, |deadline| deadline.min(soon)));
             }
         }
-        let rung = self.set_alarm(cx, now, deadline)?;
+        // A full socket is tried again when the timer fires, not at once.
+        let is_late = deadline.is_some_and(|deadline| deadline <= now) && self.unsent.is_none();
+        let rung = is_late || self.timer.poll(cx, now, deadline)?;
         // If nothing arrived, the runtime wakes this task when something does.
         let came = match self.incoming.poll_readable(cx) {
             Poll::Ready(readable) => readable.map(|_| true)?,
@@ -354,33 +351,6 @@ impl Rounds {
         } else {
             Round::Asleep
         })
-    }
-
-    /// Returns true if the deadline has passed. An alarm that is set too early does no harm.
-    fn set_alarm(
-        &mut self,
-        cx: &mut Context<'_>,
-        now: Time,
-        deadline: Option<Time>,
-    ) -> io::Result<bool> {
-        if let Some(deadline) = deadline {
-            if deadline <= now && self.unsent.is_none() {
-                return Ok(true);
-            }
-            if self.set_to.is_none_or(|set_to| deadline < set_to) {
-                self.alarm.set(deadline.since(now))?;
-                self.set_to = Some(deadline);
-            }
-        }
-        while let Poll::Ready(ready) = self.ringing.poll_readable(cx) {
-            let mut guard = ready?;
-            if self.alarm.hear() {
-                self.set_to = None;
-                return Ok(true);
-            }
-            guard.clear_ready();
-        }
-        Ok(false)
     }
 
     fn wake(&mut self) {

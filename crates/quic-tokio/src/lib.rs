@@ -62,6 +62,7 @@ mod endpoint;
 mod error;
 mod h3;
 mod handle;
+mod id_map;
 mod incoming;
 mod observer;
 mod qlog;
@@ -72,6 +73,7 @@ mod socket;
 mod state;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod wait;
 mod wakers;
 

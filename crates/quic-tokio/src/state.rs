@@ -1,7 +1,7 @@
 //! What all tasks of an endpoint share under one lock: the engine, additional state of each
 //! connection, and the queue of connections that the driver has to handle.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -14,6 +14,7 @@ use roundtrip_quic::{
 };
 
 use crate::connection_wakers::ConnectionWakers;
+use crate::id_map::IdMap;
 use crate::wakers::{Interest, WaiterId, Wakers};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) struct EndpointState {
     /// Whether no handle on the endpoint is left, so that nothing can be accepted or connected any
     /// more.
     abandoned: bool,
-    connections: HashMap<Handle, DrivenConnection>,
+    connections: IdMap<Handle, DrivenConnection>,
     /// Connections that may have events, or something to send.
     queue: VecDeque<Handle>,
     /// Connections that clients began and that are not accepted yet.
@@ -90,7 +91,7 @@ impl Shared {
             engine,
             stage: Lifecycle::Open,
             abandoned: false,
-            connections: HashMap::new(),
+            connections: IdMap::default(),
             queue: VecDeque::new(),
             incoming: VecDeque::new(),
             driver: None,

@@ -1,9 +1,10 @@
 //! Which tasks wait for what, on a connection or on the endpoint as a whole.
 
-use std::collections::HashMap;
 use std::task::{Context, Waker};
 
 use roundtrip_quic::Dir;
+
+use crate::id_map::IdMap;
 
 /// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(crate) struct WaiterId(u64);
 /// Nothing is woken here: wakers are collected under the lock, and called once it is released.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
-    waiting: HashMap<WaiterId, (Interest, Waker)>,
+    waiting: IdMap<WaiterId, (Interest, Waker)>,
     last: u64,
 }
 

@@ -91,7 +91,7 @@ impl Decoder {
 }
 
 /// RFC 7541, appendix A.
-pub(crate) const STATIC: [(&str, &str); 61] = [
+pub(crate) static STATIC: [(&str, &str); 61] = [
     (":authority", ""),
     (":method", "GET"),
     (":method", "POST"),

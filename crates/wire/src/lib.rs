@@ -42,6 +42,7 @@ pub mod quic;
 pub mod resolv_conf;
 pub mod resp;
 pub mod server_timing;
+mod static_index;
 mod text;
 pub mod tls;
 pub mod witness;

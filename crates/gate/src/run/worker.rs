@@ -8,6 +8,7 @@ mod thread_plan;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -58,18 +59,19 @@ impl Worker {
         if !busy_poll.is_zero() {
             builder.on_thread_unpark(busy_poll::thread_woke_up);
         }
-        let runtime = match builder.build() {
+        // On a `LocalRuntime`, the driver of a QUIC socket and the tasks of its connections share one
+        // queue: with a `LocalSet`, each turn between them would ask the kernel for events.
+        let runtime = match builder.build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
             Err(source) => {
                 ready(Err(GateError::Thread(source)));
                 return 0;
             }
         };
-        let local = tokio::task::LocalSet::new();
         if !busy_poll.is_zero() {
-            local.spawn_local(busy_poll::keep_awake(busy_poll));
+            runtime.spawn_local(busy_poll::keep_awake(busy_poll));
         }
-        local.block_on(&runtime, self.serve(ready))
+        runtime.block_on(self.serve(ready))
     }
 
     async fn serve(self, ready: impl FnOnce(Result<(), GateError>)) -> usize {

@@ -6,6 +6,9 @@ use crate::qpack::{
     DynamicTable, Section, SectionBounds, SectionBuilder, integer, string, write_integer,
     write_string,
 };
+use crate::static_index::{Found, StaticIndex};
+
+static INDEX: StaticIndex<{ STATIC.len() }> = StaticIndex::new(&STATIC);
 
 const WHAT: &str = "a header block";
 /// The table's size in bytes: the default, because no other was announced. RFC 9113 §6.5.2.
@@ -102,21 +105,13 @@ pub(super) fn write_empty_table(out: &mut Vec<u8>) {
 
 /// Appends a line to a block. The name is written in lower case. RFC 7541 §6.1 and §6.2.2.
 pub fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let mut known = None;
-    for (index, (its_name, its_value)) in (1..).zip(&STATIC) {
-        if its_name.len() != name.len() || !its_name.as_bytes().eq_ignore_ascii_case(name) {
-            continue;
+    match INDEX.find(&STATIC, name, value) {
+        Found::Line(index) => return write_integer(out, 0x80, 7, index + 1),
+        Found::Name(index) => write_integer(out, 0, 4, index + 1),
+        Found::Nothing => {
+            write_integer(out, 0, 4, 0);
+            write_string(out, &name.to_ascii_lowercase());
         }
-        if its_value.as_bytes() == value {
-            return write_integer(out, 0x80, 7, index);
-        }
-        known.get_or_insert(index);
-    }
-    if let Some(index) = known {
-        write_integer(out, 0, 4, index);
-    } else {
-        write_integer(out, 0, 4, 0);
-        write_string(out, &name.to_ascii_lowercase());
     }
     write_string(out, value);
 }

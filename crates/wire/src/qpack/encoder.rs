@@ -2,7 +2,8 @@
 //! name, and with Huffman's code if that is shorter.
 
 use super::huffman;
-use super::table::{Found, find};
+use super::table::find;
+use crate::static_index::Found;
 
 /// Begins a section: Required Insert Count and Base are 0. RFC 9204 §4.5.1.
 pub fn begin_section(out: &mut Vec<u8>) {

@@ -88,7 +88,7 @@ const fn rungs() -> [CodeLength; LENGTHS.len()] {
 }
 
 /// The code of each symbol, and its length in bits.
-const CODES: [(u32, u8); 256] = codes();
+static CODES: [(u32, u8); 256] = codes();
 
 const fn codes() -> [(u32, u8); 256] {
     let mut codes = [(0, 0); 256];
@@ -107,14 +107,27 @@ const fn codes() -> [(u32, u8); 256] {
     codes
 }
 
+/// The lengths of the codes alone: a text is measured before it is encoded.
+static BITS: [u8; 256] = bits();
+
+const fn bits() -> [u8; 256] {
+    let mut bits = [0; 256];
+    let mut symbol = 0;
+    while symbol < bits.len() {
+        bits[symbol] = CODES[symbol].1;
+        symbol += 1;
+    }
+    bits
+}
+
 fn code(symbol: u8) -> (u32, u8) {
     CODES[usize::from(symbol)]
 }
 
 /// The length of a text's code, in bytes.
 pub(super) fn encoded_length(text: &[u8]) -> usize {
-    let bits: usize = text.iter().map(|symbol| usize::from(code(*symbol).1)).sum();
-    bits.div_ceil(8)
+    let bits = |symbol: &u8| usize::from(BITS[usize::from(*symbol)]);
+    text.iter().map(bits).sum::<usize>().div_ceil(8)
 }
 
 /// Appends the code of a text, padded with ones to a whole byte.

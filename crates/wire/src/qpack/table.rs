@@ -1,79 +1,16 @@
 //! The static table of QPACK. RFC 9204, appendix A.
 
-/// The table's entry for a line, by index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    Line(usize),
-    Name(usize),
-    Nothing,
-}
+use crate::static_index::{Found, StaticIndex};
 
-/// The longest name is that of `access-control-allow-credentials`.
-const MAX_NAME_LENGTH: usize = 32;
-
-/// The indices, ordered by the lengths of their names.
-const BY_LENGTH: [u8; ENTRIES.len()] = by_length();
-
-/// The index in `BY_LENGTH` at which the names of each length begin.
-const STARTS: [u8; MAX_NAME_LENGTH + 2] = starts();
-
-const fn by_length() -> [u8; ENTRIES.len()] {
-    let mut sorted = [0; ENTRIES.len()];
-    let (mut length, mut count) = (0, 0);
-    while length <= MAX_NAME_LENGTH {
-        let mut index = 0;
-        while index < ENTRIES.len() {
-            if ENTRIES[index].0.len() == length {
-                sorted[count] = index as u8;
-                count += 1;
-            }
-            index += 1;
-        }
-        length += 1;
-    }
-    assert!(count == ENTRIES.len(), "no name is longer");
-    sorted
-}
-
-const fn starts() -> [u8; MAX_NAME_LENGTH + 2] {
-    let mut starts = [0; MAX_NAME_LENGTH + 2];
-    let mut index = 0;
-    while index < ENTRIES.len() {
-        let mut longer = ENTRIES[index].0.len() + 1;
-        while longer < starts.len() {
-            starts[longer] += 1;
-            longer += 1;
-        }
-        index += 1;
-    }
-    starts
-}
+static INDEX: StaticIndex<{ ENTRIES.len() }> = StaticIndex::new(&ENTRIES);
 
 /// Looks for a line; the name may have upper case.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
-    let start = |length: usize| STARTS.get(length).copied().map(usize::from);
-    let (Some(from), Some(to)) = (start(name.len()), start(name.len() + 1)) else {
-        return Found::Nothing;
-    };
-    let mut found = Found::Nothing;
-    for index in BY_LENGTH.get(from..to).unwrap_or_default() {
-        let index = usize::from(*index);
-        let (known, its_value) = ENTRIES[index];
-        if !known.as_bytes().eq_ignore_ascii_case(name) {
-            continue;
-        }
-        if its_value.as_bytes() == value {
-            return Found::Line(index);
-        }
-        if found == Found::Nothing {
-            found = Found::Name(index);
-        }
-    }
-    found
+    INDEX.find(&ENTRIES, name, value)
 }
 
 /// Names and values, by index.
-pub(super) const ENTRIES: [(&str, &str); 99] = [
+pub(super) static ENTRIES: [(&str, &str); 99] = [
     (":authority", ""),
     (":path", "/"),
     ("age", "0"),

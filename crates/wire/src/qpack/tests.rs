@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::static_index::Found;
 
 const ROOM: SectionBounds = SectionBounds {
     lines: 100,
@@ -103,9 +104,9 @@ fn lines_are_written_as_short_as_the_table_and_huffman_make_them() {
 fn each_line_of_the_table_is_found() {
     for (index, (name, value)) in table::ENTRIES.iter().enumerate() {
         let line = table::find(name.as_bytes(), value.as_bytes());
-        assert_eq!(line, table::Found::Line(index));
+        assert_eq!(line, Found::Line(index));
         let found = table::find(name.as_bytes(), b"\0");
-        let table::Found::Name(same) = found else {
+        let Found::Name(same) = found else {
             panic!("{name}: {found:?}");
         };
         assert_eq!(table::ENTRIES[same].0, *name);
@@ -117,7 +118,7 @@ fn each_line_of_the_table_is_found() {
         "access-control-allow-credentialt",
         &"x".repeat(100),
     ] {
-        assert_eq!(table::find(name.as_bytes(), b"0"), table::Found::Nothing);
+        assert_eq!(table::find(name.as_bytes(), b"0"), Found::Nothing);
     }
 }
 

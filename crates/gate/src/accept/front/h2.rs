@@ -294,10 +294,12 @@ async fn stream<S: Sessions>(
     let mut body = Body::new(&handle, state.confirmed.clone());
     let mut answer = Answer::new(&handle, &frames);
     let mut entry = state.entry();
+    // In a box of its own, because spawning a task moves it.
+    let exchange = Box::pin(state.exchange(head, &mut body, &mut answer, &mut entry));
     let outcome = tokio::select! {
         biased;
         _ = handle.reset() => Err(ExchangeError::Gone),
-        outcome = state.exchange(head, &mut body, &mut answer, &mut entry) => outcome,
+        outcome = exchange => outcome,
     };
     state.close(&mut entry, outcome.as_ref().err());
     match outcome {
