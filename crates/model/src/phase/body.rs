@@ -168,8 +168,9 @@ impl<'a> BodyAnalysis<'a> {
             spread: spread.ms(),
             // A pause that the path may cause is not attributed to the sender.
             most: match spread.samples().len() {
-                // The round trip itself may have been an exception.
-                0 if saved_a_trip(exchange) => spread.most(),
+                // The round trip itself may have been an exception: its only sample came with the
+                // answer.
+                0 | 1 if saved_a_trip(exchange) => spread.most(),
                 0 | 1 => spread.tolerance(),
                 _ => spread.most(),
             },

@@ -406,14 +406,17 @@ fn a_grown_window_of_a_kept_connection_stops_an_answer() {
 /// The only round trip took 52 ms. Whether the path needs as long for others is not known.
 #[test]
 fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
-    let server = |data_acked: u64| {
+    let server = |data_acked: u64, handshake_rtt| {
         let mut e = answer(&[(0.0, 39), (0.8 * R, 41)]);
         e.tls = None;
         let mut tcp = TcpFacts::default();
         (tcp.mss, tcp.fast_open.data_acked) = (MSS as u32, data_acked);
+        tcp.handshake_rtt = handshake_rtt;
         e.tcp = Some(tcp);
         flight_ended(&mut e, 0.0, 40, 39 * MSS + 555, false);
         body(&e).waited.server.round()
     };
-    assert_eq!((server(0), server(98)), (0.8 * R, 0.0));
+    assert_eq!((server(0, None), server(98, None)), (0.8 * R, 0.0));
+    let r = Some(Duration::from_secs_f64(R / 1e3));
+    assert_eq!((server(0, r), server(98, r)), (0.8 * R, 0.0));
 }
