@@ -212,6 +212,16 @@ impl Evidence {
         exchange.tls.is_some() && self.fills_segments(exchange)
     }
 
+    /// Whether the flight has exactly as many segments as a first window, and at most one of them,
+    /// such as that of the head, was not full: the window stopped the sender, whatever it had left.
+    pub(super) fn fills_first_window(&self, exchange: &Exchange) -> bool {
+        let (segments, bytes) = self.flight.unwrap_or_default();
+        let least = (segments.max(1) - 1) * exchange.segment();
+        let is_first = !exchange.reused && segments == exchange.first_window();
+        // Records show where the sender had nothing more.
+        is_first && exchange.tls.is_none() && bytes > least
+    }
+
     /// Whether most segments of the flight were full.
     fn fills_segments(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();

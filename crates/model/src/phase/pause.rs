@@ -68,14 +68,14 @@ pub(super) fn reason(
 }
 
 /// Whether the sender may have had more to send: its last packet was full, or as full as records
-/// allow that each fit one segment.
+/// allow that each fit one segment, or its window was full.
 pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
             || largest_datagram(exchange)
                 .is_some_and(|full| last > 0 && last.is_multiple_of(full));
     }
-    heard.is_dense(exchange)
+    heard.is_dense(exchange) || heard.fills_first_window(exchange)
 }
 
 /// A lost tail of a flight is sent again alone.

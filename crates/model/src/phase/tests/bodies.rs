@@ -420,3 +420,24 @@ fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
     let r = Some(Duration::from_secs_f64(R / 1e3));
     assert_eq!((server(0, r), server(98, r)), (0.8 * R, 0.0));
 }
+
+/// A first flight of ten segments, of which the head's was small, filled the window. The next
+/// flight came five round trips later.
+#[test]
+fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
+    let mss = MSS as u32;
+    for (segments, doubtful) in [(7, false), (10, true)] {
+        let mut e = answer(&[(0.0, segments), (5.0 * R, 20)]);
+        (e.tls, e.tcp) = (
+            None,
+            Some(TcpFacts {
+                mss,
+                ..TcpFacts::default()
+            }),
+        );
+        flight_ended(&mut e, 4.0 * R, segments, segments * MSS - 700, false);
+        assert_eq!(is_doubtful(&e), doubtful, "{segments}");
+        let unknown = e.transfer().unwrap().pauses;
+        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
+    }
+}
