@@ -43,8 +43,13 @@ impl BodyAnalysis<'_> {
             let before = n.checked_sub(1).and_then(|before| flights.get(before));
             let previous = before.map(|b| b.bytes);
             let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);
-            let next_is_double =
-                DOUBLES.contains(&(next.bytes as f64 / flight.bytes.max(1) as f64));
+            let is_double =
+                |next: u64, flight: u64| DOUBLES.contains(&(next as f64 / flight.max(1) as f64));
+            // A window counts segments: some that end a write may be small.
+            let segments = |n: usize| segments(flights.get(n..n + 2)?, arrivals);
+            let in_segments = segments(n).zip(segments(n + 1));
+            let next_is_double = is_double(next.bytes, flight.bytes)
+                || in_segments.is_some_and(|(flight, next)| is_double(next, flight));
             let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
             growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
             let before = windows
@@ -139,14 +144,7 @@ impl BodyAnalysis<'_> {
 
     /// Whether the first flight filled the initial window.
     fn is_full(&self, first: &Flight, flights: &[Flight], arrivals: &[Arrival]) -> bool {
-        let told = flights
-            .get(1)
-            .and_then(|next| arrivals.get(first.first + 1..=next.first))
-            .and_then(|arrivals| {
-                let told = arrivals.iter().filter_map(|a| a.heard.segments());
-                told.reduce(|sum, more| sum + more)
-            })
-            .map(|segments| segments + first.segments);
+        let told = flights.get(..2).and_then(|both| segments(both, arrivals));
         let most = self.exchange.first_window();
         let full = most - most / 10;
         match told {
@@ -160,4 +158,13 @@ impl BodyAnalysis<'_> {
     fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
         last.gap >= MIN_PAUSE * self.rtt || windows >= 2
     }
+}
+
+/// The number of segments in the first of two flights, if the kernel told it.
+fn segments(both: &[Flight], arrivals: &[Arrival]) -> Option<u64> {
+    let [flight, next] = both else { return None };
+    let arrivals = arrivals.get(flight.first + 1..=next.first)?;
+    let told = arrivals.iter().filter_map(|a| a.heard.segments());
+    let told = told.reduce(|sum, more| sum + more)?;
+    Some(told + flight.segments)
 }

@@ -441,3 +441,23 @@ fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
         assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
 }
+
+/// HTTP/2 writes its settings and the head in small segments of their own: ten segments with few
+/// bytes filled the first window, and twenty the next one, though it brought 2.5 times the bytes.
+#[test]
+fn a_window_is_counted_in_segments() {
+    let mut e = answer(&[(0.0, 8), (1.25 * R, 20), (2.4 * R, 30)]);
+    let mss = MSS as u32;
+    (e.tls, e.tcp) = (
+        None,
+        Some(TcpFacts {
+            mss,
+            ..TcpFacts::default()
+        }),
+    );
+    flight_ended(&mut e, 0.1, 10, 8 * MSS, false);
+    flight_ended(&mut e, 1.25 * R + 0.1, 20, 20 * MSS - 400, false);
+    let e = on_a_steady_path(&e);
+    let body = body(&e);
+    assert_eq!((body.round_trips, body.waited.server), (2, 0.0), "{body:?}");
+}
