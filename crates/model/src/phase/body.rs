@@ -232,7 +232,7 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn note_steady(&mut self, stretch: &SteadyStretch) {
-        if let Some((bytes, took)) = stretch.steady(self.rtt) {
+        if let Some((bytes, took)) = stretch.steady(self.rtt, self.spread) {
             self.transfer.steady.0 += bytes;
             self.transfer.steady.1 += took;
         }
