@@ -181,7 +181,7 @@ impl Evidence {
 
     /// Whether the sender had more data when it stopped: it broke off in a record, or only full
     /// segments arrived.
-    fn is_broken(&self, exchange: &Exchange) -> bool {
+    pub(super) fn is_broken(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         if exchange.tls.is_some() {
             self.cut
