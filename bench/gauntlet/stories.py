@@ -193,6 +193,10 @@ def windows():
                     stage={"near": memory})
     yield story("client-window-small-h2", nginx(), "receive-window", SITE + "b100000", stage={"near": small})
     for control in ("cubic", "reno", "bbr"):
+        at = {"control": control, "far": (("net.ipv4.tcp_wmem", "4096 6000 6000"),)}
+        yield story(f"server-send-buffer-clear-{control}", nginx(tls=False), "send-window", CLEAR + "b60000", stage=at)
+        yield story(f"server-send-buffer-h2-{control}", nginx(), "send-window", SITE + "b60000", rtt=70, stage=at)
+    for control in ("cubic", "reno", "bbr"):
         at = {"control": control}
         yield story(f"slow-start-60k-clear-{control}", nginx(tls=False), "slow-start", CLEAR + "b60000", rtt=80, stage=at)
         yield story(f"slow-start-300k-h2-{control}", nginx(), SLOW, SITE + "b300000", rtt=90, stage=at)

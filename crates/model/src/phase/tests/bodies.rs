@@ -443,3 +443,19 @@ fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
         assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
 }
+
+/// A kept connection whose handshake took 1 ms longer than R. The head came alone, and the body
+/// three fifths of a round trip later.
+#[test]
+fn a_path_that_is_known_by_one_sample_may_have_paused() {
+    let server = |handshake: f64| {
+        let mut e = answer(&[(0.0, 1), (0.6 * R, 4)]);
+        in_clear_text(&mut e);
+        e.reused = true;
+        let tcp = e.tcp.as_mut().unwrap();
+        tcp.handshake_rtt = Some(Duration::from_secs_f64(handshake / 1e3));
+        flight_ended(&mut e, 0.0, 1, 62, false);
+        body(&e).waited.server.round()
+    };
+    assert_eq!((server(R), server(R + 2.0)), (0.6 * R, 0.0));
+}
