@@ -1,6 +1,8 @@
 //! Why an answer paused in its middle, if no window stopped the sender: the sender had nothing more
 //! to send, or the path delayed or lost the data.
 
+use std::collections::BTreeMap;
+
 use super::evidence::{Evidence, StallReason};
 use super::waiting::is_like_a_timeout;
 use super::{line, rtt_ms};
@@ -15,6 +17,9 @@ const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
+
+/// Datagrams of one size are full if this many of them came.
+const RECUR: u32 = 3;
 
 /// A pause in an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,8 +77,7 @@ pub(super) fn reason(
 pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
-            || largest_datagram(exchange)
-                .is_some_and(|full| last > 0 && last.is_multiple_of(full));
+            || last > 0 && full_datagrams(exchange).any(|full| last.is_multiple_of(full));
     }
     heard.is_dense(exchange) || heard.fills_first_window(exchange)
 }
@@ -85,14 +89,19 @@ fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
     next <= exchange.segment() && (is_like_a_timeout(gap, r) || probe.contains(&gap))
 }
 
-/// The largest datagram that was read alone.
-fn largest_datagram(exchange: &Exchange) -> Option<u64> {
-    let events = exchange.timeline.iter();
-    let sizes = events.filter_map(|(_, event)| match event {
-        Event::Received { bytes } => Some(*bytes),
-        _ => None,
-    });
-    sizes
-        .filter(|bytes| line::FULL_DATAGRAM.contains(bytes))
-        .max()
+/// The sizes of datagrams that were full: the largest that was read alone, and others that recur. A
+/// sender begins with 1200 bytes or a little more, and may probe for larger ones before it uses
+/// them (RFC 9000 §14.3).
+fn full_datagrams(exchange: &Exchange) -> impl Iterator<Item = u64> {
+    let mut counts = BTreeMap::new();
+    for (_, event) in exchange.timeline.iter() {
+        if let Event::Received { bytes } = event
+            && line::FULL_DATAGRAM.contains(bytes)
+        {
+            *counts.entry(*bytes).or_insert(0) += 1;
+        }
+    }
+    let largest = counts.last_key_value().map(|(bytes, _)| *bytes);
+    let recur = move |(bytes, count): &(u64, u32)| *count >= RECUR || Some(*bytes) == largest;
+    counts.into_iter().filter(recur).map(|(bytes, _)| bytes)
 }
