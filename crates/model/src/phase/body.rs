@@ -325,7 +325,7 @@ impl<'a> BodyAnalysis<'a> {
             // Where the sender may have had more, the path may have held it back.
             PauseReason::Sender { is_certain: false }
                 if gap <= self.possible_later
-                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard, next) =>
             {
                 PauseReason::Line
             }

@@ -56,7 +56,8 @@ pub(super) fn reason(
         return PauseReason::Line;
     }
     let sender = PauseReason::Sender {
-        is_certain: !(may_have_more(exchange, last, heard) || may_be_a_loss(exchange, gap, next)),
+        is_certain: !(may_have_more(exchange, last, heard, next)
+            || may_be_a_loss(exchange, gap, next)),
     };
     if heard.segments().is_none() {
         return sender;
@@ -74,12 +75,12 @@ pub(super) fn reason(
 
 /// Whether the sender may have had more to send: its last packet was full, or as full as records
 /// allow that each fit one segment, or its window was full.
-pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
+pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence, next: u64) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
             || last > 0 && full_datagrams(exchange).any(|full| last.is_multiple_of(full));
     }
-    heard.is_dense(exchange) || heard.fills_first_window(exchange)
+    heard.is_dense(exchange) || heard.fills_first_window(exchange, next)
 }
 
 /// A lost tail of a flight is sent again alone.

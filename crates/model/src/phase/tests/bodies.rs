@@ -434,8 +434,8 @@ fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
 /// flight came five round trips later.
 #[test]
 fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
-    for (segments, doubtful) in [(7, false), (10, true)] {
-        let mut e = answer(&[(0.0, segments), (5.0 * R, 20)]);
+    for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {
+        let mut e = answer(&[(0.0, segments), (5.0 * R, next)]);
         in_clear_text(&mut e);
         flight_ended(&mut e, 4.0 * R, segments, segments * MSS - 700, false);
         assert_eq!(is_doubtful(&e), doubtful, "{segments}");
