@@ -43,6 +43,9 @@ pub struct Login {
     /// Whether the claims of the userinfo endpoint are asked for as well.
     #[serde(default)]
     pub userinfo: bool,
+    /// Whether the backend is told addresses that the provider has not verified.
+    #[serde(default)]
+    pub unverified_email: bool,
     /// How long a login lasts at most.
     #[serde(default = "life")]
     pub life: Span,

@@ -29,6 +29,7 @@ pub(crate) struct LoginRules {
     logout: String,
     backchannel_logout: String,
     authorization: LoginToken,
+    unverified_email: bool,
 }
 
 /// What to do with a request that gate answers itself.
@@ -49,12 +50,18 @@ impl LoginRules {
             logout: login.logout.to_string(),
             backchannel_logout: login.backchannel_logout.to_string(),
             authorization: login.authorization,
+            unverified_email: login.unverified_email,
         }
     }
 
     /// The name of the cookie with a session.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
+    }
+
+    /// Whether the backend is told addresses that the provider has not verified.
+    pub(crate) fn unverified_email(&self) -> bool {
+        self.unverified_email
     }
 
     /// What the backend gets in `Authorization`.

@@ -100,7 +100,7 @@ impl LoginDesk {
         }
     }
 
-    async fn answer(&self, order: LoginOrder, body: Vec<u8>) -> LoginReply {
+    async fn answer(self: &Rc<Self>, order: LoginOrder, body: Vec<u8>) -> LoginReply {
         let answering = async {
             match order {
                 LoginOrder::Begin { origin, return_to } => self.begin(&origin, &return_to).await,
