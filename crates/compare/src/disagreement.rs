@@ -122,7 +122,7 @@ fn losses(line: &MeasuredWay) -> Option<String> {
             Http::H3 => "a QUIC packet",
             _ => "a segment",
         };
-        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a time-out")
+        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a timeout")
     })
 }
 

@@ -10,7 +10,7 @@ use crate::probe::{ProbeLog, ProbeTarget};
 use crate::text::MetricText;
 use crate::{dns, http, tcp};
 
-/// The time limit if the scrape does not announce its time-out, as in blackbox_exporter.
+/// The time limit if the scrape does not announce its timeout, as in blackbox_exporter.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The result of a probe.

@@ -72,7 +72,7 @@ pub(crate) fn most<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Option<
 
 fn whom(party: Party) -> String {
     match party {
-        Party::Loss => "until a time-out".to_owned(),
+        Party::Loss => "until a timeout".to_owned(),
         Party::Client => "in this program or its machine".to_owned(),
         Party::Unknown => "waiting for the server or the path".to_owned(),
         party => format!("waiting for the {}", party.name()),

@@ -7,7 +7,7 @@ use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 /// The longest delay of a SYN-ACK, in milliseconds, that a busy host alone can cause.
 const MAX_HOST_DELAY: f64 = 20.0;
-/// The first time-out in milliseconds, with some tolerance: the kernel repeats a SYN after a
+/// The first timeout in milliseconds, with some tolerance: the kernel repeats a SYN after a
 /// second, and QUIC its first flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 

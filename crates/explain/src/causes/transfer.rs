@@ -91,7 +91,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "late-body",
             decidable: Decidable::Packets,
             name: "The body paused, and nothing shows whether the server or the path was the reason",
-            shows: "no bytes came for half a round trip or more, once or twice; the packet before was full, so that the server may have sent more, or a single packet came afterwards, as late as after a time-out (seen only in synthetic exchanges)",
+            shows: "no bytes came for half a round trip or more, once or twice; the packet before was full, so that the server may have sent more, or a single packet came afterwards, as late as after a timeout (seen only in synthetic exchanges)",
             signature: late_body,
             cost: "the sum of the pauses",
             remedy: "ask again: a pause of the server recurs each time (-c 10), a loss or a path that stops only sometimes",

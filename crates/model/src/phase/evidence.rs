@@ -17,7 +17,7 @@ const DENSE: f64 = 0.97;
 /// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
 
-/// The shortest wait that spans several time-outs, in milliseconds and in round trips.
+/// The shortest wait that spans several timeouts, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and
@@ -69,7 +69,7 @@ pub(super) struct Evidence {
 pub(super) enum StallReason {
     /// The sender's window was full.
     Window,
-    /// The next segments were lost, and a time-out retransmitted them.
+    /// The next segments were lost, and a timeout retransmitted them.
     Timeout,
     /// The sender had sent more, and the line delivered it late.
     Line,

@@ -13,9 +13,9 @@ use crate::{Event, Exchange, Moment, PhaseName, Waited};
 /// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
 /// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// The shortest retransmission time-out of Linux, less a tenth, in milliseconds.
+/// The shortest retransmission timeout of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
-/// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
+/// A sender that skips packet numbers skips one at a time; and its probe timeout takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;

@@ -77,7 +77,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
     Words::new(kind, error.to_string(), advice)
 }
 
-/// Words for a broken connection: a reset, a time-out of the kernel, or a lost route.
+/// Words for a broken connection: a reset, a timeout of the kernel, or a lost route.
 pub(super) fn broken(error: &io::Error) -> Words {
     match error.kind() {
         io::ErrorKind::ConnectionReset

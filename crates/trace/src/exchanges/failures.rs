@@ -94,7 +94,7 @@ impl ExchangeBuilder<'_> {
                     FailureKind::Interrupted,
                     phase,
                     "the client gave up and reset the connection".into(),
-                    "look at the client's time-outs",
+                    "look at the client's timeouts",
                 ),
             ),
             (None, Some(at)) if phase == PhaseName::Body => (
