@@ -253,9 +253,9 @@ fn judge<S: Sessions>(
     {
         return Err(BadRequestError::Protocol);
     }
-    let believed = policy.believed(arrival.client);
+    let trusted_fields = policy.trusted_fields(arrival.client);
     let grant = route.cors.grant(request);
-    let own = OwnOrigin::new(request, &inspected, arrival.secure, believed);
+    let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted_fields);
     let access = access(policy, route, request, &inspected, upgrade, &own, admitted);
     let (session, anonymous) = match access {
         AccessDecision::Granted { session, anonymous } => (session, anonymous),
@@ -283,7 +283,7 @@ fn judge<S: Sessions>(
         authorization: session.as_ref().map(|pass| pass.authorization()),
         identity: login_lines(session.as_ref()),
         own_cookie: policy.login.as_ref().map(LoginRules::cookie),
-        believed,
+        trusted_fields,
         anonymous,
         socket_key: key.as_deref(),
         buffered,

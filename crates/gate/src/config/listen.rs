@@ -58,7 +58,7 @@ impl Default for Listen {
 
 impl Listen {
     /// `trusted_fields` in lower case.
-    pub(crate) fn believed(&self) -> Vec<String> {
+    pub(crate) fn lowercase_trusted_fields(&self) -> Vec<String> {
         let names = self.trusted_fields.iter();
         names.map(|name| name.to_ascii_lowercase()).collect()
     }

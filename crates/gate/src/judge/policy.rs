@@ -8,6 +8,7 @@ use super::acme::ActiveAcme;
 use super::authenticator::Authenticator;
 use super::authz::Askers;
 use super::login::LoginRules;
+use super::request::is_trusted;
 use super::route::Routes;
 use crate::GateError;
 use crate::config::{Config, Limits, Network};
@@ -39,7 +40,7 @@ impl<S> Policy<S> {
             login: config.login.as_ref().map(LoginRules::new),
             acme: None,
             trusted: config.listen.trusted.clone(),
-            trusted_fields: config.listen.believed(),
+            trusted_fields: config.listen.lowercase_trusted_fields(),
         })
     }
 
@@ -50,12 +51,11 @@ impl<S> Policy<S> {
 
     /// Whether proxies are trusted with this field.
     pub(crate) fn is_trusted_field(&self, name: &str) -> bool {
-        let is = |trusted: &String| trusted.eq_ignore_ascii_case(name);
-        self.trusted_fields.iter().any(is)
+        is_trusted(&self.trusted_fields, name)
     }
 
-    /// The fields of proxies that are believed from this client, in lower case.
-    pub(crate) fn believed(&self, client: IpAddr) -> &[String] {
+    /// The fields that this client may set as a trusted proxy, in lower case.
+    pub(crate) fn trusted_fields(&self, client: IpAddr) -> &[String] {
         if self.trusts(client) {
             &self.trusted_fields
         } else {
