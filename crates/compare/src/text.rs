@@ -22,12 +22,12 @@ pub fn render(c: &Comparison, style: Style) -> String {
 }
 
 /// "At most 300 requests, 10 a second": announced before the first request.
-pub fn announcement(wishes: &crate::Wishes) -> String {
-    let limits = wishes.limits;
+pub fn announcement(config: &crate::CompareConfig) -> String {
+    let limits = config.limits;
     format!(
         "at most {} to {}, {} a second on average, for {} s at the most",
         count(limits.requests.into(), "request", "requests"),
-        clean(&wishes.target.authority()),
+        clean(&config.target.authority()),
         limits.rate,
         limits.time.as_secs_f64(),
     )
