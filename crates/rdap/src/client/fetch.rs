@@ -205,7 +205,7 @@ impl Client {
             let permit = self.rate_limiter.acquire(&origin, personal).await;
             let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
             *patience += permit.waited;
-            self.keeping.prepare(target, &self.pool, Self::now());
+            self.saved.load(target, &self.pool, Self::now());
             let began = Instant::now();
             let reply = self.pool.fetch(ask).await;
             // A server, or a proxy before it, can close even a new connection: once is chance.

@@ -208,7 +208,7 @@ impl Client {
         let target = base.join(&registry.file_name());
         let target = target.map_err(|e| e.to_string())?;
         // Without the ticket of an earlier run, a short process might never get the answer.
-        self.keeping.prepare(&target, &self.pool, now);
+        self.saved.load(&target, &self.pool, now);
         let mut ask = PoolRequest::new(target);
         ask.limit = MAX_BODY;
         ask.headers = self.plain_headers();
