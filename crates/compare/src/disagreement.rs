@@ -39,7 +39,7 @@ pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option
     {
         let (counted, expected) = (trips(counted), trips(predicted.round_trips));
         return Some(format!(
-            "{counted} round trips were counted, where arithmetic has {expected}"
+            "{counted} round trips were counted, where arithmetic predicts {expected}"
         ));
     }
     Some(by_party(line, baseline, rtt, gap))

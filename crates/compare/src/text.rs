@@ -82,12 +82,12 @@ fn closing(c: &Comparison, page: &mut WrappedText) {
     page.blank();
     let ended = match c.ended {
         EndReason::Clear => "every interval is narrow",
-        EndReason::Requests => "the requests allowed were used up (-n)",
-        EndReason::Time => "the time allowed was over (--time)",
+        EndReason::Requests => "the allowed requests were used up (-n)",
+        EndReason::Time => "the allowed time was used up (--time)",
         EndReason::Interrupted => "interrupted",
     };
     page.line(&format!(
-        "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what there is); ended: {ended}.",
+        "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what the server supports); ended: {ended}.",
         count(c.blocks.into(), "block", "blocks"),
         c.seed,
         count(c.sent.into(), "request", "requests"),

@@ -42,7 +42,7 @@ const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
 const OTHERS_LOST: &str = "it is rare in this series, whose other exchanges had losses, and the loss of a segment of the server would look the same";
-const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after timeouts of the server, whose segment may have been lost";
+const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after a timeout of the server, whose segment may have been lost";
 /// Findings that prove a loss.
 const LOSSES: [&str; 5] = [
     "syn-lost",

@@ -192,7 +192,7 @@ fn waits(hops: &[Exchange], text: &mut MetricText) {
     };
     text.gauges(
         "probe_wait_seconds",
-        "The time that the client waited, by whom it waited for",
+        "The time that the client waited, by the party that it waited for",
         "by",
         Party::BY_WEIGHT.map(by),
     );

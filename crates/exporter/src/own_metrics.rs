@@ -147,7 +147,7 @@ impl OwnMetrics {
         };
         MetricFamily {
             name: "roundtrip_exporter_probes_total",
-            help: "Probes that are over, by module and outcome",
+            help: "Completed probes, by module and outcome",
             kind: MetricKind::Counter,
             metrics: self.modules.iter().flat_map(of_module).collect(),
         }

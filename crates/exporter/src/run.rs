@@ -75,7 +75,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
     if let Some(phase) = kind.failed_phase {
         metrics.gauges(
             "probe_failed_phase",
-            "The phase that failed, or in which the time ended",
+            "The phase that failed or timed out",
             "phase",
             [(phase, 1.0)],
         );

@@ -180,7 +180,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes one more run of the cells whose packets are to be shown.
+    /// Makes one more run of the cells whose packets will be shown.
     fn record(&mut self, cells: &[&Cell], all: &mut [Collected]) {
         for (cell, collected) in cells.iter().zip(all) {
             if !cell.packets || self.stop.is_set() {

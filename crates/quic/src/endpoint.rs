@@ -367,7 +367,7 @@ impl Endpoint {
         self.answers.retries()
     }
 
-    /// What became of datagrams that belonged to no connection.
+    /// Counts of the datagrams that belonged to no connection.
     pub fn strays(&self) -> StrayCounts {
         self.strays
     }

@@ -5,8 +5,8 @@
 //! server that complains is asked later. `clear` decides whether clear text may be used, `expected`
 //! knows which answer a query must have, `fetch` gets one URL, `pages` fetches the further pages of
 //! a search, `outage` waits for servers that are down, `follow` continues to the registrar,
-//! `saved_state` stores tickets and limits for the next run, and `refresh` renews IANA's registries in
-//! parallel to the lookups.
+//! `saved_state` stores tickets and limits for the next run, and `refresh` renews IANA's registries
+//! in parallel to the lookups.
 
 mod clear;
 mod expected;

@@ -43,7 +43,7 @@ fn list(machine: bool) -> Outcome {
         OutputStream::Out.print(lines);
     }
     OutputStream::Out.print(
-        "faults         Is the cause that was put into an exchange the one that is named?\n\n\
+        "faults         Is the injected cause of an exchange the one that is named?\n\n\
          roundtrip lab run NAME, or a file of your own; `all` runs every one but faults\n",
     );
     Outcome::Done

@@ -111,7 +111,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     let (found, broken) = reading.end(name);
     let name = &found.name;
     if let Some(error) = &broken_off {
-        say(&format!("{name}: {error}; what came before it was read"));
+        say(&format!("{name}: {error}; everything before it was read"));
     }
     if !args.keys.is_empty() && found.counts.opened == 0 {
         say(&format!(
@@ -122,7 +122,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         say(&format!("{name}: {caveat}"));
     }
     if found.counts.frames == 0 {
-        return failed(&format!("{name}: there is no packet in it"));
+        return failed(&format!("{name}: it contains no packet"));
     }
     if let Err(ended) = found.show() {
         return ended;

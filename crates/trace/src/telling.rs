@@ -84,8 +84,8 @@ fn undecidable(flow: &TcpFlow, vantage: &Vantage, told: &ConnectionOutcome) -> V
     }
     if told.has_unread_pauses {
         all.push(Undecidable {
-            what: "whether the server paused within an answer or spoke of its own accord",
-            needs: "a protocol that is read here: HTTP or TLS",
+            what: "whether the server paused within an answer or sent something unprompted",
+            needs: "a supported protocol: HTTP or TLS",
         });
     }
     if told.is_opened_early {

@@ -1,5 +1,5 @@
-//! Takes frames and returns conversations: connections are followed concurrently, and leave when
-//! they are over.
+//! Takes frames and returns conversations: connections are followed concurrently, and are returned
+//! when they end.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -43,7 +43,7 @@ impl Twins {
         self.pairs.get(&key).copied()
     }
 
-    /// Forgets a connection that is over. The other capture may still have it.
+    /// Forgets a connection that has ended. The other capture may still have it.
     pub(crate) fn end(&mut self, key: FlowKey, first: Option<u32>) {
         self.pairs.remove(&key);
         if let Some(first) = first {

@@ -107,7 +107,7 @@ pub(crate) fn failed(line: &MeasuredWay) -> Option<String> {
 /// `92.1 ms, 1 round trip; measured 0.4 % more`.
 pub(crate) fn predicted(line: &MeasuredWay) -> String {
     let Some(p) = line.predicted else {
-        return "nothing, for no round trip could be measured".into();
+        return "nothing, because no round trip could be measured".into();
     };
     let text = format!("{} ms, {}", ms(p.ms), round_trips(p.round_trips));
     let Some(deviation) = line.deviation() else {

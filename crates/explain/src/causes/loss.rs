@@ -14,10 +14,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "mtu-black-hole",
             decidable: Decidable::Packets,
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none was ever full, and at least a full segment before them was missing for several timeouts; or its answer came equally late, in segments of less than three quarters of the size that fits",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none of them full, and at least a full segment before them was missing for several timeouts; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
-            remedy: "let ICMP 'fragmentation needed' (and ICMPv6 'packet too big') pass, clamp the MSS at the narrow link, or let the ends probe",
+            remedy: "let ICMP 'fragmentation needed' (and ICMPv6 'packet too big') pass, clamp the MSS at the narrow link, or let the ends probe the path MTU (RFC 4821)",
             settings: &[
                 Setting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
                 Setting::new(

@@ -84,10 +84,12 @@ impl Acme {
 /// Why a name can have no certificate by these challenges.
 pub(crate) fn name_error(name: &str) -> Option<&'static str> {
     if name.starts_with("*.") {
-        return Some("a CA issues wildcards only after a challenge in the DNS, which gate has not");
+        return Some(
+            "a CA issues wildcards only after a challenge in the DNS, which gate does not support",
+        );
     }
     if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
-        return Some("an address is no name; gate asks only for certificates of names");
+        return Some("this is an address; gate orders certificates only for names");
     }
     let is_label = |label: &str| {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
@@ -117,7 +119,7 @@ fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
         return Err(D::Error::custom(
-            "a directory's URL has no user and no '#' in it",
+            "a directory's URL must not contain a user or a '#'",
         ));
     }
     Ok(text)

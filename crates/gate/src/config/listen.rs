@@ -33,7 +33,7 @@ pub struct Listen {
     pub busy_poll: Span,
     /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
-    /// From these networks, `trusted_fields` are believed and passed on.
+    /// From these networks, `trusted_fields` are accepted and passed on.
     pub trusted: Vec<Network>,
     /// Fields that such a proxy sets in every request, or removes.
     pub trusted_fields: Vec<String>,

@@ -135,7 +135,7 @@ fn issuer_error(text: &str) -> Option<&'static str> {
         _ => return Some("this has to begin with https://"),
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Some("an issuer has neither '?' nor '#' in it");
+        return Some("an issuer must not contain '?' or '#'");
     }
     let has_user = !url.username().is_empty() || url.password().is_some();
     has_user.then_some("an issuer has no user in it")
@@ -209,7 +209,7 @@ mod tests {
             ),
             (
                 "issuer = \"https://login.example/?a\"",
-                "f:3:10: an issuer has neither",
+                "f:3:10: an issuer must not contain",
             ),
             (
                 "issuer = \"https://u@login.example\"",

@@ -31,7 +31,7 @@ enum AuthzOutcome {
     Open(Verdict),
 }
 
-/// Like `judge`, for a request that comes to an address for proxies.
+/// Like `judge`, for a request that arrives at an address for proxies.
 pub(crate) fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,

@@ -1,5 +1,5 @@
 //! The thread that sends spans and durations to a collector, so that no thread that serves waits
-//! for it. Their fate is counted in a ledger of its own.
+//! for it. Their outcomes are counted in a separate ledger.
 
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -27,7 +27,7 @@ pub(crate) struct SpanThread {
 }
 
 impl SpanThread {
-    /// `ledger` is read by nobody else until then, and written by this thread alone.
+    /// Until then, only this thread reads and writes `ledger`.
     pub(crate) fn start(
         settings: OtlpSettings,
         ledger: Arc<Ledger>,

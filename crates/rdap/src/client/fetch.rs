@@ -268,8 +268,8 @@ impl Client {
         Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
     }
 
-    /// Whether the server learns who asks, now or when it requests that. If so, its answers are for
-    /// this client only.
+    /// Whether the server learns the client's identity, now or when it requests that. If so, its
+    /// answers are for this client only.
     fn is_known_to(&self, target: &Target) -> bool {
         let credentials = self.options.credentials.as_ref();
         let certified = self.options.certified.as_ref();

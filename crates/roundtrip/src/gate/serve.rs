@@ -121,7 +121,7 @@ fn advised(error: &GateError, from: &GateConfigArgs) -> String {
         }
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             format!(
-                "{error}; ports under 1024 need CAP_NET_BIND_SERVICE, or a service manager that gives it"
+                "{error}; ports under 1024 need CAP_NET_BIND_SERVICE, or a service manager that grants it"
             )
         }
         _ => error.to_string(),

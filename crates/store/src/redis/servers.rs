@@ -250,7 +250,9 @@ impl RedisServers {
                 return Ok(asked);
             }
         }
-        Err(StoreError::down("it was asked of one server after another"))
+        Err(StoreError::down(
+            "each server that was asked referred to another one",
+        ))
     }
 
     /// The connection to the master of this key.

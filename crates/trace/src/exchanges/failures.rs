@@ -40,7 +40,8 @@ impl ExchangeBuilder<'_> {
         if let Some(seen) = self.tls.filter(|seen| seen.finished.is_none()) {
             if let Some(at) = seen.alert {
                 let message = "the server ended the handshake with an alert".to_owned();
-                let advice = "ask the server's log, or `roundtrip probe` the URL, for its reason";
+                let advice =
+                    "look for the reason in the server's log, or run `roundtrip probe` on the URL";
                 return Some((
                     at,
                     failure(FailureKind::TlsAlert, PhaseName::Tls, message, advice),

@@ -38,7 +38,7 @@ pub(super) struct Gauge {
     first_sent: u64,
     /// When the last acknowledgement came.
     acknowledged_at: Option<u64>,
-    /// Until so much is delivered, what is sent is limited by what there is to send.
+    /// Until this much is delivered, the sending rate is limited by the available data.
     limited_until: Option<u64>,
     best: Option<Rate>,
     smoothed: Option<f64>,

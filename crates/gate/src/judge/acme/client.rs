@@ -128,7 +128,7 @@ impl AcmeClient {
                 payload["externalAccountBinding"] = key.bind(id, secret.expose(), url);
             }
             None if directory.external_required => {
-                let why = "it takes only accounts that it knows; set acme.external_account";
+                let why = "it accepts only known accounts; set acme.external_account";
                 return Err(broken(WHAT, why));
             }
             None => {}
@@ -223,7 +223,7 @@ impl AcmeClient {
             ));
         }
         if target.origin() != self.directory.origin() {
-            let why = "it names a URL of another server than the directory's";
+            let why = "it names a URL on a server other than the directory's";
             return Err(broken(what, why));
         }
         Ok(target)

@@ -64,7 +64,7 @@ pub(super) struct PostedChallenge {
     pub(super) name: String,
     pub(super) token: String,
     pub(super) authorization: String,
-    /// After this time it is not answered any more.
+    /// After this time it is no longer answered.
     pub(super) ends: i64,
 }
 

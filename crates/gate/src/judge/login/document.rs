@@ -1,5 +1,5 @@
-//! A login as the store has it: sealed for its name, so that nobody who can read or write the store
-//! can read it, or move it to another name. The name is a hash of the cookie's value, so the store
+//! A login as the store has it: sealed for its name, so that access to the store is not enough to
+//! read it, or to move it to another name. The name is a hash of the cookie's value, so the store
 //! does not tell which cookie would be admitted.
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -29,7 +29,7 @@ pub(crate) struct LoginDocument {
     /// When the tokens should be refreshed, and when they expire.
     pub(crate) refresh_at: i64,
     pub(crate) tokens_end: i64,
-    /// When the login is over in any case.
+    /// When the login ends in any case.
     pub(crate) end: i64,
 }
 

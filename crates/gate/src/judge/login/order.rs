@@ -35,7 +35,7 @@ pub(crate) enum LoginOrder {
     LogOut {
         session: Option<String>,
     },
-    /// The provider says that somebody was logged out. The body has the token.
+    /// The provider reports that a user was logged out. The body has the token.
     ProviderLogout,
 }
 

@@ -52,7 +52,7 @@ impl LoginReply {
         }
     }
 
-    /// 302 for GET; 303 makes a GET of a POST. RFC 9110 §15.4.
+    /// 302 for GET; 303 turns a POST into a GET. RFC 9110 §15.4.
     pub(crate) fn redirect(status: u16, reason: Reason, location: String) -> Self {
         Self {
             location: Some(location),

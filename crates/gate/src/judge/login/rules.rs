@@ -164,8 +164,8 @@ impl LoginRules {
         String::from_utf8(value.to_vec()).ok()
     }
 
-    /// Whether a page of this origin sends the request, or a program that is no browser. Browsers
-    /// send the cookie with no POST of another site, but sibling hosts are the same site.
+    /// Whether a page of this origin sends the request, or a program that is not a browser.
+    /// Browsers send the cookie with no POST of another site, but sibling hosts are the same site.
     fn is_of_own_page(&self, request: &Request<'_>, own: &OwnOrigin<'_>) -> bool {
         if let Some(site) = request.values("sec-fetch-site").next() {
             return site == b"same-origin" || site == b"none";

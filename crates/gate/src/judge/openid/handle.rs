@@ -36,7 +36,7 @@ pub(super) enum Order {
     },
 }
 
-/// What became of a session whose tokens had expired.
+/// The outcome for a session whose tokens had expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefreshOutcome {
     Refreshed,
@@ -50,7 +50,7 @@ pub(crate) enum RefreshOutcome {
 pub(crate) struct LoginCounts([AtomicU64; LoginEvent::COUNT]);
 
 impl LoginHandle {
-    /// Starts the service on a thread of its own.
+    /// Starts the service on a separate thread.
     pub(crate) fn start(
         login: &Login,
         vault: Arc<Vault>,

@@ -11,7 +11,7 @@ use super::identity::{is_identity, is_read_as, is_trusted};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 use crate::record::TracePosition;
 
-/// What the names of the fields begin with that say who is logged in.
+/// The prefix of the fields that say who is logged in.
 const LOGIN_FIELDS: &str = "X-Auth-Request-";
 
 /// The values that gate adds to a request.
