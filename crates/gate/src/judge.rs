@@ -88,7 +88,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whom it counts for; `None` if a trusted proxy does not name its client.
+    /// The client that it counts for; `None` if a trusted proxy does not name its client.
     pub(crate) client: Option<IpAddr>,
     /// Its session, if there is a guard.
     pub(crate) session: Option<Pass>,
@@ -109,7 +109,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) id: RequestId,
     /// Its place in a trace, if spans are sent.
     pub(crate) trace: Option<&'a TracePosition>,
-    /// Whether it came from a proxy that asks about a request of another.
+    /// Whether it came from a proxy that asks about another client's request.
     pub(crate) asks: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) enum Verdict {
     Answer(OwnAnswer),
 }
 
-/// An answer of gate's own; `forward::own_answer` writes it.
+/// One of gate's own answers; `forward::own_answer` writes it.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
@@ -320,7 +320,7 @@ fn judge<S: Sessions>(
     }))
 }
 
-/// What a request has to wait for that came as early data; `None` if it is plainly safe.
+/// What a request that came as early data has to wait for; `None` if it is plainly safe.
 fn judge_early(
     route: &Route,
     request: &Request<'_>,

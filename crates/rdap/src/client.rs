@@ -155,9 +155,9 @@ impl Client {
         self.saved.save(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
-    /// of which the next run has fewer than `least`, and which servers send at the end of a
-    /// handshake. `limit` is the longest wait.
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for the
+    /// tickets that servers send at the end of a handshake, if the next run has fewer than `least`
+    /// of them. `limit` is the longest wait.
     pub async fn settle(&self, least: usize, limit: Duration) {
         let saved = &self.saved;
         saved.settle(&self.pool, Self::now(), least, limit).await;

@@ -38,7 +38,7 @@ pub struct CauseTotal {
     pub ms: f64,
     pub most: f64,
     pub round_trips: u64,
-    /// The connections that paid most: cost in milliseconds, number, first frame.
+    /// The connections that it cost most: cost in milliseconds, number, first frame.
     pub examples: Vec<(f64, u64, u64)>,
 }
 

@@ -203,7 +203,7 @@ impl Trace {
         }
     }
 
-    /// A whole packet may turn out to be a tunnel's.
+    /// A reassembled packet may turn out to be a tunnel's.
     fn fragment(
         &mut self,
         interface: u32,

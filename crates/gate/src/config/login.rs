@@ -46,7 +46,7 @@ pub struct Login {
     /// How long a login lasts at most.
     #[serde(default = "life")]
     pub life: Span,
-    /// How long before they expire tokens are refreshed.
+    /// How long before their expiry tokens are refreshed.
     #[serde(default = "refresh_ahead")]
     pub refresh_ahead: Span,
     /// How far the provider's clock may differ.

@@ -249,7 +249,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Sends the last part of the answer. The exchange holds no connection to the backend any more,
+    /// Sends the last part of the answer. The exchange no longer holds a connection to the backend,
     /// however slowly the client reads.
     async fn end(&mut self, upstream: &Upstream) -> Result<(), ExchangeError> {
         self.begun = true;

@@ -1,5 +1,5 @@
-//! Answers about logins: redirections with cookies, and small pages for people. No page has
-//! anything in it that a request can choose.
+//! Answers about logins: redirections with cookies, and small pages for people. No page contains
+//! anything from a request.
 
 use super::exchange::Sink;
 use super::h1::{Response, ResponseBody};

@@ -100,8 +100,8 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// The service has another connection to the store than this thread, which may hear a little
-    /// later of what was written.
+    /// The service and this thread have separate connections to the store, so this thread may learn
+    /// of a write a little later.
     async fn authorize_refreshed(
         &self,
         question: &SessionQuery,

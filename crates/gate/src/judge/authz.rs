@@ -120,7 +120,7 @@ impl Entry {
     }
 }
 
-/// A head that is refused is denied: the proxy has read it, and decides what becomes of the
+/// A head that is refused is denied: the proxy has read it, and decides what happens to the
 /// connection.
 fn look<S: Sessions>(
     policy: &Policy<S>,
@@ -170,7 +170,7 @@ fn look<S: Sessions>(
     }
 }
 
-/// Fields that only a proxy may set, and that neither this one nor the route does.
+/// Fields that only a proxy may set, and that neither this proxy nor the route sets.
 fn foreign<'d, S>(
     policy: &'d Policy<S>,
     route: &'d Route,

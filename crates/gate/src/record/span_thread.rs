@@ -14,7 +14,7 @@ use super::tracer::SpanSender;
 use super::{Ledger, Spans};
 use crate::GateError;
 
-/// How often the fate of spans goes to the ledger.
+/// How often the outcomes of spans are added to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long sending the rest may take at the end.
 const MAX_FLUSH: Duration = Duration::from_secs(5);

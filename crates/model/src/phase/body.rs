@@ -341,8 +341,8 @@ impl<'a> BodyAnalysis<'a> {
         0.0
     }
 
-    /// A window that waits for a client which does not run opens later by that time: it is the
-    /// client's. Over TCP, the kernel acknowledges meanwhile.
+    /// If the client does not run, its window opens later by that time, which is attributed to the
+    /// client. Over TCP, the kernel acknowledges meanwhile.
     fn unacknowledged(&mut self, gap: f64, heard: &Evidence) -> f64 {
         let late = (gap - self.rtt).max(0.0);
         let absent = match self.exchange.quic {

@@ -196,8 +196,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a QUIC server that pauses for a round trip may have waited for the client: it had
     /// sent what it may before the client's address is validated, or what its first window allows;
-    /// or it asks for another first flight. It waits for nothing else, so another pause is its own,
-    /// and not a round trip.
+    /// or it asks for another first flight. It waits for nothing else, so any other pause is the
+    /// server's own, and not a round trip.
     fn may_have_stopped(&self) -> bool {
         let at_limit = self.has_reached_limit(self.first_flight, self.sent);
         let window = FULL_FIRST_WINDOW * self.exchange.segment();

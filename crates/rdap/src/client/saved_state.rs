@@ -93,7 +93,7 @@ impl SavedState {
 
     /// The sessions that are on their way: with early data, the answer arrives before the server
     /// issues a new session; and a session of HTTP/3 can be on its way beside the answers. Only
-    /// those count of which later runs have fewer than `least`.
+    /// those are counted of which later runs have fewer than `least`.
     fn awaited(&self, pool: &Pool, now: Stamp, least: usize) -> Vec<(Authority, Transport)> {
         let named = |origin: &Origin| Authority::new(&origin.host, origin.port);
         let open = pool.open_connections().into_iter();

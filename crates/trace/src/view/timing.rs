@@ -70,7 +70,8 @@ fn tick(sights: &[SeenSegment]) -> Option<u64> {
     TICKS.into_iter().find(near)
 }
 
-/// For each segment of the client, when what it acknowledges can have come: it left later.
+/// For each segment of the client, the earliest time at which the data that it acknowledges can
+/// have arrived: the segment left later.
 fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
     let mut floors = Vec::with_capacity(times.len());
     // The ends of the server's data in the stream, and when the first copy can have come.

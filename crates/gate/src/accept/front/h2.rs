@@ -37,7 +37,7 @@ use link::{Link, LinkError, LinkEvent, SharedServer, StreamHandle};
 /// latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// The most of them that a request has. RFC 9113 §8.3.1, RFC 8441 §4.
+/// The largest number of pseudo-header fields in a request. RFC 9113 §8.3.1, RFC 8441 §4.
 const PSEUDO_FIELDS: usize = 5;
 
 /// Serves until the connection ends.

@@ -141,7 +141,7 @@ impl AcmeClient {
         Ok(location)
     }
 
-    /// A request of the account. `payload` is empty to read something.
+    /// Sends a request that the account signs. An empty `payload` reads a resource.
     pub(super) async fn ask(
         &self,
         directory: &Directory,
@@ -311,7 +311,7 @@ pub(super) fn broken(what: &'static str, why: impl Into<String>) -> AcmeError {
     }
 }
 
-/// Text of the CA for people: short, and harmless.
+/// The CA's text, shortened and safe to show.
 pub(super) fn shown(text: &str) -> String {
     let short: String = text.chars().take(MAX_DETAIL).collect();
     clean(&short)

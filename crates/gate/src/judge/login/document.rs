@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 use crate::judge::credentials::Vault;
 
-/// What the names of logins begin with. A token cannot name such a session.
+/// The prefix of the names of logins. A token cannot name such a session.
 const PREFIX: &str = "login.";
 /// A cookie's value: 32 random bytes in base64url.
 const COOKIE_LENGTH: usize = 43;
@@ -34,7 +34,7 @@ pub(crate) struct LoginDocument {
 }
 
 impl LoginDocument {
-    /// `None` if the stored value is none, or not this session's.
+    /// `None` if the stored value is not a login, or not this session's.
     pub(crate) fn open(vault: &Vault, name: &str, stored: &[u8]) -> Option<Self> {
         let text = vault.open_text(&purpose(name), stored)?;
         serde_json::from_slice(&text).ok()

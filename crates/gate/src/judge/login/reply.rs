@@ -13,7 +13,7 @@ pub(crate) struct LoginReply {
     pub(crate) page: LoginPage,
 }
 
-/// The body. Paths in it are of the configuration.
+/// The body. Paths in it come from the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LoginPage {
     /// Gate's usual one for the status and the reason.

@@ -1,5 +1,5 @@
-//! What a request gets because of logins: gate's own paths, and what is said to a request that has
-//! no session on a route where people may log in.
+//! What a request gets because of logins: gate's own paths, and the answer to a request that has no
+//! session on a route where people may log in.
 //!
 //! A page is answered with the way to the provider, and a program with 401, which it understands. A
 //! form is never sent to the provider, because what was written into it would be lost: its sender
@@ -62,8 +62,8 @@ impl LoginRules {
         self.authorization
     }
 
-    /// Whether a target is one of gate's own paths. It is compared as it is: a path that is written
-    /// in another way goes to the backend, which knows no such path.
+    /// Whether a target is one of gate's own paths. It is compared literally: any other spelling of
+    /// the path goes to the backend, which has no such path.
     pub(crate) fn own(&self, target: &str) -> bool {
         let (path, _) = split(target);
         [
@@ -188,7 +188,7 @@ fn later(order: LoginOrder, request: &Request<'_>, inspected: &Inspected<'_>) ->
     })
 }
 
-/// Whether a person waits for a page: the browser says so, or the request prefers one.
+/// Whether a user is waiting for a page: the browser says so, or the request prefers one.
 fn is_page(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     if inspected.upgrade.is_some() || request.protocol.is_some() {
         return false;
@@ -199,7 +199,7 @@ fn is_page(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     }
 }
 
-/// What the names of the cookies begin with in which logins are remembered that have begun.
+/// The prefix of the names of the cookies that remember logins in progress.
 pub(crate) fn state_cookies(session_cookie: &str) -> String {
     format!("{session_cookie}-login-")
 }

@@ -168,7 +168,7 @@ impl LoginDesk {
         Ok(document)
     }
 
-    /// Takes what new tokens change. `expires` is the end of a new ID token.
+    /// Applies the changes that new tokens bring. `expires` is the end of a new ID token.
     pub(super) fn take_tokens(
         &self,
         document: &mut LoginDocument,

@@ -87,7 +87,7 @@ pub(super) fn check(
 }
 
 impl Expected<'_> {
-    /// Issuer, audience, and that it is not from the future.
+    /// Checks the issuer and the audience, and that it is not from the future.
     pub(super) fn check(&self, claims: &Map<String, Value>) -> Result<(), LoginError> {
         let refused = |why| Err(LoginError::Refused(why));
         if text(claims, "iss") != Some(self.issuer) {

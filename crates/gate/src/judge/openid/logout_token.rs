@@ -7,12 +7,12 @@ use super::LoginError;
 use super::id_token::{Expected, object, text, whole};
 
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
-/// In seconds: an older token is refused, and as long a token's `jti` is remembered.
+/// In seconds: older tokens are refused, and a token's `jti` is remembered for this long.
 pub(super) const MAX_AGE: i64 = 300;
 /// In bytes.
 const MAX_NAME: usize = 512;
 
-/// Which sessions have ended: those of one session at the provider, or all of a person.
+/// Which sessions have ended: those of one session at the provider, or all of a user.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogoutToken {
     pub(super) subject: Option<String>,

@@ -172,14 +172,14 @@ impl LoginDesk {
         }
     }
 
-    /// The name of an index of sessions: all of a person, or those of a session at the provider.
+    /// The name of an index of sessions: all of a user, or those of one session at the provider.
     pub(super) fn index(&self, kind: &str, name: &str) -> String {
         let [issuer, client] = [&*self.settings.issuer, &self.settings.client_id];
         document::hashed(format!("{issuer}\0{client}\0{kind}\0{name}").as_bytes())
     }
 }
 
-/// Whether browsers give an origin the cookies that are for TLS only.
+/// Whether browsers send an origin the cookies that require TLS.
 fn is_safe(origin: &str) -> bool {
     match origin.split_once("://") {
         Some(("https", host)) => !host.is_empty(),

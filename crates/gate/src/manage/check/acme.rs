@@ -4,7 +4,7 @@ use super::CheckReport;
 use crate::config::{AcmeChallenge, Config, name_error};
 use crate::judge::acme::AcmeClient;
 
-/// More names should be on one certificate, which gate does not order.
+/// If there are more names, they should share a certificate, which gate does not order.
 const MAX_NAMES: usize = 100;
 const MIN_ORDER_SECONDS: u64 = 10;
 
