@@ -13,7 +13,8 @@ use crate::vantage::{Vantage, VantagePoint};
 pub(crate) struct Others<'a> {
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
-    /// The client opened no other connection. pub(crate) is_only: bool,
+    /// The client opened no other connection.
+    pub(crate) is_only: bool,
     /// Whether another connection repeats the request that crossed this end.
     pub(crate) repeat: &'a dyn Fn(&ConnectionEnd) -> bool,
 }

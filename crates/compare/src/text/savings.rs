@@ -98,7 +98,7 @@ fn detail(line: &MeasuredWay, page: &mut WrappedText) {
     }
 }
 
-/// `2 times: why the first of them did`.
+/// `2 times: the reason for the first failure`.
 pub(crate) fn failed(line: &MeasuredWay) -> Option<String> {
     let times = count(line.failures.len() as u64, "time", "times");
     Some(format!("{times}: {}", clean(line.failures.first()?)))

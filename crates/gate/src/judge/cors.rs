@@ -99,7 +99,8 @@ impl CorsPolicy {
         })
     }
 
-    /// `own` is the request's own origin; `upgrade`: it is an upgrade, and the route allows them.
+    /// `own` is the request's own origin; `upgrade`: whether it is an upgrade and the route allows
+    /// upgrades.
     pub(crate) fn look(
         &self,
         request: &Request<'_>,

@@ -110,7 +110,7 @@ async fn send(telemetry: &Telemetry, ledger: &Ledger, mut stopped: oneshot::Rece
         if counts.why != told.why
             && let Some(why) = &counts.why
         {
-            tracing::warn!(why, "the collector did not take spans");
+            tracing::warn!(why, "the collector did not accept spans");
         }
         if is_over {
             return;

@@ -109,7 +109,7 @@ fn found(config: &Config, gate: &Gate) -> Config {
     found
 }
 
-/// If the address is in use, the advice is known.
+/// Adds advice if the address is in use.
 fn advised(error: &GateError, from: &GateConfigArgs) -> String {
     match error {
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {

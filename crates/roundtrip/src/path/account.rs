@@ -38,7 +38,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
     }
     if let Some(fault) = counters.fell_behind() {
         tell(format!(
-            "the relay fell behind: {fault}; do not trust times of this run{}",
+            "the relay fell behind: {fault}; do not trust the times of this run{}",
             advice(counters, args.offload)
         ));
     }

@@ -18,7 +18,8 @@ pub(crate) struct LoginRequest {
 }
 
 pub(crate) enum LoginOrder {
-    /// To the provider. Begin {
+    /// Sends the browser to the provider.
+    Begin {
         /// As the browser sees it.
         origin: String,
         return_to: ReturnPath,
