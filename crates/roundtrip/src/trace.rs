@@ -5,9 +5,9 @@ mod again;
 mod captures;
 mod cut;
 mod kept;
+mod logs;
 mod program;
 mod source;
-mod told;
 mod watch;
 
 use std::cmp::Reverse;
@@ -76,7 +76,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
             };
             match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
                 Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
-                Ok((false, source)) => return told::run(args, &self::name(file), source),
+                Ok((false, source)) => return logs::run(args, &self::name(file), source),
                 Err(error) => Err(unreadable(file, &error)),
             }
         }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use roundtrip_wire::http1::{self, Chunked, ChunkedLimits, EMPTY_FIELD, Strictness, end_of_head};
 
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::stream::Piece;
 
 /// The largest head in bytes.

@@ -20,7 +20,7 @@ use crate::conversation::{Carrier, Conversation, LadderStep, Undecidable};
 use crate::exchanges::explain;
 use crate::names::NameLookups;
 use crate::requests::OpenedRequest;
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::vantage::{Vantage, VantagePoint};
 use opened::OpenedQuic;
 use reading::QuicReading;

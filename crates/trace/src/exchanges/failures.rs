@@ -5,7 +5,7 @@ use roundtrip_model::{Failure, FailureKind, PhaseName};
 use super::ExchangeBuilder;
 use crate::application::TracedRequest;
 use crate::records::RecordFollower;
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::tcp::Content;
 
 impl ExchangeBuilder<'_> {

@@ -5,7 +5,7 @@
 //! that it must not delay (RFC 5681 §4.2).
 
 use super::mss;
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
