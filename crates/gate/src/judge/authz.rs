@@ -1,12 +1,12 @@
 //! Judges requests that other proxies ask about: the same host, paths, origins, tokens and sessions
 //! as for gate's own clients.
 //!
-//! `askers` says which proxies may ask, `description` how they describe a request, and `reply` what
-//! they get. The path of a proxy's question determines the kind of description, because only the
-//! proxy's configuration chooses that path. If gate accepted any description that it found, a
-//! client could add a false one.
+//! `asking_proxies` says which proxies may ask, `description` how they describe a request, and
+//! `reply` what they get. The path of a proxy's question determines the kind of description,
+//! because only the proxy's configuration chooses that path. If gate accepted any description that
+//! it found, a client could add a false one.
 
-mod askers;
+mod asking_proxies;
 mod description;
 mod reply;
 
@@ -19,7 +19,7 @@ use super::{
     AccessDecision, Admitted, OwnAnswer, RequestContext, Verdict, access, access_by_session,
 };
 use crate::record::{Entry, Known, Reason};
-pub(crate) use askers::Askers;
+pub(crate) use asking_proxies::AskingProxies;
 use description::{Convention, Described};
 pub(crate) use reply::ProxyReply;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::acme::ActiveAcme;
 use super::authenticator::Authenticator;
-use super::authz::Askers;
+use super::authz::AskingProxies;
 use super::login::LoginRules;
 use super::request::is_trusted;
 use super::route::Routes;
@@ -17,7 +17,7 @@ pub(crate) struct Policy<S> {
     pub(crate) authenticator: Authenticator<S>,
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
-    pub(crate) askers: Arc<Askers>,
+    pub(crate) askers: Arc<AskingProxies>,
     pub(crate) login: Option<LoginRules>,
     /// Answers a CA that validates a name.
     pub(crate) acme: Option<Arc<ActiveAcme>>,
@@ -29,7 +29,7 @@ impl<S> Policy<S> {
     pub(crate) fn new<U>(
         config: &Config,
         authenticator: Authenticator<S>,
-        askers: Arc<Askers>,
+        askers: Arc<AskingProxies>,
         upstreams: &BTreeMap<String, U>,
     ) -> Result<Self, GateError> {
         Ok(Self {
