@@ -161,7 +161,7 @@ fn explained(hops: &[Exchange], text: &mut MetricText) {
     findings(hops, text);
     let unexplained: f64 = hops
         .iter()
-        .filter_map(Exchange::unexplained_worth_telling)
+        .filter_map(Exchange::unexplained_worth_reporting)
         .sum();
     text.gauge(
         "probe_unexplained_seconds",

@@ -16,7 +16,7 @@ use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
 use super::steady::SteadyStretch;
 use super::waiting::{self, split};
-use super::{ms, rtt_ms, telling};
+use super::{measurable, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
@@ -190,7 +190,7 @@ impl<'a> BodyAnalysis<'a> {
 
     fn follow(&mut self, start: Moment, arrivals: &[Arrival]) {
         let begun = flights::begun(&self.exchange.timeline, start, self.rtt);
-        let flights = if self.is_telling() {
+        let flights = if self.is_measurable() {
             flights::divide(begun, arrivals, self.rtt)
         } else {
             Vec::new()
@@ -373,7 +373,7 @@ impl<'a> BodyAnalysis<'a> {
         }
     }
 
-    fn is_telling(&self) -> bool {
-        telling::is_telling_of_flights(self.exchange)
+    fn is_measurable(&self) -> bool {
+        measurable::has_measurable_flights(self.exchange)
     }
 }

@@ -7,7 +7,7 @@ use super::body;
 use super::delayed_ack::{DELAYED_ACK, TOGETHER, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
-use super::telling::MIN_TELLING_RTT;
+use super::measurable::MIN_MEASURABLE_RTT;
 use super::uplink::sent_around;
 use super::walk::Walk;
 use super::window::INITIAL_WINDOW;
@@ -81,7 +81,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let network = paused - server;
     let trips = match exchange.rtt {
         // A pause of one round trip may be measured as slightly less.
-        Some(r) if r >= MIN_TELLING_RTT => (network / ms(r) + 0.1) as u32,
+        Some(r) if r >= MIN_MEASURABLE_RTT => (network / ms(r) + 0.1) as u32,
         _ => 0,
     };
     (
@@ -284,7 +284,7 @@ fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let Some(http) = &exchange.http else {
         return 0;
     };
-    if exchange.tcp.is_none() || exchange.reused || ms(MIN_TELLING_RTT) > r || !r.is_finite() {
+    if exchange.tcp.is_none() || exchange.reused || ms(MIN_MEASURABLE_RTT) > r || !r.is_finite() {
         return 0;
     }
     let window = INITIAL_WINDOW * exchange.segment();
