@@ -17,7 +17,7 @@ pub(crate) const THERE: &str = "nothing: it does this already";
 
 /// The advice for a server that accepts early data but does not act on it at once.
 pub(crate) const AT_ONCE: &str =
-    "answer what came as early data at once, and not only when the handshake is over";
+    "answer what came as early data at once, and not only when the handshake is complete";
 
 /// `server` is the value of its Server header, unless it does this already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {

@@ -60,7 +60,7 @@ pub(crate) fn waits_for_handshake(
     let is_one = |ms: f64| (0.75..1.25).contains(&(ms / rtt));
     (used.memory == Memory::EarlyData && is_one(later) && is_one(gap)).then(|| {
         format!(
-            "the server takes early data, and answers {} ms later than it answers today: it waits until the handshake is over, which is the wait that early data should avoid",
+            "the server accepts early data, and answers {} ms later than it answers today: it waits until the handshake is complete, which is the wait that early data should avoid",
             ms(later)
         )
     })

@@ -16,7 +16,7 @@ pub(crate) struct LoginReply {
 /// The body. Paths in it come from the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LoginPage {
-    /// Gate's usual one for the status and the reason.
+    /// Gate's usual page for the status and the reason.
     Usual,
     /// A button that logs out.
     LogOut {
