@@ -20,7 +20,7 @@ impl OwnAnswer {
             return proxy_reply::tell(&self, &reply, caller, to);
         }
         match &self.login {
-            // Without a page of its own, it is told like any other.
+            // Without its own page, it is answered like any other.
             Some(reply) if reply.location.is_some() || reply.page != LoginPage::Usual => {
                 login_answer::tell(reply, &self.challenge(), caller, to);
             }

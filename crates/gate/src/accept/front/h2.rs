@@ -294,7 +294,7 @@ async fn stream<S: Sessions>(
     let mut body = Body::new(&handle, state.confirmed.clone());
     let mut answer = Answer::new(&handle, &frames);
     let mut entry = state.entry();
-    // In a box of its own, because spawning a task moves it.
+    // In a separate box, because spawning a task moves it.
     let exchange = Box::pin(state.exchange(head, &mut body, &mut answer, &mut entry));
     let outcome = tokio::select! {
         biased;
