@@ -156,6 +156,12 @@ impl Connection {
         self.streams.reset(id, code)
     }
 
+    /// The code with which the peer stopped our half of a stream; 0 if the half of a stream that the
+    /// peer opened is gone already.
+    pub fn stop_code(&self, id: StreamId) -> Option<u64> {
+        self.streams.stop_code(id)
+    }
+
     /// Asks the peer to send no more.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
         self.streams.stop(id, code)

@@ -63,7 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "send-window",
             decidable: Decidable::Packets,
             name: "The server sent no more than a fixed amount in each round trip",
-            shows: "three flights of the body or more, each a round trip after the one before, of the same size (seen only in synthetic exchanges)",
+            shows: "three flights of the body or more, each a round trip after the one before, of the same size",
             signature: send_window,
             cost: "1 round trip for each flight",
             remedy: "let the server's send buffer and congestion window grow",

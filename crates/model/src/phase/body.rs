@@ -23,6 +23,9 @@ use crate::{Event, Exchange, Moment, Waited};
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
+/// In milliseconds: a path of which nothing is known may pause this long, as a radio that saves
+/// power until the next beacon does (IEEE 802.11: 102.4 ms).
+const RADIO_MS: f64 = 100.0;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
 /// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
@@ -170,8 +173,9 @@ impl<'a> BodyAnalysis<'a> {
             most: match spread.samples().len() {
                 // The round trip itself may have been an exception: its only sample came with the
                 // answer.
-                0 | 1 if saved_a_trip(exchange) => spread.most(),
-                0 | 1 => spread.tolerance(),
+                0 | 1 if saved_a_trip(exchange) => spread.most().max(RADIO_MS),
+                0 => spread.tolerance(),
+                1 => spread.tolerance().max(spread.most_of_few()),
                 _ => spread.most(),
             },
             possible: spread.most(),
@@ -232,7 +236,7 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn note_steady(&mut self, stretch: &SteadyStretch) {
-        if let Some((bytes, took)) = stretch.steady(self.rtt) {
+        if let Some((bytes, took)) = stretch.steady(self.rtt, self.spread) {
             self.transfer.steady.0 += bytes;
             self.transfer.steady.1 += took;
         }
@@ -321,7 +325,7 @@ impl<'a> BodyAnalysis<'a> {
             // Where the sender may have had more, the path may have held it back.
             PauseReason::Sender { is_certain: false }
                 if gap <= self.possible_later
-                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard, next) =>
             {
                 PauseReason::Line
             }

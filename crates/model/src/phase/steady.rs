@@ -8,6 +8,13 @@ const STEADY_MS: f64 = 20.0;
 const MAX_STOPPED: f64 = 0.2;
 /// In round trips: shorter pauses are normal at any rate.
 const SHORT: f64 = 0.5;
+/// A sender that paces its segments, as BBR does, changes the rate with each round trip, but a line
+/// does not: no quarter of its bytes takes less than this share of the average quarter, unless the
+/// path's variation explains the difference.
+const LEAST_QUARTER: f64 = 0.65;
+const QUARTERS: usize = 4;
+/// Fewer arrivals cannot be divided into quarters.
+const MIN_ARRIVALS: usize = 16;
 
 /// Arrivals without a pause between them that had a known reason.
 #[derive(Debug, Default)]
@@ -21,8 +28,9 @@ impl SteadyStretch {
         self.arrivals.push((gap, bytes));
     }
 
-    /// The bytes and the milliseconds that they took, if the rate was steady for long enough.
-    pub(super) fn steady(&self, rtt: f64) -> Option<(u64, f64)> {
+    /// The bytes and the milliseconds that they took, if the rate was steady for long enough. The
+    /// path delays packets by up to `spread`.
+    pub(super) fn steady(&self, rtt: f64, spread: f64) -> Option<(u64, f64)> {
         let took: f64 = self.arrivals.iter().map(|(gap, _)| gap).sum();
         let bytes: u64 = self.arrivals.iter().map(|(_, bytes)| bytes).sum();
         let is_long = took >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX);
@@ -36,7 +44,30 @@ impl SteadyStretch {
             }
         });
         let is_steady = stopped.sum::<f64>() <= MAX_STOPPED * took;
-        (is_long && is_steady).then_some((bytes, took))
+        (is_long && is_steady && self.is_even(took, spread)).then_some((bytes, took))
+    }
+
+    /// Whether each quarter of the bytes took about as long as the others.
+    fn is_even(&self, took: f64, spread: f64) -> bool {
+        // The first bytes took no time.
+        let rest = self.arrivals.get(1..).unwrap_or_default();
+        if rest.len() < MIN_ARRIVALS {
+            return true;
+        }
+        let bytes: u64 = rest.iter().map(|(_, bytes)| bytes).sum();
+        let quarter = bytes as f64 / QUARTERS as f64;
+        let mut took_each = [0.0; QUARTERS];
+        let mut came = 0;
+        for (gap, bytes) in rest {
+            let n = (came as f64 / quarter) as usize;
+            came += bytes;
+            if let Some(took) = took_each.get_mut(n) {
+                *took += gap;
+            }
+        }
+        let average = took / QUARTERS as f64;
+        let least = took_each.into_iter().fold(f64::INFINITY, f64::min);
+        least >= LEAST_QUARTER * average || average - least <= 2.0 * spread
     }
 }
 
@@ -49,7 +80,7 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(*gap, *bytes);
         }
-        stretch.steady(rtt).is_some()
+        stretch.steady(rtt, 0.0).is_some()
     }
 
     #[test]
@@ -60,6 +91,22 @@ mod tests {
         merged.extend([(72.0, 3 * 1448), (48.0, 2 * 1448)]);
         assert!(steady(&merged, 20.0));
         assert!(!steady(&[(24.0, 1448)], 20.0), "it is too short");
+    }
+
+    /// The rate doubled when the sender had measured the path again.
+    #[test]
+    fn a_sender_that_paces_has_several_rates() {
+        let mut arrivals = vec![(1.35, 1448); 40];
+        arrivals.extend([(0.6, 1448); 20]);
+        assert!(!steady(&arrivals, 20.0));
+        let mut stretch = SteadyStretch::default();
+        for (gap, bytes) in arrivals {
+            stretch.push(gap, bytes);
+        }
+        assert!(
+            stretch.steady(20.0, 9.0).is_some(),
+            "the path varies as much"
+        );
     }
 
     /// Flights behind acknowledgements that a radio delays.

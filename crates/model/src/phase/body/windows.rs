@@ -16,6 +16,10 @@ const LATEST_FLIGHT: f64 = 2.5;
 /// As shares of the client's receive window: the bytes that arrive in a round trip if that window
 /// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
+/// So many flights in a row, each a round trip after the one before, are not chance; nor are they if
+/// the path varies by no more than this, in round trips.
+const PERIODS: usize = 3;
+const MAX_VARIES: f64 = 0.3;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
 
@@ -27,7 +31,10 @@ impl BodyAnalysis<'_> {
         arrivals: &[Arrival],
     ) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
+        let periodic = self.periodic(flights, arrivals);
         let mut room = None;
+        // The bytes that filled the client's window first.
+        let mut filled = 0;
         let mut growing = flights
             .first()
             .is_some_and(|first| self.is_full(first, flights, arrivals))
@@ -43,8 +50,13 @@ impl BodyAnalysis<'_> {
             let before = n.checked_sub(1).and_then(|before| flights.get(before));
             let previous = before.map(|b| b.bytes);
             let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);
-            let next_is_double =
-                DOUBLES.contains(&(next.bytes as f64 / flight.bytes.max(1) as f64));
+            let is_double =
+                |next: u64, flight: u64| DOUBLES.contains(&(next as f64 / flight.max(1) as f64));
+            // A window counts segments: some that end a write may be small.
+            let segments = |n: usize| segments(flights.get(n..n + 2)?, arrivals);
+            let in_segments = segments(n).zip(segments(n + 1));
+            let next_is_double = is_double(next.bytes, flight.bytes)
+                || in_segments.is_some_and(|(flight, next)| is_double(next, flight));
             let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
             growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
             let before = windows
@@ -61,7 +73,8 @@ impl BodyAnalysis<'_> {
             let again = chained
                 && next.gap >= MIN_PAUSE * self.rtt
                 && previous.is_some_and(|b| flight.bytes as f64 >= AGAIN * b as f64);
-            let fills = heard.fills_own_window() || steady || (before && again);
+            let full_again = again && flight.bytes as f64 >= AGAIN * filled as f64;
+            let fills = heard.fills_own_window() || steady || (before && full_again);
             let own = fills && !more && (before || !last);
             // A window that doubled was full, however late its next flight began; and so was one
             // that the next flight doubles, if the path may be this late.
@@ -69,7 +82,11 @@ impl BodyAnalysis<'_> {
             let possible = (LATEST_FLIGHT * self.rtt).max(self.possible);
             let full = growing && late > 0.0 && (doubled || (next_is_double && late <= possible));
             let goes_on = growing || again;
-            if full || self.was_stopped(flight, next, &heard, goes_on, own) {
+            let waited = periodic.get(n) == Some(&true);
+            if full || waited || self.was_stopped(flight, next, &heard, goes_on, own) {
+                if own && !before {
+                    filled = flight.bytes;
+                }
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
@@ -127,6 +144,30 @@ impl BodyAnalysis<'_> {
         (on_time && (growing || broken)) || (broken && delayed) || by_receiver
     }
 
+    /// For each flight, whether it waited for acknowledgements, whatever its size: at least
+    /// `PERIODS` in a row broke off, and the next began just one round trip after each, behind a
+    /// pause.
+    fn periodic(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
+        let tolerance = (ON_TIME * self.rtt).max(self.spread.min(MAX_VARIES * self.rtt));
+        let waited = |both: &[Flight]| {
+            let [flight, next] = both else { return false };
+            let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
+            heard.is_some_and(|heard| {
+                heard.segments().is_some()
+                    && heard.is_broken(self.exchange)
+                    && next.gap >= MIN_PAUSE * self.rtt
+                    && self.lateness(flight, next, &heard).abs() <= tolerance
+            })
+        };
+        let mut periodic: Vec<bool> = flights.windows(2).map(waited).collect();
+        for run in periodic.chunk_by_mut(|one, next| one == next) {
+            if run.len() < PERIODS {
+                run.fill(false);
+            }
+        }
+        periodic
+    }
+
     /// By how many milliseconds a flight began later than a round trip after the one before. The
     /// time during which the client did not run is subtracted if it has to acknowledge QUIC's
     /// packets itself.
@@ -140,14 +181,7 @@ impl BodyAnalysis<'_> {
 
     /// Whether the first flight filled the initial window.
     fn is_full(&self, first: &Flight, flights: &[Flight], arrivals: &[Arrival]) -> bool {
-        let told = flights
-            .get(1)
-            .and_then(|next| arrivals.get(first.first + 1..=next.first))
-            .and_then(|arrivals| {
-                let told = arrivals.iter().filter_map(|a| a.heard.segments());
-                told.reduce(|sum, more| sum + more)
-            })
-            .map(|segments| segments + first.segments);
+        let told = flights.get(..2).and_then(|both| segments(both, arrivals));
         let most = self.exchange.first_window();
         let full = most - most / 10;
         match told {
@@ -161,4 +195,13 @@ impl BodyAnalysis<'_> {
     fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
         last.gap >= MIN_PAUSE * self.rtt || windows >= 2
     }
+}
+
+/// The number of segments in the first of two flights, if the kernel told it.
+fn segments(both: &[Flight], arrivals: &[Arrival]) -> Option<u64> {
+    let [flight, next] = both else { return None };
+    let arrivals = arrivals.get(flight.first + 1..=next.first)?;
+    let told = arrivals.iter().filter_map(|a| a.heard.segments());
+    let told = told.reduce(|sum, more| sum + more)?;
+    Some(told + flight.segments)
 }

@@ -3,11 +3,11 @@
 use super::*;
 use crate::{FullWindow, TlsFacts};
 
-const MSS: u64 = 1448;
+pub(super) const MSS: u64 = 1448;
 
 /// An answer that begins at 50 ms; each part is given by its time in ms after the beginning and its
 /// segments.
-fn answer(parts: &[(f64, u64)]) -> Exchange {
+pub(super) fn answer(parts: &[(f64, u64)]) -> Exchange {
     let mut events = vec![(0.0, Event::RequestStarted), (0.0, Event::RequestSent)];
     for (at, segments) in parts {
         events.push((R + at, received(segments * MSS)));
@@ -36,7 +36,7 @@ fn parts(flights: &[u64], share: f64) -> Vec<(f64, u64)> {
     parts
 }
 
-fn body(e: &Exchange) -> Phase {
+pub(super) fn body(e: &Exchange) -> Phase {
     *e.phases()
         .iter()
         .find(|p| p.name == PhaseName::Body)
@@ -203,7 +203,16 @@ fn over_quic_data_in_flight_is_still_read() {
 
 /// After the arrival at this time, the kernel saw the end of a flight; with `cut`, it ended in the
 /// middle of a record.
-fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64, cut: bool) {
+pub(super) fn in_clear_text(e: &mut Exchange) {
+    let mss = MSS as u32;
+    e.tls = None;
+    e.tcp = Some(TcpFacts {
+        mss,
+        ..TcpFacts::default()
+    });
+}
+
+pub(super) fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64, cut: bool) {
     let at = Moment::from_millis(R + at);
     let flight = Event::Paused {
         segments,
@@ -313,7 +322,7 @@ fn a_first_flight_that_was_not_counted_is_judged_by_its_bytes() {
 }
 
 /// Acknowledgements show that the path is steady.
-fn on_a_steady_path(e: &Exchange) -> Exchange {
+pub(super) fn on_a_steady_path(e: &Exchange) -> Exchange {
     let mut e = e.clone();
     for at in [1.0, 70.0, 130.0] {
         let (after, again) = (Duration::from_millis(R as u64), None);
@@ -419,4 +428,34 @@ fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
     assert_eq!((server(0, None), server(98, None)), (0.8 * R, 0.0));
     let r = Some(Duration::from_secs_f64(R / 1e3));
     assert_eq!((server(0, r), server(98, r)), (0.8 * R, 0.0));
+}
+
+/// A first flight of ten segments, of which the head's was small, filled the window. The next
+/// flight came five round trips later.
+#[test]
+fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
+    for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {
+        let mut e = answer(&[(0.0, segments), (5.0 * R, next)]);
+        in_clear_text(&mut e);
+        flight_ended(&mut e, 4.0 * R, segments, segments * MSS - 700, false);
+        assert_eq!(is_doubtful(&e), doubtful, "{segments}");
+        let unknown = e.transfer().unwrap().pauses;
+        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
+    }
+}
+
+/// A kept connection whose handshake took 1 ms longer than R. The head came alone, and the body
+/// three fifths of a round trip later.
+#[test]
+fn a_path_that_is_known_by_one_sample_may_have_paused() {
+    let server = |handshake: f64| {
+        let mut e = answer(&[(0.0, 1), (0.6 * R, 4)]);
+        in_clear_text(&mut e);
+        e.reused = true;
+        let tcp = e.tcp.as_mut().unwrap();
+        tcp.handshake_rtt = Some(Duration::from_secs_f64(handshake / 1e3));
+        flight_ended(&mut e, 0.0, 1, 62, false);
+        body(&e).waited.server.round()
+    };
+    assert_eq!((server(R), server(R + 2.0)), (0.6 * R, 0.0));
 }
