@@ -305,7 +305,7 @@ impl Connection {
 
     /// Whether the peer's address may be forged: on a server, the client has not validated its
     /// address yet.
-    pub fn is_unproved(&self) -> bool {
+    pub fn is_unvalidated(&self) -> bool {
         self.handshake.side() == Side::Server
             && !self.handshake.is_complete()
             && !self.paths.is_validated()
@@ -401,7 +401,7 @@ impl Connection {
 
     /// The peer has closed, or has forgotten the connection.
     fn drain(&mut self, why: CloseReason) {
-        let until = (!self.is_unproved()).then(|| self.lingering());
+        let until = (!self.is_unvalidated()).then(|| self.lingering());
         if self.closing.drain(until) {
             self.end(why);
         }

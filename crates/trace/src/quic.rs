@@ -20,7 +20,7 @@ use crate::conversation::{Carrier, Conversation, LadderStep, Undecidable};
 use crate::exchanges::explain;
 use crate::names::NameLookups;
 use crate::requests::OpenedRequest;
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::vantage::{Vantage, VantagePoint};
 use opened::OpenedQuic;
 use reading::QuicReading;
@@ -283,9 +283,9 @@ impl QuicFlow {
         Vantage::decide((to_client, to_server), place, hops)
     }
 
-    /// The shortest round trip to one side, if a datagram of the handshake followed one of its peer
-    /// a little sooner than the shortest that an acknowledgement showed: hosts answer the first
-    /// packets late.
+    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram of the
+    /// handshake followed the peer's that soon. Hosts answer the first packets late, so
+    /// acknowledgements alone can show too long a time.
     fn sooner(&self, side: Side, best: u64) -> u64 {
         let mut shortest = best;
         let mut before: Option<&Datagram> = None;

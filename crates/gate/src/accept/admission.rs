@@ -284,7 +284,7 @@ impl Admission {
         let _place = match place {
             Some(place) => Some(place),
             None => {
-                link.proved().await;
+                link.validated().await;
                 let site = self.thread.site();
                 let place = self.connection_limits.admit(client, &site.policy.limits);
                 let place = place.inspect_err(|limit| {

@@ -16,7 +16,7 @@ use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
 use super::steady::SteadyStretch;
 use super::waiting::{self, split};
-use super::{ms, rtt_ms, telling};
+use super::{measurable, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
@@ -194,7 +194,7 @@ impl<'a> BodyAnalysis<'a> {
 
     fn follow(&mut self, start: Moment, arrivals: &[Arrival]) {
         let begun = flights::begun(&self.exchange.timeline, start, self.rtt);
-        let flights = if self.is_telling() {
+        let flights = if self.is_measurable() {
             flights::divide(begun, arrivals, self.rtt)
         } else {
             Vec::new()
@@ -345,8 +345,8 @@ impl<'a> BodyAnalysis<'a> {
         0.0
     }
 
-    /// A window that waits for a client which does not run opens later by that time: it is the
-    /// client's. Over TCP, the kernel acknowledges meanwhile.
+    /// If the client does not run, its window opens later by that time, which is attributed to the
+    /// client. Over TCP, the kernel acknowledges meanwhile.
     fn unacknowledged(&mut self, gap: f64, heard: &Evidence) -> f64 {
         let late = (gap - self.rtt).max(0.0);
         let absent = match self.exchange.quic {
@@ -377,7 +377,7 @@ impl<'a> BodyAnalysis<'a> {
         }
     }
 
-    fn is_telling(&self) -> bool {
-        telling::is_telling_of_flights(self.exchange)
+    fn is_measurable(&self) -> bool {
+        measurable::has_measurable_flights(self.exchange)
     }
 }

@@ -19,7 +19,7 @@ const FULL_OWN_WINDOW: f64 = 0.85;
 /// In slow start, a flight is larger than the one before by this factor at least.
 const DOUBLED: f64 = 1.7;
 
-/// The shortest wait that spans several time-outs, in milliseconds and in round trips.
+/// The shortest wait that spans several timeouts, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and
@@ -71,7 +71,7 @@ pub(super) struct Evidence {
 pub(super) enum StallReason {
     /// The sender's window was full.
     Window,
-    /// The next segments were lost, and a time-out retransmitted them.
+    /// The next segments were lost, and a timeout retransmitted them.
     Timeout,
     /// The sender had sent more, and the line delivered it late.
     Line,

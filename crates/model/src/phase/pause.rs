@@ -8,7 +8,7 @@ use super::waiting::is_like_a_timeout;
 use super::{line, rtt_ms};
 use crate::{Event, Exchange};
 
-/// The largest burst, in segments, that can follow a time-out; a larger one shows that the sender
+/// The largest burst, in segments, that can follow a timeout; a larger one shows that the sender
 /// had paused or the path had stopped.
 const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In milliseconds and round trips: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
@@ -33,7 +33,7 @@ pub struct Pause {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseReason {
-    /// What follows was lost, and a time-out retransmitted it.
+    /// What follows was lost, and a timeout retransmitted it.
     Timeout,
     /// The sender had sent more, and the line delivered it late.
     Line,

@@ -83,8 +83,8 @@ impl Link {
         ServerIndex(self.slot.server())
     }
 
-    /// Whether the first write opens the connection (fast open). Only that write shows whether
-    /// anyone listens.
+    /// Whether the first write opens the connection (fast open). Only that write shows whether a
+    /// server listens.
     pub(crate) fn is_deferred(&self) -> bool {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }

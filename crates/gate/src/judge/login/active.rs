@@ -11,7 +11,7 @@ use super::document::LoginDocument;
 use crate::Secret;
 use crate::config::LoginToken;
 
-/// If a refresh is not over by then, it is requested again. In seconds.
+/// If a refresh has not ended by then, it is requested again. In seconds.
 const ASK_AGAIN: i64 = 15;
 /// The fields that say who is logged in.
 pub(crate) const LOGIN_NAMES: [&str; 4] = [

@@ -168,8 +168,9 @@ impl BodyAnalysis<'_> {
         periodic
     }
 
-    /// By how many milliseconds a flight began later than a round trip after the one before, beyond
-    /// the time in which a client did not run that has to acknowledge QUIC's packets itself.
+    /// By how many milliseconds a flight began later than a round trip after the one before. The
+    /// time during which the client did not run is subtracted if it has to acknowledge QUIC's
+    /// packets itself.
     fn lateness(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> f64 {
         let late = ms(next.began.since(flight.began)) - self.rtt;
         match self.exchange.quic {

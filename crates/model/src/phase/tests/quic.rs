@@ -1,4 +1,4 @@
-//! QUIC handshakes: Retry, time-outs, the limit before the address is validated, slow flights.
+//! QUIC handshakes: Retry, timeouts, the limit before the address is validated, slow flights.
 
 use super::*;
 use crate::{Attempt, AttemptOutcome};
@@ -287,7 +287,7 @@ fn a_refusal_is_a_round_trip_and_not_a_loss() {
     assert!(quic.waited.network > 100.0, "{quic:?}");
 }
 
-/// The server's flight was lost, and a time-out sent it again; a sender may skip a single number.
+/// The server's flight was lost, and a timeout sent it again; a sender may skip a single number.
 #[test]
 fn missing_packets_are_a_loss_and_not_a_slow_server() {
     let handshake = |packets| {
