@@ -254,7 +254,7 @@ impl Admission {
         // Early data may come from anybody who names this address as its own, and requests are judged
         // and passed on with it. A client with an address token does not wait.
         tokio::select! {
-            () = link.proved() => {}
+            () = link.validated() => {}
             _ = link.closed() => return,
         }
         let peer = Peer {
