@@ -130,6 +130,8 @@ pub(crate) enum BadRequestError {
     Chunk,
     #[error("a protocol that is not supported over a stream")]
     Protocol,
+    #[error("something that cannot be said in the HTTP/2 of the backend")]
+    NotForHttp2,
 }
 
 impl BadRequestError {
