@@ -9,16 +9,15 @@ use crate::sight::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
-/// In nanoseconds: the ticks of timestamps.
-const TICKS: [u64; 4] = [1_000_000, 4_000_000, 10_000_000, 1_000];
+/// In nanoseconds: the ticks of timestamps, in ascending order.
+const TICKS: [u64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 /// In nanoseconds: this long must be seen to recognise a tick; and for this long, clocks agree to a
 /// tick.
-const MIN_SEEN: u64 = 30_000_000;
+const MIN_SEEN: u64 = 15_000_000;
 const MAX_AGREEING: u64 = 5_000_000_000;
-/// By how much the time that ticks count may differ from the time that was seen, as a share and in
-/// nanoseconds.
+/// By how much the time that ticks count may differ from the time that was seen: as a share, and at
+/// least one tick.
 const NEAR: f64 = 0.2;
-const NEAR_NS: f64 = 8e6;
 /// In bytes: the headers of a segment with timestamps.
 const HEADERS: u64 = 52;
 /// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
@@ -56,18 +55,31 @@ fn stamped(sights: &[SeenSegment]) -> impl DoubleEndedIterator<Item = (usize, u3
         .filter_map(|(index, sight)| Some((index, sight.stamps?.0)))
 }
 
-/// The length of a tick of the client's timestamps, in nanoseconds.
+/// The length of a tick of the client's timestamps, in nanoseconds: the shortest with which the
+/// clock agrees with the time that was seen between two segments, and is ahead of none. A queue
+/// only makes segments late, so that a clock with shorter ticks agrees with none of them; but the
+/// first packet may itself be the late one.
 fn tick(sights: &[SeenSegment]) -> Option<u64> {
-    let (first, last) = (stamped(sights).next()?, stamped(sights).next_back()?);
     let at = |index: usize| sights.get(index).map(|sight| sight.at);
-    let took = at(last.0)?.checked_sub(at(first.0)?)?;
-    let ticks = u64::try_from(last.1.wrapping_sub(first.1).cast_signed()).ok()?;
-    (took >= MIN_SEEN).then_some(())?;
-    let near = |tick: &u64| {
-        let apart = (ticks as f64 * *tick as f64 - took as f64).abs();
-        apart <= (NEAR * took as f64).max(NEAR_NS)
+    let agrees = |tick: u64, (first, clock): (usize, u32)| {
+        let mut any = false;
+        for (index, later) in stamped(sights).skip_while(|(index, _)| *index <= first) {
+            let seen = at(index)?.saturating_sub(at(first)?);
+            let ticks = u64::try_from(later.wrapping_sub(clock).cast_signed()).ok()?;
+            let counted = ticks.saturating_mul(tick) as f64;
+            let near = (NEAR * seen as f64).max(tick as f64);
+            if counted > seen as f64 + near {
+                return None;
+            }
+            any |= seen >= MIN_SEEN && counted >= seen as f64 - near;
+        }
+        any.then_some(())
     };
-    TICKS.into_iter().find(near)
+    let is_tick = |tick: &u64| {
+        let mut bases = stamped(sights).take(2);
+        bases.any(|base| agrees(*tick, base).is_some())
+    };
+    TICKS.into_iter().find(is_tick)
 }
 
 /// For each segment of the client, when what it acknowledges can have come: it left later.
@@ -146,28 +158,40 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
         let time = times.get(one.last).copied().unwrap_or(one.arrived);
         one.arrived.saturating_sub(time) as f64
     };
-    let mut paces: Vec<f64> = all.iter().map(|one| late(one) / one.bytes as f64).collect();
-    paces.sort_by(f64::total_cmp);
-    let Some(pace) = paces
-        .get(paces.len() / 2)
-        .copied()
-        .filter(|pace| *pace >= MIN_PACE)
-    else {
+    // A line that was idle at the beginning of a flight, and one that is kept busy: its bytes are
+    // acknowledged at its pace, however much already waits for it.
+    let idle = all.iter().map(|one| late(one) / one.bytes as f64);
+    let busy = all.windows(2).filter_map(|pair| {
+        let [before, one] = pair else { return None };
+        let bytes = one.bytes.checked_sub(before.bytes).filter(|n| *n > 0)?;
+        Some(one.arrived.saturating_sub(before.arrived) as f64 / bytes as f64)
+    });
+    let paces = [middle(idle.collect()), middle(busy.collect())];
+    let paces = paces.into_iter().flatten().filter(|pace| *pace >= MIN_PACE);
+    let tried = paces.map(|pace| {
+        let carried = carried(flow, times, pace);
+        let fits = all.iter().filter(|one| {
+            let expected = carried.get(one.last).copied().unwrap_or(0);
+            let apart = expected.abs_diff(one.arrived) as f64;
+            apart <= FITS.max(FITS_SHARE * late(one))
+        });
+        (fits.count(), carried)
+    });
+    let Some((fits, carried)) = tried.max_by_key(|(fits, _)| *fits) else {
         return;
     };
-    let carried = carried(flow, times, pace);
-    let fits = all.iter().filter(|one| {
-        let expected = carried.get(one.last).copied().unwrap_or(0);
-        let apart = expected.abs_diff(one.arrived) as f64;
-        apart <= FITS.max(FITS_SHARE * late(one))
-    });
-    if 2 * fits.count() <= all.len() {
+    if 2 * fits <= all.len() {
         return;
     }
     let latest = latest(flow, times);
     for ((time, carried), latest) in times.iter_mut().zip(carried).zip(latest) {
         *time = carried.min(latest.max(*time)).max(*time);
     }
+}
+
+fn middle(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
 }
 
 /// The acknowledgements that the client did not delay: without data, of more than a full segment,
