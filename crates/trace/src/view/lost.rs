@@ -33,27 +33,31 @@ struct OpenData {
 struct DataCopy {
     at: u64,
     end: u64,
-    /// The server's clock, if it was another one in each copy before.
+    /// The server's clock, if it was another one in each copy before; and in the original.
     clock: Option<u32>,
+    original: Option<u32>,
     /// The repeated range of each frame.
     repeats: Vec<(u64, (u64, u64))>,
 }
 
 impl DataCopy {
-    /// Whether the acknowledgement shows that what came was the copy: its echo is not older. The
-    /// client would have echoed the clock of the original.
-    fn is_echoed_by(&self, acknowledgement: &SeenSegment) -> bool {
-        let echo = acknowledgement.stamps.map(|(_, echo)| echo);
-        echo.zip(self.clock)
-            .is_some_and(|(echo, clock)| echo.wrapping_sub(clock).cast_signed() >= 0)
+    /// Whether the acknowledgement shows which one came, for it echoes the clock of the original,
+    /// or one that is not older than the copy's. What fills a gap is acknowledged at once.
+    fn came_first(&self, acknowledgement: &SeenSegment) -> Option<bool> {
+        let (_, echo) = acknowledgement.stamps?;
+        let is_later = |clock: u32| echo.wrapping_sub(clock).cast_signed() >= 0;
+        if self.clock.is_some_and(is_later) {
+            return Some(true);
+        }
+        (self.clock.is_some() && self.original == Some(echo)).then_some(false)
     }
 }
 
 impl Lost {
     /// Finds what was lost between the capture and the client: data that was sent again before it
     /// was acknowledged, unless an acknowledgement arrived so soon that it must belong to the
-    /// original, and does not echo the copy's clock. Beyond a capture at the client itself, nothing
-    /// can be lost.
+    /// original; its echo may show either. Beyond a capture at the client itself, nothing can be
+    /// lost.
     pub(super) fn beyond(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let mut lost = Self::default();
         if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
@@ -68,8 +72,10 @@ impl Lost {
                 if let Some(end) = flow.acknowledged(sight) {
                     open.retain(|data| data.end > end);
                     let done = copies.extract_if(.., |copy| copy.end <= end);
-                    let is_copys =
-                        |copy: &DataCopy| sight.at >= copy.at + soonest || copy.is_echoed_by(sight);
+                    let is_copys = |copy: &DataCopy| {
+                        let is_late = sight.at >= copy.at + soonest;
+                        copy.came_first(sight).unwrap_or(is_late)
+                    };
                     for copy in done.filter(is_copys) {
                         lost.add(copy);
                     }
@@ -85,6 +91,7 @@ impl Lost {
             let before = open.iter();
             let before = before.filter(|data| data.start < end && start < data.end);
             let is_new = before.clone().all(|data| data.clock != clock);
+            let original = before.clone().next().and_then(|data| data.clock);
             let repeats: Vec<(u64, (u64, u64))> = before
                 .map(|data| (data.frame, (data.start.max(start), data.end.min(end))))
                 .collect();
@@ -93,6 +100,7 @@ impl Lost {
                     at: sight.at,
                     end,
                     clock: clock.filter(|_| is_new),
+                    original,
                     repeats,
                 });
             }

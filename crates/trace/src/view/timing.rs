@@ -20,6 +20,8 @@ const MAX_AGREEING: u64 = 5_000_000_000;
 const NEAR: f64 = 0.2;
 /// In bytes: the headers of a segment with timestamps.
 const HEADERS: u64 = 52;
+/// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
+const MIN_DELAYED_ACK: u64 = 36_000_000;
 /// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
 const MIN_PACE: f64 = 700.0;
 /// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
@@ -194,13 +196,18 @@ fn middle(mut all: Vec<f64>) -> Option<f64> {
     all.get(all.len() / 2).copied()
 }
 
-/// The acknowledgements that the client did not delay: without data, of more than a full segment,
-/// of data that was sent once. `None` if there is none.
+/// The acknowledgements that the client did not delay, without data, of data that was sent once:
+/// those of more than a full segment, and those that follow another sooner than any delay, for what
+/// they acknowledge arrived in between. `None` if there is none.
 fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let full = u64::from(mss(flow).max(1));
     // What is under way: index, end in the stream, and the bytes of the flight until then.
     let mut open: Vec<(usize, u64, u64)> = Vec::new();
     let (mut highest, mut flight, mut known) = (0, 0, 0);
+    let mut acknowledged_at: Option<u64> = None;
+    // What was under way when something was sent again: until more has arrived, acknowledgements
+    // say nothing about the line.
+    let mut unclear = 0;
     let mut all = Vec::new();
     for (index, sight) in flow.sights.iter().enumerate() {
         if sight.from == Side::Server {
@@ -212,8 +219,8 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
             };
             let end = start + u64::from(sight.length);
             if start < highest {
-                // After a loss, acknowledgements say nothing about the line.
-                return None;
+                unclear = highest;
+                continue;
             }
             if open.is_empty() {
                 flight = 0;
@@ -226,12 +233,16 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
         let Some(end) = flow.acknowledged(sight).filter(|end| *end > known) else {
             continue;
         };
-        let fresh = end - std::mem::replace(&mut known, end);
+        let before = std::mem::replace(&mut known, end);
+        let last_time = acknowledged_at.replace(sight.at);
+        let is_soon = last_time.is_some_and(|last| sight.at.saturating_sub(last) < MIN_DELAYED_ACK);
+        let is_at_once = is_soon || end - before > full;
         let done = open.partition_point(|(_, until, _)| *until <= end);
         let Some((last, _, bytes)) = open.drain(..done).next_back() else {
             continue;
         };
-        if sight.length == 0 && !sight.is_fin() && !sight.is_reset() && fresh > full {
+        let is_plain = sight.length == 0 && !sight.is_fin() && !sight.is_reset();
+        if is_plain && is_at_once && before >= unclear {
             let arrived = times.get(index).copied()?;
             all.push(Acknowledged {
                 last,
@@ -270,8 +281,10 @@ fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
     for ((index, sight), time) in flow.sights.iter().enumerate().zip(times) {
         if sight.from == Side::Server {
             let start = flow.place(Side::Server, sight.sequence);
-            if let Some(start) = start.filter(|_| is_data(sight)) {
-                open.push((index, start + u64::from(sight.length)));
+            let end = start.map(|start| start + u64::from(sight.length));
+            let is_new = |end: &u64| open.last().is_none_or(|(_, last)| *end > *last);
+            if let Some(end) = end.filter(|end| is_data(sight) && is_new(end)) {
+                open.push((index, end));
             }
         } else if let Some(end) = flow.acknowledged(sight) {
             let done = open.partition_point(|(_, until)| *until <= end);

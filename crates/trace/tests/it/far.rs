@@ -181,6 +181,24 @@ fn a_slow_line_from_a_client_shows_in_its_clock_before_anything_waited() {
 /// not grow with what it has carried.
 #[test]
 fn a_slow_line_to_a_client_shows_in_the_pace_of_acknowledgements() {
+    downlink(2, false);
+}
+
+/// Each acknowledgement of one segment follows the one before sooner than it would have been
+/// delayed.
+#[test]
+fn a_slow_line_to_a_client_shows_also_in_acknowledgements_of_each_segment() {
+    downlink(1, false);
+}
+
+/// The server's time-out is shorter than the line takes for the first segments.
+#[test]
+fn a_slow_line_to_a_client_shows_although_something_was_sent_again_in_vain() {
+    downlink(2, true);
+}
+
+/// An answer over a slow line, each of so many segments acknowledged, and the first one sent again.
+fn downlink(each: usize, again: bool) {
     let (mut drawn, mut link, clock) = near();
     let request = crate::packets::request("/down");
     stamped(&mut drawn, (20.2, 0, clock(10.2)), &mut link, ACK, &request);
@@ -191,22 +209,43 @@ fn a_slow_line_to_a_client_shows_in_the_pace_of_acknowledgements() {
     let mut events: Vec<(f64, Option<&[u8]>, u32)> = Vec::new();
     let mut came = 0;
     for (n, segment) in segments.iter().enumerate() {
+        if again && n == 10 {
+            free += carries;
+        }
         free = f64::max(free, left[n] + 10.0) + carries;
         events.push((left[n], Some(segment), 0));
         came += segment.len() as u32;
-        if n % 2 == 1 || n + 1 == segments.len() {
-            left.extend([free + 10.1; 3]);
+        if (n + 1) % each == 0 || n + 1 == segments.len() {
+            left.extend(vec![free + 10.1; each + 1]);
             events.push((free + 10.1, None, 9_001 + came));
         }
     }
     events.sort_by(|one, other| one.0.total_cmp(&other.0));
-    for (at, segment, acknowledges) in events {
+    // The clock in the first flight is 20.
+    let [copied_at, acknowledged] = [30_u32, 20].map(|stamp| {
+        let mut options = vec![1, 1, 8, 10];
+        options.extend(stamp.to_be_bytes());
+        options.extend(20_u32.to_be_bytes());
+        options
+    });
+    let copied = Segment {
+        sequence: Some(9_001),
+        payload: segments[0],
+        flags: ACK,
+        options: &copied_at,
+        ..Segment::default()
+    };
+    for (n, (at, segment, acknowledges)) in events.into_iter().enumerate() {
+        if again && n == 10 {
+            drawn.segment(30.4, &mut link, 1, copied);
+        }
         match segment {
             Some(segment) => stamped(&mut drawn, (at, 1, at), &mut link, ACK, segment),
             None => {
                 let half = Segment {
                     flags: ACK,
                     acknowledges: Some(acknowledges),
+                    options: if again { &acknowledged } else { &[] },
                     ..Segment::default()
                 };
                 drawn.segment(at, &mut link, 0, half);
