@@ -300,7 +300,8 @@ impl QuicFlow {
                 shortest = took.filter(is_near).unwrap_or(shortest);
                 before = None;
             } else {
-                let is_first = heard.is_none_or(|heard| at.saturating_sub(heard) >= best);
+                let silence = heard.map_or(u64::MAX, |heard| at.saturating_sub(heard));
+                let is_first = silence >= best - best / A_LITTLE;
                 before = before.or((opening || is_first).then_some(at));
                 heard = Some(at);
             }
@@ -445,12 +446,19 @@ mod tests {
     #[test]
     fn what_follows_a_silence_shows_the_path_also_after_the_handshake() {
         use Side::{Client, Server};
-        let opening = [(0, Client, false), (1, Server, false), (166, Client, true)];
+        let opening = [
+            (0, Client, false),
+            (1, Server, false),
+            (30, Server, false),
+            (166, Client, true),
+        ];
         let sooner = |later: &[(u64, Side, bool)]| {
             let all = [&opening[..], later].concat();
             flow(&all).sooner(Client, 165)
         };
         assert_eq!(sooner(&[(400, Server, true), (558, Client, true)]), 158);
+        // The server answers what its packets before brought about.
+        assert_eq!(sooner(&[(170, Server, true), (328, Client, true)]), 158);
         // It may be for a datagram before.
         let busy = [
             (400, Server, true),
