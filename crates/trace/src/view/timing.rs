@@ -139,7 +139,8 @@ fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [
         let (Some(took), Some(left)) = (between(clock, after), times.get(next).copied()) else {
             continue;
         };
-        lower(times, one, (left + tick).saturating_sub(took));
+        // Within a tick, segments left in the order in which they came.
+        lower(times, one, left.saturating_sub(took.saturating_sub(tick)));
     }
 }
 
@@ -172,14 +173,16 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
     let paces = paces.into_iter().flatten().filter(|pace| *pace >= MIN_PACE);
     let tried = paces.map(|pace| {
         let carried = carried(flow, times, pace);
-        let fits = all.iter().filter(|one| {
+        let apart = |one: &Acknowledged| {
             let expected = carried.get(one.last).copied().unwrap_or(0);
-            let apart = expected.abs_diff(one.arrived) as f64;
-            apart <= FITS.max(FITS_SHARE * late(one))
-        });
-        (fits.count(), carried)
+            expected.abs_diff(one.arrived)
+        };
+        let fits = |one: &&Acknowledged| apart(one) as f64 <= FITS.max(FITS_SHARE * late(one));
+        let fits = all.iter().filter(fits).count();
+        let error: u64 = all.iter().map(apart).sum();
+        (fits, error, carried)
     });
-    let Some((fits, carried)) = tried.max_by_key(|(fits, _)| *fits) else {
+    let Some((fits, _, carried)) = tried.min_by_key(|(_, error, _)| *error) else {
         return;
     };
     if 2 * fits <= all.len() {
@@ -296,4 +299,36 @@ fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
         }
     }
     latest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roundtrip_wire::packet::Flags;
+
+    #[test]
+    fn segments_of_one_tick_leave_in_their_order() {
+        const MS: u64 = 1_000_000;
+        let sight = |at: u64, clock: u32| SeenSegment {
+            frame: 1,
+            at: at * MS,
+            from: Side::Client,
+            sequence: 0,
+            acknowledgment: 0,
+            flags: Flags::ACK,
+            length: 10,
+            window: 1,
+            is_duplicate_sack: false,
+            stamps: Some((clock, 0)),
+            hop_limit: 64,
+            congested: false,
+            id: 0,
+            way: None,
+        };
+        // The last one shows that the one before left early.
+        let sights = [sight(100, 20), sight(100, 20), sight(101, 32)];
+        let mut times = vec![100 * MS, 100 * MS, 101 * MS];
+        by_own_clock(&sights, MS, &[0; 3], &mut times);
+        assert_eq!(times, [90 * MS, 90 * MS, 101 * MS]);
+    }
 }
