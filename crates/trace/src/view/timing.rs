@@ -22,6 +22,8 @@ const NEAR: f64 = 0.2;
 const HEADERS: u64 = 52;
 /// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
 const MIN_DELAYED_ACK: u64 = 36_000_000;
+/// So many acknowledgements of no more than a segment each show a line.
+const MIN_SOON: usize = 3;
 /// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
 const MIN_PACE: f64 = 700.0;
 /// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
@@ -211,6 +213,8 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     // What was under way when something was sent again: until more has arrived, acknowledgements
     // say nothing about the line.
     let mut unclear = 0;
+    // A host that was busy is late once, with a few of them; a line is with each.
+    let mut has_several = false;
     let mut all = Vec::new();
     for (index, sight) in flow.sights.iter().enumerate() {
         if sight.from == Side::Server {
@@ -246,6 +250,7 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
         };
         let is_plain = sight.length == 0 && !sight.is_fin() && !sight.is_reset();
         if is_plain && is_at_once && before >= unclear {
+            has_several |= end - before > full;
             let arrived = times.get(index).copied()?;
             all.push(Acknowledged {
                 last,
@@ -254,7 +259,7 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
             });
         }
     }
-    (!all.is_empty()).then_some(all)
+    (has_several || all.len() >= MIN_SOON).then_some(all)
 }
 
 fn is_data(sight: &SeenSegment) -> bool {
