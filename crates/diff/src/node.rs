@@ -61,9 +61,9 @@ impl<'a> Node<'a> {
             wanted,
             found: match self.value {
                 Value::Null => "nothing",
-                Value::Bool(_) => "true or false",
+                Value::Bool(_) => "a boolean",
                 Value::Number(_) => "a number",
-                Value::String(_) => "a text",
+                Value::String(_) => "a string",
                 Value::Array(_) => "a list",
                 Value::Object(_) => "an object",
             },
@@ -152,7 +152,7 @@ impl<'a> Node<'a> {
     pub(crate) fn text(&self) -> Result<&'a str, ReadError> {
         match self.value {
             Value::String(text) => Ok(text),
-            _ => Err(self.wrong("a text")),
+            _ => Err(self.wrong("a string")),
         }
     }
 
@@ -163,7 +163,7 @@ impl<'a> Node<'a> {
     pub(crate) fn flag(&self) -> Result<bool, ReadError> {
         self.value
             .as_bool()
-            .ok_or_else(|| self.wrong("true or false"))
+            .ok_or_else(|| self.wrong("a boolean"))
     }
 
     /// A fact as text: a string, a number, yes or no, or a list of these. `None` if there is none.
@@ -179,7 +179,7 @@ impl<'a> Node<'a> {
             Value::Null => Ok(None),
             Value::Array(values) => {
                 let parts: Option<Vec<String>> = values.iter().map(simple).collect();
-                let parts = parts.ok_or_else(|| self.wrong("a list of texts or numbers"))?;
+                let parts = parts.ok_or_else(|| self.wrong("a list of strings or numbers"))?;
                 Ok((!parts.is_empty()).then(|| parts.join(", ")))
             }
             value => simple(value)

@@ -156,8 +156,8 @@ impl Connection {
         self.streams.reset(id, code)
     }
 
-    /// The code with which the peer stopped our half of a stream; 0 if the half of a stream that the
-    /// peer opened is gone already.
+    /// The code with which the peer stopped our half of a stream; 0 if the half of a stream that
+    /// the peer opened is gone already.
     pub fn stop_code(&self, id: StreamId) -> Option<u64> {
         self.streams.stop_code(id)
     }

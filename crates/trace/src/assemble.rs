@@ -26,8 +26,8 @@ pub(crate) fn of_tcp(
     ends: &mut ConnectionEnds,
     others: &Others<'_>,
 ) -> Conversation {
-    let vantage = Vantage::of(flow);
     let (client, server) = (flow.client.ip(), flow.server.ip());
+    let vantage = ends.place((client, server), Vantage::of(flow));
     let began = flow.sights.first().map_or(0, |sight| sight.at);
     let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
     let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));

@@ -19,6 +19,7 @@ use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, ServerHello};
 use crate::conversation::{Carrier, Conversation, LadderStep, Undecidable};
 use crate::exchanges::explain;
 use crate::names::NameLookups;
+use crate::relations::ConnectionEnds;
 use crate::requests::OpenedRequest;
 use crate::segment::Side;
 use crate::vantage::{Vantage, VantagePoint};
@@ -283,24 +284,28 @@ impl QuicFlow {
         Vantage::decide((to_client, to_server), place, hops)
     }
 
-    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram of the
-    /// handshake followed the peer's that soon. Hosts answer the first packets late, so
-    /// acknowledgements alone can show too long a time.
+    /// The shortest round trip to one side, if a datagram followed one of its peer a little sooner
+    /// than the shortest that an acknowledgement showed: hosts answer the first packets late. After
+    /// the handshake, only what follows a silence of the peer is known to have been caused by it.
     fn sooner(&self, side: Side, best: u64) -> u64 {
         let mut shortest = best;
-        let mut before: Option<&Datagram> = None;
+        let mut before: Option<u64> = None;
+        let mut heard: Option<u64> = None;
+        let mut opening = true;
         for datagram in &self.datagrams {
+            let at = datagram.at;
             if datagram.from == side {
-                let took = before.map(|before| datagram.at.saturating_sub(before.at));
+                let took = before.map(|before| at.saturating_sub(before));
                 let is_near = |took: &u64| (best - best / A_LITTLE..shortest).contains(took);
                 shortest = took.filter(is_near).unwrap_or(shortest);
                 before = None;
             } else {
-                before = before.or(Some(datagram));
+                let silence = heard.map_or(u64::MAX, |heard| at.saturating_sub(heard));
+                let is_first = silence >= best - best / A_LITTLE;
+                before = before.or((opening || is_first).then_some(at));
+                heard = Some(at);
             }
-            if datagram.from == Side::Client && datagram.kinds.short {
-                break;
-            }
+            opening &= !(datagram.from == Side::Client && datagram.kinds.short);
         }
         shortest
     }
@@ -326,10 +331,15 @@ impl QuicFlow {
         }]
     }
 
-    pub(crate) fn conversation(&self, number: u64, lookups: &mut NameLookups) -> Conversation {
-        let vantage = self.vantage();
-        let began = self.datagrams.first().map_or(0, |d| d.at);
+    pub(crate) fn conversation(
+        &self,
+        number: u64,
+        lookups: &mut NameLookups,
+        ends: &mut ConnectionEnds,
+    ) -> Conversation {
         let (client, server) = (self.client.ip(), self.server.ip());
+        let vantage = ends.place((client, server), self.vantage());
+        let began = self.datagrams.first().map_or(0, |d| d.at);
         let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
         let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
         let name = lookups.name_of(client, server).map(str::to_owned);
@@ -392,5 +402,70 @@ fn step(datagram: &Datagram) -> LadderStep {
         place: None,
         again: datagram.again,
         elsewhere: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection with these datagrams: when, from whom, and whether it is a 1-RTT packet.
+    fn flow(datagrams: &[(u64, Side, bool)]) -> QuicFlow {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 443));
+        let datagrams = datagrams.iter().map(|(at, from, short)| Datagram {
+            frame: 1,
+            at: *at,
+            from: *from,
+            bytes: 600,
+            kinds: Kinds {
+                short: *short,
+                ..Kinds::default()
+            },
+            again: false,
+            hop_limit: 64,
+            way: None,
+        });
+        QuicFlow {
+            client: peer,
+            server: peer,
+            interface: 0,
+            datagrams: datagrams.collect(),
+            merged: 0,
+            keys: None,
+            largest: [None; 2],
+            crypto: Default::default(),
+            told: [0; 2],
+            numbers: Default::default(),
+            shortest: [None; 2],
+            repeats: false,
+            mark: 0,
+            opened: None,
+        }
+    }
+
+    #[test]
+    fn what_follows_a_silence_shows_the_path_also_after_the_handshake() {
+        use Side::{Client, Server};
+        let opening = [
+            (0, Client, false),
+            (1, Server, false),
+            (30, Server, false),
+            (166, Client, true),
+        ];
+        let sooner = |later: &[(u64, Side, bool)]| {
+            let all = [&opening[..], later].concat();
+            flow(&all).sooner(Client, 165)
+        };
+        assert_eq!(sooner(&[(400, Server, true), (558, Client, true)]), 158);
+        // The server answers what its packets before brought about.
+        assert_eq!(sooner(&[(170, Server, true), (328, Client, true)]), 158);
+        // It may be for a datagram before.
+        let busy = [
+            (400, Server, true),
+            (420, Client, true),
+            (450, Server, true),
+            (600, Client, true),
+        ];
+        assert_eq!(sooner(&busy), 165);
     }
 }

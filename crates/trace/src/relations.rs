@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use roundtrip_model::NotKept;
 
 use crate::names::is_same_host;
+use crate::vantage::{Vantage, VantagePoint};
 
 /// The age, in nanoseconds, beyond which an earlier attempt or an ended connection is unrelated.
 const SAME_STORY: u64 = 10_000_000_000;
@@ -81,11 +82,28 @@ impl Openers {
     }
 }
 
-/// How the server closed connections between clients and servers.
+/// How the server closed connections between clients and servers, and where those of two hosts were
+/// seen from.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectionEnds(HashMap<(IpAddr, SocketAddr), ConnectionEnd>);
+pub(crate) struct ConnectionEnds(
+    HashMap<(IpAddr, SocketAddr), ConnectionEnd>,
+    HashMap<(IpAddr, IpAddr), Vantage>,
+);
 
 impl ConnectionEnds {
+    /// The place that a connection was seen from; if it does not show that itself, an earlier one
+    /// may.
+    pub(crate) fn place(&mut self, hosts: (IpAddr, IpAddr), vantage: Vantage) -> Vantage {
+        let vantage = vantage.or_as(self.1.get(&hosts));
+        if self.1.len() >= MAX_ENDS {
+            self.1.clear();
+        }
+        if vantage.place != VantagePoint::Unknown {
+            self.1.insert(hosts, vantage.clone());
+        }
+        vantage
+    }
+
     pub(crate) fn note(&mut self, client: IpAddr, server: SocketAddr, end: ConnectionEnd) {
         if self.0.len() >= MAX_ENDS {
             self.0.clear();

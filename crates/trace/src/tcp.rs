@@ -391,3 +391,13 @@ impl TcpFlow {
         u64::try_from(end.cast_signed() + distance).ok()
     }
 }
+
+/// The largest segment of the connection, in bytes of data.
+pub(crate) fn mss(flow: &TcpFlow) -> u32 {
+    let told = [flow.syn, flow.syn_ack].map(|syn| syn.and_then(|syn| syn.mss));
+    let told = told.into_iter().flatten().min().unwrap_or(1460);
+    let stamps = [flow.syn, flow.syn_ack]
+        .iter()
+        .all(|syn| syn.is_some_and(|syn| syn.has_stamps));
+    u32::from(told) - if stamps { 12.min(u32::from(told)) } else { 0 }
+}

@@ -437,7 +437,7 @@ impl Trace {
                 };
                 of_tcp(number, &flow, lookups, ends, &others)
             }
-            Carried::Quic(flow) => flow.conversation(number, lookups),
+            Carried::Quic(flow) => flow.conversation(number, lookups, ends),
         };
         if !waits {
             self.counts.opened += u64::from(opened);

@@ -134,6 +134,21 @@ impl Vantage {
         }
     }
 
+    /// If the connection does not show where it was seen from, another one between the same hosts
+    /// does.
+    #[must_use]
+    pub(crate) fn or_as(self, other: Option<&Self>) -> Self {
+        match other.filter(|_| self.place == VantagePoint::Unknown) {
+            Some(other) => Self {
+                place: other.place,
+                evidence: vec!["as another connection between these hosts".into()],
+                to_client: self.to_client.or(other.to_client),
+                to_server: self.to_server.or(other.to_server),
+            },
+            None => self,
+        }
+    }
+
     /// The path's round trip, from the client's side.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         match self.place {
@@ -216,16 +231,14 @@ fn hops(sights: &[SeenSegment]) -> Option<(u8, u8)> {
 fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
     let mut shortest: [Option<u64>; 2] = [None, None];
     let mut handshake: [Option<u64>; 2] = [None, None];
-    // What each side sent and has not been acknowledged: its end, and when; `None` if it was sent
-    // again, so that an acknowledgement may be for either. Karn's rule.
-    let mut waiting: [Vec<(u64, Option<u64>)>; 2] = [Vec::new(), Vec::new()];
+    let mut waiting: [Vec<Waiting>; 2] = [Vec::new(), Vec::new()];
     for sight in &flow.sights {
         let side = sight.from;
         if let Some(end) = flow.acknowledged(sight) {
             let open = &mut waiting[side.other().index()];
-            let done = open.partition_point(|(sent, _)| *sent <= end);
+            let done = open.partition_point(|sent| sent.end <= end);
             let newest = open.drain(..done).next_back();
-            if let Some((_, Some(at))) = newest {
+            if let Some(at) = newest.and_then(|newest| newest.left(sight)) {
                 let took = sight.at.saturating_sub(at);
                 handshake[side.index()].get_or_insert(took);
                 let best = &mut shortest[side.index()];
@@ -240,27 +253,30 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
         let open = &mut waiting[side.index()];
         if sight.is_syn() {
             match open.first_mut() {
-                Some(first) => first.1 = None,
-                None => open.push((0, Some(sight.at))),
+                Some(first) => first.again(sight),
+                None => open.push(Waiting::new(0, sight)),
             }
         } else if takes > 0 {
             let end = start + takes;
             match open.last_mut() {
-                Some((last, _)) if *last >= end => {
-                    for again in open.iter_mut().filter(|(sent, _)| *sent > start) {
-                        again.1 = None;
+                Some(last) if last.end >= end => {
+                    for again in open.iter_mut().filter(|sent| sent.end > start) {
+                        again.again(sight);
                     }
                 }
-                _ => open.push((end, Some(sight.at))),
+                _ => open.push(Waiting::new(end, sight)),
             }
         }
     }
-    // A nearby NAT or proxy acknowledges data itself, and only the handshake crosses the path.
+    // A nearby NAT or proxy acknowledges data itself, and only the handshake crosses the path. But
+    // a server that answered sooner than this is nearer: its SYN-ACK was late.
+    let answered = [None, first_answer(&flow.sights)];
     if flow.syn.is_some() {
-        for (best, first) in shortest.iter_mut().zip(handshake) {
+        for ((best, first), answered) in shortest.iter_mut().zip(handshake).zip(answered) {
             let nearby = |best: u64| best <= AT_ONCE * CLEARLY;
             if let (Some(took), Some(first)) = (*best, first)
                 && nearby(took)
+                && answered.is_none_or(|answered| answered >= first)
                 && took.saturating_mul(SLOW_HOST) <= first
                 && first > AT_ONCE * SLOW_HOST
             {
@@ -273,6 +289,47 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
         shortest[Side::Client.index()],
         shortest[Side::Server.index()],
     )
+}
+
+/// What one side sent and has not been acknowledged.
+struct Waiting {
+    end: u64,
+    /// When each copy was seen, and the sender's clock in it: the only or first one, and the last.
+    first: (u64, Option<u32>),
+    last: Option<(u64, Option<u32>)>,
+}
+
+impl Waiting {
+    fn new(end: u64, sight: &SeenSegment) -> Self {
+        Self {
+            end,
+            first: (sight.at, sight.stamps.map(|(clock, _)| clock)),
+            last: None,
+        }
+    }
+
+    fn again(&mut self, sight: &SeenSegment) {
+        self.last = Some((sight.at, sight.stamps.map(|(clock, _)| clock)));
+    }
+
+    /// When the copy was seen that this acknowledges: if it was sent again, the acknowledgement may
+    /// be for either (Karn's rule), unless the echo of the clock is that of one (RFC 7323 §4).
+    fn left(&self, acknowledgement: &SeenSegment) -> Option<u64> {
+        let Some(last) = self.last else {
+            return Some(self.first.0);
+        };
+        let echo = acknowledgement.stamps.map(|(_, echo)| echo)?;
+        (last.1 == Some(echo) && self.first.1 != last.1).then_some(last.0)
+    }
+}
+
+/// How long after the client's first data the server's first data came, in nanoseconds; `None` if
+/// the server spoke first.
+fn first_answer(sights: &[SeenSegment]) -> Option<u64> {
+    let mut data = sights.iter().filter(|s| s.length > 0 && !s.is_syn());
+    let asked = data.next().filter(|s| s.from == Side::Client)?;
+    let answered = data.find(|s| s.from == Side::Server)?;
+    Some(answered.at.saturating_sub(asked.at))
 }
 
 #[cfg(test)]

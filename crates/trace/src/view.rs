@@ -10,6 +10,7 @@ use std::time::Duration;
 use roundtrip_model::Event;
 
 use crate::segment::{SeenSegment, Side};
+pub(crate) use crate::tcp::mss;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 
@@ -128,8 +129,10 @@ struct Watcher<'a> {
     /// The number of segments that were sent again since something last arrived.
     resent: u32,
     needless: u32,
-    /// Since when something has been unacknowledged, counted from the last arrival.
+    /// Since when something has been unacknowledged, counted from the last arrival; and for how
+    /// long something was, before that.
     busy: Option<u64>,
+    unacked: u64,
     last_arrival: Option<u64>,
     flight: SentFlight,
     /// The last window that was announced to the server.
@@ -167,6 +170,7 @@ impl<'a> Watcher<'a> {
             resent: 0,
             needless: 0,
             busy: None,
+            unacked: 0,
             last_arrival: None,
             flight: SentFlight::default(),
             window: 0,
@@ -330,6 +334,11 @@ impl<'a> Watcher<'a> {
             .under_way
             .drain(..done)
             .nth(at_hole.or(last).unwrap_or(0));
+        if self.under_way.is_empty()
+            && let Some(since) = self.busy.take()
+        {
+            self.unacked += at.saturating_sub(since);
+        }
         if let (Some(newest), Some(until)) = (newest, until) {
             let bytes = until - before.unwrap_or(newest.start).min(newest.start);
             let repeated = newest.again.is_some();
@@ -409,14 +418,14 @@ impl<'a> Watcher<'a> {
         let again = self.resent.saturating_sub(self.needless);
         if again > 0 {
             let since = self.busy.unwrap_or(at);
-            let unacked = Duration::from_nanos(at.saturating_sub(since));
+            let unacked = Duration::from_nanos(self.unacked + at.saturating_sub(since));
             let event = Event::Resent {
                 segments: again,
                 unacked,
             };
             self.note(at, event);
         }
-        (self.resent, self.needless) = (0, 0);
+        (self.resent, self.needless, self.unacked) = (0, 0, 0);
         self.busy = self.under_way.first().map(|d| d.at.max(at));
     }
 
@@ -485,14 +494,4 @@ impl<'a> Watcher<'a> {
             ..SentFlight::default()
         };
     }
-}
-
-/// The largest segment of the connection, in bytes of data.
-pub(crate) fn mss(flow: &TcpFlow) -> u32 {
-    let told = [flow.syn, flow.syn_ack].map(|syn| syn.and_then(|syn| syn.mss));
-    let told = told.into_iter().flatten().min().unwrap_or(1460);
-    let stamps = [flow.syn, flow.syn_ack]
-        .iter()
-        .all(|syn| syn.is_some_and(|syn| syn.has_stamps));
-    u32::from(told) - if stamps { 12.min(u32::from(told)) } else { 0 }
 }

@@ -21,7 +21,7 @@ fn wrong_types_are_told_with_their_key() {
         (
             "/total_ms",
             json!("fast"),
-            "results[0].total_ms: a number was expected, a text was found",
+            "results[0].total_ms: a number was expected, a string was found",
         ),
         (
             "/total_ms",
@@ -41,7 +41,7 @@ fn wrong_types_are_told_with_their_key() {
         (
             "/phases/1/name",
             json!([]),
-            "results[0].phases[1].name: a text was expected, a list was found",
+            "results[0].phases[1].name: a string was expected, a list was found",
         ),
         (
             "/phases/0/waited_for",
@@ -56,12 +56,12 @@ fn wrong_types_are_told_with_their_key() {
         (
             "/tls/version",
             json!({}),
-            "results[0].tls.version: a text, a number or true or false was expected",
+            "results[0].tls.version: a string, a number or a boolean was expected",
         ),
         (
             "/findings",
             json!([{}]),
-            "results[0].findings[0].id: a text was expected",
+            "results[0].findings[0].id: a string was expected",
         ),
         (
             "/client_work",
@@ -71,7 +71,7 @@ fn wrong_types_are_told_with_their_key() {
         (
             "/ok",
             json!("yes"),
-            "results[0].ok: true or false was expected, a text was found",
+            "results[0].ok: a boolean was expected, a string was found",
         ),
     ] {
         let mut result = new_image(0.0);
@@ -98,7 +98,7 @@ fn what_is_no_report_is_refused() {
             r#"{"schema":"roundtrip/lab/1"}"#,
             "holds 'roundtrip/lab/1', which this version",
         ),
-        (r#"{"schema":7}"#, "schema: a text was expected"),
+        (r#"{"schema":7}"#, "schema: a string was expected"),
         (r#"{"schema":"roundtrip/probe/1"}"#, "holds no results"),
         (
             r#"{"schema":"roundtrip/probe/1","results":[1]}"#,
@@ -168,7 +168,7 @@ fn lines_are_results() {
     let lines = [line(0), line(1), line(2)].join("\n");
     assert_eq!(probe(lines.as_bytes()).runs.len(), 3);
     let broken = lines.replace("\"ok\":true", "\"ok\":1");
-    assert!(refusal(broken.as_bytes()).starts_with("result 1.ok: true or false"));
+    assert!(refusal(broken.as_bytes()).starts_with("result 1.ok: a boolean"));
 }
 
 /// A value of any shape, some of whose keys mean something.

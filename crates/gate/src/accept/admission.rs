@@ -251,8 +251,8 @@ impl Admission {
             Err(AcceptError::Quic(CloseReason::Local { .. })) => return,
             Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
-        // Early data may come from anybody who names this address as its own, and requests are judged
-        // and passed on with it. A client with an address token does not wait.
+        // Early data may come from anybody who names this address as its own, and requests are
+        // judged and passed on with it. A client with an address token does not wait.
         tokio::select! {
             () = link.validated() => {}
             _ = link.closed() => return,

@@ -66,10 +66,15 @@ fn lookup(exchange: &Exchange, whole: f64) -> Waited {
 /// Sending the request: the client's work, except for the pauses of an upload that fills the
 /// window.
 fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
+    // What a capture shows may leave at the very moment at which the phase begins; data that the
+    // client sent before its request belongs to the phase before.
+    let began = exchange.timeline.last(|e| *e == Event::RequestStarted);
+    let is_request = |at: Moment| at > start || began.is_some_and(|began| began <= start);
+    let within = |at: Moment| at >= start && at <= end && is_request(at);
     let sent: Vec<Moment> = exchange
         .timeline
         .iter()
-        .filter(|(at, e)| matches!(e, Event::Sent { .. }) && *at > start && *at <= end)
+        .filter(|(at, e)| matches!(e, Event::Sent { .. }) && within(*at))
         .map(|(at, _)| *at)
         .collect();
     let whole = ms(end.since(start));

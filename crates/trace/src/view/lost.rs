@@ -26,20 +26,38 @@ struct OpenData {
     start: u64,
     end: u64,
     frame: u64,
+    clock: Option<u32>,
 }
 
 /// A copy of data, sent again before the first was acknowledged.
 struct DataCopy {
     at: u64,
     end: u64,
+    /// The server's clock, if it was another one in each copy before; and in the original.
+    clock: Option<u32>,
+    original: Option<u32>,
     /// The repeated range of each frame.
     repeats: Vec<(u64, (u64, u64))>,
+}
+
+impl DataCopy {
+    /// Whether the acknowledgement shows which one came, for it echoes the clock of the original,
+    /// or one that is not older than the copy's. What fills a gap is acknowledged at once.
+    fn came_first(&self, acknowledgement: &SeenSegment) -> Option<bool> {
+        let (_, echo) = acknowledgement.stamps?;
+        let is_later = |clock: u32| echo.wrapping_sub(clock).cast_signed() >= 0;
+        if self.clock.is_some_and(is_later) {
+            return Some(true);
+        }
+        (self.clock.is_some() && self.original == Some(echo)).then_some(false)
+    }
 }
 
 impl Lost {
     /// Finds what was lost between the capture and the client: data that was sent again before it
     /// was acknowledged, unless an acknowledgement arrived so soon that it must belong to the
-    /// original. Beyond a capture at the client itself, nothing can be lost.
+    /// original; its echo may show either. Beyond a capture at the client itself, nothing can be
+    /// lost.
     pub(super) fn beyond(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let mut lost = Self::default();
         if !matches!(vantage.place, VantagePoint::Server | VantagePoint::Middle) {
@@ -54,7 +72,11 @@ impl Lost {
                 if let Some(end) = flow.acknowledged(sight) {
                     open.retain(|data| data.end > end);
                     let done = copies.extract_if(.., |copy| copy.end <= end);
-                    for copy in done.filter(|copy| sight.at >= copy.at + soonest) {
+                    let is_copys = |copy: &DataCopy| {
+                        let is_late = sight.at >= copy.at + soonest;
+                        copy.came_first(sight).unwrap_or(is_late)
+                    };
+                    for copy in done.filter(is_copys) {
                         lost.add(copy);
                     }
                 }
@@ -65,17 +87,29 @@ impl Lost {
                 continue;
             };
             let end = start + u64::from(sight.length);
-            let repeats: Vec<(u64, (u64, u64))> = open
-                .iter()
-                .filter(|data| data.start < end && start < data.end)
+            let clock = sight.stamps.map(|(clock, _)| clock);
+            let before = open.iter();
+            let before = before.filter(|data| data.start < end && start < data.end);
+            let is_new = before.clone().all(|data| data.clock != clock);
+            let original = before.clone().next().and_then(|data| data.clock);
+            let repeats: Vec<(u64, (u64, u64))> = before
                 .map(|data| (data.frame, (data.start.max(start), data.end.min(end))))
                 .collect();
             if !repeats.is_empty() {
-                let at = sight.at;
-                copies.push(DataCopy { at, end, repeats });
+                copies.push(DataCopy {
+                    at: sight.at,
+                    end,
+                    clock: clock.filter(|_| is_new),
+                    original,
+                    repeats,
+                });
             }
-            let frame = sight.frame;
-            open.push(OpenData { start, end, frame });
+            open.push(OpenData {
+                start,
+                end,
+                frame: sight.frame,
+                clock,
+            });
         }
         for copy in copies {
             lost.add(copy);

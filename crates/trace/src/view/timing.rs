@@ -9,18 +9,21 @@ use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
-/// In nanoseconds: the ticks of timestamps.
-const TICKS: [u64; 4] = [1_000_000, 4_000_000, 10_000_000, 1_000];
+/// In nanoseconds: the ticks of timestamps, in ascending order.
+const TICKS: [u64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 /// In nanoseconds: this long must be seen to recognise a tick; and for this long, clocks agree to a
 /// tick.
-const MIN_SEEN: u64 = 30_000_000;
+const MIN_SEEN: u64 = 15_000_000;
 const MAX_AGREEING: u64 = 5_000_000_000;
-/// By how much the time that ticks count may differ from the time that was seen, as a share and in
-/// nanoseconds.
+/// By how much the time that ticks count may differ from the time that was seen: as a share, and at
+/// least one tick.
 const NEAR: f64 = 0.2;
-const NEAR_NS: f64 = 8e6;
 /// In bytes: the headers of a segment with timestamps.
 const HEADERS: u64 = 52;
+/// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
+const MIN_DELAYED_ACK: u64 = 36_000_000;
+/// So many acknowledgements of no more than a segment each show a line.
+const MIN_SOON: usize = 3;
 /// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
 const MIN_PACE: f64 = 700.0;
 /// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
@@ -56,18 +59,31 @@ fn stamped(sights: &[SeenSegment]) -> impl DoubleEndedIterator<Item = (usize, u3
         .filter_map(|(index, sight)| Some((index, sight.stamps?.0)))
 }
 
-/// The length of a tick of the client's timestamps, in nanoseconds.
+/// The length of a tick of the client's timestamps, in nanoseconds: the shortest with which the
+/// clock agrees with the time that was seen between two segments, and is ahead of none. A queue
+/// only makes segments late, so that a clock with shorter ticks agrees with none of them; but the
+/// first packet may itself be the late one.
 fn tick(sights: &[SeenSegment]) -> Option<u64> {
-    let (first, last) = (stamped(sights).next()?, stamped(sights).next_back()?);
     let at = |index: usize| sights.get(index).map(|sight| sight.at);
-    let took = at(last.0)?.checked_sub(at(first.0)?)?;
-    let ticks = u64::try_from(last.1.wrapping_sub(first.1).cast_signed()).ok()?;
-    (took >= MIN_SEEN).then_some(())?;
-    let near = |tick: &u64| {
-        let apart = (ticks as f64 * *tick as f64 - took as f64).abs();
-        apart <= (NEAR * took as f64).max(NEAR_NS)
+    let agrees = |tick: u64, (first, clock): (usize, u32)| {
+        let mut any = false;
+        for (index, later) in stamped(sights).skip_while(|(index, _)| *index <= first) {
+            let seen = at(index)?.saturating_sub(at(first)?);
+            let ticks = u64::try_from(later.wrapping_sub(clock).cast_signed()).ok()?;
+            let counted = ticks.saturating_mul(tick) as f64;
+            let near = (NEAR * seen as f64).max(tick as f64);
+            if counted > seen as f64 + near {
+                return None;
+            }
+            any |= seen >= MIN_SEEN && counted >= seen as f64 - near;
+        }
+        any.then_some(())
     };
-    TICKS.into_iter().find(near)
+    let is_tick = |tick: &u64| {
+        let mut bases = stamped(sights).take(2);
+        bases.any(|base| agrees(*tick, base).is_some())
+    };
+    TICKS.into_iter().find(is_tick)
 }
 
 /// For each segment of the client, the earliest time at which the data that it acknowledges can
@@ -126,7 +142,8 @@ fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [
         let (Some(took), Some(left)) = (between(clock, after), times.get(next).copied()) else {
             continue;
         };
-        lower(times, one, (left + tick).saturating_sub(took));
+        // Within a tick, segments left in the order in which they came.
+        lower(times, one, left.saturating_sub(took.saturating_sub(tick)));
     }
 }
 
@@ -147,22 +164,31 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
         let time = times.get(one.last).copied().unwrap_or(one.arrived);
         one.arrived.saturating_sub(time) as f64
     };
-    let mut paces: Vec<f64> = all.iter().map(|one| late(one) / one.bytes as f64).collect();
-    paces.sort_by(f64::total_cmp);
-    let Some(pace) = paces
-        .get(paces.len() / 2)
-        .copied()
-        .filter(|pace| *pace >= MIN_PACE)
-    else {
+    // A line that was idle at the beginning of a flight, and one that is kept busy: its bytes are
+    // acknowledged at its pace, however much already waits for it.
+    let idle = all.iter().map(|one| late(one) / one.bytes as f64);
+    let busy = all.windows(2).filter_map(|pair| {
+        let [before, one] = pair else { return None };
+        let bytes = one.bytes.checked_sub(before.bytes).filter(|n| *n > 0)?;
+        Some(one.arrived.saturating_sub(before.arrived) as f64 / bytes as f64)
+    });
+    let paces = [middle(idle.collect()), middle(busy.collect())];
+    let paces = paces.into_iter().flatten().filter(|pace| *pace >= MIN_PACE);
+    let tried = paces.map(|pace| {
+        let carried = carried(flow, times, pace);
+        let apart = |one: &Acknowledged| {
+            let expected = carried.get(one.last).copied().unwrap_or(0);
+            expected.abs_diff(one.arrived)
+        };
+        let fits = |one: &&Acknowledged| apart(one) as f64 <= FITS.max(FITS_SHARE * late(one));
+        let fits = all.iter().filter(fits).count();
+        let error: u64 = all.iter().map(apart).sum();
+        (fits, error, carried)
+    });
+    let Some((fits, _, carried)) = tried.min_by_key(|(_, error, _)| *error) else {
         return;
     };
-    let carried = carried(flow, times, pace);
-    let fits = all.iter().filter(|one| {
-        let expected = carried.get(one.last).copied().unwrap_or(0);
-        let apart = expected.abs_diff(one.arrived) as f64;
-        apart <= FITS.max(FITS_SHARE * late(one))
-    });
-    if 2 * fits.count() <= all.len() {
+    if 2 * fits <= all.len() {
         return;
     }
     let latest = latest(flow, times);
@@ -171,13 +197,25 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
     }
 }
 
-/// The acknowledgements that the client did not delay: without data, of more than a full segment,
-/// of data that was sent once. `None` if there is none.
+fn middle(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
+}
+
+/// The acknowledgements that the client did not delay, without data, of data that was sent once:
+/// those of more than a full segment, and those that follow another sooner than any delay, for what
+/// they acknowledge arrived in between. `None` if there is none.
 fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let full = u64::from(mss(flow).max(1));
     // What is under way: index, end in the stream, and the bytes of the flight until then.
     let mut open: Vec<(usize, u64, u64)> = Vec::new();
     let (mut highest, mut flight, mut known) = (0, 0, 0);
+    let mut acknowledged_at: Option<u64> = None;
+    // What was under way when something was sent again: until more has arrived, acknowledgements
+    // say nothing about the line.
+    let mut unclear = 0;
+    // A host that was busy is late once, with a few of them; a line is with each.
+    let mut has_several = false;
     let mut all = Vec::new();
     for (index, sight) in flow.sights.iter().enumerate() {
         if sight.from == Side::Server {
@@ -189,8 +227,8 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
             };
             let end = start + u64::from(sight.length);
             if start < highest {
-                // After a loss, acknowledgements say nothing about the line.
-                return None;
+                unclear = highest;
+                continue;
             }
             if open.is_empty() {
                 flight = 0;
@@ -203,12 +241,17 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
         let Some(end) = flow.acknowledged(sight).filter(|end| *end > known) else {
             continue;
         };
-        let fresh = end - std::mem::replace(&mut known, end);
+        let before = std::mem::replace(&mut known, end);
+        let last_time = acknowledged_at.replace(sight.at);
+        let is_soon = last_time.is_some_and(|last| sight.at.saturating_sub(last) < MIN_DELAYED_ACK);
+        let is_at_once = is_soon || end - before > full;
         let done = open.partition_point(|(_, until, _)| *until <= end);
         let Some((last, _, bytes)) = open.drain(..done).next_back() else {
             continue;
         };
-        if sight.length == 0 && !sight.is_fin() && !sight.is_reset() && fresh > full {
+        let is_plain = sight.length == 0 && !sight.is_fin() && !sight.is_reset();
+        if is_plain && is_at_once && before >= unclear {
+            has_several |= end - before > full;
             let arrived = times.get(index).copied()?;
             all.push(Acknowledged {
                 last,
@@ -217,7 +260,7 @@ fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
             });
         }
     }
-    (!all.is_empty()).then_some(all)
+    (has_several || all.len() >= MIN_SOON).then_some(all)
 }
 
 fn is_data(sight: &SeenSegment) -> bool {
@@ -247,8 +290,10 @@ fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
     for ((index, sight), time) in flow.sights.iter().enumerate().zip(times) {
         if sight.from == Side::Server {
             let start = flow.place(Side::Server, sight.sequence);
-            if let Some(start) = start.filter(|_| is_data(sight)) {
-                open.push((index, start + u64::from(sight.length)));
+            let end = start.map(|start| start + u64::from(sight.length));
+            let is_new = |end: &u64| open.last().is_none_or(|(_, last)| *end > *last);
+            if let Some(end) = end.filter(|end| is_data(sight) && is_new(end)) {
+                open.push((index, end));
             }
         } else if let Some(end) = flow.acknowledged(sight) {
             let done = open.partition_point(|(_, until)| *until <= end);
@@ -260,4 +305,36 @@ fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
         }
     }
     latest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roundtrip_wire::packet::Flags;
+
+    #[test]
+    fn segments_of_one_tick_leave_in_their_order() {
+        const MS: u64 = 1_000_000;
+        let sight = |at: u64, clock: u32| SeenSegment {
+            frame: 1,
+            at: at * MS,
+            from: Side::Client,
+            sequence: 0,
+            acknowledgment: 0,
+            flags: Flags::ACK,
+            length: 10,
+            window: 1,
+            is_duplicate_sack: false,
+            stamps: Some((clock, 0)),
+            hop_limit: 64,
+            congested: false,
+            id: 0,
+            way: None,
+        };
+        // The last one shows that the one before left early.
+        let sights = [sight(100, 20), sight(100, 20), sight(101, 32)];
+        let mut times = vec![100 * MS, 100 * MS, 101 * MS];
+        by_own_clock(&sights, MS, &[0; 3], &mut times);
+        assert_eq!(times, [90 * MS, 90 * MS, 101 * MS]);
+    }
 }

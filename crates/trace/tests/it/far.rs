@@ -128,3 +128,137 @@ fn a_clients_clock_tells_its_own_delay_from_that_of_its_line() {
         }
     }
 }
+
+/// Two connected ends, 20 ms apart, with timestamps, seen at the server; and the client's clock.
+fn near() -> (Drawn, Link, impl Fn(f64) -> f64) {
+    let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));
+    let clock = |left: f64| 5_000.0 + left;
+    stamped(&mut drawn, (0.0, 0, clock(-10.0)), &mut link, SYN, b"");
+    stamped(&mut drawn, (0.05, 1, 0.0), &mut link, SYN | ACK, b"");
+    stamped(&mut drawn, (20.1, 0, clock(10.1)), &mut link, ACK, b"");
+    (drawn, link, clock)
+}
+
+/// The line is busy when the capture ends, so that the whole capture lasts longer than the client's
+/// clock says.
+#[test]
+fn a_slow_line_from_a_client_shows_in_its_clock_before_anything_waited() {
+    let (mut drawn, mut link, clock) = near();
+    let head = "POST /up HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 59000\r\n\r\n";
+    let request = [head.as_bytes(), &vec![b'x'; 59_000]].concat();
+    let carries = PACE * 1500.0;
+    let (mut free, mut left) = (20.1, vec![10.2; 10]);
+    let mut events: Vec<(f64, f64, Option<&[u8]>)> = Vec::new();
+    for (n, segment) in request.chunks(1448).enumerate() {
+        // Each acknowledgement of two makes room for four.
+        let at = left[n];
+        free = f64::max(free, at + 10.0) + carries;
+        events.push((free, at, Some(segment)));
+        if n % 2 == 1 {
+            left.extend([free + 10.1; 4]);
+            events.push((free + 0.05, 0.0, None));
+        }
+    }
+    for (at, sent, segment) in events {
+        match segment {
+            Some(segment) => stamped(&mut drawn, (at, 0, clock(sent)), &mut link, ACK, segment),
+            None => stamped(&mut drawn, (at, 1, at), &mut link, ACK, b""),
+        }
+    }
+    let answer = crate::packets::answer(100, "");
+    stamped(&mut drawn, (free + 0.1, 1, free), &mut link, ACK, &answer);
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Server);
+    let names = found(&all[0].exchanges[0]);
+    assert_eq!(names[0].0, "slow-uplink", "{names:?}");
+    assert!(
+        (names[0].1 - (free - 40.0)).abs() < 60.0,
+        "{names:?} {free}"
+    );
+}
+
+/// The server sends what acknowledgements allow: the line is never idle, and what waits for it does
+/// not grow with what it has carried.
+#[test]
+fn a_slow_line_to_a_client_shows_in_the_pace_of_acknowledgements() {
+    downlink(2, false);
+}
+
+/// Each acknowledgement of one segment follows the one before sooner than it would have been
+/// delayed.
+#[test]
+fn a_slow_line_to_a_client_shows_also_in_acknowledgements_of_each_segment() {
+    downlink(1, false);
+}
+
+/// The server's time-out is shorter than the line takes for the first segments.
+#[test]
+fn a_slow_line_to_a_client_shows_although_something_was_sent_again_in_vain() {
+    downlink(2, true);
+}
+
+/// An answer over a slow line, each of so many segments acknowledged, and the first one sent again.
+fn downlink(each: usize, again: bool) {
+    let (mut drawn, mut link, clock) = near();
+    let request = crate::packets::request("/down");
+    stamped(&mut drawn, (20.2, 0, clock(10.2)), &mut link, ACK, &request);
+    let answer = crate::packets::answer(90_000, "");
+    let carries = PACE * 1500.0;
+    let segments: Vec<&[u8]> = answer.chunks(1448).collect();
+    let (mut free, mut left) = (0.0, vec![20.4; 10]);
+    let mut events: Vec<(f64, Option<&[u8]>, u32)> = Vec::new();
+    let mut came = 0;
+    for (n, segment) in segments.iter().enumerate() {
+        if again && n == 10 {
+            free += carries;
+        }
+        free = f64::max(free, left[n] + 10.0) + carries;
+        events.push((left[n], Some(segment), 0));
+        came += segment.len() as u32;
+        if (n + 1) % each == 0 || n + 1 == segments.len() {
+            left.extend(vec![free + 10.1; each + 1]);
+            events.push((free + 10.1, None, 9_001 + came));
+        }
+    }
+    events.sort_by(|one, other| one.0.total_cmp(&other.0));
+    // The clock in the first flight is 20.
+    let [copied_at, acknowledged] = [30_u32, 20].map(|stamp| {
+        let mut options = vec![1, 1, 8, 10];
+        options.extend(stamp.to_be_bytes());
+        options.extend(20_u32.to_be_bytes());
+        options
+    });
+    let copied = Segment {
+        sequence: Some(9_001),
+        payload: segments[0],
+        flags: ACK,
+        options: &copied_at,
+        ..Segment::default()
+    };
+    for (n, (at, segment, acknowledges)) in events.into_iter().enumerate() {
+        if again && n == 10 {
+            drawn.segment(30.4, &mut link, 1, copied);
+        }
+        match segment {
+            Some(segment) => stamped(&mut drawn, (at, 1, at), &mut link, ACK, segment),
+            None => {
+                let half = Segment {
+                    flags: ACK,
+                    acknowledges: Some(acknowledges),
+                    options: if again { &acknowledged } else { &[] },
+                    ..Segment::default()
+                };
+                drawn.segment(at, &mut link, 0, half);
+            }
+        }
+    }
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Server);
+    let names = found(&all[0].exchanges[0]);
+    assert_eq!(names[0].0, "slow-downlink", "{names:?}");
+    let whole = carries * segments.len() as f64;
+    assert!(
+        (names[0].1 - whole).abs() < 0.1 * whole,
+        "{names:?} {whole}"
+    );
+}

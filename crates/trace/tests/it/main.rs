@@ -5,6 +5,7 @@
 
 mod blind;
 mod clear;
+mod copies;
 mod drawn;
 mod far;
 mod hostile;

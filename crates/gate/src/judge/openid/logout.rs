@@ -95,8 +95,8 @@ impl LoginDesk {
     }
 
     /// Ends the sessions that a logout token names. If the store fails, tries again for as long as
-    /// the token is valid: a token that was accepted must have its effect, even if the provider does
-    /// not send it again.
+    /// the token is valid: a token that was accepted must have its effect, even if the provider
+    /// does not send it again.
     async fn end_sessions(
         self: Rc<Self>,
         token: LogoutToken,

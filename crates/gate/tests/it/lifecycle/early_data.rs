@@ -145,8 +145,8 @@ fn what_nobody_confirmed_reaches_no_backend() {
     assert_eq!(reached.load(Ordering::Relaxed), 1, "{metrics}");
 }
 
-/// Who sends early data from an address and never reads an answer there may have forged it: the
-/// backend would be told of another client.
+/// A client that sends early data from an address and never reads an answer there may have forged
+/// it: the backend would be told of another client.
 #[test]
 fn early_data_waits_until_the_address_is_proved() {
     for (has_token, passed) in [(true, 2), (false, 1)] {

@@ -204,8 +204,9 @@ fn a_logout_at_the_provider_ends_sessions_and_streams_at_every_gate() {
     });
 }
 
-/// The store refuses to delete for a moment, as it does in a failover, when the provider says that a
-/// session is over. The provider gets an error and does not ask again: the session ends nevertheless.
+/// The store refuses to delete for a moment, as it does in a failover, when the provider says that
+/// a session is over. The provider gets an error and does not ask again: the session ends
+/// nevertheless.
 #[test]
 fn a_logout_has_its_effect_once_the_store_is_there_again() {
     let provider = Provider::start();

@@ -81,12 +81,15 @@ class Caller:
         self.certificate = certificate
         name, value = field.strip().split(": ", 1)
         self.fields = [(name.lower().encode(), value.encode())]
-        self.tickets = []
+        self.tickets, self.tokens = [], []
 
     def call(self, ticket=None):
         settings = QuicConfiguration(
             is_client=True, alpn_protocols=H3_ALPN, server_name=self.host, session_ticket=ticket
         )
+        if ticket:
+            # Without it, early data waits until the address is proved.
+            settings.token = self.tokens[-1]
         settings.load_verify_locations(self.certificate)
         return connect(
             self.host,
@@ -94,6 +97,7 @@ class Caller:
             configuration=settings,
             create_protocol=Client,
             session_ticket_handler=self.tickets.append,
+            token_handler=self.tokens.append,
             wait_connected=ticket is None,
         )
 
@@ -104,7 +108,7 @@ class Caller:
             post = client.ask(b"POST", self.authority, self.fields, b"x" * 50000)
             client.transmit()
             said = {"get": await get, "post": await post}
-            while not self.tickets:
+            while not self.tickets or not self.tokens:
                 await asyncio.sleep(0.01)
         return said
 
