@@ -12,3 +12,22 @@ pub(crate) fn lacking(test: &str, what: impl std::fmt::Display) {
     );
     eprintln!("SKIPPED {test}: lacks {what}");
 }
+
+/// The path that one of `scripts/install-…` prints, or the reason why it has nothing installed. No
+/// test downloads anything.
+#[allow(dead_code)] // not every crate's tests need an installed peer
+pub(crate) fn installed(script: &str) -> Result<String, String> {
+    /// The exit code of these scripts if they would have to download something.
+    const MISSING: i32 = 77;
+    let path = format!("{}/../../scripts/{script}", env!("CARGO_MANIFEST_DIR"));
+    let output = std::process::Command::new(path)
+        .env("NO_INSTALL", "1")
+        .output()
+        .map_err(|error| format!("{script}: {error}"))?;
+    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.code() == Some(MISSING) {
+        return Err(why);
+    }
+    assert!(output.status.success(), "{script}: {why}");
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

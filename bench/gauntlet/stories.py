@@ -193,6 +193,12 @@ def windows():
                     stage={"near": memory})
     yield story("client-window-small-h2", nginx(), "receive-window", SITE + "b100000", stage={"near": small})
     for control in ("cubic", "reno", "bbr"):
+        at = {"control": control, "far": (("net.ipv4.tcp_wmem", "4096 6000 6000"),)}
+        pieces = {"location": "sendfile off; output_buffers 1 4k;"}
+        yield story(f"server-send-buffer-clear-{control}", nginx(tls=False, **pieces), "send-window", CLEAR + "b60000", stage=at)
+        yield story(f"server-send-buffer-tls-{control}", nginx(h2=False, server="ssl_buffer_size 4k;", **pieces), "send-window",
+                    SITE + "b60000", rtt=70, stage=at)
+    for control in ("cubic", "reno", "bbr"):
         at = {"control": control}
         yield story(f"slow-start-60k-clear-{control}", nginx(tls=False), "slow-start", CLEAR + "b60000", rtt=80, stage=at)
         yield story(f"slow-start-300k-h2-{control}", nginx(), SLOW, SITE + "b300000", rtt=90, stage=at)

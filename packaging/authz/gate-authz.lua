@@ -13,6 +13,12 @@ local OWN = {
   ["x-forwarded-proto"] = true, ["x-forwarded-uri"] = true, ["x-gate-secret"] = true,
 }
 
+-- Fields that say what was asked, and by whom.
+local CLAIMED = {
+  "forwarded", "x-forwarded-method", "x-forwarded-port", "x-forwarded-server", "x-forwarded-uri",
+  "x-real-ip",
+}
+
 local function described(txn)
   local fields = {}
   for name, values in pairs(txn.http:req_get_headers()) do
@@ -44,11 +50,18 @@ local function deny(txn, status, headers, body)
 end
 
 core.register_action("gate", { "http-req" }, function(txn, url)
-  local answer = core.httpclient():get({ url = url, headers = described(txn), timeout = TIMEOUT })
+  local asked = described(txn)
+  local answer = core.httpclient():get({ url = url, headers = asked, timeout = TIMEOUT })
   if not answer or answer.status ~= 200 then
     local status = answer and answer.status or 0
     if status < 400 then return deny(txn, 503, {}, "") end
     return deny(txn, status, answer.headers, answer.body)
+  end
+  -- gate takes these fields for HAProxy's own, and applications believe them: clients must not set
+  -- them.
+  for _, name in ipairs(CLAIMED) do txn.http:req_del_header(name) end
+  for _, name in ipairs({ "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto" }) do
+    txn.http:req_set_header(name, asked[name][1] or "")
   end
   -- The session's login for the backend, instead of whatever the client sent.
   txn.http:req_del_header("authorization")

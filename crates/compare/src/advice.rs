@@ -17,7 +17,7 @@ pub(crate) const THERE: &str = "nothing: it does this already";
 
 /// The advice for a server that accepts early data but does not act on it at once.
 pub(crate) const AT_ONCE: &str =
-    "answer what came as early data at once, and not only when the handshake is over";
+    "answer what came as early data at once, and not only when the handshake is complete";
 
 /// `server` is the value of its Server header, unless it does this already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {
@@ -42,7 +42,7 @@ fn client(remedy: Remedy) -> Option<&'static str> {
         Remedy::AtOnce => {
             "HTTP/2 or 3, one client object, and requests that do not wait for one another (curl -Z)"
         }
-        Remedy::Tls13 => "a TLS library that offers it, as all that are maintained do",
+        Remedy::Tls13 => "a TLS library that offers it, as all maintained ones do",
         Remedy::Resumption => {
             "keep sessions between connections: one TLS context for all; curl 8.12 and newer: --ssl-sessions FILE"
         }
@@ -62,7 +62,7 @@ fn client(remedy: Remedy) -> Option<&'static str> {
         Remedy::Http3 => "a client that speaks it (curl --http3)",
         Remedy::Http3Early => "a client that speaks HTTP/3 and keeps its tickets",
         Remedy::Classical => {
-            "key shares without X25519MLKEM768 (curl --curves X25519); what is recorded today can then be read one day"
+            "key shares without X25519MLKEM768 (curl --curves X25519); traffic recorded today could then be decrypted one day"
         }
         Remedy::IPv4 => "-4, or addresses in another order (RFC 6724)",
         Remedy::IPv6 => "-6, or addresses in another order (RFC 6724)",

@@ -39,7 +39,7 @@ pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option
     {
         let (counted, expected) = (trips(counted), trips(predicted.round_trips));
         return Some(format!(
-            "{counted} round trips were counted, where arithmetic has {expected}"
+            "{counted} round trips were counted, where arithmetic predicts {expected}"
         ));
     }
     Some(by_party(line, baseline, rtt, gap))
@@ -60,7 +60,7 @@ pub(crate) fn waits_for_handshake(
     let is_one = |ms: f64| (0.75..1.25).contains(&(ms / rtt));
     (used.memory == Memory::EarlyData && is_one(later) && is_one(gap)).then(|| {
         format!(
-            "the server takes early data, and answers {} ms later than it answers today: it waits until the handshake is over, which is the wait that early data should avoid",
+            "the server accepts early data, and answers {} ms later than it answers today: it waits until the handshake is complete, which is the wait that early data should avoid",
             ms(later)
         )
     })
@@ -122,7 +122,7 @@ fn losses(line: &MeasuredWay) -> Option<String> {
             Http::H3 => "a QUIC packet",
             _ => "a segment",
         };
-        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a time-out")
+        format!("in {with} of {all} runs {what} was lost or not answered, and sent again after a timeout")
     })
 }
 

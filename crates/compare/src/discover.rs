@@ -7,12 +7,12 @@ use roundtrip_model::{Exchange, Memory, Strategy};
 use roundtrip_probe::ConnectionUse;
 
 use crate::budget::RequestBudget;
+use crate::candidates;
+use crate::config::CompareConfig;
 use crate::error::CompareError;
-use crate::menu;
 use crate::sample::{Taken, ours, take};
 use crate::verdict::{self, Support};
 use crate::way::{Remedy, Way};
-use crate::wishes::Wishes;
 
 /// The number of exchanges of the baseline whose medians give the arithmetic all but the round
 /// trips.
@@ -33,16 +33,16 @@ pub(crate) struct Discovery {
 /// Makes the first request, as today's client would: its answer decides what the baseline is.
 /// Nothing can be discovered without it.
 pub(crate) async fn first(
-    wishes: &Wishes,
+    config: &CompareConfig,
     budget: &mut RequestBudget,
 ) -> Result<(Way, Exchange), CompareError> {
-    let family = wishes.options.family;
+    let family = config.options.family;
     let Strategy {
         http,
         security,
         post_quantum,
         ..
-    } = wishes.options.strategy;
+    } = config.options.strategy;
     let asked = Strategy {
         http,
         security,
@@ -50,68 +50,77 @@ pub(crate) async fn first(
         ..Strategy::default()
     };
     let today = Way::new(Remedy::Baseline, asked, family);
-    let answer = once(wishes, &today, budget, wishes.options.connect_timeout).await;
+    let answer = once(config, &today, budget, config.options.connect_timeout).await;
     let first = answer?;
     if let Some(failure) = first.failure {
         return Err(CompareError::Unanswered(failure));
     }
-    Ok((menu::baseline(&first, family), first))
+    Ok((candidates::baseline(&first, family), first))
 }
 
 /// Runs the baseline once neither this process nor the server is new to it.
-async fn rehearse(wishes: &Wishes, baseline: &Way, budget: &mut RequestBudget) -> Vec<Exchange> {
+async fn rehearse(
+    config: &CompareConfig,
+    baseline: &Way,
+    budget: &mut RequestBudget,
+) -> Vec<Exchange> {
     let mut rehearsals = Vec::new();
     for _ in 0..REHEARSALS {
         if !budget.allows(1) || !budget.has_time() {
             break;
         }
-        let again = once(wishes, baseline, budget, wishes.options.connect_timeout).await;
+        let again = once(config, baseline, budget, config.options.connect_timeout).await;
         rehearsals.extend(again.ok().filter(Exchange::ok));
     }
     rehearsals
 }
 
 async fn once(
-    wishes: &Wishes,
+    config: &CompareConfig,
     way: &Way,
     budget: &mut RequestBudget,
     limit: Duration,
 ) -> Result<Exchange, CompareError> {
-    let taken = asked(wishes, way, budget, limit).await;
+    let taken = asked(config, way, budget, limit).await;
     let hops = taken.sequence.and_then(|s| s.hops.into_iter().next());
     let last = hops.and_then(|mut hops| hops.pop());
     last.ok_or(CompareError::Interrupted)
 }
 
-async fn asked(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Duration) -> Taken {
+async fn asked(
+    config: &CompareConfig,
+    way: &Way,
+    budget: &mut RequestBudget,
+    limit: Duration,
+) -> Taken {
     budget.turn(way.dearest(1)).await;
-    let taken = ours(wishes, way, 1, limit).await;
+    let taken = ours(config, way, 1, limit).await;
     budget.charge(taken.requests);
     taken
 }
 
 /// Finds out which of the ways are supported.
 pub(crate) async fn ways(
-    wishes: &Wishes,
+    config: &CompareConfig,
     (baseline, first): (Way, Exchange),
     budget: &mut RequestBudget,
     mut told: impl FnMut(&Way, u32),
 ) -> Discovery {
     let mut found: Vec<(Way, Support)> = Vec::new();
-    let limit = limit(wishes, &first);
-    for way in menu::ways(wishes, &first, &baseline) {
+    let limit = limit(config, &first);
+    for way in candidates::ways(config, &first, &baseline) {
         told(&way, budget.sent());
-        let support = if let Some(known) = needless(wishes, &way, &found) {
+        let support = if let Some(known) = needless(config, &way, &found) {
             known
-        } else if !budget.allows(way.dearest(wishes.requests)) || !budget.has_time() {
+        } else if !budget.allows(way.dearest(config.requests)) || !budget.has_time() {
             Support::Unasked("not tried: the budget was spent".into())
         } else {
-            ask(wishes, &way, budget, limit).await
+            ask(config, &way, budget, limit).await
         };
         found.push((way, support));
     }
     Discovery {
-        rehearsals: rehearse(wishes, &baseline, budget).await,
+        rehearsals: rehearse(config, &baseline, budget).await,
         baseline,
         first,
         ways: found,
@@ -119,15 +128,20 @@ pub(crate) async fn ways(
 }
 
 /// The limit for the name lookup, connection and handshake of a way that is only tried.
-fn limit(wishes: &Wishes, first: &Exchange) -> Duration {
+fn limit(config: &CompareConfig, first: &Exchange) -> Duration {
     let far = first.rtt.unwrap_or_default() * 4;
-    wishes.options.connect_timeout.min(TIMEOUT.max(far))
+    config.options.connect_timeout.min(TIMEOUT.max(far))
 }
 
-async fn ask(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Duration) -> Support {
+async fn ask(
+    config: &CompareConfig,
+    way: &Way,
+    budget: &mut RequestBudget,
+    limit: Duration,
+) -> Support {
     if way.command.is_some() {
-        budget.turn(way.dearest(wishes.requests)).await;
-        let taken = take(wishes, way, wishes.requests).await;
+        budget.turn(way.dearest(config.requests)).await;
+        let taken = take(config, way, config.requests).await;
         budget.charge(taken.requests);
         return taken
             .outcome
@@ -147,18 +161,18 @@ async fn ask(wishes: &Wishes, way: &Way, budget: &mut RequestBudget, limit: Dura
         },
         ..way.clone()
     };
-    let taken = asked(wishes, &tried, budget, limit).await;
+    let taken = asked(config, &tried, budget, limit).await;
     let hops = taken.sequence.and_then(|s| s.hops.into_iter().next());
     verdict::of(tried.strategy, &hops.unwrap_or_default())
 }
 
 /// Ways that need not be tried, because an earlier answer decides.
-fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Support> {
+fn needless(config: &CompareConfig, way: &Way, found: &[(Way, Support)]) -> Option<Support> {
     if way.remedy == Remedy::AtOnce {
         return Some(Support::Works);
     }
-    if way.strategy.memory == Memory::EarlyData && !wishes.is_safe() {
-        let method = wishes.method();
+    if way.strategy.memory == Memory::EarlyData && !config.is_safe() {
+        let method = config.method();
         return Some(Support::Unasked(format!(
             "{method} is not sent as early data: an attacker could replay it (RFC 8470)"
         )));
@@ -167,7 +181,7 @@ fn needless(wishes: &Wishes, way: &Way, found: &[(Way, Support)]) -> Option<Supp
         let why = "the server was offered TLS 1.3 and chose TLS 1.2";
         return Some(Support::Absent(why.into()));
     }
-    let needed = menu::needs(way.remedy)?;
+    let needed = candidates::needs(way.remedy)?;
     let (before, support) = found.iter().find(|(w, _)| w.remedy == needed)?;
     match support {
         Support::Absent(why) => Some(Support::Absent(why.clone())),

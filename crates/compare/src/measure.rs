@@ -4,9 +4,9 @@
 use roundtrip_model::{Random, blocks};
 
 use crate::budget::RequestBudget;
+use crate::config::CompareConfig;
 use crate::outcome::{EndReason, MeasuredWay};
 use crate::sample::take;
-use crate::wishes::Wishes;
 
 /// Fewer pairs than this show nothing, and the width of their interval means little.
 const MIN_BLOCKS: u32 = 8;
@@ -30,16 +30,16 @@ pub(crate) struct MeasureStep {
 
 /// The first line is the baseline. The future may be dropped at any time; complete samples remain.
 pub(crate) async fn run(
-    wishes: &Wishes,
+    config: &CompareConfig,
     lines: &mut [MeasuredWay],
     done: &mut u32,
     budget: &mut RequestBudget,
     mut told: impl FnMut(&MeasuredWay, MeasureStep),
 ) -> EndReason {
-    let mut random = Random::seeded(wishes.seed);
-    let most = MAX_BLOCKS.min(wishes.limits.requests as usize);
+    let mut random = Random::seeded(config.seed);
+    let most = MAX_BLOCKS.min(config.limits.requests as usize);
     for (block, order) in blocks(lines.len(), most, &mut random).iter().enumerate() {
-        let k = wishes.requests;
+        let k = config.requests;
         let cost = lines.iter().filter(|l| !is_hopeless(l));
         let cost = cost.fold(0, |sum: u32, l| sum.saturating_add(l.way.dearest(k)));
         if !budget.allows(cost) {
@@ -56,7 +56,7 @@ pub(crate) async fn run(
             let sent = budget.sent();
             told(line, MeasureStep { block, sent });
             budget.turn(line.way.dearest(k)).await;
-            let taken = take(wishes, &line.way, k).await;
+            let taken = take(config, &line.way, k).await;
             budget.charge(taken.requests);
             match taken.outcome {
                 Ok(sample) => line.samples.push((block, sample)),
@@ -64,7 +64,7 @@ pub(crate) async fn run(
             }
         }
         *done = block + 1;
-        if *done >= MIN_BLOCKS && done.is_multiple_of(LOOK_EVERY) && is_clear(lines, wishes.seed) {
+        if *done >= MIN_BLOCKS && done.is_multiple_of(LOOK_EVERY) && is_clear(lines, config.seed) {
             return EndReason::Clear;
         }
     }

@@ -5,9 +5,9 @@ use roundtrip_model::{Finding, MIN_PAIRS, Random, Saving, Summary};
 use roundtrip_report::count;
 
 use crate::advice::Advice;
+use crate::config::RequestLimits;
 use crate::sample::Sample;
 use crate::way::Way;
-use crate::wishes::RequestLimits;
 
 #[derive(Debug, Clone)]
 pub struct Comparison {

@@ -9,8 +9,8 @@ use roundtrip_probe::{ConnectionUse, Options, Prober, Sequence};
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
 
+use crate::config::CompareConfig;
 use crate::way::Way;
-use crate::wishes::Wishes;
 
 /// The result of one attempt to take a sample.
 #[derive(Debug)]
@@ -33,24 +33,29 @@ pub struct Sample {
     pub last: Option<Box<Exchange>>,
 }
 
-pub(crate) async fn take(wishes: &Wishes, way: &Way, requests: u32) -> Taken {
+pub(crate) async fn take(config: &CompareConfig, way: &Way, requests: u32) -> Taken {
     match &way.command {
-        Some(command) => other(wishes, command, requests).await,
-        None => ours(wishes, way, requests, wishes.options.connect_timeout).await,
+        Some(command) => other(config, command, requests).await,
+        None => ours(config, way, requests, config.options.connect_timeout).await,
     }
 }
 
-pub(crate) async fn ours(wishes: &Wishes, way: &Way, k: u32, connect_timeout: Duration) -> Taken {
+pub(crate) async fn ours(
+    config: &CompareConfig,
+    way: &Way,
+    k: u32,
+    connect_timeout: Duration,
+) -> Taken {
     let options = Options {
         strategy: way.strategy,
         family: way.family,
         connect_timeout,
         follow: false,
         cold: false,
-        ..wishes.options.clone()
+        ..config.options.clone()
     };
     let mut prober = Prober::new(options);
-    let targets = vec![wishes.target.clone(); k as usize];
+    let targets = vec![config.target.clone(); k as usize];
     let sequence = prober.sequence(&targets, way.manner).await;
     prober.retire().await;
     Taken {
@@ -111,7 +116,7 @@ fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
 }
 
 /// One run of another program, from its start to its end.
-async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
+async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
     let taken = |outcome| Taken {
         requests: k,
         outcome,
@@ -120,7 +125,7 @@ async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
     let began = Instant::now();
     let child = Command::new("sh")
         .arg("-c")
-        .arg(filled(line, &wishes.url, k))
+        .arg(filled(line, &config.url, k))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -130,7 +135,7 @@ async fn other(wishes: &Wishes, line: &str, k: u32) -> Taken {
         Ok(child) => child,
         Err(error) => return taken(Err(format!("cannot start sh: {error}"))),
     };
-    let limit = wishes.options.max_time;
+    let limit = config.options.max_time;
     let ended = timeout(limit, child.wait_with_output()).await;
     let took = began.elapsed();
     taken(match ended {

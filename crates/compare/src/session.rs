@@ -7,6 +7,7 @@ use roundtrip_model::{Exchange, Finding, HttpFacts};
 use crate::advice;
 use crate::arithmetic::Costs;
 use crate::budget::RequestBudget;
+use crate::config::CompareConfig;
 use crate::disagreement;
 use crate::discover::{self, Discovery};
 use crate::error::CompareError;
@@ -14,7 +15,6 @@ use crate::measure::{self, MeasureStep};
 use crate::outcome::{Absent, Comparison, EndReason, MeasuredWay};
 use crate::verdict::Support;
 use crate::way::{Remedy, Way};
-use crate::wishes::Wishes;
 
 /// The current step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,15 +29,15 @@ pub struct SessionProgress {
 
 /// Compares until the answer is clear, the budget is spent or `stop` resolves.
 pub async fn compare(
-    wishes: &Wishes,
+    config: &CompareConfig,
     stop: impl Future<Output = ()>,
     mut told: impl FnMut(&SessionProgress),
 ) -> Result<Comparison, CompareError> {
-    wishes.check()?;
+    config.check()?;
     tokio::pin!(stop);
-    let mut budget = RequestBudget::new(wishes.limits);
+    let mut budget = RequestBudget::new(config.limits);
     let discovery = async {
-        let first = discover::first(wishes, &mut budget).await?;
+        let first = discover::first(config, &mut budget).await?;
         let progress = |way: &Way, sent| {
             told(&SessionProgress {
                 word: way.word(),
@@ -45,7 +45,7 @@ pub async fn compare(
                 sent,
             });
         };
-        Ok(discover::ways(wishes, first, &mut budget, progress).await)
+        Ok(discover::ways(config, first, &mut budget, progress).await)
     };
     let found = tokio::select! {
         found = discovery => found?,
@@ -53,7 +53,7 @@ pub async fn compare(
     };
     let discovered = budget.sent();
     let costs = Costs::of(&found.first, &found.rehearsals);
-    let (mut lines, absent) = arms(&found, costs.as_ref(), wishes.requests);
+    let (mut lines, absent) = arms(&found, costs.as_ref(), config.requests);
     let mut blocks = 0;
     let progress = |line: &MeasuredWay, step: MeasureStep| {
         told(&SessionProgress {
@@ -63,10 +63,10 @@ pub async fn compare(
         });
     };
     let ended = tokio::select! {
-        ended = measure::run(wishes, &mut lines, &mut blocks, &mut budget, progress) => ended,
+        ended = measure::run(config, &mut lines, &mut blocks, &mut budget, progress) => ended,
         () = &mut stop => EndReason::Interrupted,
     };
-    measure::pair(&mut lines, wishes.seed);
+    measure::pair(&mut lines, config.seed);
     let measured = Measured {
         lines,
         absent,
@@ -76,7 +76,7 @@ pub async fn compare(
         sent: budget.sent(),
         took: budget.took(),
     };
-    measured.told(wishes, &found, costs.as_ref())
+    measured.told(config, &found, costs.as_ref())
 }
 
 /// The arms, baseline and control first, and the ways that could not be measured.
@@ -126,7 +126,7 @@ struct Measured {
 impl Measured {
     fn told(
         self,
-        wishes: &Wishes,
+        config: &CompareConfig,
         found: &Discovery,
         costs: Option<&Costs>,
     ) -> Result<Comparison, CompareError> {
@@ -137,11 +137,11 @@ impl Measured {
         let http = found.first.http.as_ref();
         let server = http.and_then(server_name);
         let mut comparison = Comparison {
-            url: wishes.target.redacted(),
-            method: wishes.method(),
-            requests: wishes.requests,
-            seed: wishes.seed,
-            limits: wishes.limits,
+            url: config.target.redacted(),
+            method: config.method(),
+            requests: config.requests,
+            seed: config.seed,
+            limits: config.limits,
             status: http.map_or(0, |h| h.status),
             rtt_ms: costs.map(|c| c.rtt),
             address: address(&found.first),
@@ -153,7 +153,7 @@ impl Measured {
             discovery: self.discovered,
             took_s: self.took.as_secs_f64(),
             ended: self.ended,
-            notes: notes(wishes, found),
+            notes: notes(config, found),
             findings: findings(&baseline),
             baseline,
             server,
@@ -204,7 +204,7 @@ fn address(exchange: &Exchange) -> Option<String> {
     Some(tcp.or_else(quic)?.to_string())
 }
 
-fn notes(wishes: &Wishes, found: &Discovery) -> Vec<String> {
+fn notes(config: &CompareConfig, found: &Discovery) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(http) = found.first.http.as_ref().filter(|h| h.status >= 300) {
         let to = http.redirect.as_deref().unwrap_or_default();
@@ -216,8 +216,8 @@ fn notes(wishes: &Wishes, found: &Discovery) -> Vec<String> {
             status => format!("the answer is {status} {}: that is what was compared", http.reason),
         });
     }
-    if !wishes.is_safe() {
-        let method = wishes.method();
+    if !config.is_safe() {
+        let method = config.method();
         notes.push(format!(
             "{method} is not sent as early data, which an attacker may send again (RFC 8470): 0-RTT was left out"
         ));

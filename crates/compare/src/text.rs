@@ -22,12 +22,12 @@ pub fn render(c: &Comparison, style: Style) -> String {
 }
 
 /// "At most 300 requests, 10 a second": announced before the first request.
-pub fn announcement(wishes: &crate::Wishes) -> String {
-    let limits = wishes.limits;
+pub fn announcement(config: &crate::CompareConfig) -> String {
+    let limits = config.limits;
     format!(
         "at most {} to {}, {} a second on average, for {} s at the most",
         count(limits.requests.into(), "request", "requests"),
-        clean(&wishes.target.authority()),
+        clean(&config.target.authority()),
         limits.rate,
         limits.time.as_secs_f64(),
     )
@@ -82,12 +82,12 @@ fn closing(c: &Comparison, page: &mut WrappedText) {
     page.blank();
     let ended = match c.ended {
         EndReason::Clear => "every interval is narrow",
-        EndReason::Requests => "the requests allowed were used up (-n)",
-        EndReason::Time => "the time allowed was over (--time)",
+        EndReason::Requests => "the allowed requests were used up (-n)",
+        EndReason::Time => "the allowed time was used up (--time)",
         EndReason::Interrupted => "interrupted",
     };
     page.line(&format!(
-        "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what there is); ended: {ended}.",
+        "{} measured in random order (seed {}), {} in {:.0} s ({} to find out what the server supports); ended: {ended}.",
         count(c.blocks.into(), "block", "blocks"),
         c.seed,
         count(c.sent.into(), "request", "requests"),

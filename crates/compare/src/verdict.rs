@@ -64,7 +64,7 @@ fn fast_open(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support
     if !facts.cookie {
         let why = facts.kernel_says.map_or_else(
             || {
-                "no cookie came: the server does not offer it, or a box on the path removes it"
+                "no cookie came: the server does not offer it, or a middlebox on the path removes it"
                     .into()
             },
             |says| format!("no cookie came; the kernel says: {says}"),
@@ -74,7 +74,7 @@ fn fast_open(asked: Strategy, _: &[Exchange], last: &Exchange) -> Option<Support
     let (sent, taken) = (facts.data_sent, facts.data_acked);
     Some(Idle(if taken > 0 {
         format!(
-            "the first flight has {sent} bytes, of which the SYN had room for {taken}: the rest waited for the SYN-ACK as ever"
+            "the first flight has {sent} bytes, of which the SYN had room for {taken}: the rest waited for the SYN-ACK as usual"
         )
     } else {
         format!("there was a cookie, but none of the {sent} bytes in the SYN were accepted")

@@ -184,7 +184,7 @@ impl<'a> Node<'a> {
             }
             value => simple(value)
                 .map(Some)
-                .ok_or_else(|| self.wrong("a text, a number or true or false")),
+                .ok_or_else(|| self.wrong("a string, a number or a boolean")),
         }
     }
 }

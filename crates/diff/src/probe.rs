@@ -2,11 +2,11 @@
 
 mod answer;
 mod attribution;
+mod changes;
 mod comparison;
 mod difference;
 mod figures;
 mod reasons;
-mod unlike;
 mod words;
 
 use roundtrip_model::Waited;
@@ -14,10 +14,10 @@ use roundtrip_model::Waited;
 use crate::Provenance;
 
 pub use attribution::{Contribution, ContributionKind};
+pub use changes::{FactDiff, FindingDiff, Priced};
 pub use comparison::ProbeDiff;
 pub use difference::Difference;
 pub use figures::{SideFigures, StageDiff};
-pub use unlike::{FactDiff, FindingDiff, Priced};
 
 /// All runs of one URL.
 #[derive(Debug, Clone, PartialEq)]

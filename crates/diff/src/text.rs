@@ -16,7 +16,7 @@ const SIDE: usize = 3;
 /// The longest label of a fact, and two spaces.
 const FACT: usize = 32;
 
-/// How a comparison is to be shown.
+/// How to show a comparison.
 pub struct TextOptions<'a> {
     pub style: Style,
     /// The names of A and B.

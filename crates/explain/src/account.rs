@@ -122,7 +122,7 @@ pub fn account(exchange: &Exchange) -> Account {
 
 fn weighs(case: &Case<'_>, granted: Granted) -> bool {
     // Within phases, too, half a round trip is the limit between an answer and a coincidence.
-    let whole_trips = case.is_telling()
+    let whole_trips = case.is_measurable()
         && granted.round_trips > 0
         && case
             .rtt

@@ -13,7 +13,7 @@ use crate::{Claim, Cost, WaitPart};
 
 /// The shortest round trip, in milliseconds, that can be distinguished from the host's own
 /// scheduling.
-const MIN_TELLING_RTT: f64 = 0.2;
+const MIN_MEASURABLE_RTT: f64 = 0.2;
 
 /// The largest lateness of a SYN-ACK, in milliseconds, that says anything about the next answer. A
 /// larger one had a special reason.
@@ -79,8 +79,8 @@ impl<'a> Case<'a> {
     }
 
     /// Whether the path is long enough to recognise a round trip.
-    pub(crate) fn is_telling(&self) -> bool {
-        self.rtt.is_some_and(|r| r >= MIN_TELLING_RTT)
+    pub(crate) fn is_measurable(&self) -> bool {
+        self.rtt.is_some_and(|r| r >= MIN_MEASURABLE_RTT)
     }
 
     /// The milliseconds of one part of a phase.

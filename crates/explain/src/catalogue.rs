@@ -39,10 +39,10 @@ Some causes cannot be seen by a client that makes its own requests:
 const SOURCES: &str = "
 ## Decidable from which sources
 
-`probe` sees everything above of its own exchanges. `trace` explains those of other clients, as far
-as its source goes: what a capture at that place does not show, it does not name. Over QUIC, what
-follows the first packets is readable only with keys. A middle is as good as the server's end.
-Times that a log tells (HAR, NetLog, qlog, curl) decide none of these.
+`probe` sees all of the above in its own exchanges. `trace` explains those of other clients, as far
+as its source allows: it does not name what a capture at that place cannot show. Over QUIC, what
+follows the first packets is readable only with keys. A capture in the middle is as good as one at
+the server's end. The times in a log (HAR, NetLog, qlog, curl) decide none of these.
 
 | cause | packets, client's end | packets, server's end | packets and keys, client's end | packets and keys, server's end |
 |---|---|---|---|---|

@@ -42,7 +42,7 @@ const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
 const OTHERS_LOST: &str = "it is rare in this series, whose other exchanges had losses, and the loss of a segment of the server would look the same";
-const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after time-outs of the server, whose segment may have been lost";
+const LIKE_A_TIMEOUT: &str = "it is rare in this series, and each time as late as after a timeout of the server, whose segment may have been lost";
 /// Findings that prove a loss.
 const LOSSES: [&str; 5] = [
     "syn-lost",
@@ -55,7 +55,7 @@ const LOSSES: [&str; 5] = [
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
-/// The same for a cause of which each delay is that of a time-out, although nothing shows a loss.
+/// The same for a cause whose delays are all those of timeouts, although nothing shows a loss.
 const RARE_LOSS: usize = 5;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
@@ -112,7 +112,7 @@ fn has(exchange: &Exchange, id: &str) -> bool {
 }
 
 /// Withdraws causes that are rare in the series and look like losses: others of its exchanges had
-/// losses, or each delay is that of time-outs.
+/// losses, or each delay is that of timeouts.
 fn withdraw_rare(exchanges: &mut [Exchange]) {
     let of = exchanges.iter().filter(|e| e.ok()).count();
     let lossy: Vec<bool> = exchanges

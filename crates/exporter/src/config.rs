@@ -167,7 +167,7 @@ impl ProbeModules {
                 }
                 other => {
                     return Err(format!(
-                        "line {}: '{other}' is not a prober; there are dns, http and tcp (and icmp and grpc, which are not supported)",
+                        "line {}: '{other}' is not a prober; known are dns, http and tcp (and icmp and grpc, which are not supported)",
                         prober.referenced.line()
                     ));
                 }

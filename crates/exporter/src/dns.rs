@@ -42,7 +42,7 @@ pub(crate) async fn probe(
             None
         }
         Err(_) => {
-            log.say("error", &format!("the time was up in phase {phase}"));
+            log.say("error", &format!("timed out in phase {phase}"));
             None
         }
     };

@@ -161,7 +161,7 @@ fn explained(hops: &[Exchange], text: &mut MetricText) {
     findings(hops, text);
     let unexplained: f64 = hops
         .iter()
-        .filter_map(Exchange::unexplained_worth_telling)
+        .filter_map(Exchange::unexplained_worth_reporting)
         .sum();
     text.gauge(
         "probe_unexplained_seconds",
@@ -192,7 +192,7 @@ fn waits(hops: &[Exchange], text: &mut MetricText) {
     };
     text.gauges(
         "probe_wait_seconds",
-        "The time that the client waited, by whom it waited for",
+        "The time that the client waited, by the party that it waited for",
         "by",
         Party::BY_WEIGHT.map(by),
     );

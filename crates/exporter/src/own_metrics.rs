@@ -39,7 +39,7 @@ impl Default for ModuleCounts {
     }
 }
 
-/// The fate of the spans for a collector.
+/// The outcomes of the spans for a collector.
 pub(crate) fn spans(counts: &TelemetryCounts) -> MetricFamily {
     let fates = [
         ("sent", counts.sent),
@@ -48,7 +48,7 @@ pub(crate) fn spans(counts: &TelemetryCounts) -> MetricFamily {
     ];
     MetricFamily {
         name: "roundtrip_exporter_spans_total",
-        help: "Spans for the collector of OpenTelemetry, by what became of them",
+        help: "Spans for the OpenTelemetry collector, by outcome",
         kind: MetricKind::Counter,
         metrics: fates
             .map(|(fate, count)| metric(vec![("fate", fate.to_owned())], count as f64))
@@ -147,7 +147,7 @@ impl OwnMetrics {
         };
         MetricFamily {
             name: "roundtrip_exporter_probes_total",
-            help: "Probes that are over, by module and outcome",
+            help: "Completed probes, by module and outcome",
             kind: MetricKind::Counter,
             metrics: self.modules.iter().flat_map(of_module).collect(),
         }

@@ -30,7 +30,7 @@ pub(crate) struct KindRun {
     pub(crate) lookup: Duration,
     pub(crate) address: Option<IpAddr>,
     pub(crate) failed_by_pattern: bool,
-    /// The phase that failed, or in which the time ran out.
+    /// The phase that failed or timed out.
     pub(crate) failed_phase: Option<&'static str>,
     pub(crate) metrics: MetricText,
     pub(crate) exchanges: Vec<Exchange>,

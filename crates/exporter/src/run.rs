@@ -10,7 +10,7 @@ use crate::probe::{ProbeLog, ProbeTarget};
 use crate::text::MetricText;
 use crate::{dns, http, tcp};
 
-/// The time limit if the scrape does not announce its time-out, as in blackbox_exporter.
+/// The time limit if the scrape does not announce its timeout, as in blackbox_exporter.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The result of a probe.
@@ -75,7 +75,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
     if let Some(phase) = kind.failed_phase {
         metrics.gauges(
             "probe_failed_phase",
-            "The phase that failed, or in which the time ended",
+            "The phase that failed or timed out",
             "phase",
             [(phase, 1.0)],
         );

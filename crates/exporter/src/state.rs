@@ -19,7 +19,7 @@ pub struct ExporterOptions {
     /// Leave modules out that cannot be honoured, instead of refusing the file.
     pub skip_unsupported: bool,
     pub listen: SocketAddr,
-    /// How long before the scrape's time-out a probe has to end.
+    /// How long before the scrape's timeout a probe has to end.
     pub timeout_offset: Duration,
     /// The number of recent probes that are kept with their logs.
     pub history: usize,

@@ -32,7 +32,7 @@ pub(crate) async fn probe(
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(why)) => log.say("error", &format!("failed in phase {phase}: {why}")),
-        Err(_) => log.say("error", &format!("the time was up in phase {phase}")),
+        Err(_) => log.say("error", &format!("timed out in phase {phase}")),
     }
     run
 }

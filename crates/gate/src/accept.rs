@@ -4,7 +4,7 @@
 //!
 //! 1. `listener` accepts it, reads a PROXY header if one is required, and performs the TLS or QUIC
 //!    handshake.
-//! 2. `admission` has this done within `connection_limits`, and gives the connection to the `front`
+//! 2. `admission` applies `connection_limits` to this, and gives the connection to the `front`
 //!    of its protocol.
 //! 3. `front` reads a head and calls [`judge`](crate::judge::judge). It calls it again when the
 //!    store has answered, when the handshake is complete, or when the body that decides has been

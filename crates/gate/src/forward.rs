@@ -20,9 +20,9 @@
 pub(crate) mod deadlines;
 pub(crate) mod exchange;
 pub(crate) mod h1;
-pub(crate) mod halves;
 mod login_answer;
 mod own_answer;
 mod proxy_reply;
 pub(crate) mod site;
+pub(crate) mod split;
 pub(crate) mod upstream;

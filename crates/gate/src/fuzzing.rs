@@ -59,7 +59,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
     let request = if way.framed { &framed } else { request };
     let inspected = inspect(request, u64::MAX).ok()?;
     readings(inspected.path).ok()?;
-    let believed = Listen::default().believed();
+    let trusted_fields = Listen::default().lowercase_trusted_fields();
     let forwarding = Forwarding {
         client: IpAddr::V4(Ipv4Addr::LOCALHOST),
         secure: true,
@@ -68,7 +68,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         identity: b"",
         // What is left of its cookies is still a field.
         own_cookie: way.trusted.then_some("a"),
-        believed: if way.trusted { &believed } else { &[] },
+        trusted_fields: if way.trusted { &trusted_fields } else { &[] },
         anonymous: false,
         socket_key: None,
         buffered: false,

@@ -88,7 +88,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) early: Option<std::ops::Range<usize>>,
     /// Whether it came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whom it counts for; `None` if a trusted proxy does not name its client.
+    /// The client that it counts for; `None` if a trusted proxy does not name its client.
     pub(crate) client: Option<IpAddr>,
     /// Its session, if there is a guard.
     pub(crate) session: Option<Pass>,
@@ -109,7 +109,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) id: RequestId,
     /// Its place in a trace, if spans are sent.
     pub(crate) trace: Option<&'a TracePosition>,
-    /// Whether it came from a proxy that asks about a request of another.
+    /// Whether it came from a proxy that asks about another client's request.
     pub(crate) asks: bool,
 }
 
@@ -135,7 +135,7 @@ pub(crate) enum Verdict {
     Answer(OwnAnswer),
 }
 
-/// An answer of gate's own; `forward::own_answer` writes it.
+/// One of gate's own answers; `forward::own_answer` writes it.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnAnswer {
     pub(crate) status: u16,
@@ -253,9 +253,9 @@ fn judge<S: Sessions>(
     {
         return Err(BadRequestError::Protocol);
     }
-    let believed = policy.believed(arrival.client);
+    let trusted_fields = policy.trusted_fields(arrival.client);
     let grant = route.cors.grant(request);
-    let own = OwnOrigin::new(request, &inspected, arrival.secure, believed);
+    let own = OwnOrigin::new(request, &inspected, arrival.secure, trusted_fields);
     let access = access(policy, route, request, &inspected, upgrade, &own, admitted);
     let (session, anonymous) = match access {
         AccessDecision::Granted { session, anonymous } => (session, anonymous),
@@ -283,7 +283,7 @@ fn judge<S: Sessions>(
         authorization: session.as_ref().map(|pass| pass.authorization()),
         identity: login_lines(session.as_ref()),
         own_cookie: policy.login.as_ref().map(LoginRules::cookie),
-        believed,
+        trusted_fields,
         anonymous,
         socket_key: key.as_deref(),
         buffered,
@@ -320,7 +320,7 @@ fn judge<S: Sessions>(
     }))
 }
 
-/// What a request has to wait for that came as early data; `None` if it is plainly safe.
+/// What a request that came as early data has to wait for; `None` if it is plainly safe.
 fn judge_early(
     route: &Route,
     request: &Request<'_>,

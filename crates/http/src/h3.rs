@@ -224,7 +224,7 @@ impl QuicGauge {
         !self.offered_early || self.connection.connected().await.is_ok()
     }
 
-    /// What became of early data, once that is known.
+    /// The outcome of early data, once that is known.
     pub fn early_data(&self) -> EarlyData {
         match self
             .connection

@@ -12,7 +12,7 @@ use crate::claim::ClaimError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    #[error("there is no experiment '{name}'; there are {known}, and files that end in .toml")]
+    #[error("there is no experiment '{name}'; known are {known}, and files that end in .toml")]
     Unknown { name: String, known: String },
     #[error("cannot read the experiment {path}: {source}", path = path.display())]
     Read { path: PathBuf, source: io::Error },
@@ -48,7 +48,7 @@ pub enum ExperimentErrorKind {
     Word(#[from] WordError),
     #[error("the origin has no such knob: {0}; `roundtrip origin --help` lists them")]
     Knob(String),
-    #[error("there is no {0} '{1}'; there are {2}")]
+    #[error("there is no {0} '{1}'; known are {2}")]
     Unknown(&'static str, String, String),
     #[error("the {0} '{1}' exists twice; give each a unique name")]
     Twice(&'static str, String),

@@ -54,15 +54,15 @@ const MAX_FAILURES: usize = 2;
 /// Runs all of it. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
     mut experiment: Experiment,
-    wishes: &RunOptions,
+    options: &RunOptions,
     stop: &Stop,
     progress: &mut dyn FnMut(ExperimentProgress<'_>),
 ) -> Result<LabOutcome, LabError> {
     let began = Instant::now();
-    wish(&mut experiment, wishes)?;
+    apply_options(&mut experiment, options)?;
     // If no path can be built, report it once, not for each arm.
     drop(Path::builder().build()?);
-    let mut random = Random::seeded(wishes.seed);
+    let mut random = Random::seeded(options.seed);
     let mut runner = Runner {
         experiment: &experiment,
         tools: Tools::default(),
@@ -70,7 +70,7 @@ pub fn run(
         progress,
         done: 0,
         of: amount(&experiment),
-        seed: wishes.seed,
+        seed: options.seed,
     };
     let cells: Vec<&Cell> = experiment.cells.iter().collect();
     let mut main = runner.measure(&cells, experiment.runs, &mut random);
@@ -83,16 +83,16 @@ pub fn run(
         swept.push(runner.measure(&cells, runs, &mut random));
     }
     let mut outcome = tally::outcome(&experiment, &main, swept, &mut random);
-    outcome.seed = wishes.seed;
+    outcome.seed = options.seed;
     outcome.interrupted = stop.is_set();
     outcome.took_s = began.elapsed().as_secs_f64();
-    outcome.again.clone_from(&wishes.again);
+    outcome.again.clone_from(&options.again);
     Ok(outcome)
 }
 
-fn wish(experiment: &mut Experiment, wishes: &RunOptions) -> Result<(), LabError> {
-    experiment.runs = wishes.runs.unwrap_or(experiment.runs);
-    let Some(rtt) = wishes.rtt else {
+fn apply_options(experiment: &mut Experiment, options: &RunOptions) -> Result<(), LabError> {
+    experiment.runs = options.runs.unwrap_or(experiment.runs);
+    let Some(rtt) = options.rtt else {
         return Ok(());
     };
     let before = experiment.path.rtt();
@@ -180,7 +180,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Makes one more run of the cells whose packets are to be shown.
+    /// Makes one more run of the cells whose packets will be shown.
     fn record(&mut self, cells: &[&Cell], all: &mut [Collected]) {
         for (cell, collected) in cells.iter().zip(all) {
             if !cell.packets || self.stop.is_set() {

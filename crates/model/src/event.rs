@@ -95,7 +95,7 @@ pub enum Event {
         after: Duration,
         again: Option<Duration>,
     },
-    /// Data that was handed to the kernel this long before left the host only now.
+    /// Data that was handed to the kernel this long ago left the host only now.
     HeldBack {
         took: Duration,
     },

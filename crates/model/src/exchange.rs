@@ -74,16 +74,16 @@ impl Exchange {
 
     /// The unexplained time, if it exceeds the normal variation of the path and the host. A failed
     /// exchange has none: its failure names what the client waited for.
-    pub fn unexplained_worth_telling(&self) -> Option<f64> {
-        self.worth_telling(self.unexplained)
+    pub fn unexplained_worth_reporting(&self) -> Option<f64> {
+        self.worth_reporting(self.unexplained)
     }
 
     /// The time during which bytes were in transit, with the same threshold.
-    pub fn carried_worth_telling(&self) -> Option<f64> {
-        self.worth_telling(self.carried)
+    pub fn carried_worth_reporting(&self) -> Option<f64> {
+        self.worth_reporting(self.carried)
     }
 
-    fn worth_telling(&self, ms: f64) -> Option<f64> {
+    fn worth_reporting(&self, ms: f64) -> Option<f64> {
         let share = UNEXPLAINED_SHARE * self.total().as_secs_f64() * 1e3;
         (self.ok() && ms >= MIN_UNEXPLAINED.max(share)).then_some(ms)
     }

@@ -9,7 +9,7 @@ pub struct Waited {
     pub server: f64,
     pub client: f64,
     pub resolver: f64,
-    /// Time-outs: data had to be sent again, or to another address.
+    /// Timeouts: data had to be sent again, or to another address.
     pub loss: f64,
     /// The server or the path: nothing shows which.
     pub unknown: f64,

@@ -8,8 +8,8 @@
 
 mod control;
 mod dispatch;
-mod intake;
 mod readiness;
+mod receive_buffers;
 
 use std::cell::Cell;
 use std::io;
@@ -23,8 +23,8 @@ use crate::{listen_udp, sys};
 use control::SendControl;
 
 pub use dispatch::is_too_long;
-pub use intake::{DatagramRun, Intake, MAX_SLOTS};
 pub use readiness::{MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any};
+pub use receive_buffers::{DatagramRun, MAX_SLOTS, ReceiveBuffers};
 
 /// The largest number of datagrams in one [`Parcel`] (`UDP_MAX_SEGMENTS` of kernels before 6.9).
 pub const MAX_SEGMENTS: usize = 64;
@@ -208,9 +208,9 @@ impl Datagrams {
     }
 
     /// Receives everything available with one `recvmmsg`, and returns how many runs of datagrams
-    /// `intake` now holds: at most its slots, and 0 if everything had to be dropped. `WouldBlock`
-    /// means that nothing was available.
-    pub fn receive(&self, intake: &mut Intake) -> io::Result<usize> {
+    /// `receive_buffers` now holds: at most its slots, and 0 if everything had to be dropped.
+    /// `WouldBlock` means that nothing was available.
+    pub fn receive(&self, intake: &mut ReceiveBuffers) -> io::Result<usize> {
         let taken = dispatch::attempt(|| {
             self.count(|calls| calls.receives += 1);
             let filled = intake.fill(self.as_fd());
@@ -228,7 +228,7 @@ impl Datagrams {
         Ok(self.wait_with(false, None, timeout)?.datagrams)
     }
 
-    /// Waits for datagrams, for room to send if `room` is set, or for a [`Waker`].
+    /// Waits for datagrams, for room to send if `writable` is set, or for a [`Waker`].
     ///
     /// The kernel's timers can be late by the thread's slack (prctl(2), `PR_SET_TIMERSLACK`), 50 µs
     /// by default.

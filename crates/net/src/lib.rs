@@ -4,12 +4,11 @@
 //! byte stream that records its data with the kernel's own times of arrival and acknowledgement,
 //! the times when the client did not run, and the savings of fast open, according to the data that
 //! the SYN-ACK acknowledged. [`listen`] is for servers. [`Plain`] is a fast stream without records;
-//! a [`Bystander`] records the same of a connection that another process owns; [`datagrams`] is the
-//! same for UDP; an [`Alarm`] is a timer with a descriptor; [`cpu`] measures and pins threads. Only
-//! `sys` contains system calls that need `unsafe`.
+//! a [`ForeignConnection`] records the same of a connection that another process owns;
+//! [`datagrams`] is the same for UDP; an [`Alarm`] is a timer with a descriptor; [`cpu`] measures
+//! and pins threads. Only `sys` contains system calls that need `unsafe`.
 
 mod alarm;
-mod bystander;
 mod clock;
 mod connect;
 pub mod cpu;
@@ -17,6 +16,7 @@ pub mod datagrams;
 mod departures;
 mod error;
 mod eyeballs;
+mod foreign_connection;
 mod gaps;
 mod gauge;
 mod info;
@@ -26,17 +26,17 @@ mod plain;
 mod presence;
 mod quota;
 mod resolver;
-mod room;
 mod socket;
 mod sys;
 mod wait;
 mod watch;
+mod writable;
 
 pub use alarm::Alarm;
-pub use bystander::Bystander;
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;
+pub use foreign_connection::ForeignConnection;
 pub use gauge::Gauge;
 pub use info::{Busy, Segments, TcpInfo};
 pub use listening::{Listening, bind_listener, defer_accept, listen, listen_udp, start_listening};

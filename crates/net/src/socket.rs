@@ -19,14 +19,14 @@ use tokio::task::coop;
 use crate::gaps::Looks;
 use crate::gauge::{Gauge, SocketState, lock};
 use crate::presence::{self, MIN_ABSENCE, Presence, Throttling};
-use crate::room::Room;
 use crate::wait::{AwaitedArrival, WaitTracker};
+use crate::writable::Writable;
 use crate::{TcpInfo, clock, sys};
 
 pub struct Socket {
     /// Registered for reading.
     fd: AsyncFd<socket2::Socket>,
-    room: Room,
+    room: Writable,
     recorder: Recorder,
     state: Arc<Mutex<SocketState>>,
     /// Bytes were sent and nothing has arrived since, or there was nothing to read: the next
@@ -65,7 +65,7 @@ impl Socket {
         }
         Ok(Self {
             fd,
-            room: Room::default(),
+            room: Writable::default(),
             presence: Presence::now(&recorder),
             recorder,
             state: Arc::new(Mutex::new(state)),

@@ -11,7 +11,7 @@ use roundtrip_wire::otlp::{Attribute, Span, SpanEvent, SpanKind};
 #[derive(Debug, Clone)]
 pub struct TracedRun {
     pub context: TraceContext,
-    /// The span of the one who asked for it.
+    /// The span of the client that requested it.
     pub parent: Option<[u8; 8]>,
     pub name: String,
     pub attributes: Vec<Attribute>,

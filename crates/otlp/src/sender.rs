@@ -34,7 +34,7 @@ pub struct Telemetry {
 /// 1970.
 pub type MetricSource = Box<dyn Fn(u64, u64) -> Vec<HistogramMetric> + Send + Sync>;
 
-/// The fate of spans.
+/// The outcomes of spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TelemetryCounts {
     pub sent: u64,

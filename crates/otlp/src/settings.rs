@@ -85,7 +85,7 @@ impl OtlpSettings {
             None | Some("http/protobuf") => OtlpProtocol::Http,
             Some("grpc") => OtlpProtocol::Grpc,
             Some(other) => {
-                return Err(wrong("PROTOCOL", other, "there are http/protobuf and grpc"));
+                return Err(wrong("PROTOCOL", other, "choose http/protobuf or grpc"));
             }
         };
         let target = |signal: &str, url: String, grpc: &str, http: &str| {
@@ -134,7 +134,7 @@ impl OtlpSettings {
             sampler: match read("OTEL_TRACES_SAMPLER") {
                 Some(name) => {
                     let argument = read("OTEL_TRACES_SAMPLER_ARG");
-                    let possible = "there are always_on, always_off and traceidratio (of 0 to 1), \
+                    let possible = "choose always_on, always_off or traceidratio (from 0 to 1), \
                                     each also after parentbased_";
                     let known = Sampler::parse(&name, argument.as_deref());
                     known.ok_or_else(|| OtlpError::Value {

@@ -56,7 +56,7 @@ impl fmt::Display for CongestionAdvice<'_> {
         if !controls.available.is_empty() && !controls.is_loaded(wanted) {
             return write!(
                 f,
-                "the kernel has not loaded it (there are {}): modprobe tcp_{wanted} on the host, or choose one that namespaces can use: {allowed}",
+                "the kernel has not loaded it (loaded are {}): modprobe tcp_{wanted} on the host, or choose one that namespaces can use: {allowed}",
                 controls.available
             );
         }

@@ -95,7 +95,7 @@ impl FromStr for Middlebox {
         };
         let kind = KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-            format!("there is no box `{name}`; there are {}", names.join(", "))
+            format!("there is no box `{name}`; known are {}", names.join(", "))
         })?;
         if kind.argument.is_none() && argument.is_some() {
             return Err(format!("the box {name} takes no argument"));

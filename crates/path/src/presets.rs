@@ -35,7 +35,7 @@ pub const PRESETS: &[Preset] = &[
     preset(
         "continental",
         "rtt=30ms",
-        "2 000 km. Derived: light in fibre goes 200 km a millisecond, and cables are half as long again as the \
+        "2 000 km. Derived: light in fibre travels 200 km in a millisecond, and cables are half as long again as the \
          straight line",
     ),
     preset(
@@ -60,8 +60,8 @@ pub const PRESETS: &[Preset] = &[
         "starlink",
         "rtt=30ms jitter=down:40ms rate=down:105mbit rate=up:15mbit",
         "Satellites in low orbit. 40 to 60 ms are the quartiles towards European RIPE Atlas anchors (UCLouvain, APNIC \
-         blog, 28 November 2022); rates are US medians of Ookla's Speedtest, Q1 2025: 104.71 and 14.84 Mbit/s. That \
-         the spread is even, and all of it on the way down, is ours",
+         blog, 28 November 2022); rates are US medians of Ookla's Speedtest, Q1 2025: 104.71 and 14.84 Mbit/s. We \
+         assume that the spread is uniform, and all of it downstream",
     ),
     preset(
         "dial-up",
@@ -97,7 +97,7 @@ pub const PRESETS: &[Preset] = &[
         "lte",
         "rtt=70ms jitter=up:10ms rate=12mbit",
         "WebPageTest's profile `LTE` (connectivity.ini.sample). A device waits for its turn to ask for room to send, \
-         which comes every 5 to 80 ms (3GPP TS 36.213 §10.1.5); that it comes every 10 ms is ours",
+         which comes every 5 to 80 ms (3GPP TS 36.213 §10.1.5); that it comes every 10 ms is our assumption",
     ),
     preset(
         "dsl",
@@ -119,7 +119,7 @@ pub const PRESETS: &[Preset] = &[
         "rtt=2ms jitter=down:40ms,pareto",
         "A busy wireless network alone: at 47 access points of a university, half of TCP's packets took over 20 ms and a \
          tenth over 100 ms (WiFi can be the weakest link of round trip network latency in the wild). The \
-         shape between is ours",
+         shape in between is our assumption",
     ),
 ];
 

@@ -74,7 +74,7 @@ impl fmt::Display for NamespaceRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::AppArmor => {
-                "AppArmor keeps user namespaces from ordinary users. Allow them with \
+                "AppArmor forbids ordinary users to create user namespaces. Allow them with \
                  `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or run this as root"
             }
             Self::CloneSwitchedOff => {

@@ -3,9 +3,9 @@
 //! frames.
 
 mod carrier;
+mod density;
 mod margin;
 mod tap;
-mod tempo;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -200,7 +200,7 @@ fn apply_preset(path: &mut Builder, name: &str) -> Result<(), String> {
         .ok_or_else(|| {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
             format!(
-                "there is no network `{name}`; there are {}",
+                "there is no network `{name}`; known are {}",
                 names.join(", ")
             )
         })?;

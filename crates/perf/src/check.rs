@@ -77,7 +77,7 @@ impl Arm {
         let instead = if !self.knobs.packet_aead {
             return Ok(());
         } else if self.engine != EngineName::Own {
-            "its packets are sealed by aws-lc; write quic/own, or leave packetaead"
+            "its packets are sealed by aws-lc; write quic/own, or omit packetaead"
         } else if let Some(instead) = identity::lacks_packet_aead(self.knobs.cipher) {
             instead
         } else {

@@ -57,7 +57,7 @@ pub enum PerfError {
     Peer(String),
     #[error("interrupted before anything was measured")]
     Interrupted,
-    #[error("the conversation with the other end makes no sense: {0}")]
+    #[error("the other end broke the protocol: {0}")]
     Language(String),
 }
 
@@ -103,9 +103,9 @@ pub enum PlanError {
         other: &'static str,
         why: &'static str,
     },
-    #[error("this process may not run on CPU {core}; it may on {allowed}")]
+    #[error("this process may not run on CPU {core}; allowed: {allowed}")]
     Core { core: usize, allowed: String },
-    #[error("the path is impossible: --{0}")]
+    #[error("the path is not valid: --{0}")]
     Word(#[from] WordError),
     #[error("`{text}` is not a valid {what}; {how}")]
     Value {

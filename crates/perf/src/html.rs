@@ -88,10 +88,10 @@ fn answer(outcome: &PerfOutcome) -> Vec<String> {
     if let Some((name, ratio)) = best {
         told.push(match ratio {
             ratio if ratio >= 1.0 => format!(
-                "Of the ways by QUIC, {name} is the cheapest: with one core a sender could carry {ratio:.2} times what it could with TLS."
+                "Of the QUIC arms, {name} is the cheapest: with one core a sender could carry {ratio:.2} times what it could with TLS."
             ),
             _ => format!(
-                "Of the ways by QUIC, {name} is the cheapest, and still dearer than TLS: with one core a sender could carry {ratio:.2} times as much."
+                "Of the QUIC arms, {name} is the cheapest, but it still costs more than TLS: with one core a sender could carry {ratio:.2} times as much."
             ),
         });
     }

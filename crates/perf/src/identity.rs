@@ -124,11 +124,11 @@ pub(crate) fn lacks_packet_aead(cipher: Cipher) -> Option<&'static str> {
     #[cfg(not(feature = "packet-aead"))]
     let is_supported = false;
     if cipher == Cipher::Chacha {
-        Some("it is AES-GCM; leave chacha or packetaead")
+        Some("it is AES-GCM; omit chacha or packetaead")
     } else if cfg!(not(feature = "packet-aead")) {
         Some("this program was built without it; build with --features packet-aead")
     } else if !is_supported {
-        Some("this processor has no AVX-512 with VAES and VPCLMULQDQ; leave packetaead")
+        Some("this processor has no AVX-512 with VAES and VPCLMULQDQ; omit packetaead")
     } else {
         None
     }

@@ -34,7 +34,7 @@ pub struct Pin {
     pub receiver: Option<usize>,
 }
 
-/// What lies between the two sides.
+/// The path between the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terrain {
     /// Two namespaces, joined by a bare wire.

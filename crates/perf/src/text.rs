@@ -13,7 +13,8 @@ use crate::verdict::Bottleneck;
 /// The uncounted time is mentioned if it is more than this share of a cost.
 const UNCOUNTED_SHARE: f64 = 0.1;
 
-pub(crate) const INTERRUPTED: &str = "Interrupted before all was measured: this is what there was.";
+pub(crate) const INTERRUPTED: &str =
+    "Interrupted before everything was measured: these are the results so far.";
 
 pub fn render(outcome: &PerfOutcome, style: Style) -> String {
     let mut out = String::new();
@@ -185,7 +186,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
                 Terrain::Emulated(..) => {
                     "Something else ran on these CPUs, such as the relay of the emulated path: compare costs, not speeds."
                 }
-                _ => "Something else ran on these CPUs: the figures are less exact than the machine could give.",
+                _ => "Something else ran on these CPUs, so the figures are less exact than they could be.",
             }
             .into(),
         );

@@ -102,7 +102,7 @@ impl ProbeError {
             Self::TooManyRedirects { .. } => Words::new(
                 FailureKind::TooManyRedirects,
                 self.to_string(),
-                "the server redirects in a circle, or raise --max-redirs",
+                "the server redirects in a loop, or needs a higher --max-redirs",
             ),
             Self::BadRedirect(_) => Words::new(
                 FailureKind::BadRedirect,

@@ -60,9 +60,9 @@ impl Connection {
     }
 
     /// Waits until the client of a server has validated its address, and forever if it never does.
-    pub async fn proved(&self) {
-        let proved = self.until(|connection| (!connection.is_unproved()).then_some(()));
-        if proved.await.is_err() {
+    pub async fn validated(&self) {
+        let validated = self.until(|connection| (!connection.is_unvalidated()).then_some(()));
+        if validated.await.is_err() {
             std::future::pending::<()>().await;
         }
     }

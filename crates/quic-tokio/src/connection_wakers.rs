@@ -45,8 +45,14 @@ pub(crate) struct Receiver {
 }
 
 impl ConnectionWakers {
-    pub(crate) fn add_sender(&mut self, id: StreamId) {
-        self.senders.insert(id, Sender::default());
+    /// `stopped`: the peer may have stopped the stream before it was accepted, without an event for
+    /// anybody.
+    pub(crate) fn add_sender(&mut self, id: StreamId, stopped: Option<u64>) {
+        let sender = Sender {
+            stopped,
+            ..Sender::default()
+        };
+        self.senders.insert(id, sender);
     }
 
     pub(crate) fn add_receiver(&mut self, id: StreamId) {

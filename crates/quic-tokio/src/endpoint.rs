@@ -163,7 +163,7 @@ impl Endpoint {
         self.0.shared.lock().engine.retries_sent()
     }
 
-    /// What became of datagrams that belonged to no connection.
+    /// Counts of the datagrams that belonged to no connection.
     pub fn strays(&self) -> StrayCounts {
         self.0.shared.lock().engine.strays()
     }

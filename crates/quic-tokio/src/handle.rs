@@ -59,7 +59,7 @@ impl ConnectionHandle {
             .map(|connection| get(connection))
     }
 
-    /// Lets a connection that a client began send.
+    /// Lets a connection that a client opened send.
     pub(crate) fn answer(&self) {
         self.0.shared.lock().answer(self.0.handle);
     }

@@ -24,7 +24,7 @@ impl Incoming {
     pub fn remote_address_validated(&self) -> bool {
         let handle = self.0.handle();
         handle
-            .get(|connection| !connection.is_unproved())
+            .get(|connection| !connection.is_unvalidated())
             .unwrap_or(false)
     }
 

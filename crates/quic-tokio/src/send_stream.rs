@@ -24,7 +24,10 @@ pub struct SendStream {
 
 impl SendStream {
     pub(crate) fn new(connection: &ConnectionHandle, id: StreamId) -> Self {
-        connection.wakers(|wakers| wakers.add_sender(id));
+        // On a connection that has ended, each call returns the reason.
+        let _ = connection.inspect(|connection, wakers, _| {
+            wakers.add_sender(id, connection.stop_code(id));
+        });
         Self {
             connection: connection.clone(),
             id,

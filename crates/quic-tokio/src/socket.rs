@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use roundtrip_net::Watch;
-use roundtrip_net::datagrams::{DatagramRun, Datagrams, Intake, Parcel};
+use roundtrip_net::datagrams::{DatagramRun, Datagrams, Parcel, ReceiveBuffers};
 
 use crate::DatagramObserver;
 
@@ -15,9 +15,9 @@ const MAX_RUNS: usize = 8;
 pub(crate) struct Socket {
     datagrams: Datagrams,
     observer: Option<Arc<dyn DatagramObserver>>,
-    intake: Intake,
+    intake: ReceiveBuffers,
     /// Receives one run at a time.
-    single: Intake,
+    single: ReceiveBuffers,
     /// Whether the last call received a single run, because the observer wants to see each one
     /// separately.
     received_single: bool,
@@ -28,8 +28,8 @@ impl Socket {
         Self {
             datagrams,
             observer,
-            intake: Intake::new(MAX_RUNS),
-            single: Intake::new(1),
+            intake: ReceiveBuffers::new(MAX_RUNS),
+            single: ReceiveBuffers::new(1),
             received_single: false,
         }
     }

@@ -4,6 +4,7 @@ mod observer;
 #[path = "../../quic/tests/world/strangers.rs"]
 mod strangers;
 
+use std::future::poll_fn;
 use std::net::UdpSocket;
 use std::pin::pin;
 use std::sync::Arc;
@@ -110,6 +111,64 @@ async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
         }
     }
     assert_eq!(endpoint.kept(), 0);
+}
+
+/// Two connected endpoints in one process.
+async fn pair() -> ([Endpoint; 2], [Connection; 2]) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
+    let certificate = made.cert.der().clone();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key.unwrap());
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let client_tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let transport = Arc::new(Transport::default());
+    let server = ServerConfig::new(Arc::new(tls.unwrap()), transport.clone());
+    let start = |engine| Endpoint::new(UdpSocket::bind("127.0.0.1:0").unwrap(), engine).unwrap();
+    let server = start(Engine::new(Some(server), [8; 32]));
+    let client = start(Engine::new(None, [9; 32]));
+    let config = ClientConfig::new(Arc::new(client_tls), transport);
+    let calling = client
+        .connect(&config, server.local_addr(), "localhost")
+        .unwrap();
+    let accepting = server.accept().await.unwrap().accept();
+    calling.connected().await.unwrap();
+    ([server, client], [accepting, calling])
+}
+
+/// The request and STOP_SENDING come together: nobody has accepted the stream yet. The second time,
+/// even the reset in answer to it was acknowledged before.
+#[tokio::test]
+async fn a_stream_that_was_stopped_before_it_was_accepted_is_stopped() {
+    let (_endpoints, [server, client]) = pair().await;
+    for rounds in [0, 3] {
+        let (mut sending, mut receiving) = client.open_bi().await.unwrap();
+        sending.write_chunk("x".into()).await.unwrap();
+        sending.finish().unwrap();
+        receiving.stop(7);
+        sending.delivered().await.unwrap();
+        for _ in 0..rounds {
+            let mut more = client.open_uni().await.unwrap();
+            more.write_chunk("x".into()).await.unwrap();
+            more.finish().unwrap();
+            more.delivered().await.unwrap();
+        }
+        let (mut answering, _asked) = server.accept_bi().await.unwrap();
+        let stopped = poll_fn(|cx| answering.poll_stopped(cx));
+        tokio::time::timeout(Duration::from_mins(1), stopped)
+            .await
+            .unwrap();
+        assert!(answering.write_chunk("y".into()).await.is_err());
+    }
 }
 
 #[tokio::test]

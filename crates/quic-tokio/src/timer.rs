@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const LAST_STRETCH: Duration = Duration::from_micros(1200);
 /// A deadline that is further away is distant.
 const DISTANT: Duration = Duration::from_millis(2);
-/// A peer may name an idle timeout that lies beyond the range of the runtime's clock.
+/// A peer may name an idle timeout beyond the range of the runtime's clock.
 const LONGEST_SLEEP: Duration = Duration::from_hours(24);
 
 pub(crate) struct Timer {

@@ -156,6 +156,12 @@ impl Connection {
         self.streams.reset(id, code)
     }
 
+    /// The code with which the peer stopped our half of a stream; 0 if the half of a stream that the
+    /// peer opened is gone already.
+    pub fn stop_code(&self, id: StreamId) -> Option<u64> {
+        self.streams.stop_code(id)
+    }
+
     /// Asks the peer to send no more.
     pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
         self.streams.stop(id, code)
@@ -299,7 +305,7 @@ impl Connection {
 
     /// Whether the peer's address may be forged: on a server, the client has not validated its
     /// address yet.
-    pub fn is_unproved(&self) -> bool {
+    pub fn is_unvalidated(&self) -> bool {
         self.handshake.side() == Side::Server
             && !self.handshake.is_complete()
             && !self.paths.is_validated()
@@ -395,7 +401,7 @@ impl Connection {
 
     /// The peer has closed, or has forgotten the connection.
     fn drain(&mut self, why: CloseReason) {
-        let until = (!self.is_unproved()).then(|| self.lingering());
+        let until = (!self.is_unvalidated()).then(|| self.lingering());
         if self.closing.drain(until) {
             self.end(why);
         }

@@ -12,7 +12,7 @@ mod resumption;
 mod session;
 #[cfg(test)]
 mod tests;
-mod vault;
+mod token_sealer;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use session::TlsSession;
 
 pub(crate) use levels::InitialKeys;
 pub(crate) use resumption::{LIMITS, bind_sessions};
-pub(crate) use vault::{TokenKind, Vault};
+pub(crate) use token_sealer::{TokenKind, TokenSealer};
 
 /// The authentication tag behind each packet's payload. RFC 9001 §5.3.
 pub(crate) const TAG: usize = 16;

@@ -17,7 +17,7 @@ mod strays;
 mod table;
 mod timers;
 mod tokens;
-mod unproved;
+mod unvalidated;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ use peers::Peers;
 use table::ConnectionTable;
 use timers::Timers;
 use tokens::Tokens;
-use unproved::{First, Unproved};
+use unvalidated::{First, UnvalidatedClients};
 
 pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
 pub use misdirected::Misdirected;
@@ -81,7 +81,7 @@ pub struct Endpoint {
     peers: Peers,
     arrived: VecDeque<Handle>,
     early_0rtt: EarlyDatagrams,
-    unproved: Unproved,
+    unvalidated: UnvalidatedClients,
     /// Clients' connections that are not over.
     served: usize,
     /// The memory budget of the clients' connections.
@@ -134,7 +134,7 @@ impl Endpoint {
             peers: Peers::default(),
             arrived: VecDeque::new(),
             early_0rtt: EarlyDatagrams::default(),
-            unproved: Unproved::default(),
+            unvalidated: UnvalidatedClients::default(),
             served: 0,
             evictions: Evictions::default(),
             evicted: 0,
@@ -367,7 +367,7 @@ impl Endpoint {
         self.answers.retries()
     }
 
-    /// What became of datagrams that belonged to no connection.
+    /// Counts of the datagrams that belonged to no connection.
     pub fn strays(&self) -> StrayCounts {
         self.strays
     }
@@ -394,8 +394,9 @@ impl Endpoint {
         if let Some(first) = entry.first {
             self.firsts.remove(&first);
             self.served -= usize::from(!entry.has_ended);
-            if entry.unproved {
-                self.unproved.end(first, entry.connection.take_farewell());
+            if entry.unvalidated {
+                self.unvalidated
+                    .end(first, entry.connection.take_farewell());
             }
         }
         self.peers.remove(entry.peer, entry.peer_number);

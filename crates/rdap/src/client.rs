@@ -5,19 +5,19 @@
 //! server that complains is asked later. `clear` decides whether clear text may be used, `expected`
 //! knows which answer a query must have, `fetch` gets one URL, `pages` fetches the further pages of
 //! a search, `outage` waits for servers that are down, `follow` continues to the registrar,
-//! `keeping` stores tickets and limits for the next run, and `refresh` renews IANA's registries in
-//! parallel to the lookups.
+//! `saved_state` stores tickets and limits for the next run, and `refresh` renews IANA's registries
+//! in parallel to the lookups.
 
 mod clear;
 mod expected;
 mod fetch;
 mod follow;
-mod keeping;
 mod outage;
 mod outcome;
 mod pages;
 mod ranges;
 mod refresh;
+mod saved_state;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,7 +35,6 @@ use crate::query::{Key, Kind, Query, QueryError};
 use crate::text::State;
 use clear::EntrySchemes;
 use expected::Asked;
-use keeping::Keeping;
 use outage::Outages;
 use ranges::Ranges;
 use refresh::Used;
@@ -44,6 +43,7 @@ use roundtrip_fetch::memory::answers::Policy;
 use roundtrip_fetch::memory::{Memory, Stamp};
 use roundtrip_fetch::pool::Pool;
 use roundtrip_fetch::rate_limiter::RateLimiter;
+use saved_state::SavedState;
 
 /// The options of lookups.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub struct Client {
     newly_used: Notify,
     memory: Arc<Memory>,
     rate_limiter: RateLimiter,
-    keeping: Keeping,
+    saved: SavedState,
     outages: Outages,
     ranges: RefCell<Ranges>,
     flights: Flights<String, Result<Box<Source>, Trouble>>,
@@ -137,7 +137,7 @@ impl Client {
             bootstrap: RefCell::new(parts.bootstrap),
             used: RefCell::default(),
             newly_used: Notify::new(),
-            keeping: Keeping::new(parts.memory.clone(), parts.tls, parts.tokens),
+            saved: SavedState::new(parts.memory.clone(), parts.tls, parts.tokens),
             memory: parts.memory,
             rate_limiter: parts.rate_limiter,
             outages: Outages::default(),
@@ -152,20 +152,20 @@ impl Client {
 
     /// Stores this run's knowledge for the next run.
     pub fn keep(&self) {
-        self.keeping.keep(&self.pool, Self::now());
+        self.saved.save(&self.pool, Self::now());
     }
 
-    /// Called after [`Self::keep`], when all results have been reported: waits briefly for tickets
-    /// of which the next run has fewer than `least`, and which servers send at the end of a
-    /// handshake. `limit` is the longest wait.
+    /// Called after [`Self::keep`], when all results have been reported: waits briefly for the
+    /// tickets that servers send at the end of a handshake, if the next run has fewer than `least`
+    /// of them. `limit` is the longest wait.
     pub async fn settle(&self, least: usize, limit: Duration) {
-        let keeping = &self.keeping;
-        keeping.settle(&self.pool, Self::now(), least, limit).await;
+        let saved = &self.saved;
+        saved.settle(&self.pool, Self::now(), least, limit).await;
     }
 
     /// Whether [`Self::settle`] would wait.
-    pub fn is_owed_tickets(&self, least: usize) -> bool {
-        self.keeping.is_owed(&self.pool, Self::now(), least)
+    pub fn is_awaiting_tickets(&self, least: usize) -> bool {
+        self.saved.is_awaiting(&self.pool, Self::now(), least)
     }
 
     fn now() -> Stamp {

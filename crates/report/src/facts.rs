@@ -58,7 +58,7 @@ pub fn facts(exchange: &Exchange) -> Vec<Fact> {
 
 /// The time for which bytes were on their way, if it is long: it belongs to no finding.
 pub(crate) fn carried(exchange: &Exchange) -> Option<String> {
-    let ms = numbers::ms(exchange.carried_worth_telling()?);
+    let ms = numbers::ms(exchange.carried_worth_reporting()?);
     let size = exchange
         .http
         .as_ref()

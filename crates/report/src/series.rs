@@ -156,7 +156,7 @@ fn notes<'a>(good: &[(usize, Run<'a>)]) -> Vec<(&'a str, usize)> {
 fn unexplained_ms(run: &Run) -> Option<f64> {
     run.hops
         .iter()
-        .filter_map(roundtrip_model::Exchange::unexplained_worth_telling)
+        .filter_map(roundtrip_model::Exchange::unexplained_worth_reporting)
         .reduce(|a, b| a + b)
 }
 

@@ -12,7 +12,7 @@ const MIN_SHARE: f64 = 0.25;
 /// `30.2 ms`, and its places, the largest first; `None` if it is less than the usual variation of
 /// paths and hosts.
 pub(crate) fn told(exchange: &Exchange) -> Option<String> {
-    let whole = exchange.unexplained_worth_telling()?;
+    let whole = exchange.unexplained_worth_reporting()?;
     let places: Vec<String> = largest_places(exchange).map(place).collect();
     Some(match places.as_slice() {
         [] => format!("{} ms", ms(whole)),
@@ -22,7 +22,7 @@ pub(crate) fn told(exchange: &Exchange) -> Option<String> {
 
 /// How to find the cause of the largest part.
 pub(crate) fn advice(exchange: &Exchange) -> Option<&'static str> {
-    exchange.unexplained_worth_telling()?;
+    exchange.unexplained_worth_reporting()?;
     largest_places(exchange).next().map(advice_for)
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn most<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Option<
 
 fn whom(party: Party) -> String {
     match party {
-        Party::Loss => "until a time-out".to_owned(),
+        Party::Loss => "until a timeout".to_owned(),
         Party::Client => "in this program or its machine".to_owned(),
         Party::Unknown => "waiting for the server or the path".to_owned(),
         party => format!("waiting for the {}", party.name()),

@@ -1,7 +1,7 @@
-//! `roundtrip compare`: turns flags into wishes, and the comparison into a report.
+//! `roundtrip compare`: turns flags into a configuration, and the comparison into a report.
 
 use roundtrip_compare::{
-    Comparison, EndReason, RequestLimits, SessionProgress, Wishes, html, json, text,
+    CompareConfig, Comparison, EndReason, RequestLimits, SessionProgress, html, json, text,
 };
 use roundtrip_probe::{Family, Options};
 use tokio::runtime::Builder;
@@ -23,11 +23,11 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         Ok(seen) => seen,
         Err(outcome) => return outcome,
     };
-    let wishes = match wishes(args, seen.as_ref()) {
-        Ok(wishes) => wishes,
+    let config = match config(args, seen.as_ref()) {
+        Ok(config) => config,
         Err(error) => return Outcome::Usage(error.to_string()),
     };
-    if let Err(error) = wishes.check() {
+    if let Err(error) = config.check() {
         return Outcome::Usage(error.to_string());
     }
     let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -35,12 +35,12 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         Err(error) => return failed(&format!("cannot start: {error}")),
     };
     if !args.output.quiet {
-        let announced = text::announcement(&wishes);
+        let announced = text::announcement(&config);
         note("compare", &announced);
     }
     let mut status = Status::new(args.output.quiet);
-    let compared = runtime.block_on(roundtrip_compare::compare(&wishes, interrupted(), |p| {
-        status.show(|_| how_far(p, &wishes));
+    let compared = runtime.block_on(roundtrip_compare::compare(&config, interrupted(), |p| {
+        status.show(|_| how_far(p, &config));
     }));
     status.hide();
     match compared {
@@ -69,16 +69,16 @@ fn seen(args: &CompareArgs) -> Result<Option<SeenExchange>, Outcome> {
     }
 }
 
-fn how_far(p: &SessionProgress, wishes: &Wishes) -> String {
+fn how_far(p: &SessionProgress, config: &CompareConfig) -> String {
     let what = match p.block {
         Some(block) => format!("block {block}"),
         None => "what is there".into(),
     };
-    let most = wishes.limits.requests;
+    let most = config.limits.requests;
     format!("{} of {most} requests · {what} · {}", p.sent, p.word)
 }
 
-fn wishes(args: &CompareArgs, seen: Option<&SeenExchange>) -> Result<Wishes, UsageError> {
+fn config(args: &CompareArgs, seen: Option<&SeenExchange>) -> Result<CompareConfig, UsageError> {
     let url = seen.map(|seen| &seen.url).or(args.url.as_ref());
     let url = url.cloned().unwrap_or_default();
     let mut options = asked(&args.request, &args.connection)?;
@@ -92,7 +92,7 @@ fn wishes(args: &CompareArgs, seen: Option<&SeenExchange>) -> Result<Wishes, Usa
         (_, true) => Family::V6,
         _ => Family::Any,
     };
-    Ok(Wishes {
+    Ok(CompareConfig {
         target: target(&url, &args.request)?,
         url,
         options: Options { family, ..options },

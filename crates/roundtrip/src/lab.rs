@@ -43,7 +43,7 @@ fn list(machine: bool) -> Outcome {
         OutputStream::Out.print(lines);
     }
     OutputStream::Out.print(
-        "faults         Is the cause that was put into an exchange the one that is named?\n\n\
+        "faults         Is the injected cause of an exchange the one that is named?\n\n\
          roundtrip lab run NAME, or a file of your own; `all` runs every one but faults\n",
     );
     Outcome::Done
@@ -100,8 +100,8 @@ fn measure(args: &LabRunArgs) -> Outcome {
         }
         let title = experiment.name.clone();
         let mut status = Status::new(args.quiet).after(DELAY);
-        let wishes = wishes(args, name);
-        let outcome = roundtrip_lab::run(experiment, &wishes, &stop, &mut |p| {
+        let options = options(args, name);
+        let outcome = roundtrip_lab::run(experiment, &options, &stop, &mut |p| {
             status.show(|took| progress::line(&title, &p, took));
         });
         status.hide();
@@ -118,7 +118,7 @@ fn measure(args: &LabRunArgs) -> Outcome {
     }
 }
 
-fn wishes(args: &LabRunArgs, name: &str) -> RunOptions {
+fn options(args: &LabRunArgs, name: &str) -> RunOptions {
     RunOptions {
         runs: args.runs,
         rtt: args.rtt,

@@ -112,22 +112,22 @@ fn how_fast(now: &roundtrip_perf::PerfProgress<'_>) -> String {
 }
 
 fn show(task: &TaskArgs, outcome: &roundtrip_perf::PerfOutcome) -> Outcome {
-    let wishes = &task.output;
-    let text = if wishes.json {
+    let output = &task.output;
+    let text = if output.json {
         format!("{:#}\n", stamped(roundtrip_perf::json::document(outcome)))
     } else {
-        let style = match &wishes.output {
+        let style = match &output.output {
             Some(_) => Style::default(),
-            None => OutputStream::Out.style(wishes.color),
+            None => OutputStream::Out.style(output.color),
         };
         roundtrip_perf::text::render(outcome, style)
     };
-    if let Err(ended) = deliver(&text, wishes.json, wishes.output.as_deref(), false) {
+    if let Err(ended) = deliver(&text, output.json, output.output.as_deref(), false) {
         return ended;
     }
-    if let Some(file) = &wishes.html {
+    if let Some(file) = &output.html {
         let page = roundtrip_perf::html::page(outcome, &head::head());
-        if let Err(ended) = page::deliver(file, &page, wishes.quiet) {
+        if let Err(ended) = page::deliver(file, &page, output.quiet) {
             return ended;
         }
     }

@@ -5,9 +5,9 @@ mod again;
 mod captures;
 mod cut;
 mod kept;
+mod logs;
 mod program;
 mod source;
-mod told;
 mod watch;
 
 use std::cmp::Reverse;
@@ -76,7 +76,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
             };
             match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
                 Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
-                Ok((false, source)) => return told::run(args, &self::name(file), source),
+                Ok((false, source)) => return logs::run(args, &self::name(file), source),
                 Err(error) => Err(unreadable(file, &error)),
             }
         }
@@ -111,7 +111,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     let (found, broken) = reading.end(name);
     let name = &found.name;
     if let Some(error) = &broken_off {
-        say(&format!("{name}: {error}; what came before it was read"));
+        say(&format!("{name}: {error}; everything before it was read"));
     }
     if !args.keys.is_empty() && found.counts.opened == 0 {
         say(&format!(
@@ -122,7 +122,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         say(&format!("{name}: {caveat}"));
     }
     if found.counts.frames == 0 {
-        return failed(&format!("{name}: there is no packet in it"));
+        return failed(&format!("{name}: it contains no packet"));
     }
     if let Err(ended) = found.show() {
         return ended;

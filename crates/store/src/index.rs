@@ -1,5 +1,5 @@
-//! Lists of sessions that have something in common, such as their user: whoever ends all of them
-//! must find them.
+//! Lists of sessions that have something in common, such as their user, so that all of them can be
+//! found and ended.
 
 use std::time::SystemTime;
 

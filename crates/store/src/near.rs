@@ -16,9 +16,9 @@
 
 mod cache;
 mod counts;
-mod doubts;
 mod flight;
 mod kept;
+mod revalidation;
 mod revoked;
 
 use std::cell::{Cell, RefCell};
@@ -33,9 +33,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{AnyStore, Change, Page, Record, Source, StoreError, StorePart, is_sid};
 use cache::{Cache, Entry, Lookup};
 pub use counts::Counts;
-use doubts::Doubts;
 use flight::{Flight, Outcome};
 pub use kept::EntryHandle;
+use revalidation::Revalidations;
 pub use revoked::Revoked;
 
 /// The number of times that an answer is asked for again because a change overtook it.
@@ -89,7 +89,7 @@ pub enum CacheStatus {
 pub struct Near<S = AnyStore> {
     store: S,
     cache: RefCell<Cache>,
-    doubts: RefCell<Doubts>,
+    doubts: RefCell<Revalidations>,
     flights: RefCell<HashMap<Rc<str>, Rc<Flight>>>,
     /// Signals that a session must be asked for again.
     recheck: Notify,
@@ -102,7 +102,7 @@ impl<S: Source> Near<S> {
         Self {
             store,
             cache: RefCell::new(cache),
-            doubts: RefCell::new(Doubts::new(settings.grace, settings.sessions)),
+            doubts: RefCell::new(Revalidations::new(settings.grace, settings.sessions)),
             flights: RefCell::default(),
             recheck: Notify::new(),
             counts: Cell::default(),
@@ -406,7 +406,7 @@ impl<S: Source> Near<S> {
     fn do_without(
         &self,
         sid: &Rc<str>,
-        before: Option<doubts::Doubt>,
+        before: Option<revalidation::Revalidation>,
         error: StoreError,
     ) -> Outcome {
         let Some(doubt) = before else {

@@ -21,10 +21,10 @@ pub trait TakesOnce {
     /// Takes a value. If several callers ask for one name, only one gets the value.
     async fn take(&self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Claims a name for `life`. Returns whether nobody had claimed it; if several callers claim
-    /// one name, only one succeeds. A failover of Redis can forget a claim.
+    /// Claims a name for `life`. Returns whether the claim succeeded; if several callers claim one
+    /// name, only one succeeds. A failover of Redis can forget a claim.
     async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError>;
 
-    /// Gives up a claim, so that it can be claimed again at once. Only who has it may.
+    /// Gives up a claim, so that it can be claimed again at once. Only the claim's owner may.
     async fn release(&self, name: &[u8]) -> Result<(), StoreError>;
 }

@@ -17,14 +17,14 @@
 mod discovery;
 mod index;
 mod link;
-mod news;
+mod maintenance;
 mod node;
 mod once;
+mod pushes;
 mod servers;
 mod settings;
 mod slots;
 mod socket;
-mod tending;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -216,7 +216,7 @@ impl Source for Redis {
     /// Connections are kept open from the first call on.
     async fn changed(&self) {
         if self.tending.borrow().is_empty() {
-            let tend = tending::tend(self.servers.clone());
+            let tend = maintenance::tend(self.servers.clone());
             self.tending.borrow_mut().spawn_local(tend);
         }
         while self.servers.news.is_empty() {

@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use roundtrip_model::{Event, Moment};
-use roundtrip_net::{Bystander, TcpInfo};
+use roundtrip_net::{ForeignConnection, TcpInfo};
 
-use crate::heard::Heard;
-use crate::spoken::{Protocol, Spoken, Written};
+use crate::client_bytes::{ClientBytes, Protocol, Written};
+use crate::server_bytes::ServerBytes;
 use crate::turn::{ExchangeParts, MAX_CONTROL, MAX_SETTINGS, MAX_TICKETS};
 
 pub(crate) use exchange::{Surroundings, failed};
@@ -53,9 +53,9 @@ pub(crate) struct Flow {
     pub(crate) stage: FlowState,
     /// The first write came before the SYN-ACK: fast open.
     deferred: Option<u64>,
-    pub(crate) bystander: Bystander,
-    pub(crate) spoken: Spoken,
-    pub(crate) heard: Heard,
+    pub(crate) bystander: ForeignConnection,
+    pub(crate) spoken: ClientBytes,
+    pub(crate) heard: ServerBytes,
     /// A write whose outcome is not known yet.
     pending: Option<Pending>,
     /// The number of bytes that the kernel has accepted, as far as the tap has seen.
@@ -101,9 +101,9 @@ impl Flow {
             opened: None,
             stage: FlowState::Opening,
             deferred: None,
-            bystander: Bystander::default(),
-            spoken: Spoken::default(),
-            heard: Heard::default(),
+            bystander: ForeignConnection::default(),
+            spoken: ClientBytes::default(),
+            heard: ServerBytes::default(),
             pending: None,
             accepted: 0,
             turn,

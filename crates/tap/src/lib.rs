@@ -7,17 +7,17 @@
 //! a probe writes, without anything that encryption hides.
 //!
 //! `filter` selects the calls, `sys` makes system calls, `memory` reads the arguments of a call,
-//! `supervisor` is the loop, `flow` and `turn` turn what it saw into exchanges, `spoken` and
-//! `heard` read the unencrypted part of both directions, `lookup` follows name lookups. [`watch`]
-//! samples connections of processes that are already running.
+//! `supervisor` is the loop, `flow` and `turn` turn what it saw into exchanges, `client_bytes` and
+//! `server_bytes` read the unencrypted part of both directions, `lookup` follows name lookups.
+//! [`watch`] samples connections of processes that are already running.
 
+mod client_bytes;
 mod filter;
 mod flow;
-mod heard;
 mod lookup;
 mod memory;
 mod process;
-mod spoken;
+mod server_bytes;
 mod supervisor;
 mod sys;
 mod turn;

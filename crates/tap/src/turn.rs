@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Event, KeptFacts, Moment};
 
-use crate::spoken::PlainRequest;
+use crate::client_bytes::PlainRequest;
 
 /// Arrivals this close together are noted as one.
 const CLOSE: Duration = Duration::from_micros(100);

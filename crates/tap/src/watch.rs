@@ -28,7 +28,7 @@ pub enum Watched {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is neither the number of a process nor a port, as in 4711 and :443")]
+#[error("'{0}' is neither a process id nor a port, such as 4711 or :443")]
 pub struct WatchedError(String);
 
 impl FromStr for Watched {

@@ -71,7 +71,7 @@ impl Undecidable {
             Some(SealedReason::NoHello) => "a capture from before the connection",
             Some(SealedReason::NoKeys) => "a key log with the keys of this session",
             Some(SealedReason::Cut) => "a capture that keeps whole packets",
-            Some(SealedReason::Cipher) => "a cipher that is read here: AES-GCM or ChaCha20",
+            Some(SealedReason::Cipher) => "a supported cipher: AES-GCM or ChaCha20",
             Some(SealedReason::WrongKeys) => "keys that fit: those of the key log do not",
         }
     }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use roundtrip_wire::http1::{self, Chunked, ChunkedLimits, EMPTY_FIELD, Strictness, end_of_head};
 
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::stream::Piece;
 
 /// The largest head in bytes.
@@ -84,7 +84,7 @@ enum MessageState {
     Chunked(Box<Chunked>),
     /// The body ends with the connection.
     UntilClose,
-    /// Bytes are missing where a head should be: it goes on with the next head that begins a
+    /// Bytes are missing where a head should be: parsing resumes at the next head that begins a
     /// segment.
     Lost,
     /// No longer HTTP.
@@ -210,7 +210,7 @@ impl MessageParser {
         self.head.clear();
     }
 
-    /// Goes on where a head begins.
+    /// Resumes where a head begins.
     fn resume(&mut self, bytes: &[u8]) {
         let begins = bytes.starts_with(b"HTTP/1.") || Http1::recognises(bytes);
         if !begins || !matches!(self.state, MessageState::Lost) {

@@ -7,7 +7,7 @@ use roundtrip_wire::quic::Side as Party;
 
 use crate::http1::Http1Message;
 use crate::requests::{OpenedRequest, Requests};
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::stream::Piece;
 
 /// The head of a frame. RFC 9113 §4.1.

@@ -83,7 +83,7 @@ pub(crate) fn join(
     near.vantage.evidence.insert(0, why);
     if (near.client, near.server) != (far.client, far.server) {
         let translated = format!(
-            "its addresses are translated between the captures: the other one has it from {} to {}",
+            "its addresses are translated between the captures: in the other one it goes from {} to {}",
             far.client, far.server
         );
         near.vantage.evidence.push(translated);

@@ -8,6 +8,7 @@
 //! never guessed. Pure: no I/O, no clock.
 
 mod application;
+mod assemble;
 mod clocks;
 mod conversation;
 mod counts;
@@ -21,6 +22,7 @@ mod join;
 pub mod json;
 mod key;
 mod ladder;
+pub mod logs;
 mod names;
 mod opened;
 pub mod page;
@@ -29,17 +31,15 @@ mod ranking;
 mod records;
 mod relations;
 mod requests;
+mod segment;
 mod siblings;
-mod sight;
 mod spread;
 mod steps;
 mod stream;
 mod tcp;
-mod telling;
 pub mod text;
-pub mod told;
 mod trace;
-mod twins;
+mod translated;
 mod vantage;
 mod view;
 

@@ -14,7 +14,7 @@ use roundtrip_wire::quic::Side as Party;
 use roundtrip_wire::tls::{ContentKind, EncryptedExtensions, HandshakeKind, ServerHello};
 
 use crate::requests::{OpenedRequest, Requests};
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::stream::Piece;
 
 /// The limit in bytes for a handshake message, and for early data that waits for the server's

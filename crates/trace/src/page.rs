@@ -100,7 +100,7 @@ fn causes(ranking: &Ranking) -> Markup {
     let causes = ranking.causes();
     html! {
         @if !causes.is_empty() {
-            h2 { "Causes, by what they cost altogether" }
+            h2 { "Causes, by total cost" }
             div.scroll { table {
                 thead { tr {
                     @for title in ["Cause", "Exchanges", "Share", "Altogether", "Each", "At most", "Connection (frame)"] { th scope="col" { (title) } }

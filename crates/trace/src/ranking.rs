@@ -38,7 +38,7 @@ pub struct CauseTotal {
     pub ms: f64,
     pub most: f64,
     pub round_trips: u64,
-    /// The connections that paid most: cost in milliseconds, number, first frame.
+    /// The connections that it cost most: cost in milliseconds, number, first frame.
     pub examples: Vec<(f64, u64, u64)>,
 }
 
@@ -66,7 +66,7 @@ impl Ranking {
         self.exchanges += 1;
         self.failed += u64::from(!exchange.ok());
         self.total += total;
-        self.unexplained += exchange.unexplained_worth_telling().unwrap_or(0.0);
+        self.unexplained += exchange.unexplained_worth_reporting().unwrap_or(0.0);
         for phase in exchange.phases() {
             for (sum, party) in self.waited.iter_mut().zip(Party::BY_WEIGHT) {
                 *sum += party.share(&phase.waited);

@@ -43,8 +43,7 @@ pub(crate) struct RecordFollower {
     /// The beginning of the stream, up to the first gap.
     clear: Vec<u8>,
     has_gap: bool,
-    /// What follows is not TLS, or its records cannot be found any longer: until a segment begins
-    /// with one again.
+    /// The rest is not TLS, or its records can no longer be found until a segment begins with one.
     lost: bool,
     /// They could not be found for a part of the stream.
     was_lost: bool,

@@ -3,7 +3,7 @@
 use roundtrip_wire::packet::Flags;
 
 use crate::conversation::LadderStep;
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
 /// The packets of one connection that a ladder can show.

@@ -12,7 +12,7 @@ use crate::http2::ClearHttp2;
 use crate::opened::OpenedTls;
 use crate::records::{RecordFollower, RecordPlace};
 use crate::relations::Tried;
-use crate::sight::{SeenSegment, Side, SynOptions, is_before};
+use crate::segment::{SeenSegment, Side, SynOptions, is_before};
 use crate::stream::{Piece, Reassembly};
 
 /// The number of segments of one connection that are kept individually. Beyond this, consecutive

@@ -46,11 +46,11 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
     );
     say(
         counts.not_ip,
-        "frames hold no IP packet, or one that is damaged",
+        "frames contain no IP packet, or a damaged one",
     );
     say(
         counts.fragments,
-        "fragments of packets whose other fragments the capture does not have whole",
+        "fragments of packets that the capture does not contain completely",
     );
     say(
         counts.one_way,
@@ -112,7 +112,7 @@ pub(crate) fn found_by_two(conversation: &Conversation) -> Option<String> {
         format!("{} of the {who}'s {sent}{frames}", lost.len())
     };
     Some(format!(
-        "a round trip between both captures takes {}; lost between them: {}, {}; the server's end took {} to answer",
+        "a round trip between the two captures takes {}; lost between them: {}, {}; the server's end took {} to answer",
         span(located.between.as_secs_f64() * 1e3),
         side("client", &located.from_client),
         side("server", &located.from_server),
@@ -128,7 +128,7 @@ pub fn clocks(relation: &ClockRelation, near: &str, far: &str) -> String {
         ("ahead", relation.ahead)
     };
     format!(
-        "{near} was made nearer to the client; the clock of {far} is {:.3} ms {way} (± {:.3} ms, drift {:.1} ppm, by {} in both)",
+        "{near} was recorded nearer to the client; the clock of {far} is {:.3} ms {way} (± {:.3} ms, drift {:.1} ppm, by {} in both)",
         ahead / 1e6,
         relation.between as f64 / 2e6,
         relation.drift * 1e6,
@@ -174,7 +174,7 @@ pub fn ranking(ranking: &Ranking, style: &Style) -> String {
     );
     let causes = ranking.causes();
     if !causes.is_empty() {
-        out += "\nCauses, by what they cost altogether\n";
+        out += "\nCauses, by total cost\n";
         let mut table = Table::new(INDENT);
         table.line(
             Tone::Faint,
@@ -231,7 +231,7 @@ pub fn ranking(ranking: &Ranking, style: &Style) -> String {
         }
         if ranking.of_other_servers > 0 {
             let others = plural(ranking.of_other_servers, "exchange");
-            let _ = writeln!(out, "  and {others} with servers that had no room here");
+            let _ = writeln!(out, "  and {others} with further servers");
         }
     }
     out

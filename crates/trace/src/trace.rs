@@ -1,5 +1,5 @@
-//! Takes frames and returns conversations: connections are followed concurrently, and leave when
-//! they are over.
+//! Takes frames and returns conversations: connections are followed concurrently, and are returned
+//! when they end.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,6 +13,7 @@ use roundtrip_wire::packet::{Packet, Tcp, Udp};
 use roundtrip_wire::passive::SealedReason;
 use roundtrip_wire::pcapng::{Captured, LinkType, PacketDirection};
 
+use crate::assemble::{Others, of_tcp};
 use crate::clocks::ClockRelation;
 use crate::conversation::Conversation;
 use crate::counts::CaptureCounts;
@@ -25,8 +26,7 @@ use crate::quic::QuicFlow;
 use crate::relations::{ConnectionEnd, ConnectionEnds, Openers, Tried};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
-use crate::telling::{Others, of_tcp};
-use crate::twins::Twins;
+use crate::translated::TranslatedConnections;
 
 const DNS: u16 = 53;
 /// How long packets of a closed connection may still arrive, and how long a connection may be
@@ -78,7 +78,7 @@ pub struct Trace {
     /// The number of the last frame that was taken, in its capture.
     frame: u64,
     done: Siblings,
-    twins: Twins,
+    twins: TranslatedConnections,
     /// In bytes.
     held: usize,
     looked: u64,
@@ -100,7 +100,7 @@ impl Trace {
             fragments: Fragments::default(),
             frame: 0,
             done: Siblings::default(),
-            twins: Twins::default(),
+            twins: TranslatedConnections::default(),
             held: 0,
             looked: 0,
             looked_at: 0,
@@ -203,7 +203,7 @@ impl Trace {
         }
     }
 
-    /// A whole packet may turn out to be a tunnel's.
+    /// A reassembled packet may turn out to be a tunnel's.
     fn fragment(
         &mut self,
         interface: u32,

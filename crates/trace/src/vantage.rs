@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_wire::link::LinkDirection;
 
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
 /// The longest time in nanoseconds that a host itself needs to acknowledge.

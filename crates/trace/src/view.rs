@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use roundtrip_model::Event;
 
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 pub(crate) use crate::tcp::mss;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;

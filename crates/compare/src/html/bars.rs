@@ -35,7 +35,7 @@ pub(super) fn figure(c: &Comparison) -> Markup {
                 @for (place, line) in lines.iter().enumerate() { (row(line, place * ROW, scale, rtt)) }
             }
             figcaption {
-                "In ms, one request from its beginning to the end of its answer. The bar is the run nearest to the median, in the colours of whom it waited for"
+                "In ms, one request from its beginning to the end of its answer. The bar is the run nearest to the median, in the colours of the parties that it waited for"
                 @if rtt.is_some() { ", cut at each round trip" }
                 "; each run is a dot, and the diamond is what arithmetic predicts."
             }

@@ -98,7 +98,7 @@ fn detail(line: &MeasuredWay, page: &mut WrappedText) {
     }
 }
 
-/// `2 times: why the first of them did`.
+/// `2 times: the reason for the first failure`.
 pub(crate) fn failed(line: &MeasuredWay) -> Option<String> {
     let times = count(line.failures.len() as u64, "time", "times");
     Some(format!("{times}: {}", clean(line.failures.first()?)))
@@ -107,7 +107,7 @@ pub(crate) fn failed(line: &MeasuredWay) -> Option<String> {
 /// `92.1 ms, 1 round trip; measured 0.4 % more`.
 pub(crate) fn predicted(line: &MeasuredWay) -> String {
     let Some(p) = line.predicted else {
-        return "nothing, for no round trip could be measured".into();
+        return "nothing, because no round trip could be measured".into();
     };
     let text = format!("{} ms, {}", ms(p.ms), round_trips(p.round_trips));
     let Some(deviation) = line.deviation() else {

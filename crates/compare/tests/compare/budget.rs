@@ -17,11 +17,11 @@ fn no_total_is_exceeded() {
     let scene = Scene::new(RTT, knobs);
     // `compare` checks what the origin saw against what was allowed.
     for most in [2, 3, 7, 19, 31, 64] {
-        let c = scene.compare(scene.wishes(most));
+        let c = scene.compare(scene.config(most));
         assert_eq!(c.ended, EndReason::Requests);
         assert_eq!(c.discovery.max(most.min(4)), c.discovery, "{most}");
     }
-    let mut sequence = scene.wishes(90);
+    let mut sequence = scene.config(90);
     sequence.requests = 5;
     scene.compare(sequence);
 }
@@ -29,7 +29,7 @@ fn no_total_is_exceeded() {
 #[test]
 fn ways_that_the_budget_has_no_room_for_are_named() {
     let scene = Scene::new(RTT, Knobs::default());
-    let c = scene.compare(scene.wishes(6));
+    let c = scene.compare(scene.config(6));
     assert!(c.absent.iter().any(|a| a.why.contains("budget")));
     assert!(absent(&c).len() > 3);
 }
@@ -37,9 +37,9 @@ fn ways_that_the_budget_has_no_room_for_are_named() {
 #[test]
 fn time_ends_it_too() {
     let scene = Scene::new(RTT, Knobs::default());
-    let mut wishes = scene.wishes(5000);
-    wishes.limits.time = Duration::ZERO;
-    let c = scene.compare(wishes);
+    let mut config = scene.config(5000);
+    config.limits.time = Duration::ZERO;
+    let c = scene.compare(config);
     assert_eq!(c.ended, EndReason::Time);
     assert_eq!(c.blocks, 0);
 }
@@ -47,20 +47,20 @@ fn time_ends_it_too() {
 #[test]
 fn what_may_do_something_each_time_is_not_repeated() {
     let scene = Scene::new(RTT, Knobs::default());
-    let mut wishes = scene.wishes(40);
-    wishes.options.method = Some("POST".into());
-    let refused = scene.try_compare(wishes.clone());
+    let mut config = scene.config(40);
+    config.options.method = Some("POST".into());
+    let refused = scene.try_compare(config.clone());
     assert!(matches!(refused, Err(CompareError::Unsafe(..))));
     assert_eq!(scene.origin.stats().requests, 0);
-    wishes.force = true;
-    let c = scene.compare(wishes.clone());
+    config.force = true;
+    let c = scene.compare(config.clone());
     assert_eq!(c.method, "POST");
     let words = c.lines.iter().map(|line| line.way.word());
     let absent = c.absent.iter().map(|a| a.way.word());
     assert!(words.chain(absent).all(|word| !word.contains("0rtt")));
     assert!(c.notes.iter().any(|note| note.contains("early data")));
-    wishes.strategies = vec!["h2+tls1.3+0rtt".parse().unwrap()];
-    let c = scene.compare(wishes);
+    config.strategies = vec!["h2+tls1.3+0rtt".parse().unwrap()];
+    let c = scene.compare(config);
     assert!(c.absent.iter().any(|a| a.why.contains("RFC 8470")));
     assert_eq!(scene.origin.stats().early_requests, 0);
 }
@@ -68,8 +68,8 @@ fn what_may_do_something_each_time_is_not_repeated() {
 #[test]
 fn nothing_is_compared_with_a_server_that_does_not_answer() {
     let scene = Scene::new(RTT, Knobs::default());
-    let mut wishes = scene.wishes_for("https://198.18.0.2:9/", 40);
-    wishes.options.max_time = Duration::from_secs(5);
-    let refused = scene.try_compare(wishes);
+    let mut config = scene.wishes_for("https://198.18.0.2:9/", 40);
+    config.options.max_time = Duration::from_secs(5);
+    let refused = scene.try_compare(config);
     assert!(matches!(refused, Err(CompareError::Unanswered(_))));
 }

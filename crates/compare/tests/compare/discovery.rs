@@ -147,9 +147,9 @@ fn clear_text() {
 fn the_other_family_of_addresses() {
     let scene = Scene::new(RTT, able());
     let url = format!("https://far.test:{}/bytes/100", scene.origin.https.port());
-    let mut wishes = scene.wishes_for(&url, 36);
-    wishes.options.overrides = vec![scene.both_families()];
-    let c = scene.compare(wishes.clone());
+    let mut config = scene.wishes_for(&url, 36);
+    config.options.overrides = vec![scene.both_families()];
+    let c = scene.compare(config.clone());
     let families = [Remedy::IPv4, Remedy::IPv6];
     let other: Vec<Remedy> = measurable(&c)
         .into_iter()
@@ -157,8 +157,8 @@ fn the_other_family_of_addresses() {
         .collect();
     assert_eq!(other.len(), 1, "{other:?}");
     // A user who asks for one family is not shown the other.
-    wishes.options.family = Family::V4;
-    let c = scene.compare(wishes);
+    config.options.family = Family::V4;
+    let c = scene.compare(config);
     assert!(!measurable(&c).iter().any(|r| families.contains(r)));
     assert!(c.address.unwrap().starts_with("198.18."));
 }

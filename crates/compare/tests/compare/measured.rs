@@ -25,11 +25,11 @@ fn line<'a>(c: &'a Comparison, word: &str) -> &'a MeasuredWay {
 #[test]
 fn savings_are_whole_round_trips_and_the_largest_comes_first() {
     let scene = scene();
-    let mut wishes = scene.wishes(120);
-    wishes.strategies = ["h2+tls1.2", "h2+tls1.3+0rtt", "h2+tls1.3+reuse"]
+    let mut config = scene.config(120);
+    config.strategies = ["h2+tls1.2", "h2+tls1.3+0rtt", "h2+tls1.3+reuse"]
         .map(|word| word.parse().unwrap())
         .into();
-    let c = scene.compare(wishes);
+    let c = scene.compare(config);
     assert!(c.blocks >= 8, "{} blocks", c.blocks);
     let order: Vec<String> = c.lines.iter().map(|line| line.way.word()).collect();
     assert_eq!(order, ["h2+tls1.3+reuse", "h2+tls1.3+0rtt", "h2+tls1.2"]);
@@ -62,10 +62,10 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
 #[test]
 fn sequences_on_one_connection() {
     let scene = scene();
-    let mut wishes = scene.wishes(400);
-    wishes.requests = 4;
-    wishes.limits.time = Duration::from_secs(12);
-    let c = scene.compare(wishes);
+    let mut config = scene.config(400);
+    config.requests = 4;
+    config.limits.time = Duration::from_secs(12);
+    let c = scene.compare(config);
     assert!(c.blocks >= 1, "{} requests, {:?}", c.sent, c.ended);
     for (manner, trips) in [(ConnectionUse::Kept, 1.5), (ConnectionUse::AtOnce, 0.75)] {
         let line = c.lines.iter().find(|line| line.way.manner == manner);
@@ -84,11 +84,11 @@ fn a_flight_too_large_for_the_syn_is_told_from_one_that_fits() {
     let mut knobs = Knobs::default();
     knobs.listen.fast_open = 64;
     let scene = Scene::new(RTT, knobs);
-    let mut wishes = scene.wishes(160);
-    wishes.strategies = ["h2+tls1.3+tfo", "h2+tls1.3+tfo-pq"]
+    let mut config = scene.config(160);
+    config.strategies = ["h2+tls1.3+tfo", "h2+tls1.3+tfo-pq"]
         .map(|word| word.parse().unwrap())
         .into();
-    let c = scene.compare(wishes);
+    let c = scene.compare(config);
     let (large, small) = (line(&c, "h2+tls1.3+tfo"), line(&c, "h2+tls1.3+tfo-pq"));
     assert_eq!(
         (large.kind(), small.kind()),
@@ -105,11 +105,11 @@ fn a_flight_too_large_for_the_syn_is_told_from_one_that_fits() {
 #[test]
 fn another_client_beside_ours() {
     let scene = scene();
-    let mut wishes = scene.wishes(60);
-    wishes.strategies = vec!["h2+tls1.3+reuse".parse().unwrap()];
+    let mut config = scene.config(60);
+    config.strategies = vec!["h2+tls1.3+reuse".parse().unwrap()];
     // It makes no request, which is all that can be checked here.
-    wishes.against = vec!["true URL".into(), "echo no such luck >&2; exit 7;".into()];
-    let c = scene.compare(wishes);
+    config.against = vec!["true URL".into(), "echo no such luck >&2; exit 7;".into()];
+    let c = scene.compare(config);
     let client = c.lines.iter().find(|l| l.way.remedy == Remedy::Client);
     let client = client.unwrap();
     assert!(client.predicted.is_none() && client.median().is_some());

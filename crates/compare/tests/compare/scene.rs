@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use roundtrip_compare::{CompareError, Comparison, Remedy, RequestLimits, Wishes, compare};
+use roundtrip_compare::{CompareConfig, CompareError, Comparison, Remedy, RequestLimits, compare};
 use roundtrip_model::Target;
 use roundtrip_origin::Knobs;
 use roundtrip_path::Path;
@@ -42,20 +42,20 @@ impl Scene {
     }
 
     /// At most this many requests, as fast as answers come.
-    pub(crate) fn wishes(&self, requests: u32) -> Wishes {
+    pub(crate) fn config(&self, requests: u32) -> CompareConfig {
         self.wishes_for(
             &format!("https://{}/bytes/100", self.origin.https),
             requests,
         )
     }
 
-    pub(crate) fn wishes_for(&self, url: &str, requests: u32) -> Wishes {
+    pub(crate) fn wishes_for(&self, url: &str, requests: u32) -> CompareConfig {
         let options = Options {
             roots: Roots::File(self.ca()),
             max_time: Duration::from_secs(20),
             ..Options::default()
         };
-        Wishes {
+        CompareConfig {
             target: Target::parse(url).unwrap(),
             url: url.to_owned(),
             options,
@@ -72,16 +72,16 @@ impl Scene {
         }
     }
 
-    pub(crate) fn try_compare(&self, wishes: Wishes) -> Result<Comparison, CompareError> {
-        self.near(async move || compare(&wishes, std::future::pending(), |_| {}).await)
+    pub(crate) fn try_compare(&self, config: CompareConfig) -> Result<Comparison, CompareError> {
+        self.near(async move || compare(&config, std::future::pending(), |_| {}).await)
     }
 
     /// Whatever is compared, no more requests are made than were allowed, and the requests made are
     /// counted.
-    pub(crate) fn compare(&self, wishes: Wishes) -> Comparison {
+    pub(crate) fn compare(&self, config: CompareConfig) -> Comparison {
         let before = self.origin.stats().requests;
-        let most = wishes.limits.requests;
-        let comparison = self.try_compare(wishes).unwrap();
+        let most = config.limits.requests;
+        let comparison = self.try_compare(config).unwrap();
         let seen = self.origin.stats().requests - before;
         let sent = u64::from(comparison.sent);
         assert!(seen <= sent, "{seen} were seen, {sent} counted");

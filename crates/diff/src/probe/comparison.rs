@@ -3,10 +3,10 @@
 use roundtrip_model::Random;
 
 use super::attribution::{Contribution, ContributionKind, parts};
+use super::changes::{FactDiff, FindingDiff, Values, facts, findings};
 use super::difference::Difference;
 use super::figures::{SideFigures, StageDiff, stages};
 use super::reasons::Reasons;
-use super::unlike::{FactDiff, FindingDiff, Values, facts, findings};
 use super::{Probe, answer};
 use crate::Provenance;
 

@@ -2,8 +2,8 @@
 //! tasks if its time does. Only facts that both reports state are named.
 
 use super::attribution::{Contribution, ContributionKind};
+use super::changes::Values;
 use super::figures::{CONNECT, StageDiff};
-use super::unlike::Values;
 use super::words;
 use super::{Probe, SideFigures, mean};
 

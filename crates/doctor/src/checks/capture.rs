@@ -32,8 +32,8 @@ fn stamps(probe: &io::Result<()>) -> Check {
     match probe {
         Ok(()) => STAMPS.good(
             "in software",
-            "The kernel says when a packet left and came, so that the program's own delays are not \
-             taken for the network's.",
+            "The kernel timestamps packets as they leave and arrive, so that the program's own \
+             delays are not mistaken for the network's.",
         ),
         Err(error) => STAMPS.notice(
             format!("refused: {error}"),

@@ -78,7 +78,7 @@ fn judge(subject: CheckSubject, path: &str, found: &FoundMarkers) -> Option<Chec
         .find_map(|marker| found.version(marker))?;
     // A tool linked against the library supports what the library supports.
     if subject.id == TOOL.id && found.has(LINKED) {
-        let meaning = "What it speaks is libcurl's, which follows.";
+        let meaning = "It speaks what libcurl speaks, which is shown next.";
         return Some(subject.good(format!("{version} ({path})"), meaning));
     }
     let backends = BACKENDS.iter().filter(|(marker, _)| found.has(marker));

@@ -23,7 +23,7 @@ const BITS: [(u32, &str); 5] = [
     (CLIENT, "client"),
     (SERVER, "server"),
     (0x4, "client sends data without a cookie"),
-    (0x200, "server takes data without a cookie"),
+    (0x200, "server accepts data without a cookie"),
     (0x400, "every listener, unasked"),
 ];
 
@@ -96,7 +96,7 @@ fn pause(scene: &ExaminedSystem) -> Check {
             .notice(
                 format!("{seconds} s, longer each time"),
                 "After one path has swallowed SYN data, fast open is off for all destinations for \
-                 this long: every new connection pays one round trip more meanwhile.",
+                 this long: meanwhile every new connection takes one round trip longer.",
             )
             .change("sysctl -w net.ipv4.tcp_fastopen_blackhole_timeout_sec=0 (default since 5.14)"),
     }

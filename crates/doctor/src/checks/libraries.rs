@@ -1,16 +1,16 @@
 //! TLS libraries: which ones are installed, what they support, and what that costs in round trips.
 //!
 //! A library's version is read from its own bytes; the package manager's version is shown next to
-//! it. `makes` knows which version supports what.
+//! it. `known` knows which version supports what.
 
-mod makes;
+mod known;
 
 use crate::check::{Area, Check, CheckStatus, CheckSubject};
 use crate::packages::Packages;
 use crate::root::FileIdentity;
 use crate::scan;
 use crate::scene::ExaminedSystem;
-use makes::{Library, LibraryKind, MAKES, PostQuantum, TlsSupport};
+use known::{Library, LibraryKind, MAKES, PostQuantum, TlsSupport};
 
 const NONE: CheckSubject = CheckSubject::new("tls-libraries", Area::Tls, "TLS libraries");
 

@@ -15,7 +15,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 
 fn backlog(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.core.somaxconn") {
-        Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener bears is unknown."),
+        Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener can absorb is unknown."),
         Ok(length) if length <= SHORT_BACKLOG => BACKLOG
             .notice(
                 format!("at most {length}"),
@@ -25,7 +25,7 @@ fn backlog(scene: &ExaminedSystem) -> Check {
             .change("sysctl -w net.core.somaxconn=4096, and a listener that asks for as much"),
         Ok(length) => BACKLOG.good(
             format!("at most {length}"),
-            "A listener that asks for it bears a burst of this size without a dropped SYN.",
+            "A listener that asks for it absorbs a burst of this size without a dropped SYN.",
         ),
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
 fn namespaces(scene: &ExaminedSystem, unshared: &Unshared) -> Check {
     let value = match unshared {
         Unshared::Both => {
-            let meaning = "Emulated paths and cold experiments run here, each in a network of its \
-                           own, without privilege.";
-            return NAMESPACES.good("allowed, with a network of their own", meaning);
+            let meaning = "Emulated paths and cold experiments run here, each in its own network, \
+                           without privilege.";
+            return NAMESPACES.good("allowed, each with its own network", meaning);
         }
         Unshared::UserOnly(error) => format!("allowed, but without a network: {error}"),
         Unshared::Neither(error) => format!("refused: {error}"),

@@ -34,7 +34,7 @@ fn ports(scene: &ExaminedSystem) -> Check {
     };
     let value = format!("{first} to {last}: {count}, {reuse}");
     let meaning = if early {
-        "A port in TIME-WAIT is taken again after about 1 s for a new connection to the same server \
+        "A port in TIME-WAIT is reused after about 1 s for a new connection to the same server \
          (RFC 6191): a client that opens many connections does not run out. Reusing connections \
          saves their round trips as well."
             .to_owned()

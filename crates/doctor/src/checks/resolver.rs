@@ -184,7 +184,7 @@ fn order(scene: &ExaminedSystem) -> Check {
     ORDER
         .notice(
             names.join(" "),
-            "Something slower is asked before /etc/hosts, even for names that stand there.",
+            "Something slower is asked before /etc/hosts, even for names that it lists.",
         )
         .change("hosts: files dns in /etc/nsswitch.conf")
 }

@@ -26,7 +26,7 @@ fn after_idle(scene: &ExaminedSystem) -> Check {
         Ok(_) => AFTER_IDLE
             .notice(
                 "on",
-                "A connection idle for longer than its retransmission time-out (200 ms and more) \
+                "A connection idle for longer than its retransmission timeout (200 ms and more) \
                  starts again with ten segments: a large response on a reused connection pays one \
                  round trip for each doubling, as on a new one (RFC 5681, section 4.1).",
             )

@@ -30,8 +30,8 @@ fn retries(scene: &ExaminedSystem) -> Check {
         _ => format!("sent again {times} times, {after_1_s} of them after 1 s each"),
     };
     let wait = format!(
-        "connect() gives up on a silent server after {total} s: programs need a shorter time-out \
-         of their own, or another address to try (RFC 8305)."
+        "connect() gives up on a silent server after {total} s: programs need their own, shorter \
+         timeout, or another address to try (RFC 8305)."
     );
     if linear == 0 {
         return RETRIES

@@ -81,7 +81,7 @@ fn c_library(scene: &ExaminedSystem) -> Check {
     if let Some(path) = musl(scene) {
         return C_LIBRARY.good(
             format!("musl ({path})"),
-            "Asks all name servers at once and takes the first answer; has no cache.",
+            "Asks all name servers at once and takes the first answer; does not cache.",
         );
     }
     let paths = GLIBC.iter().flat_map(|pattern| scene.root.glob(pattern));
@@ -97,8 +97,8 @@ fn c_library(scene: &ExaminedSystem) -> Check {
         if let Some(version) = releases.find_map(|text| SoftwareVersion::parse(text)) {
             return C_LIBRARY.good(
                 format!("glibc {version} ({path})"),
-                "Asks one name server after the other, each for A and AAAA together; has no cache \
-                 of its own.",
+                "Asks one name server after the other, each for A and AAAA together; does not \
+                 cache.",
             );
         }
     }

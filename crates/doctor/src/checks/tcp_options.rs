@@ -58,7 +58,7 @@ fn ecn(scene: &ExaminedSystem) -> Check {
         Ok(0) => ECN
             .notice(
                 "off",
-                "Congestion is learnt from loss only; a lost tail costs a time-out.",
+                "Congestion is learnt from loss only; a lost tail costs a timeout.",
             )
             .change("sysctl -w net.ipv4.tcp_ecn=2 (accept) or 1 (ask for it too)"),
         Ok(1) => ECN.good(

@@ -31,7 +31,7 @@ fn segmentation(probe: &io::Result<()>) -> Check {
         Err(error) => SEGMENTATION
             .notice(
                 format!("refused: {error}"),
-                "Each QUIC packet passes the network stack on its own: a core sends much less.",
+                "Each QUIC packet passes through the network stack separately: a core sends much less.",
             )
             .change("Linux 4.18 or later"),
     }
@@ -59,7 +59,7 @@ fn buffers(scene: &ExaminedSystem) -> Check {
         [Err(lack), _] | [_, Err(lack)] => {
             return BUFFERS.unknown(
                 lack,
-                "How large a burst a QUIC socket bears is unknown; in a container these settings may \
+                "How large a burst a QUIC socket can absorb is unknown; in a container these settings may \
                  be hidden.",
             );
         }
@@ -76,7 +76,7 @@ fn buffers(scene: &ExaminedSystem) -> Check {
     }
     BUFFERS.good(
         value,
-        "A QUIC program can ask for enough room to bear a burst.",
+        "A QUIC program can ask for enough room to absorb a burst.",
     )
 }
 

@@ -43,7 +43,7 @@ fn windows(probes: &Probes) -> Check {
         ),
     };
     let advice = "ip route change default via GATEWAY initcwnd 32 initrwnd 32, for paths known to \
-                  bear it; or send less: a shorter certificate chain, compressed bodies";
+                  cope with it; or send less: a shorter certificate chain, compressed bodies";
     if narrow {
         return WINDOWS
             .problem(

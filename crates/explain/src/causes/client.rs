@@ -65,7 +65,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The client's CPU quota was used up, and it had to stop",
             shows: "the control group was throttled while the client could have run (cpu.stat)",
             signature: throttled,
-            cost: "until the next period begins, 100 ms usually",
+            cost: "until the next period begins, usually 100 ms",
             remedy: "give the client's container a larger quota, or none",
             settings: &[
                 Setting::new("Kubernetes", "no resources.limits.cpu"),

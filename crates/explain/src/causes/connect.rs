@@ -7,7 +7,7 @@ use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 
 /// The longest delay of a SYN-ACK, in milliseconds, that a busy host alone can cause.
 const MAX_HOST_DELAY: f64 = 20.0;
-/// The first time-out in milliseconds, with some tolerance: the kernel repeats a SYN after a
+/// The first timeout in milliseconds, with some tolerance: the kernel repeats a SYN after a
 /// second, and QUIC its first flight.
 const FIRST_TIMEOUT: f64 = 950.0;
 
@@ -53,7 +53,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "the kernel sent the SYN again, and the connection was established one retransmission timeout late",
             signature: syn_lost,
             cost: "1 s; if it is lost again, 1 s more each time, then twice as long each time",
-            remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops",
+            remedy: "look for loss on the path (mtr), a full accept queue at the server (nstat TcpExtListenOverflows) or a firewall that drops SYNs",
             settings: &[
                 Setting::new("Linux (server)", "net.core.somaxconn=4096"),
                 Setting::new("nginx", "listen 443 ssl backlog=4096;"),

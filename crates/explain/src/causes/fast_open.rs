@@ -108,7 +108,7 @@ fn no_cookie(case: &Case<'_>) -> Option<Cost> {
     // A cookie serves the next connection: an earlier one that requested a cookie should have
     // brought it (RFC 7413 §4.1.2).
     let evidence = if case.exchange.primed || case.exchange.run > 0 {
-        "an earlier connection had asked for a cookie, and none came: the server gives none, or a middlebox strips the option; the client cannot tell which, and this SYN carried no data either"
+        "an earlier connection had asked for a cookie, and none came: the server issues none, or a middlebox strips the option; the client cannot tell which, and this SYN carried no data either"
     } else {
         "no cookie was cached for this server: the SYN asked for one and carried no data"
     };

@@ -15,7 +15,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "large-hello-lost",
             decidable: Decidable::ClientEnd,
             name: "A ClientHello of more than one segment was never answered",
-            shows: "the handshake ended without a byte from the server, and the kernel repeated the client's data again and again",
+            shows: "the handshake ended without a byte from the server, and the kernel retransmitted the client's data again and again",
             signature: hello_lost,
             cost: "the client's whole timeout",
             remedy: "repair the device that drops it: a middlebox that expects a ClientHello in one packet, or a link that carries no full segments; without the post-quantum share the ClientHello fits one segment (strategy -pq)",

@@ -14,10 +14,10 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "mtu-black-hole",
             decidable: Decidable::Packets,
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none was ever full, and at least a full segment before them was missing for several time-outs; or its answer came equally late, in segments of less than three quarters of the size that fits",
+            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none of them full, and at least a full segment before them was missing for several timeouts; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
-            remedy: "let ICMP 'fragmentation needed' (and ICMPv6 'packet too big') pass, clamp the MSS at the narrow link, or let the ends probe",
+            remedy: "let ICMP 'fragmentation needed' (and ICMPv6 'packet too big') pass, clamp the MSS at the narrow link, or let the ends probe the path MTU (RFC 4821)",
             settings: &[
                 Setting::new("Linux (both ends)", "net.ipv4.tcp_mtu_probing=1"),
                 Setting::new(
@@ -84,7 +84,7 @@ fn black_hole(case: &Case<'_>) -> Option<Cost> {
         .or_else(|| smaller(case))
 }
 
-/// The answer arrived after several time-outs, in segments that are far smaller than possible.
+/// The answer arrived after several timeouts, in segments that are far smaller than possible.
 fn smaller(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let lost = case.waited(PhaseName::FirstByte, WaitPart::Loss);
@@ -93,14 +93,14 @@ fn smaller(case: &Case<'_>) -> Option<Cost> {
     let may_be = is_smaller && !was_less_missing(case);
     (may_be && tcp.retransmits <= tcp.syn_retransmits && lost >= least).then(|| {
         let evidence = format!(
-            "the answer came {lost:.0} ms late, as after several time-outs, in segments of {} bytes although {} fit",
+            "the answer came {lost:.0} ms late, as after several timeouts, in segments of {} bytes although {} fit",
             tcp.peer_mss, tcp.mss
         );
         Cost::new(evidence).waited(PhaseName::FirstByte, WaitPart::Loss, lost)
     })
 }
 
-/// Only short segments arrived: the full ones before them were missing for several time-outs.
+/// Only short segments arrived: the full ones before them were missing for several timeouts.
 fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     let mut gaps = case.exchange.timeline.iter();
     let (segments, short) = gaps.find_map(|(_, event)| match event {
@@ -277,7 +277,7 @@ fn told(case: &Case<'_>, seen: &KernelLosses) -> String {
     let late = seen.theirs;
     if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
         return format!(
-            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a time-out of the server"
+            "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a timeout of the server"
         );
     }
     match seen.overtaken {
@@ -288,7 +288,7 @@ fn told(case: &Case<'_>, seen: &KernelLosses) -> String {
                 "with full segments"
             };
             format!(
-                "a flight ended {end}, and the rest came {late:.0} ms later, as after a time-out"
+                "a flight ended {end}, and the rest came {late:.0} ms later, as after a timeout"
             )
         }
         1 => format!("a segment came {late:.0} ms before the one that precedes it"),

@@ -25,8 +25,8 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The resolver tried other names first, because of the search list",
             shows: "the resolver asked for the name with one of its suffixes without success before it asked for the name itself",
             signature: search_list,
-            cost: "for each suffix 1 round trip to the resolver, or the time that the failed lookup takes",
-            remedy: "end the name with a dot, or lower the number of dots from which names are looked up as they are",
+            cost: "1 round trip to the resolver for each suffix, or the time that the failed lookup takes",
+            remedy: "end the name with a dot, or lower ndots, the number of dots from which a name is first looked up as it is",
             settings: &[
                 Setting::new("Linux (/etc/resolv.conf)", "options ndots:1"),
                 Setting::new(
@@ -43,7 +43,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             shows: "an answer over UDP was truncated, and another came over TCP",
             signature: over_tcp,
             cost: "2 round trips to the resolver",
-            remedy: "make the answer shorter (fewer records, ECDSA signatures), or let datagrams carry more",
+            remedy: "make the answer shorter (fewer records, ECDSA signatures), or allow larger datagrams",
             settings: &[
                 Setting::new("unbound", "edns-buffer-size: 1232 and max-udp-size: 1232"),
                 Setting::new("BIND", "edns-udp-size 1232; max-udp-size 1232;"),

@@ -11,7 +11,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         id: "path-varies",
         decidable: Decidable::Packets,
         name: "Round trips on this path take different times",
-        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip by 3 ms and a tenth of it, and the late waits were hardly later than that; or nothing came in the middle of a TLS record of the body, which the server had written, and then many segments at once",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip, by at least 3 ms plus a tenth of it, and the late answers were hardly later than that; or the body stopped in the middle of a TLS record that the server had already written, and then many segments came at once",
         signature: varies,
         cost: "the time of the waits beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
@@ -97,7 +97,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         // A single acknowledgement may have been late on purpose.
         let only = late < 2 && syn_late < least && most <= LONGEST_DELAYED_ACK;
         let or_host = if only {
-            "; a host that delays its acknowledgements looks the same"
+            "; a host that delays its acknowledgements would look the same"
         } else {
             ""
         };

@@ -119,7 +119,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "quic-response-loss",
             decidable: Decidable::Content,
             name: "A packet that the server sent over QUIC was lost and its content had to be sent again",
-            shows: "data came before the data that precedes it, and that was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
+            shows: "data came before the data that precedes it, which was late by half a round trip or more; or numbers of the server's packets were missing when the wait ended",
             signature: theirs,
             cost: "1 round trip or more if later packets reveal the loss; otherwise the server's probe timeout, about two round trips",
             remedy: "look for loss or rate limits on UDP along the path (mtr --udp)",

@@ -12,7 +12,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "record-over-window",
             decidable: Decidable::Packets,
             name: "The first TLS record of the answer was more than one window could carry",
-            shows: "bytes of the answer came a round trip and more before the first of them could be read: a record is decrypted whole",
+            shows: "bytes of the answer came a round trip or more before the first of them could be read: a record is decrypted as a whole",
             signature: record_over_window,
             cost: "1 round trip",
             remedy: "let the server begin with small records",

@@ -44,7 +44,7 @@ fn without_a_cookie() {
         let mut again = without(true);
         change(&mut again);
         let told = assert_only(&again, "fast-open-no-cookie", R, 1).evidence;
-        for culprit in ["the server gives none", "a middlebox strips"] {
+        for culprit in ["the server issues none", "a middlebox strips"] {
             assert!(told.contains(culprit), "{told}");
         }
     }

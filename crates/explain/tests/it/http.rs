@@ -238,7 +238,7 @@ fn only_the_request_s_own_acknowledgement_is_a_witness() {
     assert_eq!(ids(&story.told(0.0).end()), ["late-answer"]);
 }
 
-/// Its only segment may have been lost and sent again after a time-out.
+/// Its only segment may have been lost and sent again after a timeout.
 #[test]
 fn a_slow_server_whose_answer_may_have_been_lost_is_in_doubt() {
     for (think, doubtful) in [(250.0, false), (305.0, true), (360.0, false)] {

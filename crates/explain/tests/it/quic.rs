@@ -86,7 +86,7 @@ fn a_chain_over_the_amplification_limit() {
 fn packets_sent_again_after_a_probe_timeout() {
     let lost = |r: f64| finish(quic(r).pass(999.0).sent(1_200).answered(0.4, 3_000), 2_000);
     assert_only(&lost(R), "quic-handshake-loss", 999.0, 0);
-    // Where a round trip is longer than the time-out, a repeated packet was not lost.
+    // Where a round trip is longer than the timeout, a repeated packet was not lost.
     assert_silent(&lost(1_100.0));
 }
 

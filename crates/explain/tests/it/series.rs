@@ -82,7 +82,7 @@ fn one_late_round_trip_does_not_excuse_every_other_answer() {
     assert_eq!(thinking.count(), 5);
 }
 
-/// One answer of ten is late by a server's time-out, and another exchange lost its SYN.
+/// One answer of ten is late by a server's timeout, and another exchange lost its SYN.
 #[test]
 fn a_rare_delay_on_a_path_with_losses_is_withdrawn() {
     let thinking = |late: &[usize], think: f64, lossy: bool| {
@@ -97,9 +97,9 @@ fn a_rare_delay_on_a_path_with_losses_is_withdrawn() {
     };
     assert_eq!(thinking(&[4], 260.0, true), 0);
     assert_eq!(thinking(&[4], 260.0, false), 1);
-    assert_eq!(thinking(&[4], 305.0, false), 0, "a time-out of 200 ms");
-    // Lost twice: a probe after 400 ms, and a time-out of 300 ms.
-    assert_eq!(thinking(&[4], 715.0, false), 0, "two time-outs");
+    assert_eq!(thinking(&[4], 305.0, false), 0, "a timeout of 200 ms");
+    // Lost twice: a probe after 400 ms, and a timeout of 300 ms.
+    assert_eq!(thinking(&[4], 715.0, false), 0, "two timeouts");
     assert_eq!(thinking(&[2, 7], 710.0, false), 0, "twice the same");
     assert_eq!(thinking(&[2, 7], 560.0, false), 2, "of another length");
     assert_eq!(

@@ -96,13 +96,13 @@ impl DnsModule {
 
 fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Kind, D::Error> {
     let name = String::deserialize(from)?;
-    let unknown = || D::Error::custom(format!("'{name}' is not a type of DNS records"));
+    let unknown = || D::Error::custom(format!("'{name}' is not a DNS record type"));
     Kind::from_name(&name).ok_or_else(unknown)
 }
 
 fn class<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
     let name = String::deserialize(from)?;
-    let unknown = || D::Error::custom(format!("'{name}' is not a class of DNS records"));
+    let unknown = || D::Error::custom(format!("'{name}' is not a DNS class"));
     class_number(&name).ok_or_else(unknown)
 }
 

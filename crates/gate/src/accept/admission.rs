@@ -251,6 +251,12 @@ impl Admission {
             Err(AcceptError::Quic(CloseReason::Local { .. })) => return,
             Err(unmet) => return count_unmet(&thread.ledger, &unmet, client),
         };
+        // Early data may come from anybody who names this address as its own, and requests are judged
+        // and passed on with it. A client with an address token does not wait.
+        tokio::select! {
+            () = link.validated() => {}
+            _ = link.closed() => return,
+        }
         let peer = Peer {
             address: met.peer.ip(),
             secure: true,
@@ -278,7 +284,7 @@ impl Admission {
         let _place = match place {
             Some(place) => Some(place),
             None => {
-                link.proved().await;
+                link.validated().await;
                 let site = self.thread.site();
                 let place = self.connection_limits.admit(client, &site.policy.limits);
                 let place = place.inspect_err(|limit| {

@@ -66,7 +66,7 @@ pub(crate) struct UpstreamView {
 pub(crate) enum StoreView {
     NotNeeded,
     Up,
-    /// For how long, and whether no requests can be served any more.
+    /// For how long, and whether requests can no longer be served.
     Down {
         since: Duration,
         hopeless: bool,

@@ -25,7 +25,7 @@ pub struct Acme {
     pub names: Vec<String>,
     #[serde(default)]
     pub challenge: AcmeChallenge,
-    /// How long one order may take, and how long it takes until another replica goes on for one
+    /// The time limit of one order, and the time after which another replica takes over from one
     /// that has died.
     #[serde(default = "order_time")]
     pub order_time: Span,
@@ -34,7 +34,7 @@ pub struct Acme {
     pub external_account: Option<ExternalAccount>,
 }
 
-/// An account that the CA knows from elsewhere. RFC 8555 §7.3.4.
+/// An existing account at the CA (external account binding). RFC 8555 §7.3.4.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalAccount {
@@ -81,13 +81,15 @@ impl Acme {
     }
 }
 
-/// Why a name can have no certificate by these challenges.
+/// Why these challenges cannot obtain a certificate for a name.
 pub(crate) fn name_error(name: &str) -> Option<&'static str> {
     if name.starts_with("*.") {
-        return Some("a CA issues wildcards only after a challenge in the DNS, which gate has not");
+        return Some(
+            "a CA issues wildcards only after a challenge in the DNS, which gate does not support",
+        );
     }
     if name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
-        return Some("an address is no name; gate asks only for certificates of names");
+        return Some("this is an address; gate orders certificates only for names");
     }
     let is_label = |label: &str| {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
@@ -117,7 +119,7 @@ fn directory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
         return Err(D::Error::custom(
-            "a directory's URL has no user and no '#' in it",
+            "a directory's URL must not contain a user or a '#'",
         ));
     }
     Ok(text)

@@ -15,7 +15,7 @@ pub struct Admin {
     pub listen: Option<SocketAddr>,
     /// Host names that are accepted, besides addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// How long open exchanges may continue when gate is to end.
+    /// How long open exchanges may continue when gate shuts down.
     pub drain: Span,
 }
 

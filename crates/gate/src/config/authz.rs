@@ -25,7 +25,7 @@ pub struct Authz {
     pub secret: Option<SecretFrom>,
     /// How long a proxy may remember that a request may pass; 0: it must ask each time.
     pub remember: Span,
-    /// What becomes of requests with fields that only a proxy may set.
+    /// How requests with fields that only a proxy may set are treated.
     pub identity_fields: IdentityFields,
 }
 

@@ -33,8 +33,8 @@ impl Home {
         Self(directory.into())
     }
 
-    /// The user's (XDG Base Directory Specification), from the values of `XDG_STATE_HOME` and
-    /// `HOME`.
+    /// The user's state directory (XDG Base Directory Specification), from the values of
+    /// `XDG_STATE_HOME` and `HOME`.
     pub fn usual(state: Option<OsString>, home: Option<OsString>) -> Option<Self> {
         let absolute = |value: Option<OsString>| {
             let path = PathBuf::from(value?);

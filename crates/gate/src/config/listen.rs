@@ -33,7 +33,7 @@ pub struct Listen {
     pub busy_poll: Span,
     /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
-    /// From these networks, `trusted_fields` are believed and passed on.
+    /// From these networks, `trusted_fields` are accepted and passed on.
     pub trusted: Vec<Network>,
     /// Fields that such a proxy sets in every request, or removes.
     pub trusted_fields: Vec<String>,
@@ -58,7 +58,7 @@ impl Default for Listen {
 
 impl Listen {
     /// `trusted_fields` in lower case.
-    pub(crate) fn believed(&self) -> Vec<String> {
+    pub(crate) fn lowercase_trusted_fields(&self) -> Vec<String> {
         let names = self.trusted_fields.iter();
         names.map(|name| name.to_ascii_lowercase()).collect()
     }

@@ -43,10 +43,13 @@ pub struct Login {
     /// Whether the claims of the userinfo endpoint are asked for as well.
     #[serde(default)]
     pub userinfo: bool,
+    /// Whether the backend is told addresses that the provider has not verified.
+    #[serde(default)]
+    pub unverified_email: bool,
     /// How long a login lasts at most.
     #[serde(default = "life")]
     pub life: Span,
-    /// How long before they expire tokens are refreshed.
+    /// How long before their expiry tokens are refreshed.
     #[serde(default = "refresh_ahead")]
     pub refresh_ahead: Span,
     /// How far the provider's clock may differ.
@@ -135,7 +138,7 @@ fn issuer_error(text: &str) -> Option<&'static str> {
         _ => return Some("this has to begin with https://"),
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Some("an issuer has neither '?' nor '#' in it");
+        return Some("an issuer must not contain '?' or '#'");
     }
     let has_user = !url.username().is_empty() || url.password().is_some();
     has_user.then_some("an issuer has no user in it")
@@ -209,7 +212,7 @@ mod tests {
             ),
             (
                 "issuer = \"https://login.example/?a\"",
-                "f:3:10: an issuer has neither",
+                "f:3:10: an issuer must not contain",
             ),
             (
                 "issuer = \"https://u@login.example\"",

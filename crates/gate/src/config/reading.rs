@@ -142,9 +142,7 @@ fn plain(expected: &str) -> &str {
         "a string" => "a string in quotes",
         "a sequence" => "a list in brackets, as in [\"one\", \"two\"]",
         "socket address" => "an address with its port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"",
-        other if other.starts_with("struct ") || other == "a map" => {
-            "a table, with keys of its own"
-        }
+        other if other.starts_with("struct ") || other == "a map" => "a table of keys",
         other => other,
     }
 }

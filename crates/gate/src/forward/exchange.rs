@@ -25,8 +25,8 @@ use tokio::io::AsyncWrite;
 
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{Response, ResponseBody, ResponseError, Trailers};
-use crate::forward::halves::Halves;
 use crate::forward::site::Site;
+use crate::forward::split::SplitStream;
 use crate::forward::upstream::{HeldConnection, Link, Upstream, UpstreamError};
 use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
@@ -249,7 +249,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         }
     }
 
-    /// Sends the last part of the answer. The exchange holds no connection to the backend any more,
+    /// Sends the last part of the answer. The exchange no longer holds a connection to the backend,
     /// however slowly the client reads.
     async fn end(&mut self, upstream: &Upstream) -> Result<(), ExchangeError> {
         self.begun = true;
@@ -287,7 +287,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         rest: Option<&mut Rest>,
     ) -> Result<DownloadOutcome, ExchangeError> {
         let (stream, buffer, held) = link.parts();
-        let halves = Halves::new(stream);
+        let halves = SplitStream::new(stream);
         let (mut from, mut to) = (halves.reading(), halves.writing());
         let mut writer = RequestWriter::new(
             self.site,

@@ -1,5 +1,5 @@
-//! Answers about logins: redirections with cookies, and small pages for people. No page has
-//! anything in it that a request can choose.
+//! Answers about logins: redirections with cookies, and small pages for people. No page contains
+//! anything from a request.
 
 use super::exchange::Sink;
 use super::h1::{Response, ResponseBody};
@@ -14,7 +14,7 @@ const POLICY: &[u8] =
 
 const HTML: &[u8] = b"text/html; charset=utf-8";
 
-/// Writes a reply that has a page of its own, or none; `challenge` is for 401.
+/// Writes a reply with its own page, or without one; `challenge` is for 401.
 pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mut impl Sink) {
     let page = page(reply);
     let (body, kind) = match (&page, &reply.page) {
@@ -65,7 +65,7 @@ fn page(reply: &LoginReply) -> Option<(&'static str, String)> {
         LoginPage::LogInElsewhere { path } => Some((
             "You are not logged in",
             format!(
-                "<p>What you have sent was not passed on, and it is not lost: \
+                "<p>What you sent was not passed on, but it is not lost: \
                  <a href=\"{path}\" target=\"_blank\" rel=\"noopener\">log in in another tab</a>, then reload this page \
                  to send it again, or go back to change it first.</p>"
             ),

@@ -20,7 +20,7 @@ impl OwnAnswer {
             return proxy_reply::tell(&self, &reply, caller, to);
         }
         match &self.login {
-            // Without a page of its own, it is told like any other.
+            // Without its own page, it is answered like any other.
             Some(reply) if reply.location.is_some() || reply.page != LoginPage::Usual => {
                 login_answer::tell(reply, &self.challenge(), caller, to);
             }
@@ -156,7 +156,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::LoginFailed => {
             "The login or logout cannot be completed: begin again at the page that you wanted"
         }
-        Reason::LoginDenied => "The login was denied where you log in",
+        Reason::LoginDenied => "The login provider denied the login",
         Reason::LoginDown => "Logging in is not possible at the moment",
         Reason::NoServer => "No server is available at the moment",
         Reason::PoolFull => "All servers are busy at the moment",
@@ -164,13 +164,13 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::BackendClosed => "The server closed the connection without an answer",
         Reason::BackendSlow => "The server did not answer in time",
         Reason::BadAnswer => "The server's answer is invalid",
-        Reason::LogIn => "This page is for those who are logged in",
+        Reason::LogIn => "This page requires a login",
         Reason::LoggedIn => "You are logged in",
         Reason::LoggedOut => "The sessions have ended",
         Reason::AcmeChallenge => "A certificate authority validates the name",
         Reason::Preflight => "The answer says what other origins may do",
-        Reason::Asker => "This proxy may not ask about requests of others",
-        Reason::Undescribed => "The proxy does not say, once and in full, which request it means",
+        Reason::Asker => "This proxy may not ask about its clients' requests",
+        Reason::Undescribed => "The proxy's description of the request is incomplete or ambiguous",
         Reason::IdentityField => "The request has a field that only a proxy may set",
         Reason::Allowed => "The request may pass",
     }

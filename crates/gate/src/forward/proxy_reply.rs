@@ -1,4 +1,4 @@
-//! Tells a proxy what becomes of the request that it asked about: by the status and fields of an
+//! Tells a proxy what to do with the request that it asked about: by the status and fields of an
 //! answer, or by a `CheckResponse` of Envoy's gRPC service.
 
 use std::io;

@@ -10,7 +10,7 @@ use crate::GateError;
 use crate::config::Config;
 use crate::judge::ForwardedRequest;
 use crate::judge::authenticator::Authenticator;
-use crate::judge::authz::Askers;
+use crate::judge::authz::AskingProxies;
 use crate::judge::policy::Policy;
 use crate::judge::request::{self, Field, Version};
 
@@ -26,7 +26,7 @@ impl<S> Site<S> {
     pub(crate) fn new(
         config: &Config,
         authenticator: Authenticator<S>,
-        askers: Arc<Askers>,
+        askers: Arc<AskingProxies>,
         upstreams: &BTreeMap<String, Rc<Upstream>>,
         alt_svc: Option<String>,
     ) -> Result<Self, GateError> {

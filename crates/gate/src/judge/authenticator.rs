@@ -15,7 +15,7 @@ use crate::record::Reason;
 /// How often the store is asked about an open stream if its answers are not cached at all.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often, and in which intervals, a thread looks whether it has heard of refreshed tokens.
+/// How often, and at which intervals, a thread checks for reports of refreshed tokens.
 const MAX_LOOKS: usize = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -53,7 +53,7 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// With the service that people log in by.
+    /// Adds the service that users log in with.
     pub(crate) fn with_login(mut self, login: Option<LoginHandle>) -> Self {
         self.login = login;
         self
@@ -100,8 +100,8 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// The service has another connection to the store than this thread, which may hear a little
-    /// later of what was written.
+    /// The service and this thread have separate connections to the store, so this thread may learn
+    /// of a write a little later.
     async fn authorize_refreshed(
         &self,
         question: &SessionQuery,

@@ -1,12 +1,12 @@
 //! Judges requests that other proxies ask about: the same host, paths, origins, tokens and sessions
 //! as for gate's own clients.
 //!
-//! `askers` says which proxies may ask, `description` how they describe a request, and `reply` what
-//! they get. The path of a proxy's question determines the kind of description, because only the
-//! proxy's configuration chooses that path. If gate accepted any description that it found, a
-//! client could add a false one.
+//! `asking_proxies` says which proxies may ask, `description` how they describe a request, and
+//! `reply` what they get. The path of a proxy's question determines the kind of description,
+//! because only the proxy's configuration chooses that path. If gate accepted any description that
+//! it found, a client could add a false one.
 
-mod askers;
+mod asking_proxies;
 mod description;
 mod reply;
 
@@ -19,7 +19,7 @@ use super::{
     AccessDecision, Admitted, OwnAnswer, RequestContext, Verdict, access, access_by_session,
 };
 use crate::record::{Entry, Known, Reason};
-pub(crate) use askers::Askers;
+pub(crate) use asking_proxies::AskingProxies;
 use description::{Convention, Described};
 pub(crate) use reply::ProxyReply;
 
@@ -31,7 +31,7 @@ enum AuthzOutcome {
     Open(Verdict),
 }
 
-/// Like `judge`, for a request that comes to an address for proxies.
+/// Like `judge`, for a request that arrives at an address for proxies.
 pub(crate) fn judge<S: Sessions>(
     policy: &Policy<S>,
     request: &Request<'_>,
@@ -120,7 +120,7 @@ impl Entry {
     }
 }
 
-/// A head that is refused is denied: the proxy has read it, and decides what becomes of the
+/// A head that is refused is denied: the proxy has read it, and decides what happens to the
 /// connection.
 fn look<S: Sessions>(
     policy: &Policy<S>,
@@ -170,7 +170,7 @@ fn look<S: Sessions>(
     }
 }
 
-/// Fields that only a proxy may set, and that neither this one nor the route does.
+/// Fields that only a proxy may set, and that neither this proxy nor the route sets.
 fn foreign<'d, S>(
     policy: &'d Policy<S>,
     route: &'d Route,

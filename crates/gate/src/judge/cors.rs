@@ -99,7 +99,8 @@ impl CorsPolicy {
         })
     }
 
-    /// `own` is the request's own origin; `upgrade`: it is an upgrade, and the route allows them.
+    /// `own` is the request's own origin; `upgrade`: whether it is an upgrade and the route allows
+    /// upgrades.
     pub(crate) fn look(
         &self,
         request: &Request<'_>,
@@ -216,14 +217,14 @@ pub(crate) struct OwnOrigin<'a> {
 }
 
 impl<'a> OwnOrigin<'a> {
-    /// `believed`: the fields of a proxy in front of gate that are believed.
+    /// `trusted_fields`: the fields that a trusted proxy in front of gate sets.
     pub(crate) fn new(
         request: &Request<'a>,
         inspected: &Inspected<'a>,
         secure: bool,
-        believed: &[String],
+        trusted_fields: &[String],
     ) -> Self {
-        let said = |name| only(request, name).filter(|_| believed.iter().any(|b| b == name));
+        let said = |name| only(request, name).filter(|_| trusted_fields.iter().any(|f| f == name));
         let scheme = said("x-forwarded-proto");
         let host = said("x-forwarded-host").and_then(|host| std::str::from_utf8(host).ok());
         Self {

@@ -44,7 +44,7 @@ pub struct Vault {
 struct VaultKey {
     name: String,
     aead: LessSafeKey,
-    /// From which keys for single texts are derived.
+    /// The key from which the keys for single texts are derived.
     texts: Prk,
 }
 

@@ -350,7 +350,7 @@ fn open_login(
     }
     let authorization = login::authorization(&document, login.authorization());
     let until = document.end.min(document.tokens_end);
-    let active = ActiveLogin::new(&document);
+    let active = ActiveLogin::new(&document, login.unverified_email());
     Ok(ActiveSession::new(name.clone(), authorization, found).with_login(active, until))
 }
 

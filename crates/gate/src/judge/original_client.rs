@@ -20,8 +20,11 @@ pub(super) fn original_client<S>(
         return Some(network(peer));
     }
     let fields = request.fields.iter().rev();
-    let believed = policy.believed(peer).iter().any(|field| field == NAMES);
-    let fields = fields.filter(|field| believed && field.name.eq_ignore_ascii_case(NAMES));
+    let is_trusted = policy
+        .trusted_fields(peer)
+        .iter()
+        .any(|field| field == NAMES);
+    let fields = fields.filter(|field| is_trusted && field.name.eq_ignore_ascii_case(NAMES));
     let mut named = fields.flat_map(|field| field.value.rsplit(|b| *b == b',').map(address));
     named
         .find(|client| client.is_none_or(|client| !policy.trusts(client)))?

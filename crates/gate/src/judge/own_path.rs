@@ -31,8 +31,8 @@ pub(super) fn judge_own_path<S>(
     if arrival.early {
         return Some(Verdict::Wait);
     }
-    let believed = policy.believed(arrival.client);
-    let own = OwnOrigin::new(request, inspected, arrival.secure, believed);
+    let trusted_fields = policy.trusted_fields(arrival.client);
+    let own = OwnOrigin::new(request, inspected, arrival.secure, trusted_fields);
     let said = login.answer(request, inspected, &own);
     Some(login_verdict(said, request, inspected))
 }

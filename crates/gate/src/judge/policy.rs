@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::acme::ActiveAcme;
 use super::authenticator::Authenticator;
-use super::authz::Askers;
+use super::authz::AskingProxies;
 use super::login::LoginRules;
+use super::request::is_trusted;
 use super::route::Routes;
 use crate::GateError;
 use crate::config::{Config, Limits, Network};
@@ -16,7 +17,7 @@ pub(crate) struct Policy<S> {
     pub(crate) authenticator: Authenticator<S>,
     pub(crate) routes: Routes,
     pub(crate) limits: Limits,
-    pub(crate) askers: Arc<Askers>,
+    pub(crate) askers: Arc<AskingProxies>,
     pub(crate) login: Option<LoginRules>,
     /// Answers a CA that validates a name.
     pub(crate) acme: Option<Arc<ActiveAcme>>,
@@ -28,7 +29,7 @@ impl<S> Policy<S> {
     pub(crate) fn new<U>(
         config: &Config,
         authenticator: Authenticator<S>,
-        askers: Arc<Askers>,
+        askers: Arc<AskingProxies>,
         upstreams: &BTreeMap<String, U>,
     ) -> Result<Self, GateError> {
         Ok(Self {
@@ -39,7 +40,7 @@ impl<S> Policy<S> {
             login: config.login.as_ref().map(LoginRules::new),
             acme: None,
             trusted: config.listen.trusted.clone(),
-            trusted_fields: config.listen.believed(),
+            trusted_fields: config.listen.lowercase_trusted_fields(),
         })
     }
 
@@ -50,12 +51,11 @@ impl<S> Policy<S> {
 
     /// Whether proxies are trusted with this field.
     pub(crate) fn is_trusted_field(&self, name: &str) -> bool {
-        let is = |trusted: &String| trusted.eq_ignore_ascii_case(name);
-        self.trusted_fields.iter().any(is)
+        is_trusted(&self.trusted_fields, name)
     }
 
-    /// The fields of proxies that are believed from this client, in lower case.
-    pub(crate) fn believed(&self, client: IpAddr) -> &[String] {
+    /// The fields that this client may set as a trusted proxy, in lower case.
+    pub(crate) fn trusted_fields(&self, client: IpAddr) -> &[String] {
         if self.trusts(client) {
             &self.trusted_fields
         } else {

@@ -10,7 +10,7 @@ impl From<BadRequestError> for Reason {
         match refusal {
             BadRequestError::NotHttp => Self::NotHttp,
             BadRequestError::BareLineFeed => Self::BareLineFeed,
-            BadRequestError::Malformed => Self::Malformed,
+            BadRequestError::Malformed | BadRequestError::NotForHttp2 => Self::Malformed,
             BadRequestError::TooManyFields => Self::TooManyFields,
             BadRequestError::HeadTooLarge => Self::HeadTooLarge,
             BadRequestError::Host => Self::Host,

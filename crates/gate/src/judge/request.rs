@@ -22,7 +22,7 @@ pub(crate) use cookies::{cookie, cookies_with};
 pub(crate) use fields::is_token;
 pub(crate) use id::NAME as ID;
 pub(super) use identity::is_read_as;
-pub(crate) use identity::{is_identity, overrides_method};
+pub(crate) use identity::{is_identity, is_trusted, overrides_method};
 pub(crate) use inspect::{Body, Inspected, inspect};
 pub(crate) use readings::readings;
 pub(crate) use rewrite::Rewrite;
@@ -130,6 +130,8 @@ pub(crate) enum BadRequestError {
     Chunk,
     #[error("a protocol that is not supported over a stream")]
     Protocol,
+    #[error("something that cannot be said in the HTTP/2 of the backend")]
+    NotForHttp2,
 }
 
 impl BadRequestError {

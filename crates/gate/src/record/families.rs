@@ -59,7 +59,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     },
     Family {
         name: "quic_strays",
-        about: "Datagrams that belonged to no QUIC connection of their thread and began none, by what became of them.",
+        about: "Datagrams that belonged to no QUIC connection of their thread and began none, by outcome.",
         rows: |s| each::<QuicStray>(s, "fate"),
     },
     Family {
@@ -124,7 +124,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     },
     Family {
         name: "spans",
-        about: "Spans for OpenTelemetry, by what became of them.",
+        about: "Spans for OpenTelemetry, by outcome.",
         rows: |s| each::<Spans>(s, "fate"),
     },
     Family {

@@ -94,7 +94,7 @@ impl Protocol {
     }
 }
 
-/// By the order of the words.
+/// Ordered by the words.
 impl PartialOrd for Protocol {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))

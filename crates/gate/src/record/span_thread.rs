@@ -1,5 +1,5 @@
 //! The thread that sends spans and durations to a collector, so that no thread that serves waits
-//! for it. Their fate is counted in a ledger of its own.
+//! for it. Their outcomes are counted in a separate ledger.
 
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use super::tracer::SpanSender;
 use super::{Ledger, Spans};
 use crate::GateError;
 
-/// How often the fate of spans goes to the ledger.
+/// How often the outcomes of spans are added to the ledger.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long sending the rest may take at the end.
 const MAX_FLUSH: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub(crate) struct SpanThread {
 }
 
 impl SpanThread {
-    /// `ledger` is read by nobody else until then, and written by this thread alone.
+    /// Until then, only this thread reads and writes `ledger`.
     pub(crate) fn start(
         settings: OtlpSettings,
         ledger: Arc<Ledger>,
@@ -110,7 +110,7 @@ async fn send(telemetry: &Telemetry, ledger: &Ledger, mut stopped: oneshot::Rece
         if counts.why != told.why
             && let Some(why) = &counts.why
         {
-            tracing::warn!(why, "the collector did not take spans");
+            tracing::warn!(why, "the collector did not accept spans");
         }
         if is_over {
             return;

@@ -1,6 +1,6 @@
 //! Spans of exchanges, for OpenTelemetry: a server span for each that is sampled, with its phases
 //! as children. The names of attributes are those of the semantic conventions for HTTP. As in the
-//! access log, queries, fields and sessions are never told.
+//! access log, queries, fields and sessions are never included.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -58,7 +58,8 @@ impl Tracer {
     }
 
     /// The place of a request with this method and these `traceparent` fields: below the client's
-    /// span, or at the top of a new trace. Of two fields it is unknown which one is meant.
+    /// span, or at the top of a new trace. If there are two fields, it is unknown which one is
+    /// meant.
     pub(crate) fn position<'a>(
         &self,
         method: &str,
@@ -128,7 +129,7 @@ impl WallClock {
     }
 }
 
-/// An answer that the server is to blame for, or that did not reach the client's end.
+/// An answer that counts as the server's failure, or that the client did not receive to its end.
 fn error_type(entry: &Entry) -> Option<&'static str> {
     match (entry.outcome, entry.reason) {
         (Outcome::Whole, Some(reason)) if entry.status >= 500 => Some(reason.as_str()),

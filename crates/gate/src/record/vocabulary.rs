@@ -148,7 +148,7 @@ words! {
 }
 
 words! {
-    /// What became of spans.
+    /// Spans, by outcome.
     Spans {
         Sent = "sent",
         /// The collector did not take them.

@@ -24,7 +24,7 @@ use crate::run::worker::{Worker, WorkerMode, WorkerOrder};
 
 /// How long writing the rest of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long clients of a gate may take that could not start all of its threads.
+/// The time that clients get to finish if gate could not start all of its threads.
 const FAILED_DRAIN: Duration = Duration::from_secs(5);
 
 /// A running gate. If dropped, it ends at once; [`Gate::drain`] lets open exchanges finish.

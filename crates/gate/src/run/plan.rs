@@ -13,7 +13,7 @@ use crate::accept::listener::{Seed, TlsSide};
 use crate::config::{Authz, Config, Listen, Route};
 use crate::forward::upstream::Group;
 use crate::judge::acme::AcmeHandle;
-use crate::judge::authz::Askers;
+use crate::judge::authz::AskingProxies;
 use crate::judge::configured::vault;
 use crate::judge::guard::Rules;
 use crate::judge::keyring::Keyring;
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) alt_svc: Option<String>,
     pub(crate) seed: Arc<Seed>,
     /// The proxies that may ask about their requests.
-    pub(crate) askers: Arc<Askers>,
+    pub(crate) askers: Arc<AskingProxies>,
 }
 
 impl Plan {
@@ -55,7 +55,7 @@ impl Plan {
         let groups = groups(&config, None)?;
         Ok(Self {
             login: login(&config, &place)?,
-            askers: Arc::new(Askers::new(&config.authz)?),
+            askers: Arc::new(AskingProxies::new(&config.authz)?),
             rules: keyring.rules(),
             alt_svc: alt_svc(&config.listen, https),
             config,
@@ -98,7 +98,7 @@ impl Plan {
         };
         Ok(Self {
             login,
-            askers: Arc::new(Askers::new(&config.authz)?),
+            askers: Arc::new(AskingProxies::new(&config.authz)?),
             rules: keyring.rules(),
             groups: groups(&config, Some(self))?,
             alt_svc: self.alt_svc.clone(),

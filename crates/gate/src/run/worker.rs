@@ -59,8 +59,8 @@ impl Worker {
         if !busy_poll.is_zero() {
             builder.on_thread_unpark(busy_poll::thread_woke_up);
         }
-        // On a `LocalRuntime`, the driver of a QUIC socket and the tasks of its connections share one
-        // queue: with a `LocalSet`, each turn between them would ask the kernel for events.
+        // On a `LocalRuntime`, the driver of a QUIC socket and the tasks of its connections share
+        // one queue: with a `LocalSet`, each turn between them would ask the kernel for events.
         let runtime = match builder.build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
             Err(source) => {

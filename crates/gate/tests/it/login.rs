@@ -202,7 +202,8 @@ fn what_the_backend_gets_is_chosen_and_more_is_asked_for() {
         let claims = claims.as_object_mut().unwrap();
         claims.remove("email");
     });
-    provider.manners().userinfo = serde_json::json!({"sub": "u", "email": "more@example.com"});
+    provider.manners().userinfo =
+        serde_json::json!({"sub": "u", "email": "more@example.com", "email_verified": true});
     let login = "userinfo = true\nauthorization = \"access-token\"";
     let mut scene = Scene::new(&provider.issuer(), login, "");
     scene.log_in(&provider, "/");

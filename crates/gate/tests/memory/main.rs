@@ -11,14 +11,14 @@ mod gauge;
 #[path = "../../../quic/tests/world/key_holder.rs"]
 #[allow(dead_code)] // other tests need more of it
 mod key_holder;
-mod proved;
 #[path = "../../../../tests/quic_client.rs"]
 #[allow(dead_code)] // other tests need more of it
 mod quic_client;
 #[path = "../../../quic/tests/world/strangers.rs"]
 mod strangers;
 mod transfers;
-mod unproved;
+mod unvalidated;
+mod validated;
 
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};

@@ -55,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// What became of early data, once that is known.
+    /// The outcome of early data, once that is known.
     pub fn early_data(&self) -> EarlyData {
         match self {
             Self::Tcp { tls, .. } => {

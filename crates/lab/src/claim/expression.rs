@@ -24,7 +24,7 @@ pub enum ClaimError {
     Number(String),
     #[error("'{0}(' is not closed")]
     Open(String),
-    #[error("'{0}' is not a function; there are {known}", known = Function::names())]
+    #[error("'{0}' is not a function; known are {known}", known = Function::names())]
     Function(String),
     #[error("{0} takes {1}")]
     Arity(&'static str, &'static str),

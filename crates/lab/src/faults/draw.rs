@@ -201,7 +201,7 @@ fn pair<'a>(entries: &[&'a FaultEntry], random: &mut Random) -> Vec<&'a FaultEnt
 /// Whether the two can be combined: at least one strategy suits both, and they change different
 /// settings.
 fn go_together(a: &FaultEntry, b: &FaultEntry) -> bool {
-    let (ours, theirs) = (a.screws(), b.screws());
+    let (ours, theirs) = (a.settings(), b.settings());
     // Causes of the same family exclude each other: there is one cookie, one chain.
     let family = |entry: &FaultEntry| entry.cause.split('-').take(2).collect::<String>();
     let excludes = |a: &FaultEntry, b: &FaultEntry| a.alone || a.not_with.contains(&b.cause);

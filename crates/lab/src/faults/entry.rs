@@ -103,7 +103,7 @@ pub(super) fn all() -> Result<Vec<FaultEntry>, FaultsError> {
 
 impl FaultEntry {
     /// The settings that it changes; no other fault may change them.
-    pub(super) fn screws(&self) -> Vec<&str> {
+    pub(super) fn settings(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
         let sysctls = self.client_sysctl.iter().chain(&self.server_sysctl);
         let words = self.knobs.iter().chain(&self.path).chain(sysctls);

@@ -1,4 +1,4 @@
-//! Other makers' servers at the far end. Each is a program that must be installed; its files lie in
+//! Other makers' servers at the far end. Each is a program that must be installed; its files are in
 //! a directory that is removed with it.
 
 use std::fs;

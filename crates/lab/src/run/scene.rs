@@ -54,7 +54,7 @@ pub(super) enum SampleError {
     #[error("{0} printed '{1} {2}', which must be 0")]
     NotZero(String, String, f64),
     #[error(
-        "'{0}' is not a placeholder; there are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
+        "'{0}' is not a placeholder; known are @url@, @urls@, @each@, @ca@, @requests@, @concurrency@, @address@, @directory@, @roundtrip@"
     )]
     Placeholder(String),
 }

@@ -35,13 +35,13 @@ fn some_of(name: &str, arms: impl Fn(&str, &ArmClient) -> bool) -> Experiment {
 }
 
 fn run(experiment: Experiment, runs: u32, rtt: Option<Duration>) -> LabOutcome {
-    let wishes = RunOptions {
+    let options = RunOptions {
         runs: Some(runs),
         rtt,
         seed: 3,
         again: "again".into(),
     };
-    roundtrip_lab::run(experiment, &wishes, &Stop::default(), &mut |_| {}).unwrap()
+    roundtrip_lab::run(experiment, &options, &Stop::default(), &mut |_| {}).unwrap()
 }
 
 fn arm<'a>(outcome: &'a LabOutcome, name: &str) -> &'a ArmOutcome {

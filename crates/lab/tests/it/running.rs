@@ -28,14 +28,14 @@ fn cheap(more: &str) -> Experiment {
 }
 
 fn order(seed: u64) -> Vec<String> {
-    let wishes = RunOptions {
+    let options = RunOptions {
         seed,
         ..RunOptions::default()
     };
     let mut order = Vec::new();
     let mut note =
         |progress: roundtrip_lab::ExperimentProgress<'_>| order.push(progress.arm.to_owned());
-    roundtrip_lab::run(cheap(""), &wishes, &Stop::default(), &mut note).unwrap();
+    roundtrip_lab::run(cheap(""), &options, &Stop::default(), &mut note).unwrap();
     order
 }
 
@@ -115,12 +115,12 @@ fn an_interrupted_run_has_its_results_so_far() {
 
 #[test]
 fn a_round_trip_that_no_arm_uses_is_refused() {
-    let wishes = RunOptions {
+    let options = RunOptions {
         rtt: Some(std::time::Duration::from_millis(5)),
         ..RunOptions::default()
     };
     let experiment = roundtrip_lab::load("https-100ms").unwrap();
-    let refused = roundtrip_lab::run(experiment, &wishes, &Stop::default(), &mut |_| {});
+    let refused = roundtrip_lab::run(experiment, &options, &Stop::default(), &mut |_| {});
     assert!(
         matches!(refused, Err(LabError::OwnRoundTrips(_))),
         "{refused:?}"

@@ -16,13 +16,16 @@ use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
 use super::steady::SteadyStretch;
 use super::waiting::{self, split};
-use super::{ms, rtt_ms, telling};
+use super::{measurable, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
+/// In milliseconds: a path of which nothing is known may pause this long, as a radio that saves
+/// power until the next beacon does (IEEE 802.11: 102.4 ms).
+const RADIO_MS: f64 = 100.0;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
 /// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
@@ -170,8 +173,9 @@ impl<'a> BodyAnalysis<'a> {
             most: match spread.samples().len() {
                 // The round trip itself may have been an exception: its only sample came with the
                 // answer.
-                0 | 1 if saved_a_trip(exchange) => spread.most(),
-                0 | 1 => spread.tolerance(),
+                0 | 1 if saved_a_trip(exchange) => spread.most().max(RADIO_MS),
+                0 => spread.tolerance(),
+                1 => spread.tolerance().max(spread.most_of_few()),
                 _ => spread.most(),
             },
             possible: spread.most(),
@@ -190,7 +194,7 @@ impl<'a> BodyAnalysis<'a> {
 
     fn follow(&mut self, start: Moment, arrivals: &[Arrival]) {
         let begun = flights::begun(&self.exchange.timeline, start, self.rtt);
-        let flights = if self.is_telling() {
+        let flights = if self.is_measurable() {
             flights::divide(begun, arrivals, self.rtt)
         } else {
             Vec::new()
@@ -321,7 +325,7 @@ impl<'a> BodyAnalysis<'a> {
             // Where the sender may have had more, the path may have held it back.
             PauseReason::Sender { is_certain: false }
                 if gap <= self.possible_later
-                    && pause::may_have_more(self.exchange, self.last, &arrival.heard) =>
+                    && pause::may_have_more(self.exchange, self.last, &arrival.heard, next) =>
             {
                 PauseReason::Line
             }
@@ -341,8 +345,8 @@ impl<'a> BodyAnalysis<'a> {
         0.0
     }
 
-    /// A window that waits for a client which does not run opens later by that time: it is the
-    /// client's. Over TCP, the kernel acknowledges meanwhile.
+    /// If the client does not run, its window opens later by that time, which is attributed to the
+    /// client. Over TCP, the kernel acknowledges meanwhile.
     fn unacknowledged(&mut self, gap: f64, heard: &Evidence) -> f64 {
         let late = (gap - self.rtt).max(0.0);
         let absent = match self.exchange.quic {
@@ -373,7 +377,7 @@ impl<'a> BodyAnalysis<'a> {
         }
     }
 
-    fn is_telling(&self) -> bool {
-        telling::is_telling_of_flights(self.exchange)
+    fn is_measurable(&self) -> bool {
+        measurable::has_measurable_flights(self.exchange)
     }
 }

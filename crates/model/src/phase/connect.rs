@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::telling::MIN_TELLING_RTT;
+use super::measurable::MIN_MEASURABLE_RTT;
 use super::{ms, rtt_ms};
 use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 
@@ -77,7 +77,7 @@ pub(super) fn was_refused(attempt: &Attempt) -> bool {
 
 /// Whether the refusal came over the path. Attempts that this host itself refuses fail at once.
 pub(super) fn crossed(attempt: &Attempt) -> bool {
-    attempt.ended.since(attempt.began) >= MIN_TELLING_RTT
+    attempt.ended.since(attempt.began) >= MIN_MEASURABLE_RTT
 }
 
 fn winner(exchange: &Exchange) -> Option<SocketAddr> {

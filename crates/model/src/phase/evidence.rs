@@ -16,8 +16,10 @@ const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
 /// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
+/// In slow start, a flight is larger than the one before by this factor at least.
+const DOUBLED: f64 = 1.7;
 
-/// The shortest wait that spans several time-outs, in milliseconds and in round trips.
+/// The shortest wait that spans several timeouts, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
 const BLACK_HOLE_TRIPS: f64 = 4.0;
 /// The usual payloads of full segments in bytes, without and with timestamps, over Ethernet and
@@ -69,7 +71,7 @@ pub(super) struct Evidence {
 pub(super) enum StallReason {
     /// The sender's window was full.
     Window,
-    /// The next segments were lost, and a time-out retransmitted them.
+    /// The next segments were lost, and a timeout retransmitted them.
     Timeout,
     /// The sender had sent more, and the line delivered it late.
     Line,
@@ -181,7 +183,7 @@ impl Evidence {
 
     /// Whether the sender had more data when it stopped: it broke off in a record, or only full
     /// segments arrived.
-    fn is_broken(&self, exchange: &Exchange) -> bool {
+    pub(super) fn is_broken(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         if exchange.tls.is_some() {
             self.cut
@@ -212,14 +214,16 @@ impl Evidence {
         exchange.tls.is_some() && self.fills_segments(exchange)
     }
 
-    /// Whether the flight has exactly as many segments as a first window, and at most one of them,
-    /// such as that of the head, was not full: the window stopped the sender, whatever it had left.
-    pub(super) fn fills_first_window(&self, exchange: &Exchange) -> bool {
+    /// Whether the flight has exactly as many segments as a first window, at most one of them, such
+    /// as that of the head, was not full, and the `next` bytes were about twice as many: the window
+    /// stopped the sender, whatever it had left.
+    pub(super) fn fills_first_window(&self, exchange: &Exchange, next: u64) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         let least = (segments.max(1) - 1) * exchange.segment();
         let is_first = !exchange.reused && segments == exchange.first_window();
+        let doubled = next as f64 >= DOUBLED * bytes as f64;
         // Records show where the sender had nothing more.
-        is_first && exchange.tls.is_none() && bytes > least
+        is_first && doubled && exchange.tls.is_none() && bytes > least
     }
 
     /// Whether most segments of the flight were full.

@@ -1,12 +1,14 @@
 //! Why an answer paused in its middle, if no window stopped the sender: the sender had nothing more
 //! to send, or the path delayed or lost the data.
 
+use std::collections::BTreeMap;
+
 use super::evidence::{Evidence, StallReason};
 use super::waiting::is_like_a_timeout;
 use super::{line, rtt_ms};
 use crate::{Event, Exchange};
 
-/// The largest burst, in segments, that can follow a time-out; a larger one shows that the sender
+/// The largest burst, in segments, that can follow a timeout; a larger one shows that the sender
 /// had paused or the path had stopped.
 const MAX_AFTER_TIMEOUT: u64 = 3;
 /// In milliseconds and round trips: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
@@ -15,6 +17,9 @@ const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
+
+/// Datagrams of one size are full if this many of them came.
+const RECUR: u32 = 3;
 
 /// A pause in an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +33,7 @@ pub struct Pause {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PauseReason {
-    /// What follows was lost, and a time-out retransmitted it.
+    /// What follows was lost, and a timeout retransmitted it.
     Timeout,
     /// The sender had sent more, and the line delivered it late.
     Line,
@@ -51,7 +56,8 @@ pub(super) fn reason(
         return PauseReason::Line;
     }
     let sender = PauseReason::Sender {
-        is_certain: !(may_have_more(exchange, last, heard) || may_be_a_loss(exchange, gap, next)),
+        is_certain: !(may_have_more(exchange, last, heard, next)
+            || may_be_a_loss(exchange, gap, next)),
     };
     if heard.segments().is_none() {
         return sender;
@@ -69,13 +75,12 @@ pub(super) fn reason(
 
 /// Whether the sender may have had more to send: its last packet was full, or as full as records
 /// allow that each fit one segment, or its window was full.
-pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence) -> bool {
+pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence, next: u64) -> bool {
     if exchange.quic.is_some() {
         return heard.missed() > 0
-            || largest_datagram(exchange)
-                .is_some_and(|full| last > 0 && last.is_multiple_of(full));
+            || last > 0 && full_datagrams(exchange).any(|full| last.is_multiple_of(full));
     }
-    heard.is_dense(exchange) || heard.fills_first_window(exchange)
+    heard.is_dense(exchange) || heard.fills_first_window(exchange, next)
 }
 
 /// A lost tail of a flight is sent again alone.
@@ -85,14 +90,19 @@ fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
     next <= exchange.segment() && (is_like_a_timeout(gap, r) || probe.contains(&gap))
 }
 
-/// The largest datagram that was read alone.
-fn largest_datagram(exchange: &Exchange) -> Option<u64> {
-    let events = exchange.timeline.iter();
-    let sizes = events.filter_map(|(_, event)| match event {
-        Event::Received { bytes } => Some(*bytes),
-        _ => None,
-    });
-    sizes
-        .filter(|bytes| line::FULL_DATAGRAM.contains(bytes))
-        .max()
+/// The sizes of datagrams that were full: the largest that was read alone, and others that recur. A
+/// sender begins with 1200 bytes or a little more, and may probe for larger ones before it uses
+/// them (RFC 9000 §14.3).
+fn full_datagrams(exchange: &Exchange) -> impl Iterator<Item = u64> {
+    let mut counts = BTreeMap::new();
+    for (_, event) in exchange.timeline.iter() {
+        if let Event::Received { bytes } = event
+            && line::FULL_DATAGRAM.contains(bytes)
+        {
+            *counts.entry(*bytes).or_insert(0) += 1;
+        }
+    }
+    let largest = counts.last_key_value().map(|(bytes, _)| *bytes);
+    let recur = move |(bytes, count): &(u64, u32)| *count >= RECUR || Some(*bytes) == largest;
+    counts.into_iter().filter(recur).map(|(bytes, _)| bytes)
 }

@@ -28,6 +28,7 @@ const COPY: f64 = 0.9;
 const CHANCE: f64 = 0.01;
 const CHANCE_LATER: f64 = 0.002;
 const CHANCE_BEFORE: f64 = 0.005;
+const CHANCE_OF_FEW: f64 = 0.05;
 /// The lateness to expect of an unknown path, in milliseconds, and as a share of R.
 const EXPECTED_MS: f64 = 0.3;
 const EXPECTED: f64 = 0.005;
@@ -167,6 +168,11 @@ impl Spread {
     pub fn most(&self) -> f64 {
         let (count, sum) = (self.usual().len(), self.usual().map(|(_, late)| late).sum());
         self.most_after(count, sum, CHANCE)
+    }
+
+    /// The same for a single sample, which says little: one delay in twenty may be longer.
+    pub(super) fn most_of_few(&self) -> f64 {
+        self.most_after(self.samples.len(), self.samples.iter().sum(), CHANCE_OF_FEW)
     }
 
     /// The same for a round trip that crossed the path at another time: samples that crossed it

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod quic;
+mod windows;
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -7,14 +7,14 @@ use super::body;
 use super::delayed_ack::{DELAYED_ACK, TOGETHER, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
-use super::telling::MIN_TELLING_RTT;
+use super::measurable::MIN_MEASURABLE_RTT;
 use super::uplink::sent_around;
 use super::walk::Walk;
 use super::window::INITIAL_WINDOW;
 use super::{connect, ms, rtt_ms};
 use crate::{Answer, Event, Exchange, Moment, PhaseName, Waited};
 
-/// The shortest retransmission time-out of Linux, a tick, and how late its timers may fire, in
+/// The shortest retransmission timeout of Linux, a tick, and how late its timers may fire, in
 /// milliseconds.
 const MIN_TIMEOUT: f64 = 200.0;
 const TICK: f64 = 5.0;
@@ -86,7 +86,7 @@ fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let network = paused - server;
     let trips = match exchange.rtt {
         // A pause of one round trip may be measured as slightly less.
-        Some(r) if r >= MIN_TELLING_RTT => (network / ms(r) + 0.1) as u32,
+        Some(r) if r >= MIN_MEASURABLE_RTT => (network / ms(r) + 0.1) as u32,
         _ => 0,
     };
     (
@@ -253,7 +253,7 @@ pub(super) fn answered(
     waited.server += rest;
 }
 
-/// Whether a time-out retransmitted an answer that came this late, together with the
+/// Whether a timeout retransmitted an answer that came this late, together with the
 /// acknowledgement of its request: 200 ms (Linux's shortest) after the smoothed round trip, twice
 /// that for a probe, or three round trips before there are samples (RFC 6298 §2, RFC 8985 §7.2).
 pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
@@ -263,7 +263,7 @@ pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
         .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
 }
 
-/// The same for an answer that was lost up to three more times: the time-out begins again with each
+/// The same for an answer that was lost up to three more times: the timeout begins again with each
 /// retransmission, twice as long as before unless the one before was a probe (RFC 6298 §5.5).
 pub fn is_like_timeouts(late: f64, r: f64) -> bool {
     let shortest = r + MIN_TIMEOUT;
@@ -289,7 +289,7 @@ fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let Some(http) = &exchange.http else {
         return 0;
     };
-    if exchange.tcp.is_none() || exchange.reused || ms(MIN_TELLING_RTT) > r || !r.is_finite() {
+    if exchange.tcp.is_none() || exchange.reused || ms(MIN_MEASURABLE_RTT) > r || !r.is_finite() {
         return 0;
     }
     let window = INITIAL_WINDOW * exchange.segment();

@@ -7,15 +7,15 @@
 
 use super::evidence::{Evidence, StallReason};
 use super::waiting::{answered, split, starve};
-use super::{connect, ms, rtt_ms, telling};
+use super::{connect, measurable, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, PhaseName, Waited};
 
 /// In segments: nine tenths of the initial window of RFC 6928. The window stopped a sender that
 /// pauses there.
 const FULL_FIRST_WINDOW: u64 = 9;
-/// The shortest retransmission time-out of Linux, less a tenth, in milliseconds.
+/// The shortest retransmission timeout of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
-/// A sender that skips packet numbers skips one at a time; and its probe time-out takes at least
+/// A sender that skips packet numbers skips one at a time; and its probe timeout takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
 const TIMEOUT_TRIPS: f64 = 2.0;
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         self.trailing(last, end);
         if self.name == PhaseName::Quic && self.round_trips > 0 {
             let extra = self.exchange.extra_trips;
-            self.round_trips = if self.is_telling() {
+            self.round_trips = if self.is_measurable() {
                 self.round_trips.max(1 + extra)
             } else {
                 self.round_trips + extra
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
     fn count(&mut self, direction: DataDirection, bytes: u64) {
         if direction == DataDirection::Out {
             self.stopped |= self.is_incomplete() || self.is_at_limit();
-            self.stopped |= self.is_telling() && self.may_have_stopped();
+            self.stopped |= self.is_measurable() && self.may_have_stopped();
             self.burst = 0;
             self.sent += bytes;
         } else {
@@ -148,8 +148,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn is_telling(&self) -> bool {
-        telling::is_telling(self.exchange)
+    fn is_measurable(&self) -> bool {
+        measurable::is_measurable(self.exchange)
     }
 
     /// In milliseconds: data that arrives sooner is not an answer to the last bytes sent. R itself
@@ -196,8 +196,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a QUIC server that pauses for a round trip may have waited for the client: it had
     /// sent what it may before the client's address is validated, or what its first window allows;
-    /// or it asks for another first flight. It waits for nothing else, so another pause is its own,
-    /// and not a round trip.
+    /// or it asks for another first flight. It waits for nothing else, so any other pause is the
+    /// server's own, and not a round trip.
     fn may_have_stopped(&self) -> bool {
         let at_limit = self.has_reached_limit(self.first_flight, self.sent);
         let window = FULL_FIRST_WINDOW * self.exchange.segment();
@@ -243,14 +243,14 @@ impl<'a> Walk<'a> {
         let stopped = quic && std::mem::take(&mut self.stopped);
         let late = gap - self.rtt;
         let lost = quic && heard.missed() >= MIN_MISSED && late >= TIMEOUT_TRIPS * self.rtt;
-        let is_short = self.is_telling() && gap < self.shortest_answer();
+        let is_short = self.is_measurable() && gap < self.shortest_answer();
         let crossing = if quic {
             self.round_trips > 0 && (is_short || !(stopped || lost))
         } else {
             is_short
         };
         match (from, to) {
-            (Some(Out), In) if crossing && self.is_telling() && !is_short => {
+            (Some(Out), In) if crossing && self.is_measurable() && !is_short => {
                 let lost = heard.loss(self.exchange, gap, at);
                 self.waited.loss += lost;
                 self.waited.server += gap - lost;
@@ -308,7 +308,7 @@ impl<'a> Walk<'a> {
         let full = self.exchange.quic.is_none() || 5 * self.last >= 4 * self.largest;
         // The client's acknowledgement may be on its way while the first flight still arrives.
         let stalled = self.name == PhaseName::Quic
-            && self.is_telling()
+            && self.is_measurable()
             && self.is_at_limit_of(self.first_flight);
         if stalled && gap <= 2.5 * self.rtt {
             StallReason::Window
@@ -324,7 +324,7 @@ impl<'a> Walk<'a> {
                 stop => stop,
             }
         } else if full
-            && self.is_telling()
+            && self.is_measurable()
             && self.burst >= FULL_FIRST_WINDOW * self.exchange.segment()
             && gap <= 2.5 * self.rtt
         {

@@ -1,5 +1,5 @@
 //! Continues in a background process: a child that keeps the connections, while the process itself
-//! ends. Nothing of the child is seen by who waits for the process: no pipe, no terminal.
+//! ends. A program that waits for the process sees nothing of the child: no pipe, no terminal.
 
 #![allow(unsafe_code)]
 

@@ -11,7 +11,7 @@ mod waiting;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use roundtrip_net::datagrams::{Datagrams, Intake, Parcel};
+use roundtrip_net::datagrams::{Datagrams, Parcel, ReceiveBuffers};
 
 const LOOPBACKS: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -43,7 +43,7 @@ fn parcel<'a>(to: &Datagrams, segment: usize, bytes: &'a [u8]) -> Parcel<'a> {
 
 /// Receives this many datagrams, and counts the runs.
 fn receive(socket: &Datagrams, count: usize) -> (Vec<Came>, usize) {
-    let mut intake = Intake::default();
+    let mut intake = ReceiveBuffers::default();
     let (mut came, mut runs) = (Vec::new(), 0);
     while came.len() < count {
         assert!(socket.wait(None).unwrap());

@@ -1,8 +1,8 @@
 //! QUIC connections of quinn: the same knobs, HTTP/3 alone.
 
 mod incoming;
-mod levers;
 mod redeemed;
+mod transport;
 
 use std::io;
 use std::net::UdpSocket;
@@ -17,8 +17,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::incoming::take_in;
-use self::levers::transport_config;
 use self::redeemed::UsedTokens;
+use self::transport::transport_config;
 use super::{BEFORE_REQUESTS, HANDSHAKE_TIMEOUT, HandshakeConfig};
 use crate::serve::carrier::QuinnCarrier;
 use crate::serve::h3;

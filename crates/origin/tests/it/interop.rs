@@ -7,10 +7,9 @@ use roundtrip_origin::{EarlyData, QuicEngine};
 use serde_json::{Value, json};
 
 use crate::peers::Peer;
+use crate::skip;
 
 const BODY: u64 = 3_000_000;
-/// The exit status of a script whose peer is not installed.
-const MISSING: i32 = 77;
 
 fn peer(retry: bool) -> Peer {
     Peer::with(|knobs| {
@@ -20,24 +19,12 @@ fn peer(retry: bool) -> Peer {
     })
 }
 
-/// The path of aioquic's modules, if it is installed. No test downloads anything.
+/// The path of aioquic's modules, if it is installed.
 fn aioquic(test: &str) -> Option<String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
-    let installed = Command::new(script)
-        .env("NO_INSTALL", "1")
-        .output()
-        .unwrap();
-    if installed.status.code() == Some(MISSING) {
-        eprintln!("NOT RUN: {test}: {}", words(&installed));
-        return None;
-    }
-    assert!(installed.status.success(), "{}", words(&installed));
-    Some(
-        String::from_utf8(installed.stdout)
-            .unwrap()
-            .trim()
-            .to_owned(),
-    )
+    let found = skip::installed("install-aioquic");
+    found
+        .inspect_err(|why| eprintln!("NOT RUN: {test}: {why}"))
+        .ok()
 }
 
 fn ask_with_aioquic(peer: &Peer, modules: &str, protocol: &str, wish: &str) -> Value {

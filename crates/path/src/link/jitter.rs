@@ -58,7 +58,7 @@ impl FromStr for Jitter {
             "pareto" => JitterShape::Pareto,
             other => {
                 return Err(format!(
-                    "`{other}` is not a distribution; there are uniform, normal, exponential and pareto"
+                    "`{other}` is not a distribution; choose uniform, normal, exponential or pareto"
                 ));
             }
         };

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::RelayConfig;
+use super::density::Density;
 use super::margin::Margin;
 use super::tap::Tap;
-use super::tempo::Tempo;
 use crate::counters::DirectionLedger;
 use crate::course::{Course, CourseOutput, DepartingPacket};
 use crate::direction::{Direction, PerWay};
@@ -45,7 +45,7 @@ pub(super) struct RelayLoop {
     stop: Arc<OwnedFd>,
     ledgers: Arc<Mutex<PerWay<DirectionLedger>>>,
     margin: Margin,
-    tempo: Tempo,
+    tempo: Density,
     /// When the last packet of each direction arrived.
     latest: PerWay<Duration>,
     recording: Option<Recording>,
@@ -84,7 +84,7 @@ impl RelayLoop {
             stop,
             ledgers,
             margin: Margin::default(),
-            tempo: Tempo::new(plan.least_delay),
+            tempo: Density::new(plan.least_delay),
             latest: PerWay::default(),
             recording: plan.recording,
             out: CourseOutput::default(),

@@ -42,7 +42,7 @@ impl Engine for QuinnEngine {
         match knobs.gso {
             Some(burst) if burst > MAX_BURST => cannot(
                 format!("--gso {burst}"),
-                "its bursts are of 10 datagrams at most",
+                "its bursts have at most 10 datagrams",
             ),
             _ => knobs.check_gso(MAX_BURST),
         }

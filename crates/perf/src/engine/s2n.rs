@@ -35,7 +35,7 @@ impl Engine for S2nEngine {
         if let Some(every) = knobs.ack_every {
             return cannot(
                 format!("--ack-every {every}"),
-                "it acknowledges ten packets at once, and asks its peer for nothing; leave it",
+                "it acknowledges ten packets at once, and requests nothing of its peer; omit it",
             );
         }
         if let DatagramLength::Mirror(_) = knobs.datagram {
@@ -48,7 +48,7 @@ impl Engine for S2nEngine {
             None | Some(1 | BURST) => Ok(()),
             Some(burst) => cannot(
                 format!("--gso {burst}"),
-                "it bursts 10 datagrams, or with --gso 1 none",
+                "it sends 10 datagrams in a burst, or one with --gso 1",
             ),
         }
     }

@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use roundtrip_net::datagrams::{Datagrams, Intake, Parcel, is_too_long};
+use roundtrip_net::datagrams::{Datagrams, Parcel, ReceiveBuffers, is_too_long};
 
 use super::WireCounters;
 use crate::error::PerfError;
@@ -51,7 +51,7 @@ struct EventLoop<M: Machine> {
     machine: M,
     socket: Datagrams,
     /// `None` while it is being read.
-    intake: Option<Intake>,
+    intake: Option<ReceiveBuffers>,
     buffer: Vec<u8>,
     handles: Vec<M::Handle>,
     /// A burst that waits because the kernel had no room.
@@ -145,7 +145,10 @@ impl<M: Machine> EventLoop<M> {
     /// Handles each run before it receives the next one: the data is read while it is still in the
     /// cache.
     fn take_in(&mut self, driver: &mut impl Driver<M>) -> Result<bool, PerfError> {
-        let mut intake = self.intake.take().unwrap_or_else(|| Intake::new(SLOTS));
+        let mut intake = self
+            .intake
+            .take()
+            .unwrap_or_else(|| ReceiveBuffers::new(SLOTS));
         let told = match self.socket.receive(&mut intake) {
             Ok(_) => self.take_in_runs(&mut intake, driver).map(|()| true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -157,7 +160,7 @@ impl<M: Machine> EventLoop<M> {
 
     fn take_in_runs(
         &mut self,
-        intake: &mut Intake,
+        intake: &mut ReceiveBuffers,
         driver: &mut impl Driver<M>,
     ) -> Result<(), PerfError> {
         let mut unheard = 0;

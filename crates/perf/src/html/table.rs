@@ -175,7 +175,7 @@ fn wires(outcome: &PerfOutcome) -> Vec<Row> {
             of(|w| number(w.receive_calls), false, 0),
         ),
         (
-            "Packets a call of the receiver",
+            "Packets per call of the receiver",
             of(|w| ratio(w.packets_received, w.receive_calls), false, 1),
         ),
     ]

@@ -55,7 +55,7 @@ fn the_answer_the_ratios_and_all_figures_are_on_it() {
 fn what_was_interrupted_says_so() {
     let mut short = outcome();
     short.interrupted = true;
-    assert!(page(&short, &head()).contains("Interrupted before all was measured"));
+    assert!(page(&short, &head()).contains("Interrupted before everything was measured"));
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Tuning {
             return Err(PlanError::Value {
                 what: "knob",
                 text: format!("{word}` in `{arm}"),
-                how: "there are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, packetaead, cubic, reno and bbr",
+                how: "known are ackN, gsoN, datagramN, mirrorN, discover, writeN, aes128, aes256, chacha, packetaead, cubic, reno and bbr",
             });
         }
         Ok(())
@@ -246,7 +246,7 @@ impl FromStr for EngineName {
             .ok_or_else(|| PlanError::Value {
                 what: "engine",
                 text: text.into(),
-                how: "there are own, proto, quinn and s2n",
+                how: "choose own, proto, quinn or s2n",
             })
     }
 }

@@ -1,4 +1,4 @@
-//! The knobs of an arm, and how each is written. Arms and engines decide who has which.
+//! The knobs of an arm, and how each is written. Arms and engines decide which knobs they have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -127,7 +127,7 @@ impl FromStr for Congestion {
         [Self::Cubic, Self::Reno, Self::Bbr]
             .into_iter()
             .find(|control| control.word() == text)
-            .ok_or_else(|| wrong("congestion control", text, "there are cubic, reno and bbr"))
+            .ok_or_else(|| wrong("congestion control", text, "choose cubic, reno or bbr"))
     }
 }
 
@@ -138,7 +138,7 @@ impl FromStr for Cipher {
         [Self::Aes128, Self::Aes256, Self::Chacha]
             .into_iter()
             .find(|cipher| cipher.word() == text)
-            .ok_or_else(|| wrong("cipher", text, "there are aes128, aes256 and chacha"))
+            .ok_or_else(|| wrong("cipher", text, "choose aes128, aes256 or chacha"))
     }
 }
 

@@ -71,7 +71,7 @@ fn what_s2n_cannot_turn_is_refused_with_what_it_takes() {
     for (text, reason) in [
         ("quic/s2n+ack10", "s2n cannot do --ack-every 10"),
         ("quic/s2n+ackauto", "s2n cannot do --ack-every auto"),
-        ("quic/s2n+gso44", "with --gso 1 none"),
+        ("quic/s2n+gso44", "or one with --gso 1"),
         ("quic/s2n+mirror", "it takes a size, or discover"),
         ("quic/s2n+reno", "it has cubic and bbr"),
         ("quic/s2n+packetaead", "write quic/own"),

@@ -26,7 +26,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         ),
         HttpError::NotHttp(_) => (
             FailureKind::NotHttp,
-            "that port speaks something else: https:// perhaps",
+            "that port speaks something else: perhaps https://",
         ),
         HttpError::HeadTooLarge { .. } => (
             FailureKind::HeaderTooLarge,
@@ -37,7 +37,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         }
         HttpError::BodyCutShort { .. } | HttpError::ChunksCutShort { .. } => (
             FailureKind::BodyCutShort,
-            "the server or something between closed too early: see its log",
+            "the server or a middlebox closed the connection too early: see its log",
         ),
         HttpError::BodyReset { .. } => (
             FailureKind::Reset,
@@ -67,7 +67,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
         HttpError::H2(error) => return h2(error),
         HttpError::H3Rejected(_) => (
             FailureKind::Closed,
-            "the server ends that connection: ask again on a new one",
+            "the server is closing that connection: retry on a new one",
         ),
         HttpError::H3(_) | HttpError::QuicConnect(_) => (
             FailureKind::QuicFailed,
@@ -77,7 +77,7 @@ pub(super) fn exchange(error: &HttpError, exchange: &Exchange) -> Words {
     Words::new(kind, error.to_string(), advice)
 }
 
-/// Words for a broken connection: a reset, a time-out of the kernel, or a lost route.
+/// Words for a broken connection: a reset, a timeout of the kernel, or a lost route.
 pub(super) fn broken(error: &io::Error) -> Words {
     match error.kind() {
         io::ErrorKind::ConnectionReset

@@ -31,7 +31,7 @@ pub(super) fn connect(error: &NetError) -> Words {
         NetError::AllFailed(failures) => of_peers(failures.iter().map(|(_, e)| e.kind())),
         NetError::Unix { source, .. } if source.kind() == io::ErrorKind::NotFound => (
             FailureKind::Refused,
-            "no such socket: check the path and that its server runs",
+            "no such socket: check the path, and that its server is running",
         ),
         NetError::Unix { .. } => (
             FailureKind::Refused,
@@ -69,7 +69,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     } else if kinds.contains(&io::ErrorKind::ConnectionRefused) {
         (
             FailureKind::Refused,
-            "nothing listens there: check the port, and that the server runs",
+            "nothing listens there: check the port, and that the server is running",
         )
     } else {
         (
@@ -79,7 +79,7 @@ fn of_peers(kinds: impl Iterator<Item = io::ErrorKind>) -> (FailureKind, &'stati
     }
 }
 
-/// The message for a time-out in this phase, with the usual cause.
+/// The message for a timeout in this phase, with the usual cause.
 pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName) -> Words {
     let peers: Vec<String> = exchange
         .attempts

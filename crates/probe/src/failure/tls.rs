@@ -68,7 +68,7 @@ fn protocol(error: &Error, exchange: &Exchange) -> Words {
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => Words::new(
             FailureKind::TlsFailed,
             "the server's answer is not TLS",
-            "that port speaks something else: plain http:// perhaps",
+            "that port speaks something else: perhaps plain http://",
         ),
         Error::PeerIncompatible(why) => incompatible(why),
         Error::NoApplicationProtocol => Words::new(

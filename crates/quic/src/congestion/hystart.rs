@@ -102,7 +102,7 @@ impl Hystart {
         false
     }
 
-    /// Whether a sample exceeds the baseline by enough for a queue to stand, and by at least
+    /// Whether a sample exceeds the baseline by enough to show a standing queue, and by at least
     /// `rise`.
     fn is_above(&self, sample: Option<Duration>, rise: Duration) -> bool {
         let limit = |baseline: Duration| {

@@ -183,7 +183,7 @@ impl Closing {
         self.is_due |= self.packets.is_power_of_two();
     }
 
-    /// The frame that is to be sent now.
+    /// The frame that must be sent now.
     pub(super) fn poll_frame(&mut self) -> Option<CloseFrame> {
         if self.state != ClosingState::Closing || !std::mem::take(&mut self.is_due) {
             return None;

@@ -159,8 +159,8 @@ pub(super) struct Move {
 /// The paths of one connection.
 ///
 /// The loop of receiving reports each datagram to [`Self::on_received`] while an address is not
-/// validated, and a newest packet from elsewhere to [`Self::on_moved`]; frames of a path come to
-/// [`Self::on_challenge`] and [`Self::on_response`]. Whoever sends asks [`Self::credit`] first,
+/// validated, and a newest packet from elsewhere to [`Self::on_moved`]; frames of a path are passed
+/// to [`Self::on_challenge`] and [`Self::on_response`]. Whoever sends asks [`Self::credit`] first,
 /// polls responses before challenges, and then calls [`Self::on_sent`]. A [`Move`] that is returned
 /// has happened: the caller informs recovery, and takes another id.
 #[derive(Debug)]

@@ -292,7 +292,7 @@ impl Connection {
         };
         // A client that closes at once costs no handshake.
         if level == Level::Initial
-            && self.is_unproved()
+            && self.is_unvalidated()
             && let Some(close) = closing_frame(payload)
         {
             self.on_frame(datagram, level, &close)?;

@@ -60,7 +60,7 @@ impl Connection {
     fn transmit_end(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
         let close = self.closing.poll_frame();
         let sent = close.and_then(|close| PacketWriter::new(self).transmit_close(&close, buffer));
-        if self.is_unproved() {
+        if self.is_unvalidated() {
             let length = sent.map_or(0, |sent| sent.length);
             self.closing
                 .end_with(buffer.get(..length).unwrap_or_default());

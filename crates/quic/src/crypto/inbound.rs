@@ -26,7 +26,7 @@ impl Inbound {
         let too_much = || {
             TransportError::new(
                 Code::CRYPTO_BUFFER_EXCEEDED,
-                "its handshake bytes lie too far ahead",
+                "its handshake bytes are too far ahead",
             )
         };
         let end = offset

@@ -153,7 +153,7 @@ impl TlsSession {
             return if inbound.reaches(end) {
                 Ok(())
             } else {
-                Err(violation("handshake bytes came at a level that is over"))
+                Err(violation("handshake bytes came at a level that has ended"))
             };
         }
         inbound.push(offset, data)?;
@@ -200,7 +200,7 @@ impl TlsSession {
             let is_over = slot < self.read_slot();
             if is_over && self.inbound.get(slot).is_some_and(Inbound::has_rest) {
                 return Err(violation(
-                    "handshake bytes are left at a level that is over",
+                    "handshake bytes were left unread at a level that has ended",
                 ));
             }
         }

@@ -53,7 +53,7 @@ impl Endpoint {
             return;
         };
         if entry.settles() {
-            self.unproved.prove();
+            self.unvalidated.prove();
         }
         if entry.ends() {
             self.served -= usize::from(entry.first.is_some());

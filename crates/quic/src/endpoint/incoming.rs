@@ -79,12 +79,12 @@ impl Endpoint {
             return None;
         }
         let first = (way.remote, arrival.destination);
-        let is_unproved = connection.is_unproved();
+        let is_unvalidated = connection.is_unvalidated();
         self.enter(handle, connection, Some(first));
         self.firsts.insert(first, handle);
         self.served += 1;
-        if is_unproved {
-            self.unproved.begin();
+        if is_unvalidated {
+            self.unvalidated.begin();
         }
         self.arrived.push_back(handle);
         self.settle(handle);
@@ -107,7 +107,7 @@ impl Endpoint {
         if packet.destination.len() < MIN_FIRST_ID {
             return None;
         }
-        if let Some(farewell) = self.unproved.farewell(&(way.remote, packet.destination)) {
+        if let Some(farewell) = self.unvalidated.farewell(&(way.remote, packet.destination)) {
             self.answers.repeat(now, way, farewell);
             return None;
         }
@@ -144,7 +144,7 @@ impl Endpoint {
             && match server.retry {
                 Retry::Never => false,
                 Retry::Always => true,
-                Retry::AboveHandshakes(most) => !self.unproved.admits(now, most),
+                Retry::AboveHandshakes(most) => !self.unvalidated.admits(now, most),
             };
         if must_prove {
             let source = self.random.id();

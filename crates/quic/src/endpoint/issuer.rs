@@ -11,13 +11,13 @@ use super::ids::{ID, IdKey, Owner};
 use super::tokens::{self, Occasion};
 use crate::Time;
 use crate::connection::{Issuer, Random};
-use crate::crypto::Vault;
+use crate::crypto::TokenSealer;
 
 /// The keys of one endpoint.
 pub(super) struct Secrets {
     pub(super) ids: IdKey,
     /// `None`: the cryptography refused the key, which never happens with this length.
-    pub(super) vault: Option<Vault>,
+    pub(super) vault: Option<TokenSealer>,
 }
 
 impl Secrets {
@@ -28,7 +28,7 @@ impl Secrets {
         let id_key = keys.seed().first_chunk().copied().unwrap_or_default();
         Self {
             ids: IdKey::new(id_key),
-            vault: Vault::new(tokens, keys.seed()).ok(),
+            vault: TokenSealer::new(tokens, keys.seed()).ok(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Datagrams that belonged to no connection, by what became of them.
+//! Datagrams that belonged to no connection, by outcome.
 
 /// Each datagram that belonged to no connection of the endpoint and began none counts once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::unproved::First;
+use super::unvalidated::First;
 use crate::Time;
 use crate::connection::Connection;
 
@@ -29,7 +29,7 @@ pub(super) struct ConnectionEntry {
     /// Only on a server: see [`super::Endpoint`].
     pub(super) first: Option<First>,
     /// Whether, on a server, the client has not validated its address.
-    pub(super) unproved: bool,
+    pub(super) unvalidated: bool,
     /// The connection has ended, but packets may still arrive.
     pub(super) has_ended: bool,
     /// Its deadline may differ from the scheduled one.
@@ -43,8 +43,8 @@ impl ConnectionEntry {
     /// without doing so counts until it leaves the table.
     #[inline]
     pub(super) fn settles(&mut self) -> bool {
-        let settles = self.unproved && !self.connection.is_unproved();
-        self.unproved &= !settles;
+        let settles = self.unvalidated && !self.connection.is_unvalidated();
+        self.unvalidated &= !settles;
         settles
     }
 
@@ -94,7 +94,7 @@ impl ConnectionTable {
     pub(super) fn fill(&mut self, handle: Handle, connection: Connection, first: Option<First>) {
         if let Some(slot) = self.slots.get_mut(handle.slot as usize) {
             slot.entry = Some(Box::new(ConnectionEntry {
-                unproved: connection.is_unproved(),
+                unvalidated: connection.is_unvalidated(),
                 peer: connection.remote(),
                 peer_number: 0,
                 connection,

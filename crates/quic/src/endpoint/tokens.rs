@@ -11,7 +11,7 @@ use roundtrip_wire::quic::{ConnectionId, Pen, Version};
 
 use crate::Time;
 use crate::connection::Random;
-use crate::crypto::{TokenKind, Vault};
+use crate::crypto::{TokenKind, TokenSealer};
 
 /// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens expire soon.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
@@ -53,7 +53,7 @@ pub(super) struct Tokens {
 
 /// Makes the token for a Retry with the source connection id `source`.
 pub(super) fn seal_retry(
-    vault: &Vault,
+    vault: &TokenSealer,
     random: &mut Random,
     occasion: &Occasion,
     original: &ConnectionId,
@@ -78,7 +78,11 @@ pub(super) fn seal_retry(
 }
 
 /// Makes a token for a NEW_TOKEN frame. The random number distinguishes the token from all others.
-pub(super) fn seal_new(vault: &Vault, random: &mut Random, occasion: &Occasion) -> Option<Bytes> {
+pub(super) fn seal_new(
+    vault: &TokenSealer,
+    random: &mut Random,
+    occasion: &Occasion,
+) -> Option<Bytes> {
     let content = [
         &occasion.version.0.to_be_bytes()[..],
         &occasion.now.0.to_be_bytes(),
@@ -97,7 +101,7 @@ impl Tokens {
     /// `destination` is the destination id of the packet that carries the token.
     pub(super) fn check(
         &mut self,
-        vault: &Vault,
+        vault: &TokenSealer,
         token: &[u8],
         occasion: &Occasion,
         destination: &ConnectionId,
@@ -196,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_retry_proves_one_address_for_a_while() {
-        let vault = Vault::new([1; 32], [1; 32]).unwrap();
+        let vault = TokenSealer::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now) = ("192.0.2.1:1000".parse().unwrap(), Time(5_000_000_000));
         let (original, source) = (id(b"original"), id(b"source"));
@@ -227,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_in_its_version_alone() {
-        let vault = Vault::new([1; 32], [2; 32]).unwrap();
+        let vault = TokenSealer::new([1; 32], [2; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let first = occasion(Time(1), "192.0.2.1:1000".parse().unwrap());
         let second = Occasion {
@@ -247,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_new_token_is_good_once() {
-        let vault = Vault::new([1; 32], [1; 32]).unwrap();
+        let vault = TokenSealer::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let (client, now): (SocketAddr, _) = ("[2001:db8::1]:9".parse().unwrap(), Time(1));
         let mut tokens = Tokens::default();
@@ -269,7 +273,7 @@ mod tests {
 
     #[test]
     fn when_too_many_were_used_old_ones_are_worth_nothing() {
-        let vault = Vault::new([1; 32], [1; 32]).unwrap();
+        let vault = TokenSealer::new([1; 32], [1; 32]).unwrap();
         let mut random = Random::new(&[2; 32]);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
         let mut tokens = Tokens {

@@ -180,6 +180,16 @@ impl Streams {
         incoming.is_none_or(|half| matches!(half.offer(), Offer::End | Offer::Stopped))
     }
 
+    /// The code with which the peer stopped the sending half of a stream that it opened; 0 if the
+    /// half is gone, and the code with it.
+    pub(crate) fn stop_code(&self, id: StreamId) -> Option<u64> {
+        let stream = self.find(id).and_then(|key| self.slab.get(key));
+        let outgoing = stream.and_then(|stream| stream.outgoing.as_ref());
+        let was_opened = id.is_opened_by(self.peer_side())
+            && id.index() < self.theirs.get(id.dir()).table.count();
+        outgoing.map_or(was_opened.then_some(0), Outgoing::stop_code)
+    }
+
     /// Cuts the sending half off, unless that was done before.
     pub(super) fn cut_off(&mut self, key: u32, code: u64, stopped: bool) {
         let Some(stream) = self.slab.get_mut(key) else {

@@ -67,7 +67,7 @@ impl Streams {
             self.oldest_piece = self.clock;
         }
         if self.spares.pieces.count > self.max_fragments {
-            let why = "stream data came out of order in more pieces than are kept";
+            let why = "stream data came out of order in more pieces than can be buffered";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         if arrived != Arrived::default() {
@@ -232,7 +232,7 @@ impl Streams {
                 control: QueueState::default(),
             });
             let Some(key) = key else {
-                let why = "more streams are open at once than are kept";
+                let why = "more streams are open at once than are supported";
                 return Err(TransportError::new(Code::INTERNAL_ERROR, why));
             };
             theirs.table.push(key);

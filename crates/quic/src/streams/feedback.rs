@@ -1,4 +1,4 @@
-//! What became of sent data: acknowledged, lost, or refused as early data. RFC 9000 §13.3.
+//! The outcome of sent data: acknowledged, lost, or refused as early data. RFC 9000 §13.3.
 
 use super::incoming::Incoming;
 use super::limits::Sending;
@@ -36,7 +36,7 @@ impl Streams {
         }
     }
 
-    /// A run of one stream's bytes is to be sent again, unless it is acknowledged first.
+    /// Queues a run of one stream's bytes to be sent again, unless it is acknowledged first.
     pub(crate) fn on_lost(&mut self, chunk: &Chunk) {
         if let Some(outgoing) = self.outgoing_mut(chunk.slot) {
             let end = chunk.offset.saturating_add(u64::from(chunk.length));
@@ -81,7 +81,7 @@ impl Streams {
         }
     }
 
-    /// The peer refused early data: all of it is to be sent again, under the limits that
+    /// The peer refused early data: queues all of it to be sent again, under the limits that
     /// [`Streams::set_peer`] sets next.
     pub(crate) fn refuse_early(&mut self) {
         self.sending = Sending::default();

@@ -103,7 +103,7 @@ impl Incoming {
             return Err(TransportError::new(Code::FLOW_CONTROL_ERROR, why));
         }
         if end > self.read.saturating_add(MAX_AHEAD) {
-            let why = "a stream is further ahead of its reader than is kept";
+            let why = "more of a stream is unread than can be buffered";
             return Err(TransportError::new(Code::INTERNAL_ERROR, why));
         }
         Ok(end.saturating_sub(self.highest))

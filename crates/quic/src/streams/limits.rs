@@ -15,7 +15,7 @@ pub(super) struct Receiving {
     limit: u64,
     received: u64,
     consumed: u64,
-    /// MAX_DATA is to be sent.
+    /// MAX_DATA must be sent.
     pub(super) pending: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Receiving {
 pub(super) struct Sending {
     limit: u64,
     sent: u64,
-    /// DATA_BLOCKED is to be sent.
+    /// DATA_BLOCKED must be sent.
     pub(super) blocked_pending: bool,
     blocked_at: Option<u64>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Own {
     pub(super) limit: u64,
     /// The application asked for one and was refused.
     pub(super) wanted: bool,
-    /// STREAMS_BLOCKED is to be sent.
+    /// STREAMS_BLOCKED must be sent.
     pub(super) blocked_pending: bool,
     blocked_at: Option<u64>,
 }
@@ -54,7 +54,7 @@ pub(super) struct Theirs {
     limit: u64,
     /// The number of streams that have ended.
     closed: u64,
-    /// MAX_STREAMS is to be sent.
+    /// MAX_STREAMS must be sent.
     pub(super) pending: bool,
     /// An event about new ones was queued, but the application has not polled it.
     pub(super) told: bool,

@@ -50,9 +50,9 @@ pub enum Peek<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReadError {
     /// Returned once: from then on the stream is unknown.
-    #[error("the peer reset the stream with code {0:#x}, or it was given up with this code")]
+    #[error("the peer reset the stream with code {0:#x}, or this side abandoned it with this code")]
     Reset(u64),
-    #[error("the stream was never opened, cannot be read, was stopped, or is over")]
+    #[error("the stream was never opened, cannot be read, was stopped, or has ended")]
     Unknown,
 }
 
@@ -62,7 +62,7 @@ pub enum WriteError {
     Stopped(u64),
     #[error("the stream was finished or reset")]
     Finished,
-    #[error("the stream was never opened, cannot be written, or is over")]
+    #[error("the stream was never opened, cannot be written, or has ended")]
     Unknown,
 }
 

@@ -156,6 +156,11 @@ impl Outgoing {
         index
     }
 
+    /// The code with which the peer stopped it.
+    pub(super) fn stop_code(&self) -> Option<u64> {
+        self.reset.filter(|_| self.stopped)
+    }
+
     pub(super) fn check_open(&self) -> Result<(), WriteError> {
         match self.reset {
             Some(code) if self.stopped => Err(WriteError::Stopped(code)),

@@ -29,4 +29,4 @@ mod simulation;
 mod strangers;
 mod tls;
 mod traffic;
-mod unproved;
+mod unvalidated;

@@ -89,7 +89,7 @@ pub(super) fn set_aside(key: &Key<'_>) -> Option<String> {
         }
         Key::Autnum(64496..=64511 | 65536..=65551) => "it is for documentation (RFC 5398), ",
         Key::Autnum(0 | 65535 | 4_294_967_295) => "it is reserved (RFC 7607, RFC 7300), ",
-        Key::Autnum(23456) => "it stands for numbers of four octets (RFC 6793), ",
+        Key::Autnum(23456) => "it represents numbers of four octets (RFC 6793), ",
         _ => return None,
     };
     Some(format!("{why}and "))

@@ -16,8 +16,8 @@ rules! { All;
     TYPE = "card-type", Error, "RFC 7095, sections 3.5 and 5": "the type of a property's value is known";
     TEL = "card-tel", Error, "RFC 6350, sections 4.2 and 6.4.1": "a telephone number of type uri is a URI";
     EMAIL = "card-email", Warning, "RFC 6350, section 6.4.2": "an email is an address (RFC 5322, section 3.4.1)";
-    GROUP = "card-group", Error, "RFC 7095, section 3.3.1.2": "the name of a property has no group before it: that is the parameter group";
-    ENDS = "card-begin-end", Error, "RFC 7095, section 3.2": "begin and end are no properties of a card";
+    GROUP = "card-group", Error, "RFC 7095, section 3.3.1.2": "the name of a property has no group in front of it: a group is given by the parameter group";
+    ENDS = "card-begin-end", Error, "RFC 7095, section 3.2": "begin and end are not properties of a card";
 }
 
 pub(super) const VALUES: &[&super::Check] = values::ALL;

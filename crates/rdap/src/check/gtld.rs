@@ -19,7 +19,7 @@ rules! { Gtld;
     RESPONSE = "gtld-conformance-response", Error, "gTLD RDAP Response Profile 2024, section 1.2": "rdapConformance contains icann_rdap_response_profile_1";
     GUIDE = "gtld-conformance-guide", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.3": "rdapConformance contains icann_rdap_technical_implementation_guide_1";
     OLD = "gtld-conformance-old", Warning, "gTLD RDAP Response Profile 2024, section 1.2": "the profile of 2019 is no longer named";
-    ONLY_OLD = "gtld-conformance-2019", Info, "gTLD RDAP Response Profile 2024, section 1.2": "an answer that claims only the profile of 2019 is held against that of 2024, in force since August 2025";
+    ONLY_OLD = "gtld-conformance-2019", Info, "gTLD RDAP Response Profile 2024, section 1.2": "an answer that claims only the profile of 2019 is checked against that of 2024, in force since August 2025";
     EXTENSION = "gtld-extension", Error, "gTLD RDAP Response Profile 2024, section 1.3.1": "extensions are registered with IANA";
     SCRIPT = "gtld-script", Error, "gTLD RDAP Response Profile 2024, section 1.3.2": "no text contains code for browsers";
     COUNTRY = "gtld-country", Error, "gTLD RDAP Response Profile 2024, section 1.4": "an address has no country name";

@@ -43,7 +43,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-/// Finds repeated names at any depth. As for other readers, the last member of a name counts.
+/// Finds repeated names at any depth. As with other readers, the last member with a name counts.
 fn repeated(node: &Node, pointer: &mut String, report: &mut Report) {
     let own = pointer.len();
     let mut last: BTreeMap<&str, &Node> = BTreeMap::new();

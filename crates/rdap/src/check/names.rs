@@ -103,7 +103,7 @@ fn name(place: &Place<'_>, report: &mut Report) {
     }
 }
 
-/// Whether the labels that are not in ASCII are U-labels as they stand: normalized, and in lower
+/// Whether the labels that are not in ASCII are valid U-labels: normalized, and in lower
 /// case (RFC 5890, section 2.3.2.1).
 fn is_normal(unicode: &str, ascii: &str) -> bool {
     let (again, _) = idna::domain_to_unicode(ascii);

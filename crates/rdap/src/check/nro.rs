@@ -13,7 +13,7 @@ rules! { Nro;
     PERIOD = "nro-name-period", Error, "NRO RDAP Profile, section 3.1": "ldhName and unicodeName end with a period";
     CLAIM = "nro-conformance", Error, "NRO RDAP Profile, section 4.1": "the answer names nro_rdap_profile_0";
     CIDR_CLAIM = "nro-conformance-cidr0", Error, "NRO RDAP Profile, section 4.1": "the answer names cidr0";
-    MODEL = "nro-asn-model", Warning, "NRO RDAP Profile, sections 6.1.2.2, 6.1.2.3 and 6.5.2": "an answer names the model of AS numbers that its registry follows; only those who are not regional registries need not";
+    MODEL = "nro-asn-model", Warning, "NRO RDAP Profile, sections 6.1.2.2, 6.1.2.3 and 6.5.2": "an answer names the model of AS numbers that its registry follows; only servers of other organizations may omit it";
     MODELS = "nro-asn-models", Error, "NRO RDAP Profile, section 6.1.2": "a registry follows one model of AS numbers";
     SELF = "nro-self", Error, "NRO RDAP Profile, sections 4.2 and 5.2": "each object has a self link, except name servers of domains";
     NOTICES = "nro-notices", Error, "NRO RDAP Profile, section 4.3": "each answer has notices";

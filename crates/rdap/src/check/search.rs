@@ -10,8 +10,8 @@ rules! { All;
     CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page with part of the results has a link to the next page or gives its own number";
     SORT = "sort-property", Error, "RFC 8977, section 2.1": "an offered sort order has property and default";
     ORDERS = "sort-metadata", Error, "RFC 8977, section 2.1": "sorting_metadata has currentSort or availableSorts";
-    DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "one sort order at most is the default";
-    COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is there if, and only if, the query asks for it by count";
+    DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "at most one sort order is the default";
+    COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is present if, and only if, the query asks for it with count";
     CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set";
     SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
 }

@@ -205,7 +205,7 @@ impl Client {
             let permit = self.rate_limiter.acquire(&origin, personal).await;
             let permit = permit.map_err(|e| trouble(target, State::Refused, e.to_string()))?;
             *patience += permit.waited;
-            self.keeping.prepare(target, &self.pool, Self::now());
+            self.saved.load(target, &self.pool, Self::now());
             let began = Instant::now();
             let reply = self.pool.fetch(ask).await;
             // A server, or a proxy before it, can close even a new connection: once is chance.
@@ -268,8 +268,8 @@ impl Client {
         Ok(value.map(|secret| (AUTHORIZATION.to_owned(), secret.expose().to_owned())))
     }
 
-    /// Whether the server learns who asks, now or when it requests that. If so, its answers are for
-    /// this client only.
+    /// Whether the server learns the client's identity, now or when it requests that. If so, its
+    /// answers are for this client only.
     fn is_known_to(&self, target: &Target) -> bool {
         let credentials = self.options.credentials.as_ref();
         let certified = self.options.certified.as_ref();

@@ -1,5 +1,5 @@
-//! Renews IANA's registries in parallel to the lookups that use them, with conditional requests, at
-//! most once a day, and only with complete files. No answer waits for this, unless no server is
+//! Renews IANA's registries in parallel with the lookups that use them, with conditional requests,
+//! at most once a day, and only with complete files. No answer waits for this, unless no server is
 //! known for the query. A failed attempt is repeated after an hour at the earliest, or after a
 //! minute for such a query. An attempt that the end of the process interrupted is repeated after
 //! ten minutes, with the ticket of the first.
@@ -86,7 +86,7 @@ impl Client {
         self.newly_used.notify_one();
     }
 
-    /// Renews registries when they are first used. Poll it in parallel to the lookups; it never
+    /// Renews registries when they are first used. Poll it in parallel with the lookups; it never
     /// ends.
     pub async fn renew_as_used(&self) -> Infallible {
         loop {
@@ -208,7 +208,7 @@ impl Client {
         let target = base.join(&registry.file_name());
         let target = target.map_err(|e| e.to_string())?;
         // Without the ticket of an earlier run, a short process might never get the answer.
-        self.keeping.prepare(&target, &self.pool, now);
+        self.saved.load(&target, &self.pool, now);
         let mut ask = PoolRequest::new(target);
         ask.limit = MAX_BODY;
         ask.headers = self.plain_headers();

@@ -307,7 +307,7 @@ fn note_oddities(page: &mut Page, told: &LookupResult<'_>) {
         (
             stray,
             count(stray, "answer holds", "answers hold")
-                + " bytes between its members that are not UTF-8, and they are passed over",
+                + " bytes between its members that are not UTF-8 and are ignored",
         ),
     ];
     for (_, line) in lines.iter().filter(|(count, _)| *count > 0) {

@@ -12,7 +12,7 @@ const MAX_RTT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Needs no network and no privileges: path and origin are made inside network namespaces of its own.
+    after_help = "Needs no network and no privileges: path and origin are made inside its own network namespaces.
 
 Examples:
   roundtrip demo                   an origin 90 ms away

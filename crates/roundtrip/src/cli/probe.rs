@@ -120,7 +120,7 @@ pub(crate) struct RequestArgs {
     /// Send the data as the URL's query, in a GET
     #[arg(short = 'G', long, conflicts_with = "head")]
     pub get: bool,
-    /// 'NAME=VALUE; …', the Cookie header; files of cookies are not read
+    /// 'NAME=VALUE; …', the Cookie header; cookie files are not supported
     #[arg(short = 'b', long, value_name = "DATA", value_parser = cookie)]
     pub cookie: Vec<String>,
     /// HEAD: only the headers
@@ -231,7 +231,7 @@ pub(crate) struct IgnoredArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Again and again, as with httping")]
+#[command(next_help_heading = "Repeatedly, as with httping")]
 pub(crate) struct RepeatArgs {
     /// Number of requests
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
@@ -306,7 +306,7 @@ fn cookie(text: &str) -> Result<String, String> {
     if text.contains('=') {
         return Ok(text.to_owned());
     }
-    Err("NAME=VALUE; files of cookies are not read".into())
+    Err("NAME=VALUE; cookie files are not supported".into())
 }
 
 const MAX_SECONDS: f64 = 86_400.0;

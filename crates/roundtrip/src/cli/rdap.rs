@@ -129,7 +129,7 @@ pub(crate) struct RdapWayArgs {
     /// One lookup after another
     #[arg(long)]
     pub serial: bool,
-    /// Never send a query before the handshake is over
+    /// Never send a query before the handshake ends
     #[arg(long)]
     pub no_early_data: bool,
     /// Connections to each server that speaks HTTP/1.1, and to every server if --rate is off
@@ -138,7 +138,7 @@ pub(crate) struct RdapWayArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What is remembered from run to run")]
+#[command(next_help_heading = "Data kept between runs")]
 pub(crate) struct MemoryArgs {
     /// The directory of tickets, limits, answers and IANA's registries
     #[arg(long, value_name = "DIR", conflicts_with = "no_memory")]

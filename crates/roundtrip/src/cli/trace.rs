@@ -57,7 +57,7 @@ pub(crate) struct TraceArgs {
     /// One JSON document (schema roundtrip/trace/1)
     #[arg(long, conflicts_with = "ndjson")]
     pub json: bool,
-    /// One JSON result a line, as soon as its connection is over
+    /// One JSON result a line, as soon as its connection ends
     #[arg(long)]
     pub ndjson: bool,
     /// Also write one self-contained page

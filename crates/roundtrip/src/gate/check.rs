@@ -85,7 +85,8 @@ fn text(args: &GateCheckArgs, report: &CheckReport, style: &Style) -> String {
     let name = clean(&source::name(&args.from));
     lines.push(format!("{name}: {}", verdict(report)));
     if report.passes() && !report.https_records.is_empty() {
-        let title = "For your zone, so that clients come by HTTP/3 at once (RFC 9460):";
+        let title =
+            "For your zone, so that clients use HTTP/3 from the first connection on (RFC 9460):";
         lines.extend([String::new(), title.to_owned()]);
         let records = report.https_records.iter();
         lines.extend(records.map(|record| format!("  {}", clean(record))));

@@ -25,7 +25,7 @@ pub(super) fn lines(config: &Config, file: Option<&Path>) -> String {
         format!("gate: {}", doors(config)),
         format!("to:   {}", answerers(config)),
         format!(
-            "sessions: {}; put one in: roundtrip gate session put alice{with}",
+            "sessions: {}; add one: roundtrip gate session put alice{with}",
             config.session.store
         ),
         format!("then: {ask}"),
@@ -152,7 +152,7 @@ mod tests {
             told,
             "gate: http://127.0.0.1:8080, https://127.0.0.1:8443 (h1, h2, h3; a self-signed certificate, which no client trusts)\n\
              to:   http://127.0.0.1:8000\n\
-             sessions: redb:/s/sessions.redb; put one in: roundtrip gate session put alice\n\
+             sessions: redb:/s/sessions.redb; add one: roundtrip gate session put alice\n\
              then: curl -H \"$(roundtrip gate token --sub alice --sid alice --bearer)\" http://127.0.0.1:8080/\n\
              live: http://127.0.0.1:9180/; Ctrl-C ends; your own settings: roundtrip gate init -o gate.toml\n"
         );
@@ -167,7 +167,7 @@ mod tests {
             lines(&config, Some(Path::new("/my files/f"))),
             "gate: https://[::]:443 (h1, h2; a self-signed certificate, which no client trusts)\n\
              to:   a.example/ → http://h:1, http://h:2\n\
-             sessions: memory:; put one in: roundtrip gate session put alice --config '/my files/f'\n\
+             sessions: memory:; add one: roundtrip gate session put alice --config '/my files/f'\n\
              then: curl -k -H \"$(roundtrip gate token --sub alice --sid alice --bearer --config '/my files/f')\" https://[::1]:443/\n\
              SIGHUP reloads /my files/f; SIGTERM or Ctrl-C ends\n"
         );

@@ -109,7 +109,7 @@ fn found(config: &Config, gate: &Gate) -> Config {
     found
 }
 
-/// If the address is in use, the advice is known.
+/// Adds advice if the address is in use.
 fn advised(error: &GateError, from: &GateConfigArgs) -> String {
     match error {
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -121,7 +121,7 @@ fn advised(error: &GateError, from: &GateConfigArgs) -> String {
         }
         GateError::Listen { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             format!(
-                "{error}; ports under 1024 need CAP_NET_BIND_SERVICE, or a service manager that gives it"
+                "{error}; ports under 1024 need CAP_NET_BIND_SERVICE, or a service manager that grants it"
             )
         }
         _ => error.to_string(),

@@ -38,7 +38,7 @@ pub(super) fn give(counters: &PathCounters, args: &PathArgs, status: u8) -> Resu
     }
     if let Some(fault) = counters.fell_behind() {
         tell(format!(
-            "the relay fell behind: {fault}; do not trust times of this run{}",
+            "the relay fell behind: {fault}; do not trust the times of this run{}",
             advice(counters, args.offload)
         ));
     }
@@ -170,8 +170,8 @@ impl<'a> PathMeter<'a> {
         }
     }
 
-    /// In place, the cursor returns to the line's beginning, so that what the command writes does
-    /// not continue it.
+    /// If the line is updated in place, the cursor returns to its beginning, so that the command's
+    /// output does not continue it.
     fn write(&self, line: &str) {
         let columns = self.in_place.then(|| OutputStream::Err.line_width());
         let _ = std::io::stderr().write_all(placed(line, columns).as_bytes());

@@ -58,7 +58,8 @@ async fn rounds(
         }
         let mut readings = Vec::new();
         for (_, target) in &meaning.targets {
-            // Each run of each target is a trace of its own, unless a caller's contains all.
+            // Each run of each target is a separate trace, unless a caller's trace contains them
+            // all.
             let begun = tracing.begin();
             let options = Options {
                 trace: begun.context,

@@ -22,7 +22,7 @@ const MAX_CLOSING: Duration = Duration::from_secs(1);
 /// printed: this process ends here with `code`. If it cannot be split, the tickets are lost.
 pub(super) async fn settle(client: &Client, code: u8) {
     // The kernel ends all processes of a container with its first.
-    if process::id() == 1 || !client.is_owed_tickets(LEAST_TICKETS) {
+    if process::id() == 1 || !client.is_awaiting_tickets(LEAST_TICKETS) {
         return;
     }
     for _ in 0..MAX_WAITS {

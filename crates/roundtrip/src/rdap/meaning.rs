@@ -219,7 +219,7 @@ pub(super) fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
     }
 }
 
-/// The directory of the memory, if it is to be used.
+/// The directory of the memory, if it should be used.
 pub(super) fn directory(args: &RdapArgs) -> Option<PathBuf> {
     if args.memory.no_memory || args.way.no_reuse {
         return None;
@@ -287,7 +287,7 @@ pub(super) fn settings(
     Ok((settings, tls))
 }
 
-/// No limits are to be kept: several connections carry more than a server allows on one.
+/// No rate limits apply: several connections carry more than a server allows on one.
 fn is_unlimited(args: &RdapArgs) -> bool {
     args.bulk.rate.iter().any(|rate| rate == "off")
 }

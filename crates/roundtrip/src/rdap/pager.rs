@@ -42,7 +42,7 @@ impl Pager {
         command.spawn().ok().map(Self)
     }
 
-    /// Text for a reader who has left is dropped.
+    /// Text for a reader that has quit is dropped.
     pub(super) fn print(&mut self, text: &[u8]) {
         if let Some(stdin) = &mut self.0.stdin {
             let written = stdin.write_all(text).and_then(|()| stdin.flush());

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::exporter::scene::{
     BINARY, Running, TIMEOUT, ask, eventually, free, origin, samples, start, write,
 };
+use crate::skip;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
@@ -32,19 +33,11 @@ struct Collector {
 
 impl Collector {
     fn start(test: &str) -> Option<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-otelcol");
-        let found = Command::new(script)
-            .env("NO_INSTALL", "1")
-            .output()
-            .unwrap();
-        if !found.status.success() {
-            let why = String::from_utf8_lossy(&found.stderr);
-            eprintln!("SKIPPED {test}: {why}");
-            return None;
-        }
-        let program = String::from_utf8(found.stdout).unwrap();
+        let found = skip::installed("install-otelcol");
+        let found = found.inspect_err(|why| eprintln!("SKIPPED {test}: {why}"));
+        let program = found.ok()?;
         let (http, grpc) = (free().to_string(), free().to_string());
-        let mut command = Command::new(program.trim());
+        let mut command = Command::new(program);
         command.args([&http, &grpc]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();

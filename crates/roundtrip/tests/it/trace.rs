@@ -83,7 +83,7 @@ fn a_recording_is_explained_in_every_form() {
     assert!(shown.contains("Packets of connection 1"), "{shown}");
     assert!(shown.contains("not decidable from here"), "{shown}");
     let shown = text(&roundtrip(&["trace", file, "-q"]).stdout);
-    assert!(shown.contains("Causes, by what they cost"), "{shown}");
+    assert!(shown.contains("Causes, by total cost"), "{shown}");
     let document: Value =
         serde_json::from_slice(&roundtrip(&["trace", file, "--json"]).stdout).unwrap();
     assert_eq!(document["schema"], "roundtrip/trace/1");

@@ -8,7 +8,7 @@ use super::{Redis, refused};
 use crate::index::{Indexes, MAX_INDEXED};
 use crate::{Source, StoreError};
 
-/// Outside the prefix of sessions, so that nobody is notified of changes.
+/// Outside the prefix of sessions, so that no watcher is notified of changes.
 const PREFIX: &[u8] = b"roundtrip-index:";
 
 impl Indexes for Redis {

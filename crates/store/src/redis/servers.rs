@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep};
 
 use super::discovery::find;
 use super::link::{Link, LinkWatcher};
-use super::news::News;
 use super::node::{Node, NodeKind};
+use super::pushes::Pushes;
 use super::settings::{Address, RedisSettings, RedisTopology};
 use super::slots::SlotMap;
 use crate::StoreError;
@@ -28,7 +28,7 @@ const MAX_ATTEMPTS: usize = 6;
 
 pub(super) struct RedisServers {
     pub(super) settings: Arc<RedisSettings>,
-    pub(super) news: Rc<News>,
+    pub(super) news: Rc<Pushes>,
     view: Rc<View>,
     nodes: RefCell<BTreeMap<Address, Rc<Node>>>,
     pub(super) sentinels: Vec<Rc<Node>>,
@@ -61,7 +61,7 @@ pub(super) struct View {
 /// Hears a server's reports.
 struct ServerWatcher {
     address: Address,
-    news: Rc<News>,
+    news: Rc<Pushes>,
     view: Rc<View>,
     ended: Rc<Notify>,
 }
@@ -113,7 +113,7 @@ impl LinkWatcher for SentinelWatcher {
 
 impl RedisServers {
     pub(super) fn new(settings: Arc<RedisSettings>) -> Self {
-        let news = Rc::new(News::new(&settings.prefix));
+        let news = Rc::new(Pushes::new(&settings.prefix));
         let view = Rc::new(View {
             prefix: settings.prefix.as_str().into(),
             map: RefCell::default(),
@@ -250,7 +250,9 @@ impl RedisServers {
                 return Ok(asked);
             }
         }
-        Err(StoreError::down("it was asked of one server after another"))
+        Err(StoreError::down(
+            "each server that was asked referred to another one",
+        ))
     }
 
     /// The connection to the master of this key.
@@ -413,7 +415,7 @@ impl RedisServers {
         failed || !map.is_master(server) || map.is_replicated(server)
     }
 
-    /// Refreshes the view whenever it is due. `tending` runs this as long as the thread serves.
+    /// Refreshes the view whenever it is due. `maintenance` runs this as long as the thread serves.
     pub(super) async fn keep_view(&self) {
         let pause = match self.view.stale.get() {
             _ if self.only.is_some() => return self.view.wanted.notified().await,

@@ -47,9 +47,9 @@ pub struct RedisSettings {
     pub database: u32,
     /// The prefix of every name; also limits which changes the server reports.
     pub prefix: String,
-    /// The time-out from the first packet to the end of the handshakes.
+    /// The timeout from the first packet to the end of the handshakes.
     pub connect: Duration,
-    /// The time-out of each answer. A connection that misses it is closed, and its answers are
+    /// The timeout of each answer. A connection that misses it is closed, and its answers are
     /// forgotten.
     pub answer: Duration,
     /// The time without traffic after which a ping is sent. With `answer`, this bounds how long a

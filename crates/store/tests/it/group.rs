@@ -1,5 +1,5 @@
 //! Several real redis-servers for one test: a cluster of three masters with a replica each, and a
-//! master with a replica that three sentinels watch. Their time-outs are short.
+//! master with a replica that three sentinels watch. Their timeouts are short.
 
 use std::net::TcpListener;
 use std::rc::Rc;

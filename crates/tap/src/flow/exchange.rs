@@ -10,9 +10,9 @@ use roundtrip_model::{
 use roundtrip_wire::tls::Version;
 
 use super::{Flow, FlowState};
-use crate::heard::Chosen;
+use crate::client_bytes::Protocol;
 use crate::lookup::{FinishedLookup, Lookups};
-use crate::spoken::Protocol;
+use crate::server_bytes::Chosen;
 use crate::turn::{AnswerTimes, Expected};
 
 /// An attempt that began longer before a connection than this belongs to another exchange.

@@ -106,7 +106,7 @@ fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String
         let percent = 100.0 * by_receiver;
         say(
             "receiver_limited",
-            format!("held by the peer's receive window for {percent:.0} % of the time"),
+            format!("limited by the peer's receive window for {percent:.0} % of the time"),
         );
     }
     let by_buffer = share(ours.buffer_limited, then.buffer_limited);
@@ -114,7 +114,7 @@ fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String
         let percent = 100.0 * by_buffer;
         say(
             "buffer_limited",
-            format!("held by its own send buffer for {percent:.0} % of the time"),
+            format!("limited by its own send buffer for {percent:.0} % of the time"),
         );
     }
 }

@@ -154,7 +154,7 @@ fn may_be_control(length: u64) -> bool {
     })
 }
 
-/// Whether a record of this length holds nothing that asks: SETTINGS with an acknowledgement, or
+/// Whether a record of this length contains no request: SETTINGS with an acknowledgement, or
 /// one WINDOW_UPDATE. A request has more fields than fit.
 fn is_control(length: u64) -> bool {
     let mut inside = SEALS.iter().filter_map(|seal| length.checked_sub(*seal));
@@ -188,8 +188,8 @@ fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, vie
     }
 }
 
-/// Drops what asks nothing: of records that are as long as such frames, only one that an answer
-/// follows, which nothing else can have caused, is a request.
+/// Drops records that request nothing: a record that is as long as such a frame is a request only
+/// if an answer follows that nothing else can have caused.
 fn drop_control(
     requests: &mut Vec<DataBurst>,
     answers: &[DataBurst],

@@ -5,7 +5,7 @@ use roundtrip_model::{Failure, FailureKind, PhaseName};
 use super::ExchangeBuilder;
 use crate::application::TracedRequest;
 use crate::records::RecordFollower;
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::tcp::Content;
 
 impl ExchangeBuilder<'_> {
@@ -40,7 +40,8 @@ impl ExchangeBuilder<'_> {
         if let Some(seen) = self.tls.filter(|seen| seen.finished.is_none()) {
             if let Some(at) = seen.alert {
                 let message = "the server ended the handshake with an alert".to_owned();
-                let advice = "ask the server's log, or `roundtrip probe` the URL, for its reason";
+                let advice =
+                    "look for the reason in the server's log, or run `roundtrip probe` on the URL";
                 return Some((
                     at,
                     failure(FailureKind::TlsAlert, PhaseName::Tls, message, advice),
@@ -94,7 +95,7 @@ impl ExchangeBuilder<'_> {
                     FailureKind::Interrupted,
                     phase,
                     "the client gave up and reset the connection".into(),
-                    "look at the client's time-outs",
+                    "look at the client's timeouts",
                 ),
             ),
             (None, Some(at)) if phase == PhaseName::Body => (

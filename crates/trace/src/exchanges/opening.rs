@@ -10,7 +10,7 @@ use roundtrip_wire::tls::Version;
 
 use super::{ExchangeBuilder, moment};
 use crate::application::TlsSeen;
-use crate::sight::SynOptions;
+use crate::segment::SynOptions;
 use crate::tcp::Content;
 use crate::view::mss;
 

@@ -6,7 +6,7 @@ use roundtrip_wire::passive::{Http3Reader, QuicPayload, QuicReader, SealedReason
 use roundtrip_wire::quic::{PacketKind, Side as Party};
 
 use crate::requests::{OpenedRequest, Requests};
-use crate::sight::Side;
+use crate::segment::Side;
 
 #[derive(Default)]
 pub(super) struct OpenedQuic {

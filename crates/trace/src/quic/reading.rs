@@ -13,7 +13,7 @@ use crate::application::{self, TracedRequest};
 use crate::exchanges::http::http_facts;
 use crate::http1::Http1Message;
 use crate::names::NameLookup;
-use crate::sight::Side;
+use crate::segment::Side;
 use crate::vantage::Vantage;
 
 /// The largest size, in bytes, of a client's datagrams that only acknowledge, and of a server's

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::mss;
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::{Vantage, VantagePoint};
 

@@ -4,7 +4,7 @@
 
 /// The weight of a new sample, as one part in this many.
 const WEIGHT: f64 = 8.0;
-/// In nanoseconds: what follows an acknowledgement within this had waited for it.
+/// In nanoseconds: data that follows an acknowledgement within this time had waited for it.
 const AT_ONCE: u64 = 200_000;
 
 /// A segment that is under way, and what had been delivered when it was sent.
@@ -38,7 +38,7 @@ pub(super) struct Gauge {
     first_sent: u64,
     /// When the last acknowledgement came.
     acknowledged_at: Option<u64>,
-    /// Until so much is delivered, what is sent is limited by what there is to send.
+    /// Until this much is delivered, the sending rate is limited by the available data.
     limited_until: Option<u64>,
     best: Option<Rate>,
     smoothed: Option<f64>,

@@ -1,11 +1,11 @@
 //! When packets left the client and arrived there, if they were seen elsewhere.
 //!
-//! At least half of the shortest round trip lies between. What a line or a radio adds shows in two
-//! witnesses: the client's own clock in its timestamps (RFC 7323), and the acknowledgements that it
-//! must not delay (RFC 5681 §4.2).
+//! At least half of the shortest round trip passes in between. What a line or a radio adds shows in
+//! two witnesses: the client's own clock in its timestamps (RFC 7323), and the acknowledgements
+//! that it must not delay (RFC 5681 §4.2).
 
 use super::mss;
-use crate::sight::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
@@ -86,7 +86,8 @@ fn tick(sights: &[SeenSegment]) -> Option<u64> {
     TICKS.into_iter().find(is_tick)
 }
 
-/// For each segment of the client, when what it acknowledges can have come: it left later.
+/// For each segment of the client, the earliest time at which the data that it acknowledges can
+/// have arrived: the segment left later.
 fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
     let mut floors = Vec::with_capacity(times.len());
     // The ends of the server's data in the stream, and when the first copy can have come.
@@ -112,8 +113,8 @@ fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
     floors
 }
 
-/// A segment left no later than its clock shows: so much after the one before it, and so much
-/// before the one behind it.
+/// A segment left no later than its clock shows: this long after the segment before it, and this
+/// long before the one after it.
 fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [u64]) {
     let all: Vec<(usize, u32)> = stamped(sights).collect();
     let lower = |times: &mut [u64], index: usize, bound: u64| {
@@ -266,7 +267,7 @@ fn is_data(sight: &SeenSegment) -> bool {
     sight.length > 0 && !sight.is_syn()
 }
 
-/// When each segment of the server arrives over a line that needs so many nanoseconds for a byte.
+/// When each segment of the server arrives over a line that needs `pace` nanoseconds for a byte.
 fn carried(flow: &TcpFlow, times: &[u64], pace: f64) -> Vec<u64> {
     let mut free = 0;
     let all = flow.sights.iter().zip(times);

@@ -129,7 +129,7 @@ fn a_server_of_an_unknown_protocol_may_speak_of_its_own_accord() {
     let (all, _) = drawn.read();
     assert_eq!(found(&all[0].exchanges[0]), []);
     let undecidable = all[0].undecidable.iter();
-    let pauses = undecidable.filter(|it| it.what.contains("of its own accord"));
+    let pauses = undecidable.filter(|it| it.what.contains("unprompted"));
     assert_eq!(pauses.count(), 1);
 }
 

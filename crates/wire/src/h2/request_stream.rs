@@ -34,7 +34,7 @@ struct Received {
     in_use: usize,
     /// The bytes that the client may send.
     window: i64,
-    /// Bytes that were read, but not yet returned to the client's window.
+    /// Bytes that were read but not yet returned to the client's window.
     consumed: u32,
     /// The number of bytes that are still to come according to its Content-Length.
     announced: Option<u64>,

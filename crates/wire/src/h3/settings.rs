@@ -9,7 +9,7 @@ const ENABLE_CONNECT_PROTOCOL: u64 = 8;
 /// RFC 9297 §2.1.1.
 const H3_DATAGRAM: u64 = 0x33;
 
-/// The settings that matter here. The tables of QPACK stay at their default, which is no table.
+/// The settings that matter here. QPACK keeps its default, which is no dynamic table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The largest field section that the sender of the settings accepts, as RFC 9114 §4.2.2 counts

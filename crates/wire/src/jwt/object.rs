@@ -34,7 +34,7 @@ impl<'a> JsonObject<'a> {
         match self.member(name) {
             None => Ok(None),
             Some(JsonMember::Text(text)) => Ok(Some(text)),
-            Some(_) => Err(bad("a member that should be a text is not")),
+            Some(_) => Err(bad("a member that should be a string is not")),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> JsonObject<'a> {
             None => Ok(Vec::new()),
             Some(JsonMember::Text(text)) => Ok(vec![text]),
             Some(JsonMember::Texts(texts)) => Ok(texts.iter().map(|text| &**text).collect()),
-            Some(_) => Err(bad("a member that should be texts is not")),
+            Some(_) => Err(bad("a member that should be strings is not")),
         }
     }
 

@@ -20,8 +20,8 @@ use crate::accept::thread::{Running, Thread};
 use crate::forward::deadlines::{Elapsed, ExchangeDeadlines};
 use crate::forward::exchange::{Exchange, ExchangeError, PIECE, Sink};
 use crate::forward::h1;
-use crate::forward::halves::Halves;
 use crate::forward::site::Site;
+use crate::forward::split::SplitStream;
 use crate::judge::guard::Sessions;
 use crate::judge::request::BadRequestError;
 use crate::judge::{
@@ -261,7 +261,7 @@ impl<IO: Stream> Client<IO> {
         if !asked.takes_body() {
             return Ok(Vec::new());
         }
-        let halves = Halves::new(&mut self.stream);
+        let halves = SplitStream::new(&mut self.stream);
         let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
         let span = Some(site.policy.limits.head_time.0);
         let reading = whole(&mut body, MAX_FORM);
@@ -327,7 +327,7 @@ impl<IO: Stream> Client<IO> {
         site: &Site<S>,
         running: &Running<'_>,
     ) -> Result<Next, ExchangeError> {
-        let halves = Halves::new(&mut self.stream);
+        let halves = SplitStream::new(&mut self.stream);
         let mut body = RequestBody::new(halves.reading(), &mut self.buffer, asked.body);
         let mut answer = Answer::new(halves.writing(), &mut self.out, asked);
         let mut exchange = Exchange {
@@ -429,7 +429,7 @@ impl<IO: Stream> Client<IO> {
     }
 
     async fn say(&mut self, own_answer: OwnAnswer, stays: bool) -> Result<(), ExchangeError> {
-        let halves = Halves::new(&mut self.stream);
+        let halves = SplitStream::new(&mut self.stream);
         let mut answer = Answer::own_answer(halves.writing(), &mut self.out, stays);
         own_answer.tell(&self.entry.caller.named(), &mut answer);
         let ended = self

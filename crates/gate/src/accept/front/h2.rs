@@ -37,7 +37,7 @@ use link::{Link, LinkError, LinkEvent, SharedServer, StreamHandle};
 /// latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// The most of them that a request has. RFC 9113 §8.3.1, RFC 8441 §4.
+/// The largest number of pseudo-header fields in a request. RFC 9113 §8.3.1, RFC 8441 §4.
 const PSEUDO_FIELDS: usize = 5;
 
 /// Serves until the connection ends.
@@ -294,7 +294,7 @@ async fn stream<S: Sessions>(
     let mut body = Body::new(&handle, state.confirmed.clone());
     let mut answer = Answer::new(&handle, &frames);
     let mut entry = state.entry();
-    // In a box of its own, because spawning a task moves it.
+    // In a separate box, because spawning a task moves it.
     let exchange = Box::pin(state.exchange(head, &mut body, &mut answer, &mut entry));
     let outcome = tokio::select! {
         biased;

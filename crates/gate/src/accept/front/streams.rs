@@ -210,7 +210,7 @@ impl<S: Sessions> ConnectionState<S> {
     }
 }
 
-/// Reads a body that is to be small.
+/// Reads a body that must be small.
 pub(super) async fn whole(body: &mut impl Source, limit: u64) -> Result<Vec<u8>, ExchangeError> {
     let mut all = Vec::new();
     while body.next(&mut all).await? {

@@ -76,7 +76,7 @@ impl Certificates {
         self.self_made.as_deref()
     }
 
-    /// Whether names without a certificate are refused: if there is no other for them.
+    /// Whether a name without a certificate is refused, because there is no default certificate.
     pub(super) fn refuses(&self) -> bool {
         self.acme.is_some() && self.choice().keys.is_empty()
     }

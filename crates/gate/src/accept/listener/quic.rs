@@ -140,7 +140,7 @@ impl QuicListener {
         self.endpoint.refused_over_budget() + self.endpoint.evicted()
     }
 
-    /// What became of datagrams that belonged to no connection.
+    /// Counts of the datagrams that belonged to no connection.
     pub(crate) fn strays(&self) -> StrayCounts {
         self.endpoint.strays()
     }

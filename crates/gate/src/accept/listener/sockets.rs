@@ -27,7 +27,7 @@ pub(crate) struct ThreadSockets {
     pub(crate) authz: AuthzPlaces<TcpListener>,
 }
 
-/// What there is for each kind of address in `[authz]`.
+/// The sockets for each kind of address in `[authz]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuthzPlaces<T> {
     pub(crate) http: Vec<T>,

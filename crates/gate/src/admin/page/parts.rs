@@ -44,7 +44,7 @@ fn title(remedy: Remedy) -> &'static str {
     }
 }
 
-/// All of them and the good ones: in the last minute, and since the start.
+/// The totals and the good ones among them: in the last minute, and since the start.
 pub(super) fn shares(view: &AdminView<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {

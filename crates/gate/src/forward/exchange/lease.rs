@@ -12,7 +12,7 @@ use super::{Exchange, ExchangeEnd, ExchangeError, Sink, Source, TRUST_TIME, admi
 use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 use crate::judge::guard::Sessions;
-use crate::judge::request::Body;
+use crate::judge::request::{BadRequestError, Body};
 use crate::record::Early;
 
 /// What to do after the use of a connection.
@@ -102,8 +102,11 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 Ok(Next::Link(link))
             }
             Err(error) => {
-                let blame = error.is_the_backends();
-                link.finish(if blame { Fate::Failed } else { Fate::Spent });
+                link.finish(match error {
+                    _ if error.is_the_backends() => Fate::Failed,
+                    ExchangeError::Refused(BadRequestError::NotForHttp2) => Fate::Unused,
+                    _ => Fate::Spent,
+                });
                 Err(error)
             }
         }

@@ -14,6 +14,7 @@ use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
 use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
+use crate::judge::request::BadRequestError;
 
 pub(super) struct RequestWriter<'a, S, B, W> {
     pub(super) site: &'a Site<S>,
@@ -66,6 +67,10 @@ impl<'a, S: Sessions, B: Source, W: AsyncWrite + Unpin> RequestWriter<'a, S, B, 
 
     fn lost(&self, source: io::Error) -> ExchangeError {
         let sent = self.sent;
+        // The head could not be converted: the request is wrong, not the server.
+        if !sent && source.kind() == io::ErrorKind::InvalidInput {
+            return BadRequestError::NotForHttp2.into();
+        }
         ExchangeError::Backend { source, sent }
     }
 

@@ -27,7 +27,9 @@ pub(crate) enum UpstreamError {
         upstream: Arc<str>,
         within: Duration,
     },
-    #[error("all connections to '{upstream}' are in use, and {waiting} requests wait already")]
+    #[error(
+        "all connections to '{upstream}' are in use, and {waiting} requests are already waiting"
+    )]
     Full { upstream: Arc<str>, waiting: usize },
     #[error("no server of '{upstream}' passes its checks")]
     NoneWell { upstream: Arc<str> },
@@ -65,7 +67,7 @@ impl UpstreamError {
             Self::Unnamed { why, .. } => format!("has no address ({why})"),
             Self::Tls { source, .. } => format!("fails the TLS handshake ({source})"),
             Self::H2 { .. } | Self::Protocol { .. } => "does not speak HTTP/2".into(),
-            Self::Silent { .. } => "accepts no connection in time".into(),
+            Self::Silent { .. } => "did not accept a connection in time".into(),
             Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => self.to_string(),
         }
     }

@@ -38,6 +38,8 @@ pub(crate) enum Fate {
     Kept,
     /// The answer was received, but the connection cannot be used again.
     Spent,
+    /// The request could not be sent over it.
+    Unused,
     /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,
     /// The server failed: it broke off, was silent, or sent something invalid.
@@ -83,8 +85,8 @@ impl Link {
         ServerIndex(self.slot.server())
     }
 
-    /// Whether the first write opens the connection (fast open). Only that write shows whether
-    /// anyone listens.
+    /// Whether the first write opens the connection (fast open). Only that write shows whether a
+    /// server listens.
     pub(crate) fn is_deferred(&self) -> bool {
         self.carried == 0 && self.stream.plain().is_some_and(Plain::is_deferred)
     }
@@ -109,7 +111,7 @@ impl Link {
                 counts.answered(self.slot.server());
                 self.slot.succeeded();
             }
-            Fate::Stale => {}
+            Fate::Unused | Fate::Stale => {}
             Fate::Failed => {
                 counts.failed.add(1);
                 counts.failed_at(self.slot.server(), None);
@@ -123,7 +125,7 @@ impl Link {
             Wire::Shared(stream) => match fate {
                 Fate::Kept => stream.end(),
                 // If the answer is incomplete, this resets the stream.
-                Fate::Spent => drop(stream),
+                Fate::Spent | Fate::Unused => drop(stream),
                 Fate::Stale | Fate::Failed => stream.blame(),
             },
             carrier if fit => self.slot.keep(PooledConnection {

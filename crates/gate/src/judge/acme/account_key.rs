@@ -1,5 +1,5 @@
 //! The account's key (ES256), and what it signs: requests (RFC 8555 §6.2), key authorizations
-//! (§8.1) and bindings to an account that the CA knows from elsewhere (§7.3.4).
+//! (§8.1) and bindings to an existing account at the CA (§7.3.4).
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
@@ -58,12 +58,12 @@ impl AccountKey {
         })
     }
 
-    /// What proves that the account has asked for this token. RFC 8555 §8.1.
+    /// Proves that the account requested this token. RFC 8555 §8.1.
     pub(super) fn authorization(&self, token: &str) -> String {
         format!("{token}.{}", self.thumbprint)
     }
 
-    /// A request. An empty payload makes it a POST-as-GET (RFC 8555 §6.3).
+    /// Signs a request. An empty payload makes it a POST-as-GET (RFC 8555 §6.3).
     pub(super) fn sign(
         &self,
         signer: Signer<'_>,
@@ -86,7 +86,8 @@ impl AccountKey {
         Ok(flattened(&header, &payload, signature.as_ref()).to_string())
     }
 
-    /// Says that this key belongs to the account `id`, whose secret only its owner and the CA know.
+    /// States that this key belongs to the account `id`, whose secret only its owner and the CA
+    /// know.
     pub(super) fn bind(&self, id: &str, secret: &[u8], url: &str) -> Value {
         let header = json!({"alg": "HS256", "kid": id, "url": url});
         let header = encode(header.to_string().as_bytes());

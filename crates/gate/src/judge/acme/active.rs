@@ -13,7 +13,7 @@ use crate::config::AcmeChallenge;
 
 /// The path of HTTP-01 before the token. RFC 8555 §8.3.
 const PATH: &str = "/.well-known/acme-challenge/";
-/// Lines that the operator has not been told; further ones are lost.
+/// The most lines that wait to be reported to the operator; further ones are lost.
 const MAX_NEWS: usize = 256;
 
 /// All threads may read it at once.
@@ -31,7 +31,7 @@ pub(super) struct NameState {
     pub(super) view: CertificateView,
 }
 
-/// One name at this moment. Times are in seconds since 1970.
+/// The current state of one name. Times are in seconds since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CertificateView {
     pub(crate) name: String,

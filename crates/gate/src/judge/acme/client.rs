@@ -128,7 +128,7 @@ impl AcmeClient {
                 payload["externalAccountBinding"] = key.bind(id, secret.expose(), url);
             }
             None if directory.external_required => {
-                let why = "it takes only accounts that it knows; set acme.external_account";
+                let why = "it accepts only known accounts; set acme.external_account";
                 return Err(broken(WHAT, why));
             }
             None => {}
@@ -141,7 +141,7 @@ impl AcmeClient {
         Ok(location)
     }
 
-    /// A request of the account. `payload` is empty to read something.
+    /// Sends a request that the account signs. An empty `payload` reads a resource.
     pub(super) async fn ask(
         &self,
         directory: &Directory,
@@ -223,7 +223,7 @@ impl AcmeClient {
             ));
         }
         if target.origin() != self.directory.origin() {
-            let why = "it names a URL of another server than the directory's";
+            let why = "it names a URL on a server other than the directory's";
             return Err(broken(what, why));
         }
         Ok(target)
@@ -311,7 +311,7 @@ pub(super) fn broken(what: &'static str, why: impl Into<String>) -> AcmeError {
     }
 }
 
-/// Text of the CA for people: short, and harmless.
+/// The CA's text, shortened and safe to show.
 pub(super) fn shown(text: &str) -> String {
     let short: String = text.chars().take(MAX_DETAIL).collect();
     clean(&short)

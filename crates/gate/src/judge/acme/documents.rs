@@ -34,7 +34,7 @@ pub(super) struct AccountDocument {
     pub(super) url: String,
 }
 
-/// The certificate of a name, and what is to happen to it. Times are in seconds since 1970.
+/// The certificate of a name, and what will happen to it next. Times are in seconds since 1970.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct CertificateDocument {
     /// PEM; empty as long as there is none.
@@ -64,7 +64,7 @@ pub(super) struct PostedChallenge {
     pub(super) name: String,
     pub(super) token: String,
     pub(super) authorization: String,
-    /// After this time it is not answered any more.
+    /// After this time it is no longer answered.
     pub(super) ends: i64,
 }
 
@@ -148,7 +148,7 @@ impl AcmeStore {
         format!("{PREFIX}{kind}.{hash}")
     }
 
-    /// Seals it again if another key seals from now on.
+    /// Seals it again if the sealing key has changed.
     async fn read<D: DeserializeOwned>(
         &self,
         kind: &str,

@@ -1,5 +1,5 @@
-//! Certificates and their keys: the request for one (RFC 2986), what the CA gives, and the one that
-//! answers TLS-ALPN-01 (RFC 8737 §3).
+//! Certificates and their keys: the request for one (RFC 2986), the certificate that the CA issues,
+//! and the one that answers TLS-ALPN-01 (RFC 8737 §3).
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,7 +25,7 @@ pub(super) struct CertificateRequest {
     pub(super) der: Vec<u8>,
 }
 
-/// What a chain says. Times are in seconds since 1970.
+/// The contents of a chain. Times are in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Validity {
     pub(super) begins: i64,

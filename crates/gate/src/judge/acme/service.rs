@@ -31,15 +31,15 @@ use crate::judge::credentials::Vault;
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often all documents are read, even if the fleet state says that none has changed.
 const READ_INTERVAL: Duration = Duration::from_mins(1);
-/// After this time every replica has seen a challenge.
+/// After this time every replica has seen the challenge.
 const SPREAD_TIME: Duration = Duration::from_secs(3);
-/// How much longer than an order its claim holds.
+/// How much longer a claim holds than an order may take.
 const CLAIM_MARGIN: Duration = Duration::from_secs(10);
-/// How often a result is written if the store does not take it.
+/// How often writing a result is tried if the store does not accept it.
 const MAX_WRITES: u32 = 5;
-const CLOSED: &str = "what the store has of it is sealed with another [[session.seal]] key";
+const CLOSED: &str = "the stored copy is sealed with another [[session.seal]] key";
 
-/// Clones are of the same service, which ends with the last of them.
+/// Clones refer to the same service, which ends with the last of them.
 #[derive(Clone)]
 pub(crate) struct AcmeHandle {
     active: Arc<ActiveAcme>,
@@ -336,7 +336,7 @@ impl AcmeService {
         self.acme_store.put_account(&document).await
     }
 
-    /// Stores what became of an order, and publishes it.
+    /// Stores the outcome of an order, and publishes it.
     async fn conclude(&self, name: &str, outcome: Result<Issued, AcmeError>) {
         let before = match self.acme_store.certificate(name).await {
             Ok(Stored::Found(document)) => document,

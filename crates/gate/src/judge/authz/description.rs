@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use roundtrip_wire::ext_authz::CheckRequest;
 
-use super::askers::SECRET;
+use super::asking_proxies::SECRET;
 use crate::judge::RequestContext;
 use crate::judge::request::{Field, Inspected, Request, Version, is_identity};
 

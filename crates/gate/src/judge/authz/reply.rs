@@ -36,7 +36,7 @@ impl ProxyReply {
         lines.chain(authorization.filter(|(_, value)| !value.is_empty()))
     }
 
-    /// Envoy removes fields after it has set others, so what is set is not to be removed.
+    /// Envoy removes fields after it has set others, so a field that is set must not be removed.
     pub(super) fn keep_own_fields(&mut self) {
         let mut removed = std::mem::take(&mut self.removed);
         removed.retain(|name| !self.sets(name));

@@ -244,9 +244,9 @@ fn a_proxy_that_is_trusted_says_what_the_client_asked_for() {
     ];
     for (trusted, foreign) in [(true, false), (false, true)] {
         let seen = with("GET", &fields, |request, inspected| {
-            let fields = config::Listen::default().believed();
-            let believed: &[String] = if trusted { &fields } else { &[] };
-            let own = OwnOrigin::new(request, inspected, false, believed);
+            let fields = config::Listen::default().lowercase_trusted_fields();
+            let trusted_fields: &[String] = if trusted { &fields } else { &[] };
+            let own = OwnOrigin::new(request, inspected, false, trusted_fields);
             CorsPolicy::default().is_foreign(request, true, &own, || true)
         });
         assert_eq!(seen, foreign);

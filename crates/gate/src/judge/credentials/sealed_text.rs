@@ -1,9 +1,9 @@
 //! Texts of any length, sealed for one purpose: what the store keeps of a login, and what a browser
 //! keeps of one that has begun.
 //!
-//! `l1.<kid>.<salt and ciphertext>`, the last part in base64url. Each text has a key of its own,
-//! which HKDF-SHA256 (RFC 5869) derives from the named key, the purpose and a random salt: however
-//! many texts strangers make gate seal, no key seals two of them.
+//! `l1.<kid>.<salt and ciphertext>`, the last part in base64url. Each text has its own key, which
+//! HKDF-SHA256 (RFC 5869) derives from the named key, the purpose and a random salt: however many
+//! texts strangers make gate seal, no key seals two of them.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};

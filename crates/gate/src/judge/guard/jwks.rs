@@ -76,7 +76,7 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     })
 }
 
-/// A key that can verify; `None` if it is another one.
+/// A key that can verify; `None` for any other key.
 fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     let name = text(jwk, "kid").map(str::to_owned);
     let bad = |why| GateError::Key {

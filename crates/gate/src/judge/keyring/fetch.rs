@@ -56,7 +56,7 @@ impl JwksSource {
     }
 }
 
-/// A pool for a server whose answers nobody on the path can change: over TLS, or on this machine.
+/// A pool for a server whose answers no one on the path can change: over TLS, or on this machine.
 /// Nothing is kept from one request to the next.
 pub(in crate::judge) fn trusted_pool(
     url: &str,

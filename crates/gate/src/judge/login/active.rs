@@ -6,11 +6,12 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::ClaimRules;
+use super::claim_rules::verified_email;
 use super::document::LoginDocument;
 use crate::Secret;
 use crate::config::LoginToken;
 
-/// If a refresh is not over by then, it is requested again. In seconds.
+/// If a refresh has not ended by then, it is requested again. In seconds.
 const ASK_AGAIN: i64 = 15;
 /// The fields that say who is logged in.
 pub(crate) const LOGIN_NAMES: [&str; 4] = [
@@ -32,12 +33,12 @@ pub(crate) struct ActiveLogin {
 }
 
 impl ActiveLogin {
-    pub(crate) fn new(document: &LoginDocument) -> Self {
+    pub(crate) fn new(document: &LoginDocument, unverified_email: bool) -> Self {
         let refreshable = document.refresh_token.is_some();
         Self {
             subject: document.subject.as_str().into(),
             claims: document.claims.clone(),
-            lines: lines(document),
+            lines: lines(document, unverified_email),
             refresh_at: Cell::new(refreshable.then_some(document.refresh_at)),
         }
     }
@@ -77,7 +78,7 @@ pub(crate) fn authorization(document: &LoginDocument, passed: LoginToken) -> Sec
     Secret::new(value.unwrap_or_default().into_bytes())
 }
 
-fn lines(document: &LoginDocument) -> Vec<u8> {
+fn lines(document: &LoginDocument, unverified_email: bool) -> Vec<u8> {
     let mut lines = String::new();
     let [user, email, groups_name, username] = LOGIN_NAMES;
     let mut add = |name: &str, value: String| {
@@ -88,7 +89,10 @@ fn lines(document: &LoginDocument) -> Vec<u8> {
     };
     add(user, escaped(&document.subject));
     let text = |claim: &str| document.claims.get(claim).and_then(Value::as_str);
-    add(email, text("email").map(escaped).unwrap_or_default());
+    // Applications take the address for the person, and some providers let people write any.
+    let address = verified_email(&document.claims);
+    let address = address.or_else(|| text("email").filter(|_| unverified_email));
+    add(email, address.map(escaped).unwrap_or_default());
     let groups = match document.claims.get("groups") {
         Some(Value::Array(groups)) => {
             let groups = groups.iter().filter_map(Value::as_str).map(escaped);
@@ -146,7 +150,7 @@ mod tests {
     fn a_claim_cannot_write_another_field_or_another_group() {
         let claims =
             json!({"groups": ["a", "b,ops", "ä"], "email": "a@b\n", "preferred_username": 1});
-        let login = ActiveLogin::new(&document(claims));
+        let login = ActiveLogin::new(&document(claims), true);
         assert_eq!(
             String::from_utf8(login.lines().to_vec()).unwrap(),
             "X-Auth-Request-User: u%0D%0AX: y\r\nX-Auth-Request-Email: a@b%0A\r\n\
@@ -164,8 +168,25 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_the_provider_has_not_verified_is_not_passed_on() {
+        let passed = |verified: Value, unverified_email| {
+            let mut claims = json!({"email": "ceo@example.com", "email_verified": verified});
+            if verified.is_null() {
+                claims.as_object_mut().unwrap().remove("email_verified");
+            }
+            let login = ActiveLogin::new(&document(claims), unverified_email);
+            String::from_utf8_lossy(login.lines()).contains("X-Auth-Request-Email: ceo@")
+        };
+        assert!(passed(true.into(), false));
+        for verified in [false.into(), "false".into(), Value::Null] {
+            assert!(!passed(verified.clone(), false), "{verified}");
+            assert!(passed(verified, true));
+        }
+    }
+
+    #[test]
     fn a_refresh_is_wanted_once_and_again_later() {
-        let login = ActiveLogin::new(&document(json!({})));
+        let login = ActiveLogin::new(&document(json!({})), false);
         assert!(!login.wants_refresh(99));
         assert!(login.wants_refresh(100));
         assert!(!login.wants_refresh(100 + ASK_AGAIN - 1));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 const EMAIL_DOMAIN: &str = "email_domain";
 const EMAIL: &str = "email";
 
-/// For each claim the values of which a login needs one.
+/// For each claim, the values of which a login must have one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClaimRules(Vec<(String, Vec<String>)>);
 
@@ -26,8 +26,12 @@ impl ClaimRules {
 
     pub(crate) fn admit(&self, claims: &Map<String, Value>) -> bool {
         let admits = |(claim, values): &(String, Vec<String>)| match claim.as_str() {
-            EMAIL_DOMAIN => email(claims).is_some_and(|address| has_domain(address, values)),
-            EMAIL => email(claims).is_some_and(|address| values.iter().any(|v| v == address)),
+            EMAIL_DOMAIN => {
+                verified_email(claims).is_some_and(|address| has_domain(address, values))
+            }
+            EMAIL => {
+                verified_email(claims).is_some_and(|address| values.iter().any(|v| v == address))
+            }
             claim => claims
                 .get(claim)
                 .is_some_and(|value| has_value(value, values)),
@@ -37,7 +41,7 @@ impl ClaimRules {
 }
 
 /// The address, if the provider has verified that it is this person's. OpenID Connect Core §5.1.
-fn email(claims: &Map<String, Value>) -> Option<&str> {
+pub(super) fn verified_email(claims: &Map<String, Value>) -> Option<&str> {
     let verified = claims.get("email_verified") == Some(&Value::Bool(true));
     claims.get(EMAIL).filter(|_| verified)?.as_str()
 }

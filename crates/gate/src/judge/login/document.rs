@@ -1,5 +1,5 @@
-//! A login as the store has it: sealed for its name, so that nobody who can read or write the store
-//! can read it, or move it to another name. The name is a hash of the cookie's value, so the store
+//! A login as the store has it: sealed for its name, so that access to the store is not enough to
+//! read it, or to move it to another name. The name is a hash of the cookie's value, so the store
 //! does not tell which cookie would be admitted.
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 use crate::judge::credentials::Vault;
 
-/// What the names of logins begin with. A token cannot name such a session.
+/// The prefix of the names of logins. A token cannot name such a session.
 const PREFIX: &str = "login.";
 /// A cookie's value: 32 random bytes in base64url.
 const COOKIE_LENGTH: usize = 43;
@@ -29,12 +29,12 @@ pub(crate) struct LoginDocument {
     /// When the tokens should be refreshed, and when they expire.
     pub(crate) refresh_at: i64,
     pub(crate) tokens_end: i64,
-    /// When the login is over in any case.
+    /// When the login ends in any case.
     pub(crate) end: i64,
 }
 
 impl LoginDocument {
-    /// `None` if the stored value is none, or not this session's.
+    /// `None` if the stored value is not a login, or not this session's.
     pub(crate) fn open(vault: &Vault, name: &str, stored: &[u8]) -> Option<Self> {
         let text = vault.open_text(&purpose(name), stored)?;
         serde_json::from_slice(&text).ok()

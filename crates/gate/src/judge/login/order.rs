@@ -3,7 +3,7 @@
 use super::ReturnPath;
 use crate::judge::request::Body;
 
-/// Bytes of a form's body. A logout token is a few KiB long.
+/// The largest body of a form, in bytes. A logout token is a few KiB long.
 pub(crate) const MAX_FORM: u64 = 64 * 1024;
 
 /// A request for one of gate's own paths, or one that leads to a login.
@@ -18,7 +18,7 @@ pub(crate) struct LoginRequest {
 }
 
 pub(crate) enum LoginOrder {
-    /// To the provider.
+    /// Sends the browser to the provider.
     Begin {
         /// As the browser sees it.
         origin: String,
@@ -35,7 +35,7 @@ pub(crate) enum LoginOrder {
     LogOut {
         session: Option<String>,
     },
-    /// The provider says that somebody was logged out. The body has the token.
+    /// The provider reports that a user was logged out. The body has the token.
     ProviderLogout,
 }
 

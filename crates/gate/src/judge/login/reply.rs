@@ -13,10 +13,10 @@ pub(crate) struct LoginReply {
     pub(crate) page: LoginPage,
 }
 
-/// The body. Paths in it are of the configuration.
+/// The body. Paths in it come from the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LoginPage {
-    /// Gate's usual one for the status and the reason.
+    /// Gate's usual page for the status and the reason.
     Usual,
     /// A button that logs out.
     LogOut {
@@ -52,7 +52,7 @@ impl LoginReply {
         }
     }
 
-    /// 302 for GET; 303 makes a GET of a POST. RFC 9110 §15.4.
+    /// 302 for GET; 303 turns a POST into a GET. RFC 9110 §15.4.
     pub(crate) fn redirect(status: u16, reason: Reason, location: String) -> Self {
         Self {
             location: Some(location),

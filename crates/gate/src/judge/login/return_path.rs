@@ -1,5 +1,5 @@
-//! Where a person goes after a login: a path of the same origin. A value that a browser could take
-//! for another origin cannot be made.
+//! Where the browser goes after a login: a path of the same origin. No value can be made that a
+//! browser would take for another origin.
 
 /// A longer one is replaced by `/`: the cookie that remembers it is at most 4096 bytes long.
 const MAX_LENGTH: usize = 1024;

@@ -1,5 +1,5 @@
-//! What a request gets because of logins: gate's own paths, and what is said to a request that has
-//! no session on a route where people may log in.
+//! What a request gets because of logins: gate's own paths, and the answer to a request that has no
+//! session on a route where people may log in.
 //!
 //! A page is answered with the way to the provider, and a program with 401, which it understands. A
 //! form is never sent to the provider, because what was written into it would be lost: its sender
@@ -29,6 +29,7 @@ pub(crate) struct LoginRules {
     logout: String,
     backchannel_logout: String,
     authorization: LoginToken,
+    unverified_email: bool,
 }
 
 /// What to do with a request that gate answers itself.
@@ -49,6 +50,7 @@ impl LoginRules {
             logout: login.logout.to_string(),
             backchannel_logout: login.backchannel_logout.to_string(),
             authorization: login.authorization,
+            unverified_email: login.unverified_email,
         }
     }
 
@@ -57,13 +59,18 @@ impl LoginRules {
         &self.cookie
     }
 
+    /// Whether the backend is told addresses that the provider has not verified.
+    pub(crate) fn unverified_email(&self) -> bool {
+        self.unverified_email
+    }
+
     /// What the backend gets in `Authorization`.
     pub(crate) fn authorization(&self) -> LoginToken {
         self.authorization
     }
 
-    /// Whether a target is one of gate's own paths. It is compared as it is: a path that is written
-    /// in another way goes to the backend, which knows no such path.
+    /// Whether a target is one of gate's own paths. It is compared literally: any other spelling of
+    /// the path goes to the backend, which has no such path.
     pub(crate) fn own(&self, target: &str) -> bool {
         let (path, _) = split(target);
         [
@@ -164,8 +171,8 @@ impl LoginRules {
         String::from_utf8(value.to_vec()).ok()
     }
 
-    /// Whether a page of this origin sends the request, or a program that is no browser. Browsers
-    /// send the cookie with no POST of another site, but sibling hosts are the same site.
+    /// Whether a page of this origin sends the request, or a program that is not a browser.
+    /// Browsers send the cookie with no POST of another site, but sibling hosts are the same site.
     fn is_of_own_page(&self, request: &Request<'_>, own: &OwnOrigin<'_>) -> bool {
         if let Some(site) = request.values("sec-fetch-site").next() {
             return site == b"same-origin" || site == b"none";
@@ -188,7 +195,7 @@ fn later(order: LoginOrder, request: &Request<'_>, inspected: &Inspected<'_>) ->
     })
 }
 
-/// Whether a person waits for a page: the browser says so, or the request prefers one.
+/// Whether a user is waiting for a page: the browser says so, or the request prefers one.
 fn is_page(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     if inspected.upgrade.is_some() || request.protocol.is_some() {
         return false;
@@ -199,7 +206,7 @@ fn is_page(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     }
 }
 
-/// What the names of the cookies begin with in which logins are remembered that have begun.
+/// The prefix of the names of the cookies that remember logins in progress.
 pub(crate) fn state_cookies(session_cookie: &str) -> String {
     format!("{session_cookie}-login-")
 }

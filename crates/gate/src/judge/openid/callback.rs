@@ -73,7 +73,7 @@ impl LoginDesk {
         if answer.issuer.as_ref().is_some_and(is_other)
             || (metadata.names_itself && answer.issuer.is_none())
         {
-            return Err(refused("the answer is of another provider"));
+            return Err(refused("the answer comes from another provider"));
         }
         let used = format!("login state {}", state.state);
         let used = document::hashed(used.as_bytes());
@@ -168,7 +168,7 @@ impl LoginDesk {
         Ok(document)
     }
 
-    /// Takes what new tokens change. `expires` is the end of a new ID token.
+    /// Applies the changes that new tokens bring. `expires` is the end of a new ID token.
     pub(super) fn take_tokens(
         &self,
         document: &mut LoginDocument,
@@ -199,7 +199,7 @@ impl LoginDesk {
     }
 
     /// Stores a new session, and returns its cookie. A session that the browser had before ends:
-    /// nobody who knew its cookie knows the new one.
+    /// a thief of the old cookie does not know the new one.
     async fn store_new(
         &self,
         document: &LoginDocument,

@@ -14,7 +14,7 @@ use crate::judge::credentials::Vault;
 use crate::judge::login::{LoginOrder, LoginReply};
 use crate::record::{LabelValue, LoginEvent, Reason};
 
-/// Orders that wait for the service; beyond them, clients are told to come again.
+/// The most orders that wait for the service; beyond that, clients are told to try again later.
 const MAX_WAITING: usize = 1024;
 
 /// Clones give orders to the same service, which ends with the last of them.
@@ -36,7 +36,7 @@ pub(super) enum Order {
     },
 }
 
-/// What became of a session whose tokens had expired.
+/// The outcome for a session whose tokens had expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RefreshOutcome {
     Refreshed,
@@ -50,7 +50,7 @@ pub(crate) enum RefreshOutcome {
 pub(crate) struct LoginCounts([AtomicU64; LoginEvent::COUNT]);
 
 impl LoginHandle {
-    /// Starts the service on a thread of its own.
+    /// Starts the service on a separate thread.
     pub(crate) fn start(
         login: &Login,
         vault: Arc<Vault>,
@@ -88,7 +88,7 @@ impl LoginHandle {
         replied.await.unwrap_or_else(|_| busy())
     }
 
-    /// Requests that a session's tokens be refreshed; it goes on meanwhile.
+    /// Requests that a session's tokens be refreshed; the session continues meanwhile.
     pub(crate) fn refresh_soon(&self, name: &str) {
         // If too much waits, the next request asks again.
         let _ = self.orders.try_send(Order::Refresh {
@@ -97,7 +97,7 @@ impl LoginHandle {
         });
     }
 
-    /// The same for a session that cannot go on before.
+    /// The same for a session that cannot continue until then.
     pub(crate) async fn refresh(&self, name: &str) -> RefreshOutcome {
         let (done, told) = oneshot::channel();
         let order = Order::Refresh {

@@ -87,7 +87,7 @@ pub(super) fn check(
 }
 
 impl Expected<'_> {
-    /// Issuer, audience, and that it is not from the future.
+    /// Checks the issuer and the audience, and that it is not from the future.
     pub(super) fn check(&self, claims: &Map<String, Value>) -> Result<(), LoginError> {
         let refused = |why| Err(LoginError::Refused(why));
         if text(claims, "iss") != Some(self.issuer) {
@@ -101,7 +101,11 @@ impl Expected<'_> {
             _ => return refused("the token is for another client"),
         };
         match claims.get("azp") {
-            None if others => return refused("the token is for several clients, and names none"),
+            None if others => {
+                return refused(
+                    "the token is for several clients and does not say which one requested it",
+                );
+            }
             None => {}
             Some(party) if *party == self.client_id => {}
             Some(_) => return refused("the token was issued to another client"),
@@ -123,7 +127,7 @@ impl Expected<'_> {
 
 pub(super) fn object(payload: &[u8]) -> Result<Map<String, Value>, LoginError> {
     let object = serde_json::from_slice(payload);
-    object.map_err(|_| LoginError::Refused("the token's claims are no JSON object"))
+    object.map_err(|_| LoginError::Refused("the token's claims are not a JSON object"))
 }
 
 pub(super) fn text<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a str> {

@@ -2,17 +2,24 @@
 //! provider (Back-Channel Logout). The store's pushes end them in every replica, open streams
 //! included.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use roundtrip_store::{Indexes, Store, TakesOnce};
 use roundtrip_wire::jwt::Jws;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep};
 use url::form_urlencoded::parse;
 
 use super::LoginError;
-use super::logout_token;
+use super::logout_token::{self, LogoutToken};
 use super::service::{LoginDesk, seconds};
 use crate::judge::login::{LoginDocument, LoginPage, LoginReply, remove_cookie, session_name};
 use crate::record::{LoginEvent, Reason};
+
+/// The pause before sessions that could not be ended are tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 impl LoginDesk {
     pub(super) async fn log_out(&self, cookie: Option<String>) -> Result<LoginReply, LoginError> {
@@ -51,7 +58,10 @@ impl LoginDesk {
     }
 
     /// The provider gets 400 if the token is not acceptable. §2.8.
-    pub(super) async fn log_out_for_provider(&self, form: &[u8]) -> Result<LoginReply, LoginError> {
+    pub(super) async fn log_out_for_provider(
+        self: &Rc<Self>,
+        form: &[u8],
+    ) -> Result<LoginReply, LoginError> {
         let mut tokens = parse(form).filter(|(name, _)| name == "logout_token");
         let (Some((_, token)), None) = (tokens.next(), tokens.next()) else {
             return Err(LoginError::Refused(
@@ -71,6 +81,47 @@ impl LoginDesk {
         if !self.store.claim(used.as_bytes(), life).await? {
             return Err(LoginError::Refused("this logout token was used before"));
         }
+        let (tell, told) = oneshot::channel();
+        // It goes on if this answer takes too long, or the store fails for a while.
+        spawn_local(self.clone().end_sessions(token, used, life, tell));
+        told.await.unwrap_or_else(|_| {
+            Err(LoginError::Provider {
+                what: "logout",
+                why: "gate ends".into(),
+            })
+        })?;
+        self.counts.count(LoginEvent::ProviderLogout);
+        Ok(LoginReply::new(200, Reason::LoggedOut))
+    }
+
+    /// Ends the sessions that a logout token names. If the store fails, tries again for as long as
+    /// the token is valid: a token that was accepted must have its effect, even if the provider does
+    /// not send it again.
+    async fn end_sessions(
+        self: Rc<Self>,
+        token: LogoutToken,
+        used: String,
+        life: Duration,
+        tell: oneshot::Sender<Result<(), LoginError>>,
+    ) {
+        let began = Instant::now();
+        let mut tell = Some(tell);
+        loop {
+            let ended = self.try_to_end_sessions(&token).await;
+            let failed = ended.is_err();
+            if let Some(tell) = tell.take() {
+                let _ = tell.send(ended);
+            }
+            if !failed || began.elapsed() >= life {
+                return;
+            }
+            // The provider may send it again, too.
+            let _ = self.store.release(used.as_bytes()).await;
+            sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn try_to_end_sessions(&self, token: &LogoutToken) -> Result<(), LoginError> {
         // §2.7: a session of the provider, or, if none is named, all of the person.
         // Sessions whose ID token named no session of the provider may be meant as well.
         let subject = token.subject.as_deref().map(|subject| match token.sid {
@@ -78,22 +129,18 @@ impl LoginDesk {
             None => self.index("sub", subject),
         });
         let sid = token.sid.as_deref().map(|sid| self.index("sid", sid));
-        let mut ended = 0;
         let mut failed = None;
         for index in subject.into_iter().chain(sid) {
             for name in self.store.entered(&index).await? {
                 match self.store.revoke(&name).await {
-                    Ok(was_there) => ended += u64::from(was_there),
+                    Ok(was_there) => self
+                        .counts
+                        .add(LoginEvent::SessionsEnded, u64::from(was_there)),
                     // The others must end nevertheless.
                     Err(error) => failed = Some(error),
                 }
             }
         }
-        self.counts.count(LoginEvent::ProviderLogout);
-        self.counts.add(LoginEvent::SessionsEnded, ended);
-        match failed {
-            Some(error) => Err(error.into()),
-            None => Ok(LoginReply::new(200, Reason::LoggedOut)),
-        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 }

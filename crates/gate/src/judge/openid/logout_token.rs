@@ -7,12 +7,12 @@ use super::LoginError;
 use super::id_token::{Expected, object, text, whole};
 
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
-/// In seconds: an older token is refused, and as long a token's `jti` is remembered.
+/// In seconds: older tokens are refused, and a token's `jti` is remembered for this long.
 pub(super) const MAX_AGE: i64 = 300;
 /// In bytes.
 const MAX_NAME: usize = 512;
 
-/// Which sessions have ended: those of one session at the provider, or all of a person.
+/// Which sessions have ended: those of one session at the provider, or all of a user.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogoutToken {
     pub(super) subject: Option<String>,
@@ -26,7 +26,7 @@ pub(super) fn check(payload: &[u8], expected: Expected<'_>) -> Result<LogoutToke
     expected.check(&claims)?;
     let is_event = |events: &Value| events.get(EVENT).is_some_and(Value::is_object);
     if !claims.get("events").is_some_and(is_event) {
-        return refused("the token does not say that it is about a logout");
+        return refused("the token is not a logout token");
     }
     // An ID token must not be taken for one.
     if claims.contains_key("nonce") {
@@ -44,7 +44,7 @@ pub(super) fn check(payload: &[u8], expected: Expected<'_>) -> Result<LogoutToke
     };
     let (subject, sid) = (name("sub"), name("sid"));
     if subject.is_none() && sid.is_none() {
-        return refused("the logout token names neither a person nor a session");
+        return refused("the logout token names neither a user nor a session");
     }
     let Some(id) = name("jti") else {
         return refused("the logout token has no jti");
@@ -90,9 +90,9 @@ mod tests {
         let cases: [(&str, Value, &str); 11] = [
             ("iss", json!("https://evil.example"), "another issuer"),
             ("aud", json!("other"), "another client"),
-            ("events", json!({}), "about a logout"),
-            ("events", json!({ EVENT: true }), "about a logout"),
-            ("events", json!(EVENT), "about a logout"),
+            ("events", json!({}), "not a logout token"),
+            ("events", json!({ EVENT: true }), "not a logout token"),
+            ("events", json!(EVENT), "not a logout token"),
             ("nonce", json!("n"), "no nonce"),
             ("iat", json!(669), "expired"),
             ("exp", json!(970), "expired"),

@@ -36,7 +36,7 @@ const MAX_CLAIMS: usize = 16 * 1024;
 const MAX_TOKEN: usize = 8 * 1024;
 /// How long metadata and keys are used before they are read again.
 const METADATA_LIFE: Duration = Duration::from_hours(1);
-/// The provider is not asked more often for the same: neither when it fails, nor because somebody
+/// The provider is not asked for the same thing more often than this, whether it fails or a client
 /// sends tokens that name keys which it does not have.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub(crate) struct OpenIdProvider {
 pub(super) struct Metadata {
     pub(super) authorization: Url,
     pub(super) end_session: Option<Url>,
-    /// RFC 9207 §3: its answers say who gives them.
+    /// RFC 9207 §3: its answers name their issuer.
     pub(super) names_itself: bool,
     token: Endpoint,
     userinfo: Option<Endpoint>,
@@ -175,10 +175,7 @@ impl OpenIdProvider {
         let document = object(WHAT, &reply)?;
         // OpenID Connect Discovery §4.3.
         if document.get("issuer").and_then(Value::as_str) != Some(issuer) {
-            return Err(provider(
-                WHAT,
-                "it is of another issuer than the configured one",
-            ));
+            return Err(provider(WHAT, "its issuer is not the configured one"));
         }
         let url = |name: &str| document.get(name).and_then(Value::as_str);
         let required =
@@ -297,7 +294,7 @@ impl OpenIdProvider {
         Tokens::read(&object(WHAT, &reply)?)
     }
 
-    /// The claims of the userinfo endpoint, if it is to be asked. OpenID Connect Core §5.3.
+    /// The claims of the userinfo endpoint, if it should be asked. OpenID Connect Core §5.3.
     pub(super) async fn userinfo(
         &self,
         metadata: &Metadata,
@@ -330,7 +327,7 @@ impl OpenIdProvider {
         // OpenID Connect Core §5.3.2: it could be about somebody else.
         if claims.get("sub").and_then(Value::as_str) != Some(subject) {
             return Err(LoginError::Refused(
-                "the userinfo endpoint tells about somebody else",
+                "the userinfo endpoint describes another user",
             ));
         }
         claims.shift_remove("sub");
@@ -433,10 +430,7 @@ fn page(url: &str) -> Result<Url, LoginError> {
     if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
         return Ok(url);
     }
-    Err(provider(
-        "metadata",
-        "it sends people to a page without TLS",
-    ))
+    Err(provider("metadata", "it sends users to a page without TLS"))
 }
 
 /// OpenID Connect Discovery §3: Basic is the default.

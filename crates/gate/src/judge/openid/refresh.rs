@@ -1,5 +1,6 @@
-//! Refreshes a session's tokens, once in the fleet: whoever claims the present refresh token in the
-//! store uses it, and all others wait for the new record, or go on with the old one. RFC 6749 §6.
+//! Refreshes a session's tokens, once in the fleet: the replica that claims the current refresh
+//! token in the store uses it, and all others wait for the new record or go on with the old one.
+//! RFC 6749 §6.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,20 +17,20 @@ use crate::judge::login::LoginDocument;
 use crate::judge::login::document::hashed;
 use crate::record::LoginEvent;
 
-/// How long a claim holds if whoever made it does not come back with new tokens. Longer than any
-/// order may take, so that two never use one token at a time.
+/// How long a claim holds if the replica that made it does not store new tokens. Longer than any
+/// order may take, so that two replicas never use one token at the same time.
 const CLAIM_LIFE: Duration = Duration::from_secs(30);
 /// How often the store is asked whether another replica is ready.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a session waits for another replica.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// After an outage no session's tokens are refreshed for so long.
+/// After an outage, no session's tokens are refreshed for this long.
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// RFC 6749 §5.2: the refresh token is used, revoked, or of another client.
 const INVALID_GRANT: &str = "invalid_grant";
 
 impl LoginDesk {
-    /// All who ask at once for the same session get the same outcome.
+    /// All callers that ask at once for the same session get the same outcome.
     pub(super) async fn refresh_for(
         self: Rc<Self>,
         name: String,
@@ -185,7 +186,7 @@ impl LoginDesk {
         // OpenID Connect Core §12.2.
         if id.as_ref().is_some_and(|id| id.subject != document.subject) {
             return Err(LoginError::Refused(
-                "the refreshed ID token is somebody else's",
+                "the refreshed ID token belongs to another user",
             ));
         }
         let access = tokens.access_token.as_ref().map(|token| token.as_str());

@@ -1,4 +1,4 @@
-//! Carries out the orders about logins, on a thread of its own: it waits for the provider and for
+//! Carries out the orders about logins, on a separate thread: it waits for the provider and for
 //! the store while the threads that serve go on.
 
 use std::cell::{Cell, RefCell};
@@ -44,9 +44,9 @@ pub(super) struct LoginDesk {
     pub(super) vault: Arc<Vault>,
     pub(super) counts: Arc<LoginCounts>,
     pub(super) store: AnyStore,
-    /// Sessions that are being refreshed, and who waits for it.
+    /// Sessions that are being refreshed, each with the callers that wait for it.
     pub(super) refreshing: RefCell<HashMap<String, Vec<oneshot::Sender<RefreshOutcome>>>>,
-    /// When a refresh last failed because somebody did not answer.
+    /// When a refresh last failed because the provider or the store did not answer.
     pub(super) refresh_failed: Cell<Option<Instant>>,
 }
 
@@ -64,7 +64,7 @@ impl LoginService {
         })
     }
 
-    /// Runs until nobody can give orders any more, and the last ones are carried out.
+    /// Runs until all handles that give orders are dropped and the last orders are carried out.
     pub(super) async fn run(self, store: SharedStore, mut orders: mpsc::Receiver<Order>) {
         let desk = Rc::new(LoginDesk {
             settings: self.settings,
@@ -100,7 +100,7 @@ impl LoginDesk {
         }
     }
 
-    async fn answer(&self, order: LoginOrder, body: Vec<u8>) -> LoginReply {
+    async fn answer(self: &Rc<Self>, order: LoginOrder, body: Vec<u8>) -> LoginReply {
         let answering = async {
             match order {
                 LoginOrder::Begin { origin, return_to } => self.begin(&origin, &return_to).await,
@@ -172,14 +172,14 @@ impl LoginDesk {
         }
     }
 
-    /// The name of an index of sessions: all of a person, or those of a session at the provider.
+    /// The name of an index of sessions: all of a user, or those of one session at the provider.
     pub(super) fn index(&self, kind: &str, name: &str) -> String {
         let [issuer, client] = [&*self.settings.issuer, &self.settings.client_id];
         document::hashed(format!("{issuer}\0{client}\0{kind}\0{name}").as_bytes())
     }
 }
 
-/// Whether browsers give an origin the cookies that are for TLS only.
+/// Whether browsers send an origin the cookies that require TLS.
 fn is_safe(origin: &str) -> bool {
     match origin.split_once("://") {
         Some(("https", host)) => !host.is_empty(),

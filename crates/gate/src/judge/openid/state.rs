@@ -13,7 +13,7 @@ use crate::judge::login::{ReturnPath, state_cookies};
 
 /// Seconds within which a login must be completed.
 pub(super) const LIFE: i64 = 600;
-/// A browser keeps at most this many: with each tab that begins a login in a slot of its own, tabs
+/// A browser keeps at most this many: because each tab that begins a login has its own slot, tabs
 /// do not disturb each other, and heads stay small.
 const SLOTS: u8 = 8;
 const PURPOSE: &str = "login state";

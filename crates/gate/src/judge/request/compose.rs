@@ -7,11 +7,11 @@ use std::ops::Range;
 use roundtrip_wire::http1::write_field;
 
 use super::cookies::write_others;
-use super::identity::{is_identity, is_read_as};
+use super::identity::{is_identity, is_read_as, is_trusted};
 use super::{Body, Field, Inspected, Request, Rewrite, Version};
 use crate::record::TracePosition;
 
-/// What the names of the fields begin with that say who is logged in.
+/// The prefix of the fields that say who is logged in.
 const LOGIN_FIELDS: &str = "X-Auth-Request-";
 
 /// The values that gate adds to a request.
@@ -29,7 +29,7 @@ pub(crate) struct Forwarding<'a> {
     /// The cookie that logins are in: the backend gets neither it nor those that belong to it.
     pub(crate) own_cookie: Option<&'a str>,
     /// Fields of proxies that this client, as a trusted proxy, may set. In lower case.
-    pub(crate) believed: &'a [String],
+    pub(crate) trusted_fields: &'a [String],
     /// The request's ID; none if it is empty.
     pub(crate) id: &'a [u8],
     /// The request's place in a trace, which the backend continues.
@@ -42,15 +42,6 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) buffered: bool,
     /// The route's changes.
     pub(crate) rewrite: &'a Rewrite,
-}
-
-impl Forwarding<'_> {
-    /// Whether a field is trusted. Only the exact name is: a proxy that sets a field still repeats
-    /// its clients' other spellings.
-    fn believes(&self, name: &str) -> bool {
-        let is = |believed: &String| believed.eq_ignore_ascii_case(name);
-        self.believed.iter().any(is)
-    }
 }
 
 pub(super) fn scheme(secure: bool) -> &'static [u8] {
@@ -194,7 +185,9 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         _ => false,
     };
     let rewrite = forwarding.rewrite;
-    let is_a_proxys = || is_identity(name) && !forwarding.believes(name) && !rewrite.keeps(name);
+    let is_a_proxys = || {
+        is_identity(name) && !is_trusted(forwarding.trusted_fields, name) && !rewrite.keeps(name)
+    };
     let names_person = !forwarding.identity.is_empty() && is_login_field(name);
     !ours
         && !names_person
@@ -232,7 +225,9 @@ fn forwarded(request: &Request<'_>, forwarding: &Forwarding<'_>, out: &mut Vec<u
     out.extend_from_slice(b"\r\n");
     let proto = "x-forwarded-proto";
     let mut names = request.fields.iter().map(|field| field.name);
-    if !forwarding.believes(proto) || !names.any(|name| name.eq_ignore_ascii_case(proto)) {
+    if !is_trusted(forwarding.trusted_fields, proto)
+        || !names.any(|name| name.eq_ignore_ascii_case(proto))
+    {
         line(out, b"X-Forwarded-Proto", scheme(forwarding.secure));
     }
 }
@@ -293,7 +288,7 @@ mod tests {
             ..Request::get(&fields)
         };
         let inspected = inspect(&request, 1000).unwrap();
-        let believed = crate::config::Listen::default().believed();
+        let fields = crate::config::Listen::default().lowercase_trusted_fields();
         let forwarding = Forwarding {
             client: [192, 0, 2, 7].into(),
             secure: true,
@@ -301,7 +296,7 @@ mod tests {
             authorization: Some(b"Basic dTpw"),
             identity: b"",
             own_cookie: None,
-            believed: if trusted { &believed } else { &[] },
+            trusted_fields: if trusted { &fields } else { &[] },
             anonymous: false,
             socket_key: None,
             buffered: false,

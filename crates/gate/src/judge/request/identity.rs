@@ -188,6 +188,13 @@ const CLIENTS: [&str; 8] = [
     "x-user-agent",
 ];
 
+/// Whether a proxy is trusted with this field. Only with the exact name: a proxy that sets a field
+/// still repeats its clients' other spellings.
+pub(crate) fn is_trusted(trusted_fields: &[String], name: &str) -> bool {
+    let is = |trusted: &String| trusted.eq_ignore_ascii_case(name);
+    trusted_fields.iter().any(is)
+}
+
 /// Whether the field states who sent the request, from where, or for what, with any spelling that
 /// CGI or WSGI treats as the same.
 pub(crate) fn is_identity(name: &str) -> bool {

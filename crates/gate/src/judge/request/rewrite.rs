@@ -93,7 +93,7 @@ impl Rewrite {
         self.remove.iter().map(String::as_str)
     }
 
-    /// The fields that are set, as lines of a head. `client` and `secure` are who sent the request,
+    /// The fields that are set, as lines of a head. `client` and `secure` say who sent the request,
     /// and how.
     pub(crate) fn write(
         &self,

@@ -4,7 +4,7 @@ use super::CheckReport;
 use crate::config::{AcmeChallenge, Config, name_error};
 use crate::judge::acme::AcmeClient;
 
-/// More names should be on one certificate, which gate does not order.
+/// If there are more names, they should share a certificate, which gate does not order.
 const MAX_NAMES: usize = 100;
 const MIN_ORDER_SECONDS: u64 = 10;
 
@@ -19,7 +19,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
     if names.len() > MAX_NAMES {
         let what =
-            format!("gate orders a certificate for each name; these are more than {MAX_NAMES}");
+            format!("gate orders a certificate for each name, and there are more than {MAX_NAMES}");
         report.error("acme.names", what);
     }
     for (n, name) in acme.names.iter().enumerate() {
@@ -38,11 +38,12 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         }
     }
     if acme.order_time.0.as_secs() < MIN_ORDER_SECONDS {
-        let what = "an order takes longer; allow 10 s at least";
+        let what = "an order takes longer; allow at least 10 s";
         report.error("acme.order_time", what);
     }
     if config.session.seal.is_empty() {
-        let what = "keys are stored sealed, and there is none to seal with; add a [[session.seal]]";
+        let what =
+            "keys are stored sealed, and there is no key to seal them with; add a [[session.seal]]";
         report.error("session.seal", what);
     }
     if config.session.store == "memory:" {
@@ -59,7 +60,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if let Some(external) = &acme.external_account {
         report.secret("acme.external_account.key", &external.key);
         if external.id.is_empty() {
-            report.error("acme.external_account.id", "the CA gives it, with the key");
+            report.error(
+                "acme.external_account.id",
+                "the CA issues it together with the key",
+            );
         }
     }
     if let Some(ca) = &acme.ca {
@@ -70,7 +74,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
 }
 
-/// The CA comes to fixed ports.
+/// The CA connects to fixed ports.
 fn listeners(config: &Config, challenge: AcmeChallenge, report: &mut CheckReport) {
     let (key, addresses, port) = match challenge {
         AcmeChallenge::TlsAlpn => ("listen.https", &config.listen.https, 443),
@@ -78,7 +82,7 @@ fn listeners(config: &Config, challenge: AcmeChallenge, report: &mut CheckReport
     };
     if !addresses.iter().any(|address| address.port() == port) {
         let what = format!(
-            "a public CA comes to port {port} for {}; something must lead from there to gate",
+            "a public CA connects to port {port} for {}; forward that port to gate",
             challenge.as_str()
         );
         report.warn(key, what);

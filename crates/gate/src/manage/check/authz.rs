@@ -13,13 +13,13 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         return;
     }
     if authz.trusted.is_empty() {
-        let what = "no proxy may ask; name their networks, as in [\"10.0.0.0/8\"]";
+        let what = "no proxy may ask; list their networks, as in [\"10.0.0.0/8\"]";
         report.error("authz.trusted", what);
     }
     let everybody = authz.trusted.iter().any(is_everybody);
     if everybody && authz.secret.is_none() {
-        let what = "this includes every client, and who asks learns the sessions' logins: name the proxies' networks, \
-                    or set 'authz.secret'";
+        let what = "this includes every client, and answers contain the sessions' logins: list \
+                    the proxies' networks, or set 'authz.secret'";
         report.error("authz.trusted", what);
     }
     if let Some(from) = &authz.secret {
@@ -30,7 +30,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
                 report.error("authz.secret", what);
             }
             Ok(secret) if !secret.line().iter().all(u8::is_ascii_graphic) => {
-                let what = "proxies send it in a field, so it may have only visible ASCII";
+                let what = "proxies send it in a field, so it may contain only visible ASCII";
                 report.error("authz.secret", what);
             }
             Ok(_) => {}

@@ -44,7 +44,8 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         report.error("limits.head", what);
     }
     if listen.busy_poll.0 > MAX_BUSY_POLL {
-        let what = "at most 1ms: longer takes processors from others and gains nothing";
+        let what =
+            "at most 1ms: a longer time takes processors from other programs and gains nothing";
         report.error("listen.busy_poll", what);
     }
     if listen.backlog == 0 {

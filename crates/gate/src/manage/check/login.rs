@@ -10,7 +10,7 @@ use crate::config::meaning::algorithm;
 use crate::config::{Config, Login, Route};
 use crate::judge::request::is_token;
 
-/// In bytes; a client secret that providers make is longer.
+/// In bytes; client secrets issued by providers are longer.
 const MIN_SECRET: usize = 16;
 /// Browsers accept names with this prefix only from this host, over TLS, for all its paths.
 const HOST_PREFIX: &str = "__Host-";
@@ -154,7 +154,7 @@ fn provider(login: &Login, report: &mut CheckReport) {
     if login.client_id.is_empty() {
         report.error(
             "login.client_id",
-            "the provider knows no client without a name",
+            "it is missing; the provider issues it when a client is registered",
         );
     }
     if let Some(from) = &login.client_secret {

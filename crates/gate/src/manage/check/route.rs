@@ -64,7 +64,7 @@ fn buffering(place: &str, route: &Route, config: &Config, report: &mut CheckRepo
         ("buffered_per_client", limits.buffered_per_client),
     ] {
         if size > limit.0 {
-            let what = format!("no body can be so large: 'limits.{name}' is smaller");
+            let what = format!("no body can be that large: 'limits.{name}' is smaller");
             report.error(&place, what);
         }
     }

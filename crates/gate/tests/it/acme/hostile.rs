@@ -105,7 +105,7 @@ fn no_other_server_is_asked() {
     let other = other.replace("http://", "");
     let setting = Setting::for_directory(&format!("{url}/dir?other={other}"));
     let gate = setting.start();
-    gate.wait_for_line("it names a URL of another server than the directory's");
+    gate.wait_for_line("it names a URL on a server other than the directory's");
     assert_eq!(asked.load(Ordering::Relaxed), 0);
 }
 

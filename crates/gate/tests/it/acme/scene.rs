@@ -14,6 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::lifecycle::scene::{PATIENCE, eventually_true, secret};
+use crate::skip;
 
 pub(super) struct Pebble {
     child: Child,
@@ -120,16 +121,10 @@ impl Pebble {
         life: u32,
         environment: &[(&str, &str)],
     ) -> Option<Self> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-pebble");
-        let found = Command::new(script)
-            .env("NO_INSTALL", "1")
-            .output()
-            .unwrap();
-        if !found.status.success() {
-            // Where it cannot be had, `scripts/test` says so.
-            eprintln!("SKIPPED {test}: {}", String::from_utf8_lossy(&found.stderr));
-            return None;
-        }
+        let found = skip::installed("install-pebble");
+        // `scripts/test` reports that it cannot be installed.
+        let found = found.inspect_err(|why| eprintln!("SKIPPED {test}: {why}"));
+        let program = found.ok()?;
         let ca = folder.path().join("ca.pem");
         let config = json!({"pebble": {
             "listenAddress": format!("127.0.0.1:{port}"),
@@ -142,8 +137,7 @@ impl Pebble {
         }});
         let path = folder.path().join("pebble.json");
         std::fs::write(&path, config.to_string()).unwrap();
-        let program = String::from_utf8(found.stdout).unwrap();
-        let child = Command::new(program.trim())
+        let child = Command::new(program)
             .args(["-dnsserver", &dns.to_string(), "-config"])
             .arg(&path)
             .env("PEBBLE_VA_NOSLEEP", "1")

@@ -1,8 +1,6 @@
 //! Trailers in both directions, through all pairs of protocols; Node and aioquic report what they
 //! received. RFC 9110 §6.5.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use crate::applications::stage::{Server, Stage, has_node, json as ask, node, python};
@@ -104,7 +102,7 @@ fn trailers_go_both_ways_over_http_3() {
     if !has_node(test) {
         return;
     }
-    let Some(modules) = aioquic() else {
+    let Ok(modules) = skip::installed("install-aioquic") else {
         return skip::lacking(test, "aioquic");
     };
     for spoken in ["h1", "h2"] {
@@ -114,12 +112,4 @@ fn trailers_go_both_ways_over_http_3() {
         command.arg(&modules).arg(stage.https().port().to_string());
         passed(&ask(command.arg(stage.chain())));
     }
-}
-
-/// Where its modules are installed. No test downloads anything.
-fn aioquic() -> Option<String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
-    let output = Command::new(script).env("NO_INSTALL", "1").output().ok()?;
-    let place = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| place.trim().to_owned())
 }

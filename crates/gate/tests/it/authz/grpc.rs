@@ -14,7 +14,7 @@ fn envoy_s_definitions_read_what_gate_answers() {
     if !has_python(test, "grpc") || !has_python(test, "google.protobuf") {
         return;
     }
-    let Some(definitions) = definitions() else {
+    let Ok(definitions) = skip::installed("install-envoy-protos") else {
         return skip::lacking(test, "Envoy's definitions: scripts/install-envoy-protos");
     };
     let asked = Asked::new("");
@@ -53,7 +53,7 @@ fn envoy_s_definitions_read_the_configuration_of_the_guide() {
     if !has_python(test, "yaml") || !has_python(test, "google.protobuf") {
         return;
     }
-    let Some(definitions) = definitions() else {
+    let Ok(definitions) = skip::installed("install-envoy-protos") else {
         return skip::lacking(test, "Envoy's definitions: scripts/install-envoy-protos");
     };
     let here = env!("CARGO_MANIFEST_DIR");
@@ -66,15 +66,4 @@ fn envoy_s_definitions_read_the_configuration_of_the_guide() {
         "fails open": false, "version": 2, "http/2": true, "slashes": 2, "port": 9191,
     });
     assert_eq!(said, expected, "{said:#}");
-}
-
-/// Where they are installed. No test downloads anything.
-fn definitions() -> Option<String> {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../scripts/install-envoy-protos"
-    );
-    let output = Command::new(script).env("NO_INSTALL", "1").output().ok()?;
-    let place = String::from_utf8(output.stdout).ok()?;
-    output.status.success().then(|| place.trim().to_owned())
 }

@@ -9,13 +9,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Asked, LOGIN, ask};
-use crate::exchanges::raw_client::{RawClient, field};
+use crate::exchanges::raw_client::{Answer, RawClient, field};
 use crate::external_program::{self, ExternalProgram};
 use crate::readings::paths::spellings;
 use crate::server::Server;
 
 /// Subrequests of one page.
 const PAGE: usize = 30;
+
+/// Fields that a proxy sets when it asks, or that say who asked for what. A client's never reach
+/// the application, whether gate refuses them or the proxy removes them.
+const CLAIMS: [&str; 15] = [
+    "Forwarded",
+    "X-Auth-Request-Redirect",
+    "X-Auth-Request-User",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Method",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-Forwarded-Server",
+    "X-Forwarded-Uri",
+    "X-Original-Forwarded-For",
+    "X-Original-Host",
+    "X-Original-Method",
+    "X-Original-URL",
+    "X-Real-IP",
+];
 
 /// A backend that answers with the head that it got, and counts.
 struct Application {
@@ -117,6 +137,13 @@ fn plays(start: Start) {
     assert_eq!(field(&seen, "authorization"), Some(LOGIN));
     assert_eq!(seen.to_lowercase().matches("\r\nauthorization:").count(), 1);
     assert!(ask(at, "GET /open/x", "").status() == 200);
+    for name in CLAIMS {
+        let answer = ask(at, "GET /open/x", &format!("{name}: forged\r\n"));
+        let Answer::Whole(_, message) = answer else {
+            panic!("{name}: {answer:?}");
+        };
+        assert!(!message.body.contains("forged"), "{name}: {message:?}");
+    }
     // A page and all that belongs to it.
     let questions = asked.questions();
     assert_eq!(questions, 1);

@@ -145,6 +145,48 @@ fn what_nobody_confirmed_reaches_no_backend() {
     assert_eq!(reached.load(Ordering::Relaxed), 1, "{metrics}");
 }
 
+/// Who sends early data from an address and never reads an answer there may have forged it: the
+/// backend would be told of another client.
+#[test]
+fn early_data_waits_until_the_address_is_proved() {
+    for (has_token, passed) in [(true, 2), (false, 1)] {
+        let (at, reached) = backend();
+        let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
+        let scene = scene(at, &more);
+        let way = Interceptor::before(scene.gate().addresses().https[0]);
+        run(async {
+            let mut caller = if has_token {
+                Caller::new(&scene)
+            } else {
+                Caller::without_tokens(&scene)
+            };
+            caller.to = way.at;
+            assert_eq!(caller.ask("/").await, (false, 200));
+            way.robs.store(true, Ordering::Relaxed);
+            let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+            let (connection, _accepted) = connecting.into_0rtt().ok().unwrap();
+            let carrier = h3_quinn::Connection::new(connection.clone());
+            let (_driver, mut sender) = h3::client::new(carrier).await.unwrap();
+            let request = http::Request::get("https://localhost/");
+            let request = request.body(()).unwrap();
+            let mut stream = sender.send_request(request).await.unwrap();
+            stream.finish().await.unwrap();
+            let arriving = async {
+                while reached.load(Ordering::Relaxed) < 2 {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            let patience = if has_token {
+                PATIENCE
+            } else {
+                Duration::from_secs(2)
+            };
+            let _ = tokio::time::timeout(patience, arriving).await;
+        });
+        assert_eq!(reached.load(Ordering::Relaxed), passed);
+    }
+}
+
 type Change = fn(&mut Limits);
 
 /// RFC 9000 §7.4.1, RFC 9114 §7.2.4.2: the client sends early data under the limits that it

@@ -28,6 +28,17 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn new(scene: &Scene) -> Self {
+        Self::with(scene, |_| ())
+    }
+
+    /// A client that keeps no address tokens.
+    pub(crate) fn without_tokens(scene: &Scene) -> Self {
+        Self::with(scene, |config| {
+            config.token_store(Arc::new(quinn::NoneTokenStore));
+        })
+    }
+
+    fn with(scene: &Scene, change: impl FnOnce(&mut ClientConfig)) -> Self {
         let gate = scene.gate();
         let mut roots = rustls::RootCertStore::empty();
         let pem = gate.certificate().unwrap();
@@ -43,7 +54,9 @@ impl Caller {
         tls.enable_early_data = true;
         let tls = QuicClientConfig::try_from(tls).unwrap();
         let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        endpoint.set_default_client_config(ClientConfig::new(Arc::new(tls)));
+        let mut config = ClientConfig::new(Arc::new(tls));
+        change(&mut config);
+        endpoint.set_default_client_config(config);
         Self {
             endpoint,
             to: gate.addresses().https[0],

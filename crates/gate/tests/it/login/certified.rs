@@ -12,6 +12,7 @@ use super::browser::{Answer, Browser};
 use super::scene::{SECRET, Scene};
 use crate::lifecycle::scene::eventually_true;
 use crate::server::Server;
+use crate::skip;
 
 struct Certified {
     child: Child,
@@ -22,23 +23,13 @@ struct Certified {
 
 impl Certified {
     fn start(test: &str) -> Option<Self> {
-        let script = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../scripts/install-oidc-provider"
-        );
-        let found = Command::new(script)
-            .env("NO_INSTALL", "1")
-            .output()
-            .unwrap();
-        if !found.status.success() {
-            // Where it cannot be had, `scripts/test` says so.
-            eprintln!("SKIPPED {test}: {}", String::from_utf8_lossy(&found.stderr));
-            return None;
-        }
-        let place = String::from_utf8(found.stdout).unwrap();
+        let found = skip::installed("install-oidc-provider");
+        // `scripts/test` reports that it cannot be installed.
+        let found = found.inspect_err(|why| eprintln!("SKIPPED {test}: {why}"));
+        let place = found.ok()?;
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/login/certified.mjs");
         let mut child = Command::new("node")
-            .args([program, place.trim()])
+            .args([program, &place])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

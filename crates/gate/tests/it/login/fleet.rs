@@ -204,6 +204,33 @@ fn a_logout_at_the_provider_ends_sessions_and_streams_at_every_gate() {
     });
 }
 
+/// The store refuses to delete for a moment, as it does in a failover, when the provider says that a
+/// session is over. The provider gets an error and does not ask again: the session ends nevertheless.
+#[test]
+fn a_logout_has_its_effect_once_the_store_is_there_again() {
+    let provider = Provider::start();
+    let Some((mut scene, server)) = fleet("logout in an outage", &provider, "") else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    let rule = |rule: &str| {
+        runtime().block_on(async {
+            let mut client = server.client().await;
+            client.ask(&["ACL", "SETUSER", "default", rule]).await;
+        });
+    };
+    rule("-del");
+    let token = provider.logout_token("j1", |claims| claims["sub"] = "u".into());
+    let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
+    let form = format!("logout_token={token}");
+    assert_eq!(Browser::default().form(&url, &form).status, 503);
+    assert_eq!(all_at_once(&scene, 1), [200; 2]);
+    rule("+@all");
+    for gate in [0, 1] {
+        eventually_true(|| scene.program(gate, "/").status == 401);
+    }
+}
+
 /// What one gate has begun another completes.
 #[test]
 fn a_login_that_began_at_one_gate_is_completed_at_another() {

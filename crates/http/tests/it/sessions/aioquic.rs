@@ -11,9 +11,6 @@ use tempfile::TempDir;
 use super::Process;
 use crate::skip;
 
-/// The exit code of a script whose peer is not installed.
-const MISSING: i32 = 77;
-
 struct Server {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -65,19 +62,12 @@ impl Drop for Server {
 
 #[tokio::test]
 async fn aioquic_serves_early_and_late_and_after_a_retry() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install-aioquic");
-    // Tests never download anything.
-    let installed = Command::new(script)
-        .env("NO_INSTALL", "1")
-        .output()
-        .unwrap();
-    if installed.status.code() == Some(MISSING) {
+    let Ok(modules) = skip::installed("install-aioquic") else {
         let test = "aioquic_serves_early_and_late_and_after_a_retry";
         return skip::lacking(test, "aioquic");
-    }
-    let modules = String::from_utf8(installed.stdout).unwrap();
+    };
     for wish in ["nothing", "retry"] {
-        let mut server = Server::start(modules.trim(), wish);
+        let mut server = Server::start(&modules, wish);
         let process = Process::trusting(Roots::Anything);
         for (resumed, early_data, said) in [
             (false, EarlyData::NotOffered, "late"),

@@ -113,7 +113,7 @@ fn invalid_claims_are_refused_with_advice() {
         ("round_trips(reuse) == 5 ms", "'ms', 'R'"),
         ("median(reuse) + 1 > R", "'ms', 'R'"),
         ("median(unheard-of) <= 5 R", "arms are no-reuse, reuse"),
-        ("middle(reuse) <= 5 R", "there are median, min"),
+        ("middle(reuse) <= 5 R", "known are median, min"),
         ("saving(reuse) > 1%", "two arms"),
         ("median(reuse, no-reuse) > R", "one arm"),
         ("median(reuse <= 5 R", "not closed"),

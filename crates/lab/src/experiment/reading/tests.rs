@@ -125,7 +125,7 @@ fn servers_depend_on_those_above_them() {
         (
             "['store']",
             "['gate']",
-            "there is no server 'gate'; there are origin, store",
+            "there is no server 'gate'; known are origin, store",
         ),
         (
             "'origin', port",
@@ -183,7 +183,7 @@ fn errors_are_reported_with_their_line() {
         (
             "strategy = 'h1'",
             "strategy = 'h1'\nserver = 'b'",
-            "x.toml:11: there is no server 'b'; there are origin",
+            "x.toml:11: there is no server 'b'; known are origin",
         ),
         (
             "strategy = 'h1'",

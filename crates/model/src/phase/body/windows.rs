@@ -16,6 +16,10 @@ const LATEST_FLIGHT: f64 = 2.5;
 /// As shares of the client's receive window: the bytes that arrive in a round trip if that window
 /// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
+/// So many flights in a row, each a round trip after the one before, are not chance; nor are they if
+/// the path varies by no more than this, in round trips.
+const PERIODS: usize = 3;
+const MAX_VARIES: f64 = 0.3;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
 
@@ -27,7 +31,10 @@ impl BodyAnalysis<'_> {
         arrivals: &[Arrival],
     ) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
+        let periodic = self.periodic(flights, arrivals);
         let mut room = None;
+        // The bytes that filled the client's window first.
+        let mut filled = 0;
         let mut growing = flights
             .first()
             .is_some_and(|first| self.is_full(first, flights, arrivals))
@@ -66,7 +73,8 @@ impl BodyAnalysis<'_> {
             let again = chained
                 && next.gap >= MIN_PAUSE * self.rtt
                 && previous.is_some_and(|b| flight.bytes as f64 >= AGAIN * b as f64);
-            let fills = heard.fills_own_window() || steady || (before && again);
+            let full_again = again && flight.bytes as f64 >= AGAIN * filled as f64;
+            let fills = heard.fills_own_window() || steady || (before && full_again);
             let own = fills && !more && (before || !last);
             // A window that doubled was full, however late its next flight began; and so was one
             // that the next flight doubles, if the path may be this late.
@@ -74,7 +82,11 @@ impl BodyAnalysis<'_> {
             let possible = (LATEST_FLIGHT * self.rtt).max(self.possible);
             let full = growing && late > 0.0 && (doubled || (next_is_double && late <= possible));
             let goes_on = growing || again;
-            if full || self.was_stopped(flight, next, &heard, goes_on, own) {
+            let waited = periodic.get(n) == Some(&true);
+            if full || waited || self.was_stopped(flight, next, &heard, goes_on, own) {
+                if own && !before {
+                    filled = flight.bytes;
+                }
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
@@ -132,8 +144,33 @@ impl BodyAnalysis<'_> {
         (on_time && (growing || broken)) || (broken && delayed) || by_receiver
     }
 
-    /// By how many milliseconds a flight began later than a round trip after the one before, beyond
-    /// the time in which a client did not run that has to acknowledge QUIC's packets itself.
+    /// For each flight, whether it waited for acknowledgements, whatever its size: at least
+    /// `PERIODS` in a row broke off, and the next began just one round trip after each, behind a
+    /// pause.
+    fn periodic(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
+        let tolerance = (ON_TIME * self.rtt).max(self.spread.min(MAX_VARIES * self.rtt));
+        let waited = |both: &[Flight]| {
+            let [flight, next] = both else { return false };
+            let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
+            heard.is_some_and(|heard| {
+                heard.segments().is_some()
+                    && heard.is_broken(self.exchange)
+                    && next.gap >= MIN_PAUSE * self.rtt
+                    && self.lateness(flight, next, &heard).abs() <= tolerance
+            })
+        };
+        let mut periodic: Vec<bool> = flights.windows(2).map(waited).collect();
+        for run in periodic.chunk_by_mut(|one, next| one == next) {
+            if run.len() < PERIODS {
+                run.fill(false);
+            }
+        }
+        periodic
+    }
+
+    /// By how many milliseconds a flight began later than a round trip after the one before. The
+    /// time during which the client did not run is subtracted if it has to acknowledge QUIC's
+    /// packets itself.
     fn lateness(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> f64 {
         let late = ms(next.began.since(flight.began)) - self.rtt;
         match self.exchange.quic {

@@ -1,4 +1,4 @@
-//! QUIC handshakes: Retry, time-outs, the limit before the address is validated, slow flights.
+//! QUIC handshakes: Retry, timeouts, the limit before the address is validated, slow flights.
 
 use super::*;
 use crate::{Attempt, AttemptOutcome};
@@ -287,7 +287,7 @@ fn a_refusal_is_a_round_trip_and_not_a_loss() {
     assert!(quic.waited.network > 100.0, "{quic:?}");
 }
 
-/// The server's flight was lost, and a time-out sent it again; a sender may skip a single number.
+/// The server's flight was lost, and a timeout sent it again; a sender may skip a single number.
 #[test]
 fn missing_packets_are_a_loss_and_not_a_slow_server() {
     let handshake = |packets| {
@@ -390,4 +390,28 @@ fn a_request_over_quic_without_an_answer_was_lost_unless_it_was_acknowledged() {
     };
     assert!(asked(false).server < 1.0, "{:?}", asked(false));
     assert!(asked(true).loss < 1.0, "{:?}", asked(true));
+}
+
+/// A probe for larger datagrams came before the answer, which the sender began with small ones: ten
+/// of them filled its first window.
+#[test]
+fn datagrams_that_recur_are_full() {
+    let doubtful = |last: u64| {
+        let mut events = vec![
+            (0.0, Event::RequestStarted),
+            (0.0, Event::RequestSent),
+            (R, received(1_472)),
+            (R, Event::FirstByte),
+        ];
+        events.extend((0..9).map(|n| (R + 0.1 * f64::from(n), received(1_200))));
+        events.push((R + 1.0, received(last)));
+        events.push((5.0 * R, received(1_472)));
+        events.push((5.0 * R + 1.0, received(1_472)));
+        events.push((5.0 * R + 1.0, Event::Finished));
+        let mut e = exchange(&events);
+        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+        let pauses = bodies::on_a_steady_path(&e).transfer().unwrap().pauses;
+        pauses.first().map(|pause| pause.doubtful)
+    };
+    assert_eq!((doubtful(1_200), doubtful(700)), (Some(true), Some(false)));
 }

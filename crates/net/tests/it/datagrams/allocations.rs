@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use roundtrip_net::datagrams::Intake;
+use roundtrip_net::datagrams::ReceiveBuffers;
 
 use crate::datagrams::{LOOPBACKS, bind, parcel};
 
@@ -54,7 +54,7 @@ fn sending_and_receiving_does_not_allocate() {
         let bytes = vec![7; 20 * 1200];
         let mut parcel = parcel(&server, 1200, &bytes);
         (parcel.ecn, parcel.from) = (1, Some(address));
-        let mut intake = Intake::default();
+        let mut intake = ReceiveBuffers::default();
         let before = COUNT.get();
         let mut received = 0;
         for _ in 0..10 {

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::thread;
 
-use roundtrip_net::datagrams::{Datagrams, Intake, MAX_PARCEL_BYTES, MAX_SEGMENTS, is_too_long};
+use roundtrip_net::datagrams::{
+    Datagrams, MAX_PARCEL_BYTES, MAX_SEGMENTS, ReceiveBuffers, is_too_long,
+};
 
 use crate::datagrams::{LOOPBACKS, bind, kernel, parcel, receive};
 
@@ -78,7 +80,7 @@ fn a_closed_port_does_not_fail_a_send() {
         let client = Datagrams::from_socket(socket).unwrap();
         let to_nobody = parcel(&closed, 9, b"x");
         drop(closed);
-        let mut intake = Intake::default();
+        let mut intake = ReceiveBuffers::default();
         for _ in 0..3 {
             client.send(&to_nobody).unwrap();
             assert!(client.wait(None).unwrap(), "the error is reported");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::{Clock, Moment};
 use roundtrip_net::SystemClock;
-use roundtrip_net::datagrams::Intake;
+use roundtrip_net::datagrams::ReceiveBuffers;
 
 use crate::datagrams::{LOOPBACKS, bind, parcel};
 
@@ -23,7 +23,7 @@ fn each_run_has_its_arrival_time_although_it_is_read_late() {
             client.send(&parcel(&server, segment, &[1; 20])).unwrap();
             sleep(PAUSE);
         }
-        let mut intake = Intake::default();
+        let mut intake = ReceiveBuffers::default();
         assert_eq!(server.receive(&mut intake).unwrap(), 2);
         let now = clock.now();
         let arrived: Vec<Moment> = intake
@@ -39,7 +39,7 @@ fn each_run_has_its_arrival_time_although_it_is_read_late() {
 fn without_timestamps_the_arrival_time_is_now() {
     let (client, server) = (bind(LOOPBACKS[0]), bind(LOOPBACKS[0]));
     client.send(&parcel(&server, 5, b"hello")).unwrap();
-    let mut intake = Intake::default();
+    let mut intake = ReceiveBuffers::default();
     assert!(server.wait(None).unwrap());
     server.receive(&mut intake).unwrap();
     let now = Moment(7);

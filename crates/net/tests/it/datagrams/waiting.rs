@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roundtrip_net::datagrams::{
-    Intake, MAX_WATCHED, WaitOutcome, Waker, WatchedDescriptor, wait_for_any,
+    MAX_WATCHED, ReceiveBuffers, WaitOutcome, Waker, WatchedDescriptor, wait_for_any,
 };
 
 use crate::datagrams::{LOOPBACKS, bind, parcel, receive};
@@ -20,7 +20,7 @@ fn a_wait_ends_after_its_timeout_and_not_before() {
         assert!(began.elapsed() >= timeout);
     }
     assert_eq!(socket.calls().waits, 3);
-    let nothing = socket.receive(&mut Intake::new(1)).unwrap_err();
+    let nothing = socket.receive(&mut ReceiveBuffers::new(1)).unwrap_err();
     assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
 }
 

@@ -170,7 +170,7 @@ async fn ask<C: ClientConnection>(
         .await?;
         if came != response {
             return Err(PerfError::broken(
-                "an answer was not as long as it was asked for",
+                "an answer did not have the requested length",
             ));
         }
         side.sent += request;

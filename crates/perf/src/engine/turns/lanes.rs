@@ -175,7 +175,7 @@ impl<M: Machine> Lanes<M> {
         };
         if going.came != wanted {
             return Err(PerfError::broken(
-                "an answer was not as long as it was asked for",
+                "an answer did not have the requested length",
             ));
         }
         let (lane, asked) = (going.lane, going.asked);

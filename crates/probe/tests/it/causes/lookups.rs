@@ -121,7 +121,7 @@ fn a_dropped_query_delays_the_answer_of_the_other_type() {
     let half = exchange.name.as_ref().unwrap().waits.half.as_secs_f64() * 1e3;
     assert!(
         half >= 1_000.0,
-        "{half}: the shortest time-out of a resolver"
+        "{half}: the shortest timeout of a resolver"
     );
     assert_named(&exchange, "dns-one-family-unanswered", half, 0);
 }
@@ -183,7 +183,7 @@ fn a_question_that_has_to_be_repeated() {
     let took = lookup.unwrap().ms();
     assert!(
         took >= 1_000.0,
-        "{took}: the shortest time-out of a resolver"
+        "{took}: the shortest timeout of a resolver"
     );
     assert_named(&exchange, "dns-query-unanswered", took, 0);
 }

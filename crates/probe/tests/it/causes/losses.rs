@@ -37,7 +37,7 @@ fn assert_lost(exchange: &Exchange, cause: &str, of: PhaseName, least: f64) {
 #[test]
 fn a_segment_of_the_hello() {
     // The first of two segments: the acknowledgement of the second reveals the loss. Or the last:
-    // only a time-out reveals it.
+    // only a timeout reveals it.
     for (word, least) in [("up:client-hello", trip()), ("up:last", 200.0)] {
         let exchange = losing(&[word], Knobs::default()).probe("h2+tls1.3", "/bytes/10");
         assert_lost(&exchange, "segment-lost", PhaseName::Tls, least);

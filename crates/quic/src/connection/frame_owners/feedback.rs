@@ -1,4 +1,4 @@
-//! Reports what became of packets to the owners of their contents: acknowledged, or lost.
+//! Reports the outcome of packets to the owners of their contents: acknowledged, or lost.
 
 use super::FrameOwners;
 use crate::crypto::Level;
@@ -7,7 +7,7 @@ use crate::sent::SentFrame;
 use crate::space::Space;
 
 impl FrameOwners<'_> {
-    /// Tells each owner what became of its frames.
+    /// Tells each owner the outcome of its frames.
     pub(in crate::connection) fn on_settled(&mut self, feedback: &Feedback) {
         for chunk in &feedback.acked {
             self.streams.on_acked(chunk);

@@ -1,9 +1,9 @@
 //! Packets that leave: header, number, frames, protection.
 
-mod alone;
 mod burst;
 mod closing;
 mod coalesced;
+mod path_probes;
 
 use roundtrip_wire::quic::{LongKind, Pen, write_long, write_short};
 

@@ -13,7 +13,7 @@ use crate::streams::Streams;
 
 /// The largest head of a CRYPTO frame with an offset below 2^30: no handshake is as long as that.
 const MAX_CRYPTO_HEAD: usize = 1 + 4 + 2;
-/// Less of the handshake than this is not worth a frame.
+/// Handshake data shorter than this does not get a frame.
 const MIN_CRYPTO: usize = 16;
 
 /// The stream data that was written, and whether it asks for an acknowledgement; the rest is in

@@ -8,7 +8,7 @@ rules! { All;
     VALUE = "card-value", Error, "RFC 7095, section 3.5": "a value has the JSON type of its property's type";
     PARAMETER = "card-parameter", Error, "RFC 7095, section 3.4": "a parameter has a name in lower case, and a string or strings as its value";
     PREF = "card-pref", Error, "RFC 6350, section 5.3": "pref is a number from 1 to 100";
-    ONCE = "card-once", Error, "RFC 6350, section 6": "a property that a card may have once is there once";
+    ONCE = "card-once", Error, "RFC 6350, section 6": "a property that a card may have only once occurs only once";
     KIND = "card-kind", Warning, "RFC 6350, section 6.1.4": "kind is a registered word";
     NAME = "card-n", Error, "RFC 6350, section 6.2.2, and RFC 9554, section 2.2": "a name (n) has five components, or seven";
     URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";

@@ -4,7 +4,7 @@ use crate::answer::{Class, Node, properties};
 use crate::check::{Report, Scene, rules};
 
 rules! { All;
-    PLACEHOLDER = "redaction-placeholder", Error, "RFC 9537, section 3": "no text such as 'REDACTED FOR PRIVACY' or 'XXXX' stands for a redacted value";
+    PLACEHOLDER = "redaction-placeholder", Error, "RFC 9537, section 3": "no text such as 'REDACTED FOR PRIVACY' or 'XXXX' replaces a redacted value";
 }
 
 /// Words that are never the real value of a field.

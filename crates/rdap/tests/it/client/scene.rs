@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// A client of the registry that stores nothing and has short time-outs.
+    /// A client of the registry that stores nothing and has short timeouts.
     pub(crate) fn client(&self) -> Client {
         self.client_with(|_| {})
     }

@@ -2,37 +2,27 @@
 //! come as early data.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::gate_clients::not_run;
 use crate::gate_clients::scene::{LOGIN, Scene, eventually, words};
-
-/// The exit code of the script if its peer is not installed.
-const MISSING: i32 = 77;
+use crate::skip;
 
 #[test]
 fn aioquic_gets_and_posts_early_and_late() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Tests never download anything.
-    let installed = Command::new(root.join("../../scripts/install-aioquic"))
-        .env("NO_INSTALL", "1")
-        .output()
-        .unwrap();
-    if installed.status.code() == Some(MISSING) {
-        let why = String::from_utf8_lossy(&installed.stderr);
-        return not_run("aioquic_gets_and_posts_early_and_late", &why);
-    }
-    assert!(installed.status.success(), "{}", words(&installed));
-    let modules = String::from_utf8(installed.stdout).unwrap();
+    let modules = match skip::installed("install-aioquic") {
+        Ok(modules) => modules,
+        Err(why) => return not_run("aioquic_gets_and_posts_early_and_late", &why),
+    };
     let scene = Scene::start("resumption = \"single-use\"\nearly_data = true\n");
     let answered = scene.client("/usr/bin/python3", |command| {
         command
             .arg(root.join("tests/it/gate_clients/h3_client.py"))
             .args([&scene.at, "chain.pem"])
             .arg(scene.bearer())
-            .env("PYTHONPATH", modules.trim())
+            .env("PYTHONPATH", &modules)
             .env("PYTHONDONTWRITEBYTECODE", "1");
     });
     let answered = answered.unwrap();

@@ -30,7 +30,7 @@ fn what_cannot_be_run_is_told_from_what_is_not_there() {
 #[test]
 fn wrong_usage_is_2_and_says_what_would_be_right() {
     for (flags, part) in [
-        (["--preset", "moon"], "there are lan, metro"),
+        (["--preset", "moon"], "known are lan, metro"),
         (["--loss", "200%"], "--loss: `200%` is not a loss"),
         (["--mtu", "100"], "1280"),
         (["--origin", "think=soon"], "--think"),

@@ -67,7 +67,7 @@ fn two_captures_tell_where_packets_were_lost() {
         let output = roundtrip(&["trace", "--json", files[0], files[1]]);
         assert!(output.status.success(), "{output:?}");
         let said = text(&output.stderr);
-        assert!(said.contains("client.pcapng was made nearer"), "{said}");
+        assert!(said.contains("client.pcapng was recorded nearer"), "{said}");
         let (_, behind) = said.split_once("server.pcapng is ").unwrap();
         let (behind, _) = behind.split_once(" ms behind").unwrap();
         let behind: f64 = behind.parse().unwrap();

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use crate::accept::stream::Stream;
 use crate::forward::exchange::Sink;
 use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
-use crate::forward::halves::Writing;
+use crate::forward::split::Writing;
 use crate::judge::ForwardedRequest;
 use crate::judge::request::{Field, Version};
 

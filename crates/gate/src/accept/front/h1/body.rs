@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use crate::accept::stream::Stream;
 use crate::forward::exchange::{ExchangeError, PIECE, Source};
 use crate::forward::h1::{Chunked, Trailers};
-use crate::forward::halves::Reading;
+use crate::forward::split::Reading;
 use crate::judge::request::{BadRequestError, Body};
 
 /// How often to check whether a client that has sent much ahead is still connected.

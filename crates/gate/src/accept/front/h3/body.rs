@@ -4,7 +4,7 @@ use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use roundtrip_quic_tokio::{H3Error, MessagePart, MessageStream, RecvStream};
 
@@ -19,6 +19,8 @@ pub(super) struct Body {
     /// Bytes that were read before the exchange asked for them.
     first: Vec<u8>,
     ended: bool,
+    /// What followed the bytes that were read last.
+    outcome: Option<Result<bool, ExchangeError>>,
     trailers: Trailers,
 }
 
@@ -29,6 +31,7 @@ impl Body {
             confirmed,
             first: Vec::new(),
             ended: false,
+            outcome: None,
             trailers: Trailers::default(),
         }
     }
@@ -57,19 +60,59 @@ impl Body {
     }
 
     async fn read(&mut self, into: &mut Vec<u8>) -> Result<bool, ExchangeError> {
-        loop {
-            match self.stream.next(PIECE).await.map_err(broken)? {
-                Some(MessagePart::Data(data)) => {
-                    into.extend_from_slice(&data);
-                    return Ok(true);
-                }
-                Some(MessagePart::Head(section) | MessagePart::Trailers(section)) => {
-                    let trailers = Trailers::from_lines(section.lines());
-                    self.trailers = trailers.map_err(|_| BadRequestError::Chunk)?;
-                }
-                None => return Ok(false),
-            }
+        poll_fn(|cx| self.poll_read(cx, into)).await
+    }
+
+    /// Joins all content that has arrived, up to a piece: a client may send each byte in a frame of
+    /// its own. Ready with `false` at the end.
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        into: &mut Vec<u8>,
+    ) -> Poll<Result<bool, ExchangeError>> {
+        if let Some(outcome) = self.outcome.take() {
+            return Poll::Ready(outcome);
         }
+        let start = into.len();
+        loop {
+            let read = into.len() - start;
+            let outcome = match self.stream.poll_next(cx, PIECE.saturating_sub(read)) {
+                Poll::Ready(Ok(Some(MessagePart::Data(data)))) => {
+                    into.extend_from_slice(&data);
+                    if into.len() - start < PIECE {
+                        continue;
+                    }
+                    Ok(true)
+                }
+                Poll::Ready(Ok(Some(
+                    MessagePart::Head(section) | MessagePart::Trailers(section),
+                ))) => {
+                    match Trailers::from_lines(section.lines()) {
+                        Ok(trailers) => self.trailers = trailers,
+                        Err(_) => return self.after(read, Err(BadRequestError::Chunk.into())),
+                    }
+                    continue;
+                }
+                Poll::Ready(Ok(None)) => return self.after(read, Ok(false)),
+                Poll::Ready(Err(error)) => return self.after(read, Err(broken(error))),
+                Poll::Pending if read > 0 => Ok(true),
+                Poll::Pending => return Poll::Pending,
+            };
+            return Poll::Ready(outcome);
+        }
+    }
+
+    /// The outcome that follows `read` bytes.
+    fn after(
+        &mut self,
+        read: usize,
+        outcome: Result<bool, ExchangeError>,
+    ) -> Poll<Result<bool, ExchangeError>> {
+        if read == 0 {
+            return Poll::Ready(outcome);
+        }
+        self.outcome = Some(outcome);
+        Poll::Ready(Ok(true))
     }
 }
 

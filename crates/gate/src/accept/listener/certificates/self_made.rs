@@ -15,7 +15,7 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const DAY: Duration = Duration::from_hours(24);
 const LIFETIME_DAYS: u32 = 397;
 
-/// Returns the certificate also in PEM, for clients that are to trust it.
+/// Returns the certificate also in PEM, for clients that should trust it.
 pub(super) fn issue(
     addresses: &[IpAddr],
     provider: &Arc<CryptoProvider>,

@@ -138,7 +138,7 @@ fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
         let scene = Scene::start(&single());
         let caller = Caller::new(&scene);
         caller.full(&scene).await;
-        // A client whose tokens prove its address does not count among the unproved ones.
+        // A client whose tokens prove its address does not count among the unvalidated ones.
         let acquainted = Caller::new(&scene);
         acquainted.full(&scene).await;
         let mut quic_clients = QuicClients::new(&scene);

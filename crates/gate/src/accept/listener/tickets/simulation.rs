@@ -60,7 +60,7 @@ fn draw(random: &mut Random, below: u64) -> u64 {
 }
 
 /// The guarantee: a ticket opens at every replica with the same seed for an epoch less the clocks'
-/// difference, and at none after two epochs more it. No replica opens another seed's.
+/// difference, and at none after two epochs plus that difference. No replica opens another seed's.
 fn play(number: u64) {
     let mut random = Random::seeded(number);
     let seeds = [1, 2].map(|byte| Arc::new(Seed::new(&[byte; 32])));

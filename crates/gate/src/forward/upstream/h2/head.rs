@@ -1,9 +1,11 @@
 //! Converts heads between HTTP/1.1 and HTTP/2. RFC 9113 §8.2, §8.3.
 
+use std::fmt::Write;
 use std::io;
 use std::mem::MaybeUninit;
 
 use http::header::CONTENT_LENGTH;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use roundtrip_wire::http1::{self, Strictness};
 
@@ -58,7 +60,7 @@ pub(super) fn request(
     let uri = Uri::builder()
         .scheme(if secure { "https" } else { "http" })
         .authority(authority.ok_or_else(|| invalid("there is no Host"))?)
-        .path_and_query(head.target)
+        .path_and_query(target(head.target)?)
         .build()
         .map_err(|_| invalid("the target is not valid in HTTP/2"))?;
     let mut request = Request::new(());
@@ -67,6 +69,26 @@ pub(super) fn request(
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(Some((request, framing, head.length)))
+}
+
+/// The target. Characters that have no place in a URL, though clients send them, are
+/// percent-encoded.
+fn target(text: &str) -> io::Result<PathAndQuery> {
+    let encoded = || {
+        let mut encoded = String::with_capacity(text.len() + 2);
+        for c in text.chars() {
+            match c {
+                '"' | '<' | '>' | '`' | '{' | '}' | '|' | '^' => {
+                    // Writing to a String does not fail.
+                    let _ = write!(encoded, "%{:02X}", u32::from(c));
+                }
+                c => encoded.push(c),
+            }
+        }
+        encoded.parse()
+    };
+    let target = text.parse().or_else(|_| encoded());
+    target.map_err(|_| invalid("the target is not valid in HTTP/2"))
 }
 
 fn counted(value: &[u8]) -> io::Result<RequestFraming> {

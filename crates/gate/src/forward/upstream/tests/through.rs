@@ -104,6 +104,28 @@ fn requests_and_answers_of_every_form() {
     });
 }
 
+/// No server is blamed for it, and none is ejected.
+#[test]
+fn a_request_that_http_2_cannot_express_is_the_clients_mistake() {
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        let upstream = over_h2(address, |_| {});
+        for _ in 0..5 {
+            let mut without_host = client(&upstream).await;
+            let sent = "GET / HTTP/1.0\r\nAccept: application/json\r\n\r\n";
+            let answer = ask(&mut without_host, sent, "}\n").await;
+            assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+        }
+        let mut client = client(&upstream).await;
+        let odd = "GET /a?b=<\"> HTTP/1.1\r\nHost: a\r\n\r\n";
+        let answer = ask(&mut client, odd, "0\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(server.heads.borrow()[0].uri(), "http://a/a?b=%3C%22%3E");
+        let counts = upstream.group().counts();
+        assert_eq!((counts.failed, counts.ejected, counts.opened), (0, 0, 1));
+    });
+}
+
 #[test]
 fn a_client_that_leaves_takes_its_stream_with_it() {
     run(async || {

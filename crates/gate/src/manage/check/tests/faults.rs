@@ -90,7 +90,7 @@ pub(super) const CASES: &[Case] = &[
         "[[route]]\nbuffer_request = \"64MiB\"\nstreams = true",
         &[
             "error route[0].buffer_request: it waits for the end of a body",
-            "error route[0].buffer_request: no body can be so large: 'limits.buffered_per_client'",
+            "error route[0].buffer_request: no body can be that large: 'limits.buffered_per_client'",
         ],
     ),
     (

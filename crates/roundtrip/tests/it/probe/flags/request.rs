@@ -239,7 +239,7 @@ fn a_command_copied_from_a_browser_is_understood() {
     }
     let refused = said(probe(&["-b", "jar.txt", "http://localhost/"]));
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("files of cookies"), "{}", refused.err);
+    assert!(refused.err.contains("cookie files"), "{}", refused.err);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_workflow_that_uses_the_action_is_valid() {
     const TEST: &str = "a_workflow_that_uses_the_action_is_valid";
     const WORKFLOW: &str = "on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      \
         - uses: ./\n        with:\n          urls: http://localhost/\n          NAME: x\n";
-    let Some(actionlint) = super::workflows::tool(TEST, "scripts/install-actionlint") else {
+    let Some(actionlint) = super::workflows::tool(TEST, "install-actionlint") else {
         return;
     };
     let project = tempfile::tempdir().unwrap();

@@ -4,24 +4,20 @@
 use std::process::Command;
 
 use super::{script, succeeded};
+use crate::skip;
 
 /// The program that one of `scripts/install-…` has made earlier.
 pub(super) fn tool(test: &str, installer: &str) -> Option<String> {
-    let output = script(installer).env("NO_INSTALL", "1").output().unwrap();
-    if !output.status.success() {
-        eprintln!(
-            "SKIPPED {test}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        return None;
-    }
-    Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    let found = skip::installed(installer);
+    found
+        .inspect_err(|why| eprintln!("SKIPPED {test}: {why}"))
+        .ok()
 }
 
 #[test]
 fn actionlint_finds_no_fault_in_the_workflows() {
     const TEST: &str = "actionlint_finds_no_fault_in_the_workflows";
-    let Some(actionlint) = tool(TEST, "scripts/install-actionlint") else {
+    let Some(actionlint) = tool(TEST, "install-actionlint") else {
         return;
     };
     let files = [
@@ -39,7 +35,7 @@ fn actionlint_finds_no_fault_in_the_workflows() {
 #[test]
 fn helm_renders_the_chart_and_gate_takes_its_configuration() {
     const TEST: &str = "helm_renders_the_chart_and_gate_takes_its_configuration";
-    if tool(TEST, "scripts/install-helm").is_none() {
+    if tool(TEST, "install-helm").is_none() {
         return;
     }
     let told = succeeded(script("scripts/try-chart").arg(env!("CARGO_BIN_EXE_roundtrip")));

@@ -15,13 +15,13 @@ use crate::sys;
 
 /// The registration of a socket for writability, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Writable {
     watched: Option<AsyncFd<socket2::Socket>>,
     /// The task that was told to wait.
     waiting: Option<Waker>,
 }
 
-impl Room {
+impl Writable {
     /// Ready when it is worth trying to write.
     pub(crate) fn poll(
         &mut self,
@@ -90,7 +90,7 @@ mod tests {
         let socket = socket2::Socket::from(std::os::fd::OwnedFd::from(near));
         let count = Arc::new(Count::default());
         let waker = Waker::from(count.clone());
-        let mut room = Room::default();
+        let mut room = Writable::default();
         assert!(
             room.poll(&socket, &mut Context::from_waker(&waker))
                 .is_pending()

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::cache::Entry;
 
-pub(super) struct Doubts {
+pub(super) struct Revalidations {
     grace: Duration,
-    sessions: HashMap<Rc<str>, Doubt>,
+    sessions: HashMap<Rc<str>, Revalidation>,
     to_ask: VecDeque<Rc<str>>,
     /// No grace ends before this.
     first_end: Option<Instant>,
@@ -20,7 +20,7 @@ pub(super) struct Doubts {
     bound: usize,
 }
 
-pub(super) struct Doubt {
+pub(super) struct Revalidation {
     pub(super) entry: Entry,
     /// The last time when it was known to be valid.
     since: Instant,
@@ -28,7 +28,7 @@ pub(super) struct Doubt {
     touched: bool,
 }
 
-impl Doubts {
+impl Revalidations {
     pub(super) fn new(grace: Duration, most: usize) -> Self {
         Self {
             grace,
@@ -54,7 +54,7 @@ impl Doubts {
 
     /// Adds a session that is valid now, from a store that reports no changes.
     pub(super) fn add_known(&mut self, sid: Rc<str>, entry: Entry) {
-        let doubt = Doubt {
+        let doubt = Revalidation {
             entry,
             since: Instant::now(),
             touched: false,
@@ -64,7 +64,7 @@ impl Doubts {
 
     pub(super) fn add_touched(&mut self, sid: Rc<str>, entry: Entry) {
         self.to_ask.push_back(sid.clone());
-        let doubt = Doubt {
+        let doubt = Revalidation {
             entry,
             since: Instant::now(),
             touched: true,
@@ -72,7 +72,7 @@ impl Doubts {
         self.put_back(sid, doubt);
     }
 
-    pub(super) fn put_back(&mut self, sid: Rc<str>, doubt: Doubt) {
+    pub(super) fn put_back(&mut self, sid: Rc<str>, doubt: Revalidation) {
         if self.sessions.len() >= self.bound {
             self.tidy();
         }
@@ -124,7 +124,7 @@ impl Doubts {
         None
     }
 
-    pub(super) fn take(&mut self, sid: &str) -> Option<Doubt> {
+    pub(super) fn take(&mut self, sid: &str) -> Option<Revalidation> {
         self.sessions.remove(sid)
     }
 
@@ -138,7 +138,7 @@ impl Doubts {
         (self.is_graced(doubt) && !doubt.entry.revoked.is_fired()).then_some(&doubt.entry)
     }
 
-    pub(super) fn is_graced(&self, doubt: &Doubt) -> bool {
+    pub(super) fn is_graced(&self, doubt: &Revalidation) -> bool {
         !doubt.touched && self.end(doubt).is_some_and(|end| end > Instant::now())
     }
 
@@ -155,7 +155,8 @@ impl Doubts {
             return Vec::new();
         }
         let grace = self.grace;
-        let over = |doubt: &Doubt| doubt.since.checked_add(grace).is_some_and(|end| end <= now);
+        let over =
+            |doubt: &Revalidation| doubt.since.checked_add(grace).is_some_and(|end| end <= now);
         let ended = self.sessions.extract_if(|_, doubt| over(doubt));
         let ended = ended.map(|(_, doubt)| doubt.entry).collect();
         let ends = self.sessions.values().filter_map(|doubt| self.end(doubt));
@@ -171,7 +172,7 @@ impl Doubts {
         self.bound = self.most.max(2 * self.sessions.len());
     }
 
-    fn end(&self, doubt: &Doubt) -> Option<Instant> {
+    fn end(&self, doubt: &Revalidation) -> Option<Instant> {
         if self.grace.is_zero() {
             return None;
         }

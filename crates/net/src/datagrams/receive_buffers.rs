@@ -23,7 +23,7 @@ const DEFAULT_SLOTS: usize = 8;
 
 /// The buffers of [`Datagrams::receive`](super::Datagrams::receive): created once, used for every
 /// call. Slots that were never filled take address space, but no memory.
-pub struct Intake {
+pub struct ReceiveBuffers {
     bytes: Box<[u8]>,
     /// The size of a slot, in bytes.
     size: usize,
@@ -60,13 +60,13 @@ pub(super) struct ReceivedRuns {
     pub(super) truncated: u64,
 }
 
-impl Default for Intake {
+impl Default for ReceiveBuffers {
     fn default() -> Self {
         Self::new(DEFAULT_SLOTS)
     }
 }
 
-impl Intake {
+impl ReceiveBuffers {
     /// Creates `slots` slots of 64 KiB, at least 1 and at most [`MAX_SLOTS`].
     pub fn new(slots: usize) -> Self {
         Self::with_slots_of(SLOT_BYTES, slots.clamp(1, MAX_SLOTS))
@@ -148,9 +148,9 @@ impl DatagramRun<'_> {
     }
 }
 
-impl fmt::Debug for Intake {
+impl fmt::Debug for ReceiveBuffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Intake")
+        f.debug_struct("ReceiveBuffers")
             .field("headings", &self.headings)
             .finish_non_exhaustive()
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_run_that_does_not_fit_its_slot_is_dropped_and_counted() {
         let (client, server) = (socket(), socket());
-        let mut intake = Intake::with_slots_of(100, 4);
+        let mut intake = ReceiveBuffers::with_slots_of(100, 4);
         for length in [100, 101, 99] {
             let bytes = vec![length; length.into()];
             let parcel = Parcel {

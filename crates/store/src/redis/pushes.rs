@@ -12,13 +12,13 @@ use crate::{Change, StorePart};
 /// The number of changes beyond which everything is reported as changed instead.
 const MAX_CHANGES: usize = 8192;
 
-pub(super) struct News {
+pub(super) struct Pushes {
     prefix: String,
     changes: RefCell<VecDeque<Change>>,
     came: Notify,
 }
 
-impl News {
+impl Pushes {
     pub(super) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.into(),
@@ -92,13 +92,13 @@ mod tests {
         Value::Bulk(text.into())
     }
 
-    fn taken(news: &News) -> Vec<Change> {
+    fn taken(news: &Pushes) -> Vec<Change> {
         std::iter::from_fn(|| news.next()).collect()
     }
 
     #[test]
     fn names_are_taken_from_pushes() {
-        let news = News::new("s:");
+        let news = Pushes::new("s:");
         let keys = Value::Array(vec![bulk("s:1"), bulk("t:2"), Value::Bulk(vec![0xff])]);
         news.pushed(vec![bulk("invalidate"), keys]);
         news.pushed(vec![bulk("message"), bulk("s:3")]);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_loss_replaces_the_changes_before_it() {
-        let news = News::new("");
+        let news = Pushes::new("");
         news.touched(&bulk("1"));
         news.lost(StorePart::Whole);
         news.back();
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn changes_that_are_never_taken_cost_bounded_memory() {
-        let news = News::new("");
+        let news = Pushes::new("");
         for _ in 0..3 * MAX_CHANGES {
             news.touched(&bulk("1"));
         }

@@ -1,4 +1,4 @@
-//! The cost of clients that have proved their addresses and hoard: each keeps its connection alive,
+//! The cost of clients that have validated addresses and hoard: each keeps its connection alive,
 //! and makes the gate keep what it can. Compared with the promises of `docs/quic-security.md`, with
 //! an honest client among them.
 
@@ -12,7 +12,7 @@ use roundtrip_wire::quic::{ConnectionId, Frame};
 
 use crate::gauge::{address, gate, resident, right};
 use crate::quic_client::RawClient;
-use crate::unproved::{Regular, metric};
+use crate::unvalidated::{Regular, metric};
 use crate::{Kind, alone};
 
 /// The number of hoarders of each kind.
@@ -148,7 +148,7 @@ fn proved_clients_that_hoard_stay_within_the_budget_and_others_are_served() {
         regular.ask();
         let before = resident();
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "proved::hoarders", "--ignored", "--nocapture"]);
+        command.args(["--exact", "validated::hoarders", "--ignored", "--nocapture"]);
         let mut child = command
             .env("HOARD", format!("{to} {number}"))
             .stdin(Stdio::piped())

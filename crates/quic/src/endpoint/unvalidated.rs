@@ -20,7 +20,7 @@ const MAX_ENDED: usize = 256;
 pub(super) type First = (SocketAddr, ConnectionId);
 
 #[derive(Debug, Default)]
-pub(super) struct Unproved {
+pub(super) struct UnvalidatedClients {
     count: usize,
     /// The time at which the budget for new clients is full again, and the cost of one new client.
     spent_until: Time,
@@ -28,7 +28,7 @@ pub(super) struct Unproved {
     ended: VecDeque<(First, Vec<u8>)>,
 }
 
-impl Unproved {
+impl UnvalidatedClients {
     /// Returns true if another may begin, when `most` may exist at once. It costs budget, unless
     /// the client validates its address: a packet that turns out to be no client's costs work, too.
     pub(super) fn admits(&mut self, now: Time, most: usize) -> bool {
@@ -81,45 +81,45 @@ mod tests {
 
     #[test]
     fn beginnings_are_bounded_by_what_is_there_and_by_time() {
-        let mut unproved = Unproved::default();
-        assert!(!unproved.admits(Time(1), 0));
-        let begun = |unproved: &mut Unproved, now| {
+        let mut unvalidated = UnvalidatedClients::default();
+        assert!(!unvalidated.admits(Time(1), 0));
+        let begun = |unvalidated: &mut UnvalidatedClients, now| {
             (0..1000)
-                .filter(|_| unproved.admits(Time(now), 100))
+                .filter(|_| unvalidated.admits(Time(now), 100))
                 .count()
         };
         // Each of them ends at once.
-        assert_eq!(begun(&mut unproved, 1), 100);
-        assert_eq!(begun(&mut unproved, 1), 0);
-        assert_eq!(begun(&mut unproved, 1 + WINDOW_NANOS / 2), 50);
-        assert_eq!(begun(&mut unproved, u64::MAX / 2), 100);
+        assert_eq!(begun(&mut unvalidated, 1), 100);
+        assert_eq!(begun(&mut unvalidated, 1), 0);
+        assert_eq!(begun(&mut unvalidated, 1 + WINDOW_NANOS / 2), 50);
+        assert_eq!(begun(&mut unvalidated, u64::MAX / 2), 100);
         // These do not end.
         let later = u64::MAX / 2 + 10 * WINDOW_NANOS;
-        (0..100).for_each(|_| unproved.begin());
-        assert_eq!(begun(&mut unproved, later), 0);
-        unproved.prove();
-        assert!(unproved.admits(Time(later), 100));
+        (0..100).for_each(|_| unvalidated.begin());
+        assert_eq!(begun(&mut unvalidated, later), 0);
+        unvalidated.prove();
+        assert!(unvalidated.admits(Time(later), 100));
     }
 
     #[test]
     fn who_proves_his_address_costs_nothing() {
-        let mut unproved = Unproved::default();
+        let mut unvalidated = UnvalidatedClients::default();
         for _ in 0..1000 {
-            assert!(unproved.admits(Time(1), 3));
-            unproved.begin();
-            unproved.prove();
+            assert!(unvalidated.admits(Time(1), 3));
+            unvalidated.begin();
+            unvalidated.prove();
         }
     }
 
     #[test]
     fn little_is_left_of_those_that_have_ended() {
-        let mut unproved = Unproved::default();
+        let mut unvalidated = UnvalidatedClients::default();
         for port in 0..2000 {
-            unproved.begin();
-            unproved.end(first(port), vec![1, 2]);
+            unvalidated.begin();
+            unvalidated.end(first(port), vec![1, 2]);
         }
-        assert_eq!((unproved.count, unproved.ended.len()), (0, MAX_ENDED));
-        assert_eq!(unproved.farewell(&first(1999)), Some(&[1, 2][..]));
-        assert_eq!(unproved.farewell(&first(1)), None);
+        assert_eq!((unvalidated.count, unvalidated.ended.len()), (0, MAX_ENDED));
+        assert_eq!(unvalidated.farewell(&first(1999)), Some(&[1, 2][..]));
+        assert_eq!(unvalidated.farewell(&first(1)), None);
     }
 }

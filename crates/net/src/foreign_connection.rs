@@ -20,7 +20,7 @@ const MAX_SAMPLES: i32 = 4;
 
 /// The state of a followed connection.
 #[derive(Debug, Default)]
-pub struct Bystander {
+pub struct ForeignConnection {
     waits: WaitTracker,
     last: Option<TcpInfo>,
     handshake_rtt: Option<Duration>,
@@ -36,7 +36,7 @@ pub struct Bystander {
     fast_open: FastOpenFacts,
 }
 
-impl Bystander {
+impl ForeignConnection {
     /// Notes that the connection is open. With fast open, `data_sent` bytes were written before.
     pub fn opened(&mut self, info: &TcpInfo, data_sent: Option<u64>) {
         self.handshake_rtt = info.rtt();
@@ -180,7 +180,7 @@ mod tests {
         let mut owner = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut peer, address) = listener.accept().unwrap();
         let info = || TcpInfo::of(&owner).unwrap();
-        let mut bystander = Bystander::default();
+        let mut bystander = ForeignConnection::default();
         assert!(info().is_established() && !info().is_opening());
         bystander.opened(&info(), None);
         let (none, events) = bystander.received(Moment(1), &info());

@@ -24,7 +24,7 @@ pub fn page(file: &str, log: &Log, head: &PageHead) -> String {
             p.kicker { (text::head(file, log).trim_end()) }
             @if let Some(page) = &log.page {
                 h1 { "The load took " (ms(millis(page.length()))) " ms" }
-                p { "Its critical path needs " (count(log.round_trips().unwrap_or(0).into(), "round trip", "round trips")) " at least. The program that wrote the log measured these times; a log holds no packets, so nobody is blamed for a wait." }
+                p { "Its critical path needs " (count(log.round_trips().unwrap_or(0).into(), "round trip", "round trips")) " at least. The program that wrote the log measured these times; a log contains no packets, so no wait is attributed to a party." }
             } @else {
                 h1 { (clean(file)) }
             }
@@ -142,7 +142,7 @@ fn critical(log: &Log) -> Markup {
 fn remedies(log: &Log) -> Markup {
     html! {
         article {
-            h2.first { "What the load would have taken" }
+            h2.first { "How long the load would have taken" }
             div.scroll { table { tbody {
                 @for (remedy, phases) in REMEDIES {
                     @if let Some(left) = log.without(phases) { tr {

@@ -13,9 +13,9 @@ use crate::vantage::{Vantage, VantagePoint};
 pub(crate) struct Others<'a> {
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
-    /// The client opened none.
+    /// The client opened no other connection.
     pub(crate) is_only: bool,
-    /// Whether one repeats the request that crossed this end.
+    /// Whether another connection repeats the request that crossed this end.
     pub(crate) repeat: &'a dyn Fn(&ConnectionEnd) -> bool,
 }
 
@@ -84,8 +84,8 @@ fn undecidable(flow: &TcpFlow, vantage: &Vantage, told: &ConnectionOutcome) -> V
     }
     if told.has_unread_pauses {
         all.push(Undecidable {
-            what: "whether the server paused within an answer or spoke of its own accord",
-            needs: "a protocol that is read here: HTTP or TLS",
+            what: "whether the server paused within an answer or sent something unprompted",
+            needs: "a supported protocol: HTTP or TLS",
         });
     }
     if told.is_opened_early {

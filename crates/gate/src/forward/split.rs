@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that two futures use. Each poll borrows it only for its own duration.
-pub(crate) struct Halves<'a, S>(RefCell<&'a mut S>);
+pub(crate) struct SplitStream<'a, S>(RefCell<&'a mut S>);
 
-pub(crate) struct Reading<'h, 'a, S>(&'h Halves<'a, S>);
-pub(crate) struct Writing<'h, 'a, S>(&'h Halves<'a, S>);
+pub(crate) struct Reading<'h, 'a, S>(&'h SplitStream<'a, S>);
+pub(crate) struct Writing<'h, 'a, S>(&'h SplitStream<'a, S>);
 
-impl<'a, S> Halves<'a, S> {
+impl<'a, S> SplitStream<'a, S> {
     pub(crate) fn new(stream: &'a mut S) -> Self {
         Self(RefCell::new(stream))
     }

@@ -204,7 +204,7 @@ fn slowest(log: &Log, style: &Style) -> String {
         let _ = writeln!(
             out,
             "  The slowest waited {} ms for its answer. Opening a connection to that server took {} ms,\n  \
-             a round trip; nothing in the log tells where the other {} ms were spent.",
+             a round trip; nothing in the log shows where the other {} ms were spent.",
             ms(millis(wait)),
             ms(millis(trip)),
             ms(millis(beyond)),
@@ -273,7 +273,7 @@ fn transport(log: &Log, style: &Style) -> String {
         return String::new();
     }
     format!(
-        "\nConnections, as their own end saw them\n{}",
+        "\nConnections, as seen from their own end\n{}",
         table.fitted(style)
     )
 }

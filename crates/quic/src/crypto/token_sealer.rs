@@ -18,7 +18,7 @@ pub(crate) enum TokenKind {
 }
 
 /// The keys of one endpoint, or of several that share one address.
-pub(crate) struct Vault {
+pub(crate) struct TokenSealer {
     /// Nonces are random and numerous: if one repeats, this cipher reveals only whether two tokens
     /// are the same.
     tokens: LessSafeKey,
@@ -27,7 +27,7 @@ pub(crate) struct Vault {
 
 const NONCE: usize = 12;
 
-impl Vault {
+impl TokenSealer {
     /// Endpoints that do not know each other's connections may share the key `tokens`, but must not
     /// share the key `resets`: RFC 9000 §21.11.
     pub(crate) fn new(tokens: [u8; 32], resets: [u8; 32]) -> Result<Self, Unspecified> {
@@ -106,8 +106,8 @@ fn first_bytes<const N: usize>(bytes: &[u8]) -> [u8; N] {
 mod tests {
     use super::*;
 
-    fn vault(key: u8) -> Vault {
-        Vault::new([key; 32], [key; 32]).unwrap()
+    fn vault(key: u8) -> TokenSealer {
+        TokenSealer::new([key; 32], [key; 32]).unwrap()
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         let token = vault(1).reset_token(&id(b"12345678"));
         assert_eq!(token, vault(1).reset_token(&id(b"12345678")));
         assert_ne!(token, vault(1).reset_token(&id(b"12345679")));
-        let other = |tokens, resets| Vault::new([tokens; 32], [resets; 32]).unwrap();
+        let other = |tokens, resets| TokenSealer::new([tokens; 32], [resets; 32]).unwrap();
         assert_eq!(token, other(2, 1).reset_token(&id(b"12345678")));
         assert_ne!(token, other(1, 2).reset_token(&id(b"12345678")));
     }

@@ -8,7 +8,7 @@ use roundtrip_probe::Options;
 use crate::CompareError;
 
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct CompareConfig {
     pub target: Target,
     /// The URL as typed; it is passed to other clients.
     pub url: String,
@@ -38,7 +38,7 @@ pub struct RequestLimits {
     pub time: Duration,
 }
 
-impl Wishes {
+impl CompareConfig {
     /// Reports wrong values before anything is sent.
     pub fn check(&self) -> Result<(), CompareError> {
         if self.target.scheme == Scheme::Tcp {

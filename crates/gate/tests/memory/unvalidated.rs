@@ -1,4 +1,4 @@
-//! The cost of clients with unproved addresses: a flood of first datagrams, compared with the
+//! The cost of clients with unvalidated addresses: a flood of first datagrams, compared with the
 //! promises of `docs/quic-security.md`, and a client with a token that comes during the flood.
 
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use crate::{Kind, alone};
 
 /// The number of each kind.
 const COUNT: u32 = 17_000;
-/// The number of clients without a proved address, and the memory that each may use.
+/// The number of clients without a validated address, and the memory that each may use.
 const UNPROVED: u64 = 256;
 const EACH: u64 = (64 + 16 + 14) << 10;
 /// The number of clients that may begin in a second.
@@ -35,7 +35,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// took.
 fn strangers(to: SocketAddr, kind: usize) -> Duration {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "unproved::a_flood", "--ignored", "--nocapture"]);
+    command.args([
+        "--exact",
+        "unvalidated::a_flood",
+        "--ignored",
+        "--nocapture",
+    ]);
     let said = command
         .env("FLOOD", format!("{to} {kind}"))
         .output()

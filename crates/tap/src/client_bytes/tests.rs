@@ -22,14 +22,14 @@ fn hello(h2: bool) -> Vec<u8> {
     record(22, &message)
 }
 
-fn read(spoken: &mut Spoken, parts: &[Vec<u8>]) -> Written {
+fn read(spoken: &mut ClientBytes, parts: &[Vec<u8>]) -> Written {
     let bytes = parts.concat();
     spoken.read(&bytes, bytes.len() as u64)
 }
 
 #[test]
 fn a_request_in_the_clear_is_read() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     let told = read(
         &mut spoken,
         &[b"GET /a HTTP/1.1\r\nHost: b\r\n\r\n".to_vec()],
@@ -48,7 +48,7 @@ fn a_request_in_the_clear_is_read() {
 
 #[test]
 fn the_first_line_alone_is_a_request() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     let told = read(&mut spoken, &[b"POST /up HTTP/1.0\r\n".to_vec()]);
     assert!(told.asked.is_some_and(|asked| asked.is_http10));
 }
@@ -56,7 +56,7 @@ fn the_first_line_alone_is_a_request() {
 #[test]
 fn finished_and_request_of_tls13_are_told_apart() {
     for together in [true, false] {
-        let mut spoken = Spoken::default();
+        let mut spoken = ClientBytes::default();
         assert!(read(&mut spoken, &[hello(false)]).hello);
         spoken.answered();
         let ccs = record(20, &[1]);
@@ -76,7 +76,7 @@ fn finished_and_request_of_tls13_are_told_apart() {
 
 #[test]
 fn a_client_s_certificate_is_no_request() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(false)]);
     spoken.answered();
     let ccs = record(20, &[1]);
@@ -90,7 +90,7 @@ fn a_client_s_certificate_is_no_request() {
 
 #[test]
 fn a_handshake_of_tls12_ends_with_the_first_encrypted_message() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(false)]);
     spoken.answered();
     let exchange = record(22, &[16, 0, 0, 1, 0]);
@@ -105,7 +105,7 @@ fn a_handshake_of_tls12_ends_with_the_first_encrypted_message() {
 
 #[test]
 fn early_data_is_a_request_before_the_answer() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     let told = read(
         &mut spoken,
         &[hello(false), record(20, &[1]), record(23, &[0; 150])],
@@ -127,7 +127,7 @@ fn control_frames_of_http2_are_no_requests() {
         // close_notify.
         (false, 19, false),
     ] {
-        let mut spoken = Spoken::default();
+        let mut spoken = ClientBytes::default();
         read(&mut spoken, &[hello(h2)]);
         spoken.answered();
         read(&mut spoken, &[record(20, &[1]), record(23, &[0; 53])]);
@@ -139,7 +139,7 @@ fn control_frames_of_http2_are_no_requests() {
 
 #[test]
 fn an_alert_of_tls12_is_no_request() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(true)]);
     spoken.answered();
     read(&mut spoken, &[record(20, &[1]), record(22, &[0xaa; 40])]);
@@ -150,7 +150,7 @@ fn an_alert_of_tls12_is_no_request() {
 
 #[test]
 fn a_second_hello_is_counted() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(false)]);
     spoken.answered();
     let told = read(&mut spoken, &[record(20, &[1]), hello(false)]);
@@ -160,7 +160,7 @@ fn a_second_hello_is_counted() {
 
 #[test]
 fn a_hello_in_two_writes_is_put_together() {
-    let mut spoken = Spoken::default();
+    let mut spoken = ClientBytes::default();
     let bytes = hello(true);
     let (first, second) = bytes.split_at(20);
     assert_eq!(read(&mut spoken, &[first.to_vec()]), Written::default());
@@ -172,7 +172,7 @@ fn a_hello_in_two_writes_is_put_together() {
 fn any_bytes_are_read() {
     let mut seed = 1_u32;
     for length in 0..300_u64 {
-        let mut spoken = Spoken::default();
+        let mut spoken = ClientBytes::default();
         for _ in 0..4 {
             let bytes: Vec<u8> = (0..length)
                 .map(|n| {

@@ -1,4 +1,4 @@
-//! A log for programs: the member `told` of `roundtrip/trace/1`, next to empty `results`.
+//! A log for programs: the member `logs` of `roundtrip/trace/1`, next to empty `results`.
 
 use roundtrip_wire::witness::page::Reason;
 use roundtrip_wire::witness::{TimeSource, ToldRequest, ToldSpan};

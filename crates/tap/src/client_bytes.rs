@@ -60,7 +60,7 @@ pub(crate) struct Written {
 
 /// Follows the stream of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct ClientBytes {
     protocol: Protocol,
     tls: Tls,
     /// The bytes of records that are not complete yet.
@@ -90,7 +90,7 @@ struct Tls {
     lost: bool,
 }
 
-impl Spoken {
+impl ClientBytes {
     pub(crate) fn protocol(&self) -> Protocol {
         self.protocol
     }

@@ -18,14 +18,14 @@ const GAP_WEIGHT: u32 = 16;
 const MAX_GAP: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
-pub(super) struct Tempo {
+pub(super) struct Density {
     /// The least time that a packet spends on the path.
     delay: Duration,
     gap: Duration,
     last: Duration,
 }
 
-impl Tempo {
+impl Density {
     pub(super) fn new(delay: Duration) -> Self {
         Self {
             delay,
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_stream_is_polled_and_a_lone_packet_waited_for() {
-        let mut tempo = Tempo::new(us(1200));
+        let mut tempo = Density::new(us(1200));
         tempo.fetched(1, us(10_000));
         assert_eq!(tempo.pause(), None);
         (0..200).for_each(|turn| tempo.fetched(2, us(10_000 + turn * 50)));
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_short_path_is_polled_more_often() {
         let dense = |delay| {
-            let mut tempo = Tempo::new(delay);
+            let mut tempo = Density::new(delay);
             (0..200).for_each(|turn| tempo.fetched(8, us(turn * 50)));
             tempo.pause()
         };

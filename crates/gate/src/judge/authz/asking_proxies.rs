@@ -14,22 +14,22 @@ use crate::{GateError, Secret};
 pub(super) const SECRET: &str = "x-gate-secret";
 
 #[derive(Default)]
-pub(crate) struct Askers {
+pub(crate) struct AskingProxies {
     trusted: Vec<Network>,
     secret: Option<Secret>,
     remember: Duration,
     identity_fields: IdentityFields,
 }
 
-impl fmt::Debug for Askers {
+impl fmt::Debug for AskingProxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Askers")
+        f.debug_struct("AskingProxies")
             .field("trusted", &self.trusted)
             .finish_non_exhaustive()
     }
 }
 
-impl Askers {
+impl AskingProxies {
     pub(crate) fn new(settings: &Authz) -> Result<Self, GateError> {
         let secret = settings.secret.as_ref().map(SecretFrom::read);
         Ok(Self {

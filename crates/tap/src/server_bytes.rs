@@ -19,7 +19,7 @@ const MAX_FIELDS: usize = 128;
 
 /// The beginning of a stream, kept while it has no gap.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ServerBytes {
     /// The position of `bytes` in the stream.
     start: u64,
     bytes: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Chosen {
     pub(crate) retried: bool,
 }
 
-impl Heard {
+impl ServerBytes {
     /// Forgets everything up to `offset`: another answer begins there.
     pub(crate) fn begin(&mut self, offset: u64) {
         self.start = offset;
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_behind_interim_ones() {
-        let mut heard = Heard::default();
+        let mut heard = ServerBytes::default();
         heard.begin(100);
         let text = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 302 Found\r\nLocation: /b\r\n\r\n";
         heard.add(100, &text[..30]);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn bytes_behind_a_gap_are_not_taken_for_others() {
-        let mut heard = Heard::default();
+        let mut heard = ServerBytes::default();
         heard.add(5, b"HTTP/1.1 200 OK\r\n\r\n");
         let mut facts = HttpFacts::default();
         heard.answer(&mut facts);

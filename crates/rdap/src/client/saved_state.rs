@@ -24,7 +24,7 @@ const SESSIONS_H1: usize = 6;
 const EXTRA_WAIT: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct Keeping {
+pub(super) struct SavedState {
     memory: Arc<Memory>,
     tls: Arc<Client>,
     tokens: Tokens,
@@ -33,7 +33,7 @@ pub(super) struct Keeping {
     taken: RefCell<Vec<(Authority, Transport)>>,
 }
 
-impl Keeping {
+impl SavedState {
     pub(super) fn new(memory: Arc<Memory>, tls: Arc<Client>, tokens: Tokens) -> Self {
         Self {
             memory,
@@ -46,7 +46,7 @@ impl Keeping {
 
     /// Called before an origin is asked for the first time: loads its stored data, and one session
     /// or more.
-    pub(super) fn prepare(&self, target: &Target, pool: &Pool, now: Stamp) {
+    pub(super) fn load(&self, target: &Target, pool: &Pool, now: Stamp) {
         let origin = Authority::from(target);
         let secure = target.scheme == Scheme::Https;
         if !self.memory.is_somewhere()
@@ -77,9 +77,9 @@ impl Keeping {
             let Some(session) = self.memory.take_session(origin, transport, now) else {
                 return;
             };
-            let owing = (origin.clone(), transport);
-            if !self.taken.borrow().contains(&owing) {
-                self.taken.borrow_mut().push(owing);
+            let awaited = (origin.clone(), transport);
+            if !self.taken.borrow().contains(&awaited) {
+                self.taken.borrow_mut().push(awaited);
             }
             // A session that can no longer be decoded is skipped.
             if let Ok(stored) = StoredSession::decode(&session.blob) {
@@ -93,37 +93,37 @@ impl Keeping {
 
     /// The sessions that are on their way: with early data, the answer arrives before the server
     /// issues a new session; and a session of HTTP/3 can be on its way beside the answers. Only
-    /// those count of which later runs have fewer than `least`.
-    fn owed(&self, pool: &Pool, now: Stamp, least: usize) -> Vec<(Authority, Transport)> {
+    /// those are counted of which later runs have fewer than `least`.
+    fn awaited(&self, pool: &Pool, now: Stamp, least: usize) -> Vec<(Authority, Transport)> {
         let named = |origin: &Origin| Authority::new(&origin.host, origin.port);
         let open = pool.open_connections().into_iter();
         let open = open.map(|(origin, quic)| (named(&origin), transport(quic)));
         // Where none was used, the server issued new ones before it answered.
-        let mut owed: Vec<_> = open.filter(|of| self.taken.borrow().contains(of)).collect();
+        let mut awaited: Vec<_> = open.filter(|of| self.taken.borrow().contains(of)).collect();
         let sought = pool.sought();
-        owed.extend(sought.iter().map(|o| (named(o), Transport::Quic)));
-        owed.retain(|(origin, transport)| {
+        awaited.extend(sought.iter().map(|o| (named(o), Transport::Quic)));
+        awaited.retain(|(origin, transport)| {
             self.memory.origin(origin, now).sessions(*transport) < least
         });
-        owed
+        awaited
     }
 
     /// Whether sessions are on their way, of which later runs have fewer than `least`.
-    pub(super) fn is_owed(&self, pool: &Pool, now: Stamp, least: usize) -> bool {
-        self.memory.is_somewhere() && !self.owed(pool, now, least).is_empty()
+    pub(super) fn is_awaiting(&self, pool: &Pool, now: Stamp, least: usize) -> bool {
+        self.memory.is_somewhere() && !self.awaited(pool, now, least).is_empty()
     }
 
     /// Waits for the sessions that are on their way: for two round trips and a little more, but not
     /// longer than `most`.
     pub(super) async fn settle(&self, pool: &Pool, now: Stamp, least: usize, most: Duration) {
-        let mut owing = self.owed(pool, now, least);
+        let mut awaited = self.awaited(pool, now, least);
         let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
         let limit = EXTRA_WAIT + 2 * slowest.unwrap_or_default();
         let deadline = Instant::now() + limit.min(most);
-        while !owing.is_empty() && Instant::now() < deadline {
+        while !awaited.is_empty() && Instant::now() < deadline {
             sleep(POLL_INTERVAL).await;
             pool.open_connections();
-            owing.retain(|(origin, transport)| {
+            awaited.retain(|(origin, transport)| {
                 let quic = *transport == Transport::Quic;
                 let kept = self.tls.take_sessions(quic, origin.host());
                 if kept.is_empty() {
@@ -140,7 +140,7 @@ impl Keeping {
     }
 
     /// Called at the end: stores data for the next run.
-    pub(super) fn keep(&self, pool: &Pool, now: Stamp) {
+    pub(super) fn save(&self, pool: &Pool, now: Stamp) {
         if !self.memory.is_somewhere() {
             return;
         }

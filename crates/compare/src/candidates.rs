@@ -3,8 +3,8 @@
 use roundtrip_model::{Exchange, Http, Memory, Scheme, Security, Strategy};
 use roundtrip_probe::{ConnectionUse, Family};
 
+use crate::config::CompareConfig;
 use crate::way::{Remedy, Way};
-use crate::wishes::Wishes;
 
 /// What an ordinary client does today, made explicit by the server's choices.
 pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
@@ -19,43 +19,43 @@ pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
 
 /// Every other way, in the order in which they are tried: the result of one may make the next
 /// unnecessary.
-pub(crate) fn ways(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
+pub(crate) fn ways(config: &CompareConfig, first: &Exchange, baseline: &Way) -> Vec<Way> {
     let family = baseline.family;
-    let mut ways = if wishes.strategies.is_empty() {
-        all(wishes, first, baseline)
+    let mut ways = if config.strategies.is_empty() {
+        all(config, first, baseline)
     } else {
-        let named = wishes.strategies.iter();
+        let named = config.strategies.iter();
         named
             .map(|s| Way::new(named_remedy(*s), *s, family))
             .collect()
     };
-    ways.extend(wishes.against.iter().map(|command| Way {
+    ways.extend(config.against.iter().map(|command| Way {
         command: Some(command.clone()),
         ..Way::new(Remedy::Client, baseline.strategy, family)
     }));
     ways
 }
 
-fn all(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Vec<Way> {
-    let tried = over_tcp(wishes, baseline.strategy)
+fn all(config: &CompareConfig, first: &Exchange, baseline: &Way) -> Vec<Way> {
+    let tried = over_tcp(config, baseline.strategy)
         .into_iter()
-        .chain(over_quic(wishes, baseline.strategy))
+        .chain(over_quic(config, baseline.strategy))
         .filter(|(sensible, ..)| *sensible);
     let mut ways: Vec<Way> = tried
         .map(|(_, remedy, strategy)| Way::new(remedy, strategy, baseline.family))
         .collect();
-    ways.extend(other_family(wishes, first, baseline));
-    ways.extend(sequences(wishes, baseline));
+    ways.extend(other_family(config, first, baseline));
+    ways.extend(sequences(config, baseline));
     ways
 }
 
 /// Whether it makes sense, the remedy, and the strategy for it.
-type Dish = (bool, Remedy, Strategy);
+type Candidate = (bool, Remedy, Strategy);
 
-fn over_tcp(wishes: &Wishes, base: Strategy) -> Vec<Dish> {
-    let secure = wishes.target.scheme == Scheme::Https;
+fn over_tcp(config: &CompareConfig, base: Strategy) -> Vec<Candidate> {
+    let secure = config.target.scheme == Scheme::Https;
     let modern = secure && base.security != Security::Tls12;
-    let early = modern && wishes.is_safe();
+    let early = modern && config.is_safe();
     let classical = modern && base.post_quantum;
     // Remedies for TCP are tried over TCP, even if the server prefers HTTP/3.
     let tcp = match base.http {
@@ -90,8 +90,8 @@ fn over_tcp(wishes: &Wishes, base: Strategy) -> Vec<Dish> {
     ]
 }
 
-fn over_quic(wishes: &Wishes, base: Strategy) -> [Dish; 2] {
-    let other = wishes.target.scheme == Scheme::Https && base.http != Http::H3;
+fn over_quic(config: &CompareConfig, base: Strategy) -> [Candidate; 2] {
+    let other = config.target.scheme == Scheme::Https && base.http != Http::H3;
     let h3 = Strategy {
         http: Http::H3,
         security: Security::Auto,
@@ -100,7 +100,7 @@ fn over_quic(wishes: &Wishes, base: Strategy) -> [Dish; 2] {
     let early = with(h3, Memory::EarlyData);
     [
         (other, Remedy::Http3, h3),
-        (other && wishes.is_safe(), Remedy::Http3Early, early),
+        (other && config.is_safe(), Remedy::Http3Early, early),
     ]
 }
 
@@ -119,8 +119,8 @@ fn classical_only(strategy: Strategy) -> Strategy {
 
 /// For several requests, one connection for all; for a single one, a connection that is already
 /// open.
-fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
-    if wishes.requests == 1 {
+fn sequences(config: &CompareConfig, baseline: &Way) -> Vec<Way> {
+    if config.requests == 1 {
         let reuse = true;
         let strategy = Strategy {
             reuse,
@@ -140,8 +140,8 @@ fn sequences(wishes: &Wishes, baseline: &Way) -> Vec<Way> {
 }
 
 /// The address family that did not win, if the name has one and the user did not choose.
-fn other_family(wishes: &Wishes, first: &Exchange, baseline: &Way) -> Option<Way> {
-    if wishes.options.family != Family::Any {
+fn other_family(config: &CompareConfig, first: &Exchange, baseline: &Way) -> Option<Way> {
+    if config.options.family != Family::Any {
         return None;
     }
     let peer = first.tcp.as_ref().and_then(|t| t.peer);

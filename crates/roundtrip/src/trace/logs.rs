@@ -1,6 +1,6 @@
 //! Logs that programs wrote about their own requests, given instead of a capture.
 
-use roundtrip_trace::told::{Log, json, page, text};
+use roundtrip_trace::logs::{Log, json, page, text};
 
 use super::source::CaptureSource;
 use super::{COMPLAINTS, complaint};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{Event, Exchange};
 
 /// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
-pub(super) const MIN_TELLING_RTT: Duration = Duration::from_micros(200);
+pub(super) const MIN_MEASURABLE_RTT: Duration = Duration::from_micros(200);
 /// The same for QUIC: programs acknowledge its packets, and not the kernels, so that R contains
 /// how long both programs waited for a processor.
 const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
@@ -15,18 +15,18 @@ const MIN_TELLING_OF_ONE_HOST: Duration = Duration::from_millis(10);
 const ABSENCE: u32 = 2;
 
 /// Whether a wait of a round trip can be told from other waits of this exchange.
-pub(super) fn is_telling(exchange: &Exchange) -> bool {
+pub(super) fn is_measurable(exchange: &Exchange) -> bool {
     is_longer(exchange, MIN_TELLING_QUIC_RTT)
 }
 
 /// The same for the flights of an answer, which are many.
-pub(super) fn is_telling_of_flights(exchange: &Exchange) -> bool {
-    is_longer(exchange, MIN_TELLING_RTT)
+pub(super) fn has_measurable_flights(exchange: &Exchange) -> bool {
+    is_longer(exchange, MIN_MEASURABLE_RTT)
 }
 
 fn is_longer(exchange: &Exchange, over_quic: Duration) -> bool {
     let Some(quic) = &exchange.quic else {
-        return exchange.rtt.is_some_and(|rtt| rtt >= MIN_TELLING_RTT);
+        return exchange.rtt.is_some_and(|rtt| rtt >= MIN_MEASURABLE_RTT);
     };
     let is_here = quic.peer.is_some_and(|peer| {
         peer.ip().to_canonical().is_loopback()
@@ -84,7 +84,11 @@ mod tests {
             (50, same, 30, false),
         ] {
             let exchange = over_quic(rtt, host, absent);
-            assert_eq!(is_telling(&exchange), expected, "{rtt} {host:?} {absent}");
+            assert_eq!(
+                is_measurable(&exchange),
+                expected,
+                "{rtt} {host:?} {absent}"
+            );
         }
     }
 }

@@ -13,13 +13,13 @@ const MAX_APART: u64 = 4_000_000_000;
 
 /// Connections that began with a SYN, and those that were found to be the same.
 #[derive(Debug, Default)]
-pub(crate) struct Twins {
+pub(crate) struct TranslatedConnections {
     /// By capture and first sequence number: the connection, and when it began.
     began: HashMap<(bool, u32), (FlowKey, u64)>,
     pairs: HashMap<FlowKey, FlowKey>,
 }
 
-impl Twins {
+impl TranslatedConnections {
     /// Takes a connection that began at `at`; returns it as the other capture has it, if that is
     /// known already.
     pub(crate) fn take(&mut self, key: FlowKey, first: u32, at: u64) -> Option<FlowKey> {
@@ -43,7 +43,7 @@ impl Twins {
         self.pairs.get(&key).copied()
     }
 
-    /// Forgets a connection that is over. The other capture may still have it.
+    /// Forgets a connection that has ended. The other capture may still have it.
     pub(crate) fn end(&mut self, key: FlowKey, first: Option<u32>) {
         self.pairs.remove(&key);
         if let Some(first) = first {
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_translated_connection_is_recognised_once_and_not_much_later() {
         let (near, far) = (key(0, "10.0.0.1:50000"), key(FAR, "198.51.100.7:1024"));
-        let mut twins = Twins::default();
+        let mut twins = TranslatedConnections::default();
         assert_eq!(twins.take(near, 7, 0), None);
         assert_eq!(twins.take(key(FAR, "198.51.100.7:1"), 8, 0), None);
         assert_eq!(twins.take(far, 7, 20_000_000), Some(near));

@@ -46,7 +46,7 @@ fn the_report_names_who_held_the_connection_and_what_would_decide() {
         "behind https://a.example/app.js",
         "no queueing for a connection",
         "wait 500.0, queue 90.0",
-        "nothing in the log tells where the other 460.0 ms were spent",
+        "nothing in the log shows where the other 460.0 ms were spent",
         "not decidable from this log",
     ] {
         assert!(text.contains(part), "{part}: {text}");
