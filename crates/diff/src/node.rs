@@ -161,9 +161,7 @@ impl<'a> Node<'a> {
     }
 
     pub(crate) fn flag(&self) -> Result<bool, ReadError> {
-        self.value
-            .as_bool()
-            .ok_or_else(|| self.wrong("a boolean"))
+        self.value.as_bool().ok_or_else(|| self.wrong("a boolean"))
     }
 
     /// A fact as text: a string, a number, yes or no, or a list of these. `None` if there is none.
