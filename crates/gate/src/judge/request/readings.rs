@@ -84,8 +84,8 @@ fn is_plain(path: &[u8]) -> bool {
     let mut before = b'x';
     for byte in path {
         match byte {
-            b'%' | b';' | b'\\' | 0x80.. => return false,
-            b'/' if matches!(before, b'/' | b'.' | b' ') => return false,
+            b'%' | b';' | b'\\' | b' ' | 0x80.. => return false,
+            b'/' if matches!(before, b'/' | b'.') => return false,
             // This segment may be `.` or `..`, or a session.
             b'.' | b'(' if before == b'/' => return false,
             b'$' if before == b':' => return false,
@@ -93,7 +93,7 @@ fn is_plain(path: &[u8]) -> bool {
         }
         before = *byte;
     }
-    !matches!(before, b'.' | b' ')
+    before != b'.'
 }
 
 fn refuse(reading: &[u8]) -> Result<(), BadRequestError> {
@@ -181,20 +181,21 @@ fn merged(path: &[u8]) -> Option<Vec<u8>> {
 
 /// Windows file systems ignore dots at the end of a name.
 fn without_dots(path: &[u8]) -> Option<Vec<u8>> {
-    trimmed(path, b'.')
-}
-
-/// Windows file systems ignore blanks at the end of a name.
-fn without_blanks(path: &[u8]) -> Option<Vec<u8>> {
-    trimmed(path, b' ')
-}
-
-fn trimmed(path: &[u8], end: u8) -> Option<Vec<u8>> {
     each_segment(path, |segment| {
-        let last = segment.iter().rposition(|byte| *byte != end);
+        let last = segment.iter().rposition(|byte| *byte != b'.');
         segment
             .get(..last.map_or(0, |at| at + 1))
             .unwrap_or_default()
+    })
+}
+
+/// Windows file systems ignore blanks at the end of a name; some servers trim names as JavaScript
+/// does.
+fn without_blanks(path: &[u8]) -> Option<Vec<u8>> {
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    each_segment(path, |segment| match std::str::from_utf8(segment) {
+        Ok(text) => text.trim_matches(is_blank).as_bytes(),
+        Err(_) => segment,
     })
 }
 
@@ -295,6 +296,8 @@ mod tests {
             ("/;a/jmap/y;", "/jmap/y"),
             ("/jmap.", "/jmap"),
             ("/jmap%20./y", "/jmap/y"),
+            ("/jmap%c2%a0", "/jmap"),
+            ("/%e3%80%80jmap%ef%bb%bf/y", "/jmap/y"),
             ("/%ef%bd%8amap", "/jmap"),
             ("/%e2%84%aaey", "/key"),
             ("/jmap%3fx", "/jmap"),

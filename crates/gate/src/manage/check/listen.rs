@@ -56,7 +56,8 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
 }
 
-fn addresses(config: &Config, report: &mut CheckReport) {
+/// All addresses at which gate listens, and the settings that say so.
+fn all(config: &Config) -> Vec<(String, SocketAddr)> {
     let listen = &config.listen;
     let named = |place: &'static str, list: &[SocketAddr]| -> Vec<(String, SocketAddr)> {
         let numbered = list.iter().enumerate();
@@ -70,6 +71,19 @@ fn addresses(config: &Config, report: &mut CheckReport) {
         all.extend(named(key, list));
     }
     all.extend(config.admin.listen.map(|a| ("admin.listen".to_owned(), a)));
+    all
+}
+
+/// The setting because of which gate itself listens at an address of this machine.
+pub(super) fn own(address: SocketAddr, config: &Config) -> Option<String> {
+    let is_here = || UdpSocket::bind(SocketAddr::new(address.ip(), 0)).is_ok();
+    let all = all(config).into_iter();
+    let mut same = all.filter(|(_, listening)| collide(*listening, address));
+    same.next().filter(|_| is_here()).map(|(place, _)| place)
+}
+
+fn addresses(config: &Config, report: &mut CheckReport) {
+    let all = all(config);
     for (n, (place, address)) in all.iter().enumerate() {
         let before = all.get(..n).unwrap_or_default();
         if let Some((other, _)) = before.iter().find(|(_, a)| collide(*a, *address)) {

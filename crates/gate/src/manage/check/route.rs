@@ -23,9 +23,11 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
             let what = "only the path is compared: it ends before '?' and '#'";
             report.error(format!("{place}.path"), what);
         }
-        if !has_one_reading(route.path.trim_end_matches('/')) {
-            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', non-ASCII letters, \
-                        and dots at either end of a segment";
+        // Clients encode blanks and letters that are not ASCII, which servers read in two ways.
+        let is_sent_as_it_is = route.path.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_sent_as_it_is || !has_one_reading(route.path.trim_end_matches('/')) {
+            let what = "servers read such a path in more than one way: write it without '%', ';', '\\\\', '//', blanks, \
+                        non-ASCII letters, and dots at either end of a segment";
             report.error(format!("{place}.path"), what);
         }
         if let Err(error) = CorsPolicy::new(&route.cors) {

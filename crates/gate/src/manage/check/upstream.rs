@@ -1,15 +1,18 @@
 //! Checks `[upstream.NAME]`: whether the protocol is supported, and limits leave room for a
 //! request.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use url::Url;
 
 use super::CheckReport;
+use super::listen;
 use crate::config::{Config, Upstream, UpstreamProtocol};
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     for (name, upstream) in &config.upstream {
         let place = format!("upstream.{name}");
-        servers(&place, upstream, report);
+        servers(&place, upstream, config, report);
         numbers(&place, upstream, report);
         if !config.route.iter().any(|route| route.upstream == *name) {
             report.warn(&place, "no route uses it");
@@ -25,7 +28,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
 }
 
-fn servers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
+fn servers(place: &str, upstream: &Upstream, config: &Config, report: &mut CheckReport) {
     if upstream.servers.is_empty() {
         let what = "it has no server; set servers = [\"http://127.0.0.1:8000\"]";
         return report.error(format!("{place}.servers"), what);
@@ -34,7 +37,13 @@ fn servers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
     for (n, text) in upstream.servers.iter().enumerate() {
         let place = format!("{place}.servers[{n}]");
         match server(text) {
-            Ok(url) => schemes.push(url.scheme().to_owned()),
+            Ok(url) => {
+                if let Some(own) = own_address(&url, config) {
+                    let what = format!("gate itself listens there ('{own}'): requests would loop");
+                    report.error(&place, what);
+                }
+                schemes.push(url.scheme().to_owned());
+            }
             Err(why) => report.error(&place, why),
         }
         let earlier = upstream.servers.get(..n).unwrap_or_default();
@@ -60,6 +69,22 @@ fn servers(place: &str, upstream: &Upstream, report: &mut CheckReport) {
         let what = "HTTP/2 without TLS begins at once (prior knowledge, RFC 9113 §3.3); few servers expect it";
         report.warn(format!("{place}.protocol"), what);
     }
+}
+
+/// The setting of gate's own that listens at the address of a server.
+fn own_address(url: &Url, config: &Config) -> Option<String> {
+    let port = url.port_or_known_default()?;
+    let addresses = match url.host()? {
+        url::Host::Ipv4(ip) => vec![IpAddr::from(ip)],
+        url::Host::Ipv6(ip) => vec![ip.to_canonical()],
+        url::Host::Domain(name) if name.eq_ignore_ascii_case("localhost") => {
+            vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+        }
+        url::Host::Domain(_) => Vec::new(),
+    };
+    addresses
+        .into_iter()
+        .find_map(|ip| listen::own(SocketAddr::new(ip, port), config))
 }
 
 /// A server's URL. A password in it is not repeated.

@@ -77,16 +77,21 @@ fn target(text: &str) -> io::Result<PathAndQuery> {
     let encoded = || {
         let mut encoded = String::with_capacity(text.len() + 2);
         for c in text.chars() {
-            match c {
-                '"' | '<' | '>' | '`' | '{' | '}' | '|' | '^' => {
-                    // Writing to a String does not fail.
-                    let _ = write!(encoded, "%{:02X}", u32::from(c));
-                }
-                c => encoded.push(c),
+            if c.is_ascii_graphic() && !"\"<>`{}|^".contains(c) {
+                encoded.push(c);
+                continue;
+            }
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a String does not fail.
+                let _ = write!(encoded, "%{byte:02X}");
             }
         }
         encoded.parse()
     };
+    if !text.is_ascii() {
+        // Some servers end all exchanges of a connection at such a target.
+        return encoded().map_err(|_| invalid("the target is not valid in HTTP/2"));
+    }
     let target = text.parse().or_else(|_| encoded());
     target.map_err(|_| invalid("the target is not valid in HTTP/2"))
 }

@@ -341,6 +341,23 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[[route]]\nupstream = \"backend\"",
+        "[[route]]\nupstream = \"backend\"\npath = \"/a b\"\n[[route]]\nupstream = \"backend\"\npath = \"/ä\"",
+        &[
+            "error route[0].path: servers read such a path in more than one way",
+            "error route[1].path: servers read such a path in more than one way",
+        ],
+    ),
+    (
+        "servers = [\"http://127.0.0.1:8000\"]",
+        "servers = [\"http://localhost:8080\", \"https://127.0.0.1:8443\"]",
+        &[
+            "error upstream.backend.servers[0]: gate itself listens there ('listen.http[0]')",
+            "error upstream.backend.servers[1]: gate itself listens there ('listen.https[0]')",
+            "error upstream.backend.servers: some begin with http://",
+        ],
+    ),
+    (
+        "[[route]]\nupstream = \"backend\"",
         "[[route]]\nupstream = \"backend\"\nremove = [\"Content-Length\"]\n[limits]\nhead = \"1MiB\"",
         &[
             "error limits.head: at most 512KiB",
