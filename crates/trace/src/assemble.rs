@@ -4,9 +4,10 @@
 use crate::conversation::{Carrier, Conversation, Undecidable};
 use crate::exchanges::{self, ConnectionOutcome, Context};
 use crate::names::NameLookups;
-use crate::relations::{ConnectionEnd, ConnectionEnds, Tried};
+use crate::relations::{ConnectionEnd, ConnectionEnds};
 use crate::steps;
 use crate::tcp::{Content, TcpFlow};
+use crate::tried::Tried;
 use crate::vantage::{Vantage, VantagePoint};
 
 /// What other connections of the same client show.

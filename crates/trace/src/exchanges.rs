@@ -11,9 +11,10 @@ use roundtrip_model::{Event, Exchange, KeptFacts, Moment, Timeline};
 
 use crate::application::{self, TlsSeen, TracedRequest};
 use crate::names::NameLookup;
-use crate::relations::{ConnectionEnd, Reopened, Tried};
+use crate::relations::{ConnectionEnd, Reopened};
 use crate::segment::Side;
 use crate::tcp::{Content, TcpFlow};
+use crate::tried::Tried;
 use crate::vantage::Vantage;
 use crate::view::ClientView;
 

@@ -40,6 +40,7 @@ mod tcp;
 pub mod text;
 mod trace;
 mod translated;
+mod tried;
 mod vantage;
 mod view;
 

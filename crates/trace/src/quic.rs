@@ -284,10 +284,10 @@ impl QuicFlow {
         Vantage::decide((to_client, to_server), place, hops)
     }
 
-    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram followed
-    /// the peer's that soon. Hosts answer the first packets late, so acknowledgements alone can show
-    /// too long a time. After the handshake, a datagram counts only if it follows a silence of the
-    /// peer, because others may answer something earlier.
+    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram
+    /// followed the peer's that soon. Hosts answer the first packets late, so acknowledgements
+    /// alone can show too long a time. After the handshake, a datagram counts only if it follows a
+    /// silence of the peer, because others may answer something earlier.
     fn sooner(&self, side: Side, best: u64) -> u64 {
         let mut shortest = best;
         let mut before: Option<u64> = None;

@@ -1,16 +1,14 @@
-//! Relates a connection to others of the same client: earlier attempts that failed, and connections
-//! that the server had closed.
+//! Relates a connection to others between the same hosts: how many there were, how they ended, and
+//! where they were seen from.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use roundtrip_model::NotKept;
 
-use crate::names::is_same_host;
 use crate::vantage::{Vantage, VantagePoint};
 
-/// The age, in nanoseconds, beyond which an earlier attempt or an ended connection is unrelated.
-const SAME_STORY: u64 = 10_000_000_000;
+/// The age, in nanoseconds, beyond which an ended connection is unrelated.
 const REMEMBERED: u64 = 120_000_000_000;
 /// A server that closes at least this many nanoseconds after its answer closes an idle connection.
 const IDLE: u64 = 100_000_000;
@@ -18,25 +16,6 @@ const IDLE: u64 = 100_000_000;
 const AT_ONCE: u64 = 1_000_000_000;
 /// The number of ends of connections that are remembered.
 const MAX_ENDS: usize = 65_536;
-
-/// An address that was tried before.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tried {
-    pub(crate) peer: SocketAddr,
-    pub(crate) began: u64,
-    /// When it was refused.
-    pub(crate) refused: Option<u64>,
-}
-
-impl Tried {
-    /// Whether it led to a connection that began at `at`.
-    pub(crate) fn leads_to(&self, from: (IpAddr, IpAddr), server: SocketAddr, at: u64) -> bool {
-        is_same_host(from.0, from.1)
-            && self.peer.port() == server.port()
-            && self.peer.ip() != server.ip()
-            && (self.began..self.began.saturating_add(SAME_STORY)).contains(&at)
-    }
-}
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy)]

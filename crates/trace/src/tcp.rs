@@ -11,9 +11,9 @@ use crate::http1::{Http1, Http1Message};
 use crate::http2::ClearHttp2;
 use crate::opened::OpenedTls;
 use crate::records::{RecordFollower, RecordPlace};
-use crate::relations::Tried;
 use crate::segment::{SeenSegment, Side, SynOptions, is_before};
 use crate::stream::{Piece, Reassembly};
+use crate::tried::Tried;
 
 /// The number of segments of one connection that are kept individually. Beyond this, consecutive
 /// ones in the same direction are kept as one.

@@ -23,7 +23,7 @@ use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
 use crate::quic::QuicFlow;
-use crate::relations::{ConnectionEnd, ConnectionEnds, Openers, Tried};
+use crate::relations::{ConnectionEnd, ConnectionEnds, Openers};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::translated::TranslatedConnections;
@@ -452,7 +452,7 @@ impl Trace {
 
     /// The addresses that the client of this connection tried before without success. They belong
     /// to it.
-    fn tried_before(&mut self, key: FlowKey, flow: &TcpFlow) -> Vec<Tried> {
+    fn tried_before(&mut self, key: FlowKey, flow: &TcpFlow) -> Vec<crate::tried::Tried> {
         let began = flow.sights.first().map_or(0, |sight| sight.at);
         let mut all = Vec::new();
         for other in self
