@@ -197,7 +197,7 @@ impl QuicHandshake {
         &self.link
     }
 
-    /// Must run on the thread's `LocalSet`. Ends when requests may arrive.
+    /// Must run on the thread's runtime. Ends when requests may arrive.
     pub(crate) async fn meet(self) -> Result<QuicConnection, AcceptError> {
         let link = self.link;
         let mut heard = Ok(());

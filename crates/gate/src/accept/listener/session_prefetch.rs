@@ -83,7 +83,7 @@ impl Drop for FetchedSession {
 }
 
 impl SessionPrefetch {
-    /// Must run on the thread's `LocalSet`.
+    /// Must run on the thread's runtime.
     pub(super) fn open(store: AnyStore, seals: Arc<Tickets>) -> Self {
         let (fetched, store) = (Arc::<FetchedSessions>::default(), Rc::new(store));
         let carrying = carry(fetched.clone(), store.clone(), seals.clone());

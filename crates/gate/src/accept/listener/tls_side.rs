@@ -89,7 +89,7 @@ impl TlsSide {
         self.certificates.look()
     }
 
-    /// Must be called on the thread's `LocalSet`.
+    /// Must be called on the thread's runtime.
     pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
         let single = self.resumption == Resumption::SingleUse;
         let prefetch = single
