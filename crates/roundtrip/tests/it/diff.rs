@@ -282,7 +282,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
     refused(
         &with("broken.json"),
         1,
-        "broken.json: results[0].phases[0].ms: a number was expected, a text was found",
+        "broken.json: results[0].phases[0].ms: a number was expected, a string was found",
     );
     refused(&with("page.json"), 1, "page.json: no JSON: ");
     refused(
