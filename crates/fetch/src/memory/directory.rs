@@ -21,8 +21,8 @@ use super::error::MemoryError;
 /// The number of broken copies of one file that are kept for inspection; a new one replaces the
 /// last of them.
 const MAX_BROKEN: usize = 3;
-/// The number of attempts to take a lock. A lock is held for microseconds, and longer only if a busy
-/// machine does not run its holder; after this time, the holder has been stopped.
+/// The number of attempts to take a lock. A lock is held for microseconds, and longer only if a
+/// busy machine does not run its holder; after this time, the holder has been stopped.
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// The beginning of the names of unfinished files.
