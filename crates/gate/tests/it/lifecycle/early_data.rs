@@ -112,6 +112,18 @@ fn requests(scene: &Scene) -> u64 {
         .sum()
 }
 
+/// Sends a request as early data. Dropping what is returned closes the connection.
+async fn send_early(caller: &Caller, request: http::request::Builder) -> impl Sized + use<> {
+    let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+    let (connection, accepted) = connecting.into_0rtt().ok().unwrap();
+    let carrier = h3_quinn::Connection::new(connection);
+    let (driver, mut sender) = h3::client::new(carrier).await.unwrap();
+    let request = request.body(()).unwrap();
+    let mut stream = sender.send_request(request).await.unwrap();
+    stream.finish().await.unwrap();
+    (accepted, driver, sender, stream)
+}
+
 #[test]
 fn what_nobody_confirmed_reaches_no_backend() {
     let (at, reached) = backend();
@@ -123,16 +135,7 @@ fn what_nobody_confirmed_reaches_no_backend() {
         caller.to = way.at;
         assert_eq!(caller.ask("/").await, (false, 200));
         way.robs.store(true, Ordering::Relaxed);
-        let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
-        let (connection, _accepted) = connecting.into_0rtt().ok().unwrap();
-        let carrier = h3_quinn::Connection::new(connection.clone());
-        let (_driver, mut sender) = h3::client::new(carrier).await.unwrap();
-        let request = http::Request::post("https://localhost/order");
-        let mut stream = sender
-            .send_request(request.body(()).unwrap())
-            .await
-            .unwrap();
-        stream.finish().await.unwrap();
+        let _early = send_early(&caller, http::Request::post("https://localhost/order")).await;
         let ended = async {
             while requests(&scene) < 2 {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -148,7 +151,7 @@ fn what_nobody_confirmed_reaches_no_backend() {
 /// A client that sends early data from an address and never reads an answer there may have forged
 /// it: the backend would be told of another client.
 #[test]
-fn early_data_waits_until_the_address_is_proved() {
+fn early_data_waits_until_the_address_is_validated() {
     for (has_token, passed) in [(true, 2), (false, 1)] {
         let (at, reached) = backend();
         let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
@@ -163,14 +166,7 @@ fn early_data_waits_until_the_address_is_proved() {
             caller.to = way.at;
             assert_eq!(caller.ask("/").await, (false, 200));
             way.robs.store(true, Ordering::Relaxed);
-            let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
-            let (connection, _accepted) = connecting.into_0rtt().ok().unwrap();
-            let carrier = h3_quinn::Connection::new(connection.clone());
-            let (_driver, mut sender) = h3::client::new(carrier).await.unwrap();
-            let request = http::Request::get("https://localhost/");
-            let request = request.body(()).unwrap();
-            let mut stream = sender.send_request(request).await.unwrap();
-            stream.finish().await.unwrap();
+            let _early = send_early(&caller, http::Request::get("https://localhost/")).await;
             let arriving = async {
                 while reached.load(Ordering::Relaxed) < 2 {
                     tokio::time::sleep(Duration::from_millis(50)).await;

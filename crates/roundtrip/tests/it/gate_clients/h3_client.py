@@ -88,7 +88,7 @@ class Caller:
             is_client=True, alpn_protocols=H3_ALPN, server_name=self.host, session_ticket=ticket
         )
         if ticket:
-            # Without it, early data waits until the address is proved.
+            # Without it, early data waits until the address is validated.
             settings.token = self.tokens[-1]
         settings.load_verify_locations(self.certificate)
         return connect(

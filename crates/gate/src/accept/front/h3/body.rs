@@ -76,29 +76,25 @@ impl Body {
         let start = into.len();
         loop {
             let read = into.len() - start;
-            let outcome = match self.stream.poll_next(cx, PIECE.saturating_sub(read)) {
-                Poll::Ready(Ok(Some(MessagePart::Data(data)))) => {
-                    into.extend_from_slice(&data);
-                    if into.len() - start < PIECE {
-                        continue;
-                    }
-                    Ok(true)
-                }
-                Poll::Ready(Ok(Some(
-                    MessagePart::Head(section) | MessagePart::Trailers(section),
-                ))) => {
+            if read >= PIECE {
+                return Poll::Ready(Ok(true));
+            }
+            let part = match self.stream.poll_next(cx, PIECE - read) {
+                Poll::Ready(part) => part,
+                Poll::Pending if read > 0 => return Poll::Ready(Ok(true)),
+                Poll::Pending => return Poll::Pending,
+            };
+            match part {
+                Ok(Some(MessagePart::Data(data))) => into.extend_from_slice(&data),
+                Ok(Some(MessagePart::Head(section) | MessagePart::Trailers(section))) => {
                     match Trailers::from_lines(section.lines()) {
                         Ok(trailers) => self.trailers = trailers,
                         Err(_) => return self.after(read, Err(BadRequestError::Chunk.into())),
                     }
-                    continue;
                 }
-                Poll::Ready(Ok(None)) => return self.after(read, Ok(false)),
-                Poll::Ready(Err(error)) => return self.after(read, Err(broken(error))),
-                Poll::Pending if read > 0 => Ok(true),
-                Poll::Pending => return Poll::Pending,
-            };
-            return Poll::Ready(outcome);
+                Ok(None) => return self.after(read, Ok(false)),
+                Err(error) => return self.after(read, Err(broken(error))),
+            }
         }
     }
 
