@@ -1,4 +1,6 @@
-//! Percent-decoding (RFC 3986 §2.1).
+//! Percent-encoding (RFC 3986 §2.1).
+
+use std::fmt::Write;
 
 /// A percent sign that two hexadecimal digits do not follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +30,32 @@ pub fn decode_strict(text: &str) -> impl Iterator<Item = Result<u8, PercentError
     })
 }
 
+/// Encodes each byte that is not to stay as it is. Only ASCII can stay.
+pub fn encode(bytes: &[u8], stays: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if byte.is_ascii() && stays(*byte) {
+            encoded.push(char::from(*byte));
+        } else {
+            // Writing to a String does not fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_stay_is_encoded() {
+        let all_stay = encode("a b%ü".as_bytes(), |_| true);
+        assert_eq!(all_stay, "a b%%C3%BC");
+        let letters = encode("a b%ü".as_bytes(), |b| b.is_ascii_alphanumeric());
+        assert_eq!(letters, "a%20b%25%C3%BC");
+        assert_eq!(decode(&letters).collect::<Vec<_>>(), "a b%ü".as_bytes());
+    }
 
     #[test]
     fn digits_are_decoded_and_nothing_else() {

@@ -1,6 +1,7 @@
 //! Digest access authentication, RFC 7616: a server's offers, and the answers for one nonce.
 
 use aws_lc_rs::digest::{self, Algorithm, SHA256, SHA512_256};
+use roundtrip_wire::percent;
 use zeroize::Zeroizing;
 
 use super::Secret;
@@ -138,11 +139,8 @@ impl Session {
         if user.is_ascii() {
             return format!("username={}", quoted(user));
         }
-        let encoded = user.bytes().map(|byte| match byte {
-            byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-            byte => format!("%{byte:02X}"),
-        });
-        format!("username*=UTF-8''{}", encoded.collect::<String>())
+        let encoded = percent::encode(user.as_bytes(), |byte| byte.is_ascii_alphanumeric());
+        format!("username*=UTF-8''{encoded}")
     }
 
     /// Whether `sent` is an answer for this nonce.

@@ -1,6 +1,5 @@
 //! Interprets the arguments. All errors in them are reported here, before anything is sent.
 
-use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use roundtrip_net::NetError;
 use roundtrip_probe::{Environment, Exceptions, Family, Options, OptionsError, Pace};
 use roundtrip_report::write_out::{Template, WriteOutError};
 use roundtrip_tls::{Client, Identity, Roots, TlsError};
+use roundtrip_wire::percent;
 
 use crate::cli::{ConnectionArgs, ProbeArgs, RequestArgs};
 use crate::output::can_be_written;
@@ -254,7 +254,7 @@ fn data(args: &RequestArgs) -> Result<Bytes, UsageError> {
 /// `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`, as curl reads them.
 fn encoded(part: &str) -> Result<String, UsageError> {
     let Some(at) = part.find(['=', '@']) else {
-        return Ok(percent(part.as_bytes()));
+        return Ok(unreserved(part.as_bytes()));
     };
     let (name, rest) = part.split_at(at);
     let content = match rest.strip_prefix('@') {
@@ -262,21 +262,14 @@ fn encoded(part: &str) -> Result<String, UsageError> {
         None => rest.get(1..).unwrap_or_default().as_bytes().to_vec(),
     };
     let equals = if name.is_empty() { "" } else { "=" };
-    Ok(format!("{name}{equals}{}", percent(&content)))
+    Ok(format!("{name}{equals}{}", unreserved(&content)))
 }
 
-fn percent(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for byte in bytes {
-        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-        if is_plain {
-            out.push(char::from(*byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+/// Encodes all but the unreserved characters. RFC 3986 §2.3.
+fn unreserved(bytes: &[u8]) -> String {
+    percent::encode(bytes, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+    })
 }
 
 fn headers(given: &[String]) -> Result<Vec<(String, String)>, UsageError> {

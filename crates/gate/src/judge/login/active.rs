@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
+use roundtrip_wire::percent;
 use serde_json::{Map, Value};
 
 use super::ClaimRules;
@@ -110,16 +111,9 @@ fn lines(document: &LoginDocument, unverified_email: bool) -> Vec<u8> {
 /// Percent-encodes what a field cannot have in it, and the comma: a group with a comma in its name
 /// is not two groups.
 fn escaped(value: &str) -> String {
-    let mut escaped = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        let inner_space = byte == b' ';
-        if (byte.is_ascii_graphic() || inner_space) && !b",%".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            // Writing to a String does not fail.
-            let _ = write!(escaped, "%{byte:02X}");
-        }
-    }
+    let escaped = percent::encode(value.as_bytes(), |byte| {
+        (byte.is_ascii_graphic() || byte == b' ') && !b",%".contains(&byte)
+    });
     escaped.trim().to_owned()
 }
 

@@ -1,6 +1,5 @@
 //! Converts heads between HTTP/1.1 and HTTP/2. RFC 9113 §8.2, §8.3.
 
-use std::fmt::Write;
 use std::io;
 use std::mem::MaybeUninit;
 
@@ -8,6 +7,7 @@ use http::header::CONTENT_LENGTH;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use roundtrip_wire::http1::{self, Strictness};
+use roundtrip_wire::percent;
 
 use super::invalid;
 use crate::forward::h1::Chunked;
@@ -75,24 +75,14 @@ pub(super) fn request(
 /// percent-encoded.
 fn target(text: &str) -> io::Result<PathAndQuery> {
     let encoded = || {
-        let mut encoded = String::with_capacity(text.len() + 2);
-        for c in text.chars() {
-            if c.is_ascii_graphic() && !"\"<>`{}|^".contains(c) {
-                encoded.push(c);
-                continue;
-            }
-            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                // Writing to a String does not fail.
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-        encoded.parse()
+        percent::encode(text.as_bytes(), |byte| {
+            byte.is_ascii_graphic() && !b"\"<>`{}|^".contains(&byte)
+        })
     };
-    if !text.is_ascii() {
-        // Some servers end all exchanges of a connection at such a target.
-        return encoded().map_err(|_| invalid("the target is not valid in HTTP/2"));
-    }
-    let target = text.parse().or_else(|_| encoded());
+    // The parser takes letters that are not ASCII, but some servers end all exchanges of a
+    // connection at such a target.
+    let as_it_is = text.is_ascii().then(|| text.parse().ok()).flatten();
+    let target = as_it_is.map_or_else(|| encoded().parse(), Ok);
     target.map_err(|_| invalid("the target is not valid in HTTP/2"))
 }
 
