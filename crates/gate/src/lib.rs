@@ -10,11 +10,13 @@
 //! - `judge`: refuses a request, answers it, or writes its head for the backend.
 //! - `record`: counts and logs exchanges; plain values.
 //! - `config`: the configuration as the file has it. `error`: errors about keys and secrets.
+//!   `fair_queue`: turns by client.
 
 mod accept;
 mod admin;
 pub mod config;
 mod error;
+mod fair_queue;
 mod forward;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -13,6 +13,8 @@ mod upload;
 mod websocket;
 mod writer;
 
+pub(crate) use read_rate::MAX_UNSENT;
+
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::io;

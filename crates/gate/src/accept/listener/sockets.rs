@@ -8,10 +8,12 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use aws_lc_rs::rand;
 use roundtrip_net::{Listening, bind_listener, listen_udp};
 use roundtrip_quic_tokio::Sibling;
+use socket2::SockRef;
 
 use super::Seed;
 use crate::GateError;
 use crate::config::{Authz, Listen};
+use crate::forward::exchange::MAX_UNSENT;
 
 /// A port that is free for TCP may be in use for UDP. If any port will do, this many are tried.
 const MAX_ATTEMPTS: u32 = 32;
@@ -178,7 +180,7 @@ impl SocketPlan {
     }
 
     fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
-        let first = bind_listener(wanted, &self.how)?;
+        let first = self.listener(wanted)?;
         let mut address = wanted;
         address.set_port(first.local_addr()?.port());
         if with_udp && wanted.port() == 0 {
@@ -187,7 +189,7 @@ impl SocketPlan {
         }
         let (mut tcp, mut udp) = (vec![first], Vec::new());
         for _ in 1..self.threads {
-            tcp.push(bind_listener(address, &self.how)?);
+            tcp.push(self.listener(address)?);
         }
         if with_udp {
             for _ in 0..self.threads {
@@ -195,6 +197,13 @@ impl SocketPlan {
             }
         }
         Ok((address, tcp, udp))
+    }
+
+    fn listener(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        let listener = bind_listener(address, &self.how)?;
+        // Connections inherit it.
+        SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT)?;
+        Ok(listener)
     }
 }
 

@@ -201,16 +201,13 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
                 let is_interim = status < 200 && status != 101;
                 if !is_early && (!is_interim || interim_taken) {
-                    let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 3];
-                    let more = if is_interim {
-                        &[]
-                    } else {
-                        site.fields(asked, &timing, id.as_bytes(), &mut room)
-                    };
+                    let login = site.policy.login.as_ref();
                     if is_interim {
-                        to.head(response, body, more);
+                        response_head::interim(login, response, body, to);
                     } else {
-                        response_head::head(asked, response, body, more, to)?;
+                        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 3];
+                        let more = site.fields(asked, &timing, id.as_bytes(), &mut room);
+                        response_head::head(asked, login, response, body, more, to)?;
                     }
                 }
                 Ok::<_, ResponseError>(AnswerFacts {
@@ -410,11 +407,14 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 let flushed = self.deadlines.down.within(Some(slot), &mut flushing).await;
                 let taken = if flushed.is_ok() { bytes } else { 0 };
                 let rate = self.rate.waited(began.elapsed(), taken);
-                if let Ok(flushed) = flushed {
-                    flushed.map_err(ExchangeError::Client)?;
+                let is_flushed = match flushed {
+                    Ok(flushed) => flushed.map_err(ExchangeError::Client).map(|()| true)?,
+                    Err(_) => false,
+                };
+                rate.map_err(|TooSlow| ExchangeError::Slow(Limit::ReadRate))?;
+                if is_flushed {
                     break;
                 }
-                rate.map_err(|TooSlow| ExchangeError::Slow(Limit::ReadRate))?;
                 left = left.map(|left| left.saturating_sub(slot));
                 if left.is_some_and(|left| left.is_zero()) {
                     return Err(ExchangeError::Slow(Limit::ReadRate));

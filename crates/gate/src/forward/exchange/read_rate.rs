@@ -1,10 +1,23 @@
 //! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds
-//! a connection to the backend. That is allowed as long as no other request waits for one.
+//! a connection to the backend. That is allowed as long as no other request waits for one. A client
+//! that is fast enough, but holds more than its share of the connections for a long time, gives way
+//! to other clients too.
 
 use std::time::Duration;
 
 use super::rate::{BodyRate, TooSlow};
 use crate::forward::upstream::HeldConnection;
+
+/// The most bytes that a client's socket may hold and has not sent, so that the rate at which it
+/// takes more shows how fast its client reads.
+pub(crate) const MAX_UNSENT: u32 = 64 * 1024;
+
+/// The kernel asks for more when half of that has been sent.
+const UNCOUNTED: u64 = MAX_UNSENT as u64 / 2;
+
+/// After gate has waited for its client for this many seconds, an exchange lasts for as long as the
+/// client likes.
+const LINGERING: u64 = 2;
 
 pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
@@ -38,10 +51,13 @@ impl<'a> ReadRate<'a> {
             return Ok(());
         }
         let minimum = self.minimum;
-        let begin = || Box::new(BodyRate::constant(minimum));
+        let begin = || Box::new(BodyRate::constant(minimum, UNCOUNTED));
         let rate = self.measured.get_or_insert_with(begin);
         let slow = rate.came(time, bytes).is_err();
         self.held.client_is_slow(slow);
+        if rate.waited() >= LINGERING {
+            self.held.client_lingers();
+        }
         if self.held.is_needed() {
             return Err(TooSlow);
         }

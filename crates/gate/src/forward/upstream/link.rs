@@ -115,7 +115,9 @@ impl Link {
             Fate::Failed => {
                 counts.failed.add(1);
                 counts.failed_at(self.slot.server(), None);
-                self.slot.failed();
+                if !matches!(&self.stream, Wire::Shared(stream) if stream.is_counted()) {
+                    self.slot.failed();
+                }
             }
         }
         // Unexpected bytes would be taken for the next answer.
@@ -152,6 +154,11 @@ impl HeldConnection<'_> {
     /// Whether the client reads the answer more slowly than it should.
     pub(crate) fn client_is_slow(self, slow: bool) {
         self.0.client_is_slow(slow);
+    }
+
+    /// It lasts for as long as its client likes.
+    pub(crate) fn client_lingers(self) {
+        self.0.client_lingers();
     }
 
     /// Whether slow clients hold more connections than they may while other requests wait.

@@ -3,7 +3,6 @@
 //! [`PoolSlot`] opens the connection.
 
 mod choice;
-mod queue;
 mod shares;
 mod slot;
 
@@ -20,7 +19,7 @@ use super::counts::ThreadCounts;
 use super::outlier_ejection::{EjectionConfig, OutlierEjection};
 use super::pool::{Bounds, Pool, Poolable, PooledConnection};
 use crate::config::Balance;
-use queue::{WaitQueue, Waiter};
+use crate::fair_queue::{FairQueue, Waiter};
 use shares::Shares;
 
 #[derive(Debug, Clone, Copy)]
@@ -51,10 +50,12 @@ struct PoolsState<C: Poolable> {
     servers: Vec<PooledServer<C>>,
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
-    queues: [WaitQueue<C>; 2],
-    /// What clients hold with requests that are still arriving, and with tunnels and streams.
+    queues: [FairQueue<WaitingExchange<C>>; 2],
+    /// What clients hold with requests that are still arriving, with tunnels and streams, and with
+    /// answers that they have kept waiting.
     uploading: Shares,
     tunnelling: Shares,
+    lingering: Shares,
     /// The first to arrive has the lowest number.
     arrivals: u64,
     /// The server whose turn it is.
@@ -88,6 +89,24 @@ pub(super) struct PoolRequest {
     pub(super) client: Option<IpAddr>,
 }
 
+#[derive(Debug)]
+struct WaitingExchange<C: Poolable> {
+    /// The first to arrive has the lowest number.
+    arrival: u64,
+    want: PoolRequest,
+    grant: oneshot::Sender<PoolGrant<C>>,
+}
+
+impl<C: Poolable> Waiter for WaitingExchange<C> {
+    fn client(&self) -> Option<IpAddr> {
+        self.want.client
+    }
+
+    fn is_gone(&self) -> bool {
+        self.grant.is_closed()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PoolError {
     /// All connections are in use.
@@ -117,6 +136,8 @@ pub(super) struct PoolSlot<C: Poolable> {
     upload: Cell<bool>,
     /// The client reads the answer slowly.
     slow: Cell<bool>,
+    /// The client has kept the answer waiting.
+    lingers: Cell<bool>,
     /// It may become a tunnel or a stream, and has become one.
     tunnel: bool,
     detached: Cell<bool>,
@@ -149,6 +170,7 @@ impl<C: Poolable> Pools<C> {
                 queues: Default::default(),
                 uploading: Shares::default(),
                 tunnelling: Shares::default(),
+                lingering: Shares::default(),
                 arrivals: 0,
                 turn: 0,
             }),
@@ -179,7 +201,7 @@ impl<C: Poolable> Pools<C> {
         let mut state = self.state.borrow_mut();
         let arrival = state.arrivals;
         let (grant, granted) = oneshot::channel();
-        let waiter = Waiter {
+        let waiter = WaitingExchange {
             arrival,
             want,
             grant,
@@ -211,7 +233,7 @@ impl<C: Poolable> Pools<C> {
         self: &Rc<Self>,
         state: &mut PoolsState<C>,
         now: Instant,
-    ) -> Option<(Option<Waiter<C>>, PoolGrant<C>)> {
+    ) -> Option<(Option<WaitingExchange<C>>, PoolGrant<C>)> {
         for kind in state.kinds_by_arrival() {
             let mut position = 0;
             while let Some(want) = state.waiting(kind, position) {
@@ -267,7 +289,7 @@ impl<C: Poolable> Pools<C> {
         self.counts.unused.set(sum(Pool::idle));
         self.counts
             .waiting
-            .set(state.queues.iter().map(WaitQueue::len).sum());
+            .set(state.queues.iter().map(FairQueue::len).sum());
     }
 
     /// Servers that are ejected at present.
@@ -332,6 +354,7 @@ impl<C: Poolable> Pools<C> {
             exchange: exchange.is_some(),
             upload: Cell::new(exchange.is_some_and(|want| want.upload)),
             slow: Cell::new(false),
+            lingers: Cell::new(false),
             tunnel: exchange.is_some_and(|want| want.tunnel),
             detached: Cell::new(false),
             client: exchange.and_then(|want| want.client),
@@ -342,7 +365,7 @@ impl<C: Poolable> Pools<C> {
 }
 
 impl<C: Poolable> PoolsState<C> {
-    fn queue(&mut self, want: PoolRequest) -> &mut WaitQueue<C> {
+    fn queue(&mut self, want: PoolRequest) -> &mut FairQueue<WaitingExchange<C>> {
         let [whole, uploads] = &mut self.queues;
         if want.upload { uploads } else { whole }
     }
@@ -350,7 +373,8 @@ impl<C: Poolable> PoolsState<C> {
     /// Both kinds of waiting requests (whether they are uploads), the one that waits longer first.
     fn kinds_by_arrival(&mut self) -> [bool; 2] {
         let [whole, uploads] = &mut self.queues;
-        let first = |queue: &mut WaitQueue<C>| queue.at(0).map(|waiter| waiter.arrival);
+        let first =
+            |queue: &mut FairQueue<WaitingExchange<C>>| queue.at(0).map(|waiter| waiter.arrival);
         match (first(whole), first(uploads)) {
             (Some(whole), Some(upload)) if upload < whole => [true, false],
             _ => [false, true],

@@ -40,11 +40,22 @@ fn slow_client(address: SocketAddr) -> TcpStream {
 }
 
 fn client_with(address: SocketAddr, receive_buffer: usize) -> TcpStream {
+    client_at([127, 0, 0, 1], address, receive_buffer, SIZE)
+}
+
+/// A client at its own address.
+fn client_at(
+    client: [u8; 4],
+    address: SocketAddr,
+    receive_buffer: usize,
+    size: usize,
+) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(receive_buffer).unwrap();
+    socket.bind(&SocketAddr::from((client, 0)).into()).unwrap();
     socket.connect(&address.into()).unwrap();
     let mut client = RawClient::new(socket.into());
-    client.send(&format!("GET /large/{SIZE} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    client.send(&format!("GET /large/{size} HTTP/1.1\r\nHost: a\r\n\r\n"));
     std::sync::Arc::into_inner(client.stream).unwrap()
 }
 
@@ -135,6 +146,50 @@ fn who_reads_fast_enough_is_not_taken_for_slow() {
     }
     assert_eq!(whole, CONNECTIONS);
     assert_eq!(waiting.join().unwrap(), 200);
+}
+
+/// Large answers fill the kernel's buffers, which take more only when much of it has been sent.
+#[test]
+fn who_reads_a_large_answer_fast_enough_is_not_taken_for_slow() {
+    const LARGE: usize = 64_000_000;
+    let backend = Backend::start();
+    let scene = scene(&backend);
+    let address = scene.gate().addresses().http[0];
+    let readers = || client_at([127, 0, 0, 1], address, 200_000, LARGE);
+    let mut readers: Vec<_> = (0..CONNECTIONS).map(|_| readers()).collect();
+    let waiting = std::thread::spawn(move || get(address, "/quick"));
+    // 200 kB a second each, until the last request gives up.
+    let mut piece = vec![0; 50_000];
+    while !waiting.is_finished() {
+        std::thread::sleep(Duration::from_millis(250));
+        for stream in &mut readers {
+            stream.read_exact(&mut piece).unwrap();
+        }
+    }
+    assert_eq!(waiting.join().unwrap(), 503);
+}
+
+/// One client may have all connections as long as no other client needs one.
+#[test]
+fn a_client_that_holds_more_than_its_share_gives_way_to_others() {
+    const LARGE: usize = 64_000_000;
+    let backend = Backend::start();
+    let scene = scene(&backend);
+    let address = scene.gate().addresses().http[0];
+    let reader = || client_at([127, 0, 0, 2], address, 65_536, LARGE);
+    let mut readers: Vec<_> = (0..CONNECTIONS).map(|_| reader()).collect();
+    let waiting = std::thread::spawn(move || {
+        (0..ORDINARY)
+            .map(|_| get(address, "/quick"))
+            .collect::<Vec<_>>()
+    });
+    let mut piece = vec![0; 50_000];
+    while !waiting.is_finished() {
+        std::thread::sleep(Duration::from_millis(250));
+        readers.retain_mut(|stream| stream.read_exact(&mut piece).is_ok());
+    }
+    assert_eq!(waiting.join().unwrap(), [200; ORDINARY]);
+    assert_eq!(readers.len(), CONNECTIONS - 1);
 }
 
 /// Small answers wait in gate, not in a connection to the backend.

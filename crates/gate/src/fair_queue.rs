@@ -1,36 +1,30 @@
-//! The exchanges that wait for a connection, served in turn by client, so that a client with many
-//! requests delays only itself.
+//! A queue that is served in turn by client, so that a client with many requests delays only itself.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use tokio::sync::oneshot;
+/// What waits in the queue. Dropping it tells whoever waits that it is not served.
+pub(crate) trait Waiter {
+    fn client(&self) -> Option<IpAddr>;
 
-use super::{PoolGrant, PoolRequest};
-use crate::forward::upstream::pool::Poolable;
-
-#[derive(Debug)]
-pub(super) struct Waiter<C: Poolable> {
-    /// The first to arrive has the lowest number.
-    pub(super) arrival: u64,
-    pub(super) want: PoolRequest,
-    pub(super) grant: oneshot::Sender<PoolGrant<C>>,
+    /// Whether nobody waits any more.
+    fn is_gone(&self) -> bool;
 }
 
 /// The client whose turn it is comes first; none is without a waiter.
 #[derive(Debug)]
-pub(super) struct WaitQueue<C: Poolable> {
-    clients: VecDeque<WaitingClient<C>>,
+pub(crate) struct FairQueue<W> {
+    clients: VecDeque<WaitingClient<W>>,
     waiters: usize,
 }
 
 #[derive(Debug)]
-struct WaitingClient<C: Poolable> {
+struct WaitingClient<W> {
     client: Option<IpAddr>,
-    waiters: VecDeque<Waiter<C>>,
+    waiters: VecDeque<W>,
 }
 
-impl<C: Poolable> Default for WaitQueue<C> {
+impl<W> Default for FairQueue<W> {
     fn default() -> Self {
         Self {
             clients: VecDeque::new(),
@@ -39,28 +33,30 @@ impl<C: Poolable> Default for WaitQueue<C> {
     }
 }
 
-impl<C: Poolable> WaitQueue<C> {
-    pub(super) fn len(&self) -> usize {
+impl<W: Waiter> FairQueue<W> {
+    pub(crate) fn len(&self) -> usize {
         self.waiters
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.waiters == 0
     }
 
-    /// Whether an exchange still waits.
-    pub(super) fn is_waited_for(&self) -> bool {
-        let mut waiters = self.clients.iter().flat_map(|client| &client.waiters);
-        waiters.any(|waiter| !waiter.grant.is_closed())
+    /// Whether anybody still waits, other than `not`.
+    pub(crate) fn is_waited_for(&self, not: Option<IpAddr>) -> bool {
+        let clients = self.clients.iter();
+        let others = clients.filter(|client| not.is_none() || client.client != not);
+        let mut waiters = others.flat_map(|client| &client.waiters);
+        waiters.any(|waiter| !waiter.is_gone())
     }
 
     /// Adds a waiter. If `most` wait already, the latest one of the client that has the most gives
     /// way; `false` if that would be the new one.
-    pub(super) fn push(&mut self, waiter: Waiter<C>, most: usize) -> bool {
+    pub(crate) fn push(&mut self, waiter: W, most: usize) -> bool {
         if self.waiters >= most {
             self.forget_gone();
         }
-        let client = waiter.want.client;
+        let client = waiter.client();
         if self.waiters >= most && !self.make_room(client) {
             return false;
         }
@@ -76,9 +72,9 @@ impl<C: Poolable> WaitQueue<C> {
     }
 
     /// The first waiter of the client at this position in the order of turns.
-    pub(super) fn at(&mut self, position: usize) -> Option<&Waiter<C>> {
+    pub(crate) fn at(&mut self, position: usize) -> Option<&W> {
         while let Some(client) = self.clients.get_mut(position) {
-            while client.waiters.front().is_some_and(|w| w.grant.is_closed()) {
+            while client.waiters.front().is_some_and(Waiter::is_gone) {
                 client.waiters.pop_front();
                 self.waiters -= 1;
             }
@@ -91,7 +87,7 @@ impl<C: Poolable> WaitQueue<C> {
     }
 
     /// Removes it; then the other clients have their turns first.
-    pub(super) fn pop(&mut self, position: usize) -> Option<Waiter<C>> {
+    pub(crate) fn pop(&mut self, position: usize) -> Option<W> {
         let mut client = self.clients.remove(position)?;
         let waiter = client.waiters.pop_front();
         self.waiters -= usize::from(waiter.is_some());
@@ -103,13 +99,12 @@ impl<C: Poolable> WaitQueue<C> {
 
     fn forget_gone(&mut self) {
         self.clients.retain_mut(|client| {
-            client.waiters.retain(|waiter| !waiter.grant.is_closed());
+            client.waiters.retain(|waiter| !waiter.is_gone());
             !client.waiters.is_empty()
         });
         self.waiters = self.clients.iter().map(|client| client.waiters.len()).sum();
     }
 
-    /// Removes a waiter; dropping it tells its exchange that it gets no connection.
     fn make_room(&mut self, newcomer: Option<IpAddr>) -> bool {
         let own = self.clients.iter().find(|c| c.client == newcomer);
         let own = own.map_or(0, |client| client.waiters.len());
