@@ -37,6 +37,7 @@ pub use listen::Listen;
 pub(crate) use login::is_loopback;
 pub use login::{IssuerUrl, Login, LoginToken, OwnPath};
 pub use meaning::place;
+pub(crate) use reading::line_and_column;
 pub use scalar::{Bytes, Network, SecretFrom, Span};
 pub use session::{CbcKey, RedisTls, SealKey, SentinelLogin, SessionStore};
 pub use tls::{CertificateFiles, Resumption, Tls};

@@ -53,15 +53,21 @@ impl Config {
 }
 
 fn at(name: &str, text: &str, offset: usize, why: String) -> GateError {
+    let (line, column) = line_and_column(text, offset);
+    GateError::Config {
+        name: name.to_owned(),
+        line,
+        column,
+        why,
+    }
+}
+
+/// Both count from 1.
+pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     let line = before.get(line_start..).unwrap_or_default();
-    GateError::Config {
-        name: name.to_owned(),
-        line: before.matches('\n').count() + 1,
-        column: line.chars().count() + 1,
-        why,
-    }
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 /// A longer key may be a secret in the wrong place.

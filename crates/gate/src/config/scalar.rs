@@ -98,6 +98,19 @@ impl Network {
         (bits <= width(address)).then_some(Self { address, bits })
     }
 
+    /// The network as it should be written, if this address has bits beyond it: `10.0.0.0/8` for
+    /// `10.0.0.7/8`.
+    pub(crate) fn misspelled(&self) -> Option<String> {
+        let host_bits = width(self.address) - self.bits;
+        let mask = u128::MAX.checked_shl(host_bits.into()).unwrap_or(0);
+        let network = number(self.address) & mask;
+        let address = match self.address {
+            IpAddr::V4(_) => IpAddr::V4((network as u32).into()),
+            IpAddr::V6(_) => IpAddr::V6(network.into()),
+        };
+        (address != self.address).then(|| format!("{address}/{}", self.bits))
+    }
+
     /// An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -7,6 +7,7 @@ mod admin;
 mod authz;
 mod listen;
 mod login;
+mod position;
 mod reach;
 mod record;
 mod route;
@@ -39,6 +40,11 @@ pub struct ConfigFinding {
     pub severity: Severity,
     /// The key, as in `tls.certificate[0].key`; lists count from 0.
     pub place: String,
+    /// Where that is in the file, if it is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
     pub what: String,
 }
 
@@ -68,6 +74,8 @@ impl CheckReport {
         self.findings.push(ConfigFinding {
             severity,
             place,
+            line: None,
+            column: None,
             what: what.to_string(),
         });
     }

@@ -1,9 +1,7 @@
 //! `gate check`: what was found, for people and for programs.
 
-use std::time::SystemTime;
-
 use roundtrip_gate::GateError;
-use roundtrip_gate::check::{CheckReport, ConfigFinding, Severity, check, file, reach};
+use roundtrip_gate::check::{CheckReport, ConfigFinding, Severity, reach};
 use roundtrip_report::terminal::{Style, Tone, clean, clean_lines};
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -36,14 +34,12 @@ fn examine(args: &GateCheckArgs) -> std::io::Result<CheckReport> {
         Ok(config) => config,
         Err(error) => return Ok(unread(args, &error)),
     };
-    let mut report = check(&config, SystemTime::now());
-    if let Some(path) = &args.from.config {
-        file(path, &mut report);
-    }
+    let mut report = source::examine(&args.from, &config);
     if args.connect {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         // A store receives its own notifications concurrently with requests.
         LocalSet::new().block_on(&runtime, reach(&config, &mut report));
+        source::locate(&args.from, &mut report);
     }
     Ok(report)
 }
@@ -62,6 +58,8 @@ fn unread(args: &GateCheckArgs, error: &GateError) -> CheckReport {
         findings: vec![ConfigFinding {
             severity: Severity::Error,
             place,
+            line: None,
+            column: None,
             what,
         }],
         ..CheckReport::default()
@@ -81,7 +79,8 @@ fn document(args: &GateCheckArgs, report: &CheckReport) -> String {
 }
 
 fn text(args: &GateCheckArgs, report: &CheckReport, style: &Style) -> String {
-    let mut lines: Vec<String> = report.findings.iter().map(|f| line(f, style)).collect();
+    let lines = report.findings.iter();
+    let mut lines: Vec<String> = lines.map(|f| line(args, f, style)).collect();
     let name = clean(&source::name(&args.from));
     lines.push(format!("{name}: {}", verdict(report)));
     if report.passes() && !report.https_records.is_empty() {
@@ -94,14 +93,16 @@ fn text(args: &GateCheckArgs, report: &CheckReport, style: &Style) -> String {
     lines.join("\n") + "\n"
 }
 
-fn line(finding: &ConfigFinding, style: &Style) -> String {
+fn line(args: &GateCheckArgs, finding: &ConfigFinding, style: &Style) -> String {
     let (word, tone) = match finding.severity {
         Severity::Error => ("error  ", Tone::Problem),
         Severity::Warning => ("warning", Tone::Warn),
     };
     let word = style.paint(tone, word);
-    let told = format!("{}: {}", finding.place, finding.what);
-    format!("{word}  {}", clean_lines(&told))
+    format!(
+        "{word}  {}",
+        clean_lines(&source::told(&args.from, finding))
+    )
 }
 
 fn verdict(report: &CheckReport) -> String {

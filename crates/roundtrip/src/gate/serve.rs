@@ -1,9 +1,8 @@
 //! `gate run`: the configuration, the findings about it, and the messages while it serves.
 
 use std::io;
-use std::time::SystemTime;
 
-use roundtrip_gate::check::{CheckReport, check, file};
+use roundtrip_gate::check::CheckReport;
 use roundtrip_gate::config::Config;
 use roundtrip_gate::{Gate, GateError, News};
 use roundtrip_report::terminal::clean_lines;
@@ -53,18 +52,15 @@ fn serve(
         Ok(config) => config,
         Err(error) => return failed(&error),
     };
-    let mut report = check(&config, SystemTime::now());
-    if let Some(path) = &from.config {
-        file(path, &mut report);
-    }
+    let report = source::examine(from, &config);
     if !report.passes() {
         // All errors, each with its key.
-        tell_all(&report);
+        tell_all(from, &report);
         let name = source::name(from);
         return failed(&format!("{name}: it cannot start with this configuration"));
     }
     let started = |gate: &Gate| {
-        tell_all(&report);
+        tell_all(from, &report);
         if !quiet {
             let file = from.config.as_deref();
             let lines = introduction::lines(&found(&config, gate), file);
@@ -143,8 +139,8 @@ fn told(news: News) {
     say(&what);
 }
 
-fn tell_all(report: &CheckReport) {
+fn tell_all(from: &GateConfigArgs, report: &CheckReport) {
     for finding in &report.findings {
-        say(&format!("{}: {}", finding.place, finding.what));
+        say(&source::told(from, finding));
     }
 }

@@ -1,6 +1,11 @@
-//! Where the configuration comes from: a file, or the default without one.
+//! Where the configuration comes from: a file, or the default without one; and what is wrong with
+//! it.
+
+use std::fs;
+use std::time::SystemTime;
 
 use roundtrip_gate::GateError;
+use roundtrip_gate::check::{CheckReport, ConfigFinding, check, file};
 use roundtrip_gate::config::Config;
 
 use crate::cli::GateConfigArgs;
@@ -9,6 +14,35 @@ pub(super) fn read(from: &GateConfigArgs) -> Result<Config, GateError> {
     match &from.config {
         Some(path) => Config::read(path),
         None => Config::default_run(),
+    }
+}
+
+/// Everything that is wrong with it, except what only the network can tell.
+pub(super) fn examine(from: &GateConfigArgs, config: &Config) -> CheckReport {
+    let mut report = check(config, SystemTime::now());
+    if let Some(path) = &from.config {
+        file(path, &mut report);
+    }
+    locate(from, &mut report);
+    report
+}
+
+/// Adds the lines of the findings.
+pub(super) fn locate(from: &GateConfigArgs, report: &mut CheckReport) {
+    let text = from.config.as_ref().map(fs::read_to_string);
+    if let Some(Ok(text)) = text {
+        report.locate(&text);
+    }
+}
+
+/// The finding with its place, as compilers write it.
+pub(super) fn told(from: &GateConfigArgs, finding: &ConfigFinding) -> String {
+    let ConfigFinding { place, what, .. } = finding;
+    match (finding.line, finding.column) {
+        (Some(line), Some(column)) => {
+            format!("{}:{line}:{column}: {place}: {what}", name(from))
+        }
+        _ => format!("{place}: {what}"),
     }
 }
 

@@ -68,11 +68,30 @@ impl Rewrite {
             let value = parts(value).map_err(|why| RewriteError { key: "set", why })?;
             Ok((name, value))
         });
-        Ok(Self {
+        let rewrite = Self {
             keep: names("keep", &route.keep)?,
             remove: names("remove", &route.remove)?,
             set: set.collect::<Result<_, _>>()?,
-        })
+        };
+        rewrite.is_consistent().map(|()| rewrite)
+    }
+
+    /// Each field is in one list, once.
+    fn is_consistent(&self) -> Result<(), RewriteError> {
+        let set = self.set.iter().map(|(name, _)| ("set", name));
+        let remove = self.remove.iter().map(|name| ("remove", name));
+        let keep = self.keep.iter().map(|name| ("keep", name));
+        let all: Vec<_> = set.chain(remove).chain(keep).collect();
+        for (n, (key, name)) in all.iter().enumerate() {
+            let earlier = all.iter().take(n);
+            if let Some((other, same)) = earlier.rev().find(|(_, other)| is_read_as(name, other)) {
+                let why = format!(
+                    "'{name}' and '{same}' in '{other}' are the same field to many servers"
+                );
+                return Err(RewriteError { key, why });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn keeps(&self, name: &str) -> bool {
@@ -191,6 +210,20 @@ mod tests {
         for bad in ["{x}", "{client", "a\r\nb: c", " a"] {
             assert!(parts(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn each_field_is_named_once() {
+        let named = |set: &[(&str, &str)], remove: &[&str], keep: &[&str]| {
+            let mut route = route(set, remove);
+            route.keep = keep.iter().map(|name| (*name).into()).collect();
+            Rewrite::new(&route).map(drop).map_err(|error| error.key)
+        };
+        assert_eq!(named(&[("X-A", "1"), ("x_a", "2")], &[], &[]), Err("set"));
+        assert_eq!(named(&[], &["X-A", "X-a"], &[]), Err("remove"));
+        assert_eq!(named(&[("X-A", "1")], &["X-A"], &[]), Err("remove"));
+        assert_eq!(named(&[], &["X-A"], &["x-a"]), Err("keep"));
+        assert_eq!(named(&[("X-A", "1")], &["X-B"], &["X-C"]), Ok(()));
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     for (key, _) in times.iter().filter(|(_, time)| time.0.is_zero()) {
         report.error(format!("limits.{key}"), "it must be longer than 0");
     }
+    if limits.body_rate_most.0 < limits.body_rate.0 {
+        let what = "it is less than 'limits.body_rate', so the required rate never rises";
+        report.warn("limits.body_rate_most", what);
+    }
     if limits.connections_per_client > limits.connections {
         let what = "one client may use all connections";
         report.warn("limits.connections_per_client", what);

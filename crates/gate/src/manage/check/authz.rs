@@ -1,7 +1,7 @@
 //! Checks `[authz]`: only trusted proxies may ask, because an answer contains the session's login.
 
 use super::CheckReport;
-use super::listen::is_everybody;
+use super::listen::{is_everybody, spelling};
 use crate::config::Config;
 
 /// Shorter secrets can be guessed.
@@ -16,6 +16,8 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         let what = "no proxy may ask; list their networks, as in [\"10.0.0.0/8\"]";
         report.error("authz.trusted", what);
     }
+    spelling("authz.trusted", &authz.trusted, report);
+    removal(config, report);
     let everybody = authz.trusted.iter().any(is_everybody);
     if everybody && authz.secret.is_none() {
         let what = "this includes every client, and answers contain the sessions' logins: list \
@@ -46,6 +48,22 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
                 "answers contain logins, and {address} can be reached over the network without TLS; use 'authz.https'"
             );
             report.warn(key, what);
+        }
+    }
+}
+
+/// Only Envoy's gRPC protocol has a way to say it.
+fn removal(config: &Config, report: &mut CheckReport) {
+    let asks_over_http =
+        |(key, list): (&str, &[std::net::SocketAddr])| key != "authz.grpc" && !list.is_empty();
+    if !config.authz.addresses().into_iter().any(asks_over_http) {
+        return;
+    }
+    for (n, route) in config.route.iter().enumerate() {
+        if !route.remove.is_empty() {
+            let what = "proxies that ask over HTTP cannot be told to remove fields: remove these \
+                        in the proxy's own configuration too";
+            report.warn(format!("route[{n}].remove"), what);
         }
     }
 }

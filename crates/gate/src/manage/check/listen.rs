@@ -30,7 +30,9 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
                 "this includes every client: each one may claim any identity",
             );
         }
+        spelling(place, networks, report);
     }
+    untrusted(config, report);
     for (n, name) in listen.trusted_fields.iter().enumerate() {
         if !is_identity(name) {
             let what = format!(
@@ -103,6 +105,32 @@ fn collide(a: SocketAddr, b: SocketAddr) -> bool {
         |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());
     let meet = a.ip() == b.ip() || wide(a.ip(), b.ip()) || wide(b.ip(), a.ip());
     meet && a.port() == b.port() && a.port() != 0
+}
+
+/// Without a certificate gate makes one, which is for trying it on this machine.
+fn untrusted(config: &Config, report: &mut CheckReport) {
+    let numbered = config.listen.https.iter().enumerate();
+    let mut far = numbered.filter(|(_, a)| !a.ip().to_canonical().is_loopback());
+    if config.tls.certificate.is_empty()
+        && config.acme.is_none()
+        && let Some((n, _)) = far.next()
+    {
+        let what = "there is no [[tls.certificate]] and no [acme], so clients get a self-signed \
+                    certificate, which none of them trusts";
+        report.warn(format!("listen.https[{n}]"), what);
+    }
+}
+
+/// `10.0.0.7/8` may be a mistake for `10.0.0.7`.
+pub(super) fn spelling(place: &str, networks: &[Network], report: &mut CheckReport) {
+    for (n, network) in networks.iter().enumerate() {
+        if let Some(whole) = network.misspelled() {
+            let what = format!(
+                "this means all of {whole}; write it like that, or without '/' for one address"
+            );
+            report.warn(format!("{place}[{n}]"), what);
+        }
+    }
 }
 
 pub(super) fn is_everybody(network: &Network) -> bool {

@@ -1,7 +1,7 @@
 //! `[[route]]`: each leads to an upstream, and no two are the same.
 
 use super::CheckReport;
-use crate::config::{Config, Resumption, Route};
+use crate::config::{Config, Resumption, Route, UpstreamProtocol};
 use crate::judge::CorsPolicy;
 use crate::judge::request::{Authority, Rewrite, readings};
 
@@ -37,6 +37,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
             report.error(format!("{place}.{}", error.key), error.why);
         }
         buffering(&place, route, config, report);
+        upgrades(&place, route, config, report);
         host(&place, route, report);
         let earlier = config.route.get(..n).unwrap_or_default();
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
@@ -69,6 +70,17 @@ fn buffering(place: &str, route: &Route, config: &Config, report: &mut CheckRepo
             let what = format!("no body can be that large: 'limits.{name}' is smaller");
             report.error(&place, what);
         }
+    }
+}
+
+fn upgrades(place: &str, route: &Route, config: &Config, report: &mut CheckReport) {
+    let upstream = config.upstream.get(&route.upstream);
+    if route.upgrades && upstream.is_some_and(|u| u.protocol == UpstreamProtocol::H2) {
+        let what = format!(
+            "gate passes upgrades on over HTTP/1.1 only; set protocol = \"h1\" in [upstream.{}]",
+            route.upstream
+        );
+        report.warn(format!("{place}.upgrades"), what);
     }
 }
 

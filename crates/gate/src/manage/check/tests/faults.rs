@@ -32,6 +32,41 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "http = [\"127.0.0.1:8080\"]",
+        "trusted = [\"10.0.0.7/8\", \"2001:db8::1/64\", \"192.0.2.1\", \"::1/128\"]\n\
+         proxy_protocol_from = [\"10.0.0.0/9\", \"10.128.0.0/8\"]",
+        &[
+            "warning listen.proxy_protocol_from[1]: this means all of 10.0.0.0/8",
+            "warning listen.trusted[0]: this means all of 10.0.0.0/8",
+            "warning listen.trusted[1]: this means all of 2001:db8::/64",
+        ],
+    ),
+    (
+        "https = [\"127.0.0.1:8443\"]\nh3 = true\n[[tls.certificate]]\nchain = \"DIR/own.pem\"\nkey = \"DIR/own.key\"",
+        "https = [\"127.0.0.1:8443\", \"0.0.0.0:8444\"]",
+        &["warning listen.https[1]: there is no [[tls.certificate]]"],
+    ),
+    (
+        "[[route]]",
+        "[limits]\nbody_rate = \"1MiB\"\n[[route]]",
+        &["warning limits.body_rate_most: it is less than 'limits.body_rate'"],
+    ),
+    (
+        "[[route]]",
+        "protocol = \"h2\"\n[[route]]\nupgrades = true\nset = { X-A = \"1\" }\nremove = [\"x_a\"]",
+        &[
+            "warning upstream.backend.protocol: HTTP/2 without TLS",
+            "error route[0].remove: 'x_a' and 'x-a' in 'set' are the same field",
+            "warning route[0].upgrades: gate passes upgrades on over HTTP/1.1 only",
+        ],
+    ),
+    (
+        "[session]",
+        "[authz]\ntrusted = [\"127.0.0.1\"]\nhttp = [\"127.0.0.1:9190\"]\n[[route]]\npath = \"/a\"\n\
+         upstream = \"backend\"\nremove = [\"X-A\"]\n[session]",
+        &["warning route[0].remove: proxies that ask over HTTP"],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
         "trusted_fields = [\"X-Real-IP\", \"X-Auth-Request-User\", \"Cookie\"]",
         &["warning listen.trusted_fields[2]: 'Cookie' is not among the fields"],
     ),
