@@ -2,6 +2,7 @@
 //! only.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -31,12 +32,15 @@ struct AdminRequest {
     stays: bool,
 }
 
-pub(super) async fn serve(mut stream: TcpStream, state: Arc<AdminState>) {
+/// `waits` says whether there is no request at present.
+pub(super) async fn serve(mut stream: TcpStream, state: Arc<AdminState>, waits: Arc<AtomicBool>) {
     let mut buffer = Vec::new();
     for number in 1..=MAX_REQUESTS {
+        waits.store(true, Ordering::Relaxed);
         let Some(mut asked) = read(&mut stream, &mut buffer).await else {
             break;
         };
+        waits.store(false, Ordering::Relaxed);
         asked.stays &= number < MAX_REQUESTS;
         let bytes = answer(&asked, &state);
         let sent = timeout(WRITE_TIMEOUT, stream.write_all(&bytes)).await;

@@ -8,6 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
+use tokio::time::timeout;
+
 use super::*;
 use crate::record::{Entry, Gauge, Known, Ledgers, Protocol, Reason};
 
@@ -74,6 +76,18 @@ async fn alive_and_ready_are_different_things() {
     let (status, why) = admin.get("/readyz?verbose").await;
     assert_eq!((status, why.as_str()), (503, "not ready: draining\n"));
     assert_eq!(admin.get("/healthz").await, (200, "alive\n".into()));
+}
+
+#[tokio::test]
+async fn clients_without_a_request_do_not_delay_others() {
+    let admin = admin().await;
+    let mut idle = Vec::new();
+    for _ in 0..10 * MAX_CONNECTIONS {
+        idle.push(TcpStream::connect(admin.address).await.unwrap());
+    }
+    // Shorter than the time after which an idle connection is closed in any case.
+    let answer = timeout(Duration::from_secs(10), admin.get("/readyz")).await;
+    assert_eq!(answer, Ok((200, "ready\n".into())));
 }
 
 #[tokio::test]
