@@ -69,6 +69,8 @@ pub(crate) struct LeaseNeeds {
     pub(crate) upload: bool,
     /// It may become a tunnel, or its answer a stream.
     pub(crate) tunnel: bool,
+    /// Its head is larger than some servers accept.
+    pub(crate) large_head: bool,
     /// Clients that have to wait are served in turn.
     pub(crate) client: Option<IpAddr>,
 }

@@ -15,6 +15,9 @@ use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Body};
 use crate::record::Early;
 
+/// nginx, the least generous of the common servers, accepts fields of 8 KiB.
+const MAX_USUAL_HEAD: usize = 8 * 1024;
+
 /// What to do after the use of a connection.
 pub(super) enum Next {
     Ended(ExchangeEnd),
@@ -128,6 +131,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             repeatable: self.asked.idempotent,
             upload,
             tunnel: self.asked.upgrade || self.asked.route.streams,
+            large_head: self.head.len() > MAX_USUAL_HEAD,
             client: self.asked.client,
         }
     }

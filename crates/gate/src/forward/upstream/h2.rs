@@ -36,9 +36,19 @@ pub(super) struct SharedH2 {
     send: SendRequest<Bytes>,
     driver: JoinHandle<()>,
     secure: bool,
-    suspect: Arc<AtomicBool>,
+    standing: Arc<H2Standing>,
     since: Instant,
     used: Instant,
+}
+
+/// What the streams of a connection know of it.
+#[derive(Debug, Default)]
+struct H2Standing {
+    /// It must not be used for others.
+    suspect: AtomicBool,
+    ended: AtomicBool,
+    /// Its end was counted as a failure of the server.
+    blamed: AtomicBool,
 }
 
 /// Why a shared connection is given up.
@@ -62,12 +72,17 @@ impl SharedH2 {
             .await?;
         // It ends when the server closes, or when all handles and streams are dropped. Streams see
         // errors.
-        let driver = tokio::spawn(async move { drop(connection.await) });
+        let standing = Arc::<H2Standing>::default();
+        let driving = standing.clone();
+        let driver = tokio::spawn(async move {
+            drop(connection.await);
+            driving.ended.store(true, Ordering::Relaxed);
+        });
         Ok(Self {
             send,
             driver,
             secure,
-            suspect: Arc::default(),
+            standing,
             since: Instant::now(),
             used: Instant::now(),
         })
@@ -77,14 +92,14 @@ impl SharedH2 {
     pub(super) async fn stream(&mut self) -> Result<H2Stream, h2::Error> {
         self.used = Instant::now();
         let send = self.send.clone().ready().await?;
-        Ok(H2Stream::new(send, self.secure, self.suspect.clone()))
+        Ok(H2Stream::new(send, self.secure, self.standing.clone()))
     }
 
     /// Whether and why it is given up: exchanges in progress keep it; new ones get another
     /// connection.
     pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
-        if self.driver.is_finished() || self.suspect.load(Ordering::Relaxed) {
+        if self.driver.is_finished() || self.standing.suspect.load(Ordering::Relaxed) {
             Some(SharedEnd::Left)
         } else if after(self.since, age) <= now {
             Some(SharedEnd::Aged)

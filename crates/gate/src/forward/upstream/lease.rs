@@ -48,7 +48,7 @@ impl Upstream {
             return Ok(Link::new(slot, kept, true, &self.buffers));
         }
         // Boxed, so that exchanges that do not need it are smaller.
-        Box::pin(self.obtain(claim, want, need.repeatable)).await
+        Box::pin(self.obtain(claim, want, need)).await
     }
 
     /// A connection that has not been used, to another server than `not` if possible.
@@ -63,7 +63,7 @@ impl Upstream {
             ..PoolRequest::from(need)
         };
         let claim = self.pools.claim(want);
-        Box::pin(self.obtain(claim, want, need.repeatable)).await
+        Box::pin(self.obtain(claim, want, need)).await
     }
 
     /// A connection for the one retry of a request whose connection was `lost`.
@@ -97,11 +97,11 @@ impl Upstream {
         &self,
         mut claim: Result<PoolGrant<Wire>, PoolError>,
         want: PoolRequest,
-        repeatable: bool,
+        need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         let deadline = self.deadline();
         // TLS may always begin in the SYN: a duplicate ClientHello has no effect.
-        let fast_open = self.group.config.fast_open && (repeatable || self.group.is_secure());
+        let fast_open = self.group.config.fast_open && (need.repeatable || self.group.is_secure());
         let mut elsewhere = self.group.well.len() > 1;
         loop {
             let PoolGrant { slot, kept } = match claim {
@@ -118,7 +118,7 @@ impl Upstream {
             let not = Some(slot.server());
             let opened = match self.protocol() {
                 UpstreamProtocol::H1 => self.open(slot, fast_open, deadline).await,
-                UpstreamProtocol::H2 => self.join(slot, deadline).await,
+                UpstreamProtocol::H2 => self.join(slot, need.large_head, deadline).await,
             };
             match opened {
                 Ok(opened) => return Ok(self.link(opened)),
@@ -177,13 +177,20 @@ impl Upstream {
         Ok(LeasedConnection::new(slot, opened.wire, false))
     }
 
-    /// A stream of the shared connection.
+    /// A stream of the shared connection. A request with a large head gets a connection of its own,
+    /// because some servers answer a head that is too large by ending the connection.
     async fn join(
         &self,
         slot: PoolSlot<Wire>,
+        large_head: bool,
         deadline: Instant,
     ) -> Result<LeasedConnection, UpstreamError> {
-        let joined = self.stream(slot.server(), deadline).await;
+        let joined = if large_head {
+            let stream = self.stream_alone(slot.server(), deadline).await;
+            stream.map(|stream| (stream, false))
+        } else {
+            self.stream(slot.server(), deadline).await
+        };
         let (stream, reused) = joined.inspect_err(|trouble| {
             let counts = self.pools.counts();
             counts.failed_at(slot.server(), Some(trouble));

@@ -37,6 +37,17 @@ impl Upstream {
         Ok((stream, false))
     }
 
+    /// The only stream of a new connection.
+    pub(in crate::forward::upstream) async fn stream_alone(
+        &self,
+        server: usize,
+        deadline: Instant,
+    ) -> Result<H2Stream, UpstreamError> {
+        let mut alone = self.share(server, deadline).await?;
+        let stream = alone.stream().await;
+        stream.map_err(|source| self.no_h2(server, source))
+    }
+
     /// Opens a connection before it is needed.
     pub(in crate::forward::upstream) async fn share_early(
         &self,

@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::answer::UpstreamAnswer;
 use super::head::{self, RequestFraming};
-use super::{broken, invalid};
+use super::{H2Standing, broken, invalid};
 use crate::forward::h1::Trailers;
 
 /// Gate writes the heads itself, and they are smaller.
@@ -28,8 +28,7 @@ pub(crate) struct H2Stream {
     pending: BytesMut,
     answer: UpstreamAnswer,
     secure: bool,
-    /// Whether the connection must not be used for others.
-    suspect: Arc<AtomicBool>,
+    connection: Arc<H2Standing>,
 }
 
 enum UploadState {
@@ -43,13 +42,13 @@ enum UploadState {
 }
 
 impl H2Stream {
-    pub(super) fn new(send: SendRequest<Bytes>, secure: bool, suspect: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(send: SendRequest<Bytes>, secure: bool, connection: Arc<H2Standing>) -> Self {
         Self {
             up: UploadState::Head(send, Vec::new()),
             pending: BytesMut::new(),
             answer: UpstreamAnswer::default(),
             secure,
-            suspect,
+            connection,
         }
     }
 
@@ -67,7 +66,14 @@ impl H2Stream {
     /// Marks the connection as unusable for others: the server did not answer, so the connection
     /// may be dead.
     pub(crate) fn blame(&self) {
-        self.suspect.store(true, Ordering::Relaxed);
+        self.connection.suspect.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection's end failed this exchange and, before it, another one: that is one
+    /// failure of the server, not two.
+    pub(crate) fn is_counted(&self) -> bool {
+        let H2Standing { ended, blamed, .. } = &*self.connection;
+        ended.load(Ordering::Relaxed) && blamed.swap(true, Ordering::Relaxed)
     }
 
     /// Sends a request without a body, and reads the status.

@@ -20,6 +20,7 @@ pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     repeatable: true,
     upload: false,
     tunnel: false,
+    large_head: false,
     client: None,
 };
 

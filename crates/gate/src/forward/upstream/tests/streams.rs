@@ -19,7 +19,7 @@ use tokio::task::spawn_local;
 use super::authority::Authority;
 use super::scene::{ANY, run, until, upstream};
 use crate::config::{HealthCheck, Span, UpstreamProtocol};
-use crate::forward::upstream::{Fate, Link, Upstream, UpstreamError};
+use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 
 /// Answers according to the path.
 #[derive(Default)]
@@ -28,6 +28,7 @@ pub(super) struct Server {
     pub(super) heads: RefCell<Vec<Request<()>>>,
     pub(super) resets: RefCell<Vec<Reason>>,
     leave: Notify,
+    cut: Notify,
     pub(super) held: Notify,
     ended: Cell<bool>,
 }
@@ -68,6 +69,7 @@ impl Server {
                     spawn_local(async move { server.answer(request, respond).await });
                 }
                 () = self.leave.notified() => connection.graceful_shutdown(),
+                () = self.cut.notified() => return,
             }
         }
     }
@@ -356,6 +358,53 @@ fn a_connection_that_failed_somebody_is_given_to_nobody_else() {
         upstream.lease(ANY).await.unwrap().finish(Fate::Failed);
         assert!(!upstream.lease(ANY).await.unwrap().is_reused());
         until(|| server.connections.get() == 2).await;
+    });
+}
+
+/// However many exchanges it carried.
+#[test]
+fn the_end_of_a_connection_is_one_failure() {
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        let upstream = over_h2(address, |config| config.eject_after = 2);
+        for ends in 1..=2 {
+            let mut links = Vec::new();
+            for _ in 0..4 {
+                let mut link = upstream.lease(ANY).await.unwrap();
+                send(&mut link, "/silent", "\r\n").await;
+                links.push(link);
+            }
+            until(|| server.heads.borrow().len() == 4 * ends).await;
+            server.cut.notify_one();
+            for mut link in links {
+                link.stream.read_to_end(&mut link.buffer).await.unwrap_err();
+                link.finish(Fate::Failed);
+            }
+            let counts = upstream.group().counts();
+            assert_eq!(
+                (counts.failed, counts.ejected),
+                (4 * ends as u64, ends as u64 / 2)
+            );
+        }
+    });
+}
+
+#[test]
+fn a_large_head_endangers_no_other_exchange() {
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        let upstream = over_h2(address, |_| {});
+        let large = LeaseNeeds {
+            large_head: true,
+            ..ANY
+        };
+        for needs in [ANY, large, large, ANY] {
+            let mut link = upstream.lease(needs).await.unwrap();
+            send(&mut link, "/", "\r\n").await;
+            assert_eq!(receive(&mut link).await, chunked(""));
+            link.finish(Fate::Kept);
+        }
+        assert_eq!(server.connections.get(), 3);
     });
 }
 
