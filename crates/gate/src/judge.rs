@@ -176,6 +176,14 @@ impl OwnAnswer {
         }
     }
 
+    /// The client has too many requests in progress. RFC 6585 §4.
+    pub(crate) fn too_many_logins(asked: &LoginRequest) -> Self {
+        Self {
+            stays: asked.stays_unread(),
+            ..Self::new(429, Reason::TooMany)
+        }
+    }
+
     /// The client, or its session, has too many exchanges in progress. RFC 6585 §4.
     pub(crate) fn too_many(asked: &ForwardedRequest) -> Self {
         Self {
@@ -264,7 +272,7 @@ fn judge<S: Sessions>(
             let may = route.login && status == 401;
             let login = policy.login.as_ref().filter(|_| may);
             let said = login.and_then(|l| l.turn_away(request, &inspected, &own, reason));
-            let said = said.map(|said| login_verdict(said, request, &inspected));
+            let said = said.map(|said| login_verdict(policy, said, request, &inspected, &arrival));
             return Ok(said.unwrap_or_else(|| answer(status, reason, grant)));
         }
         AccessDecision::Preflight(told) => {

@@ -17,7 +17,7 @@ use crate::config::Limits;
 use crate::forward::deadlines::Deadlines;
 use crate::forward::exchange::ExchangeError;
 use crate::forward::site::Site;
-use crate::judge::ForwardedRequest;
+use crate::judge::{ForwardedRequest, LoginRequest};
 use crate::record::{
     Entry, Gauge, GaugeGuard, LabelValue, Ledger, Limit, Protocol, Reason, ThreadLog, Tracer,
 };
@@ -146,9 +146,25 @@ impl<S> Thread<S> {
         asked: &ForwardedRequest,
     ) -> Result<Running<'_>, Limit> {
         let session = asked.session.as_ref().map(|session| &**session.name());
-        let share = self
-            .concurrency
-            .begin(asked.client, session, &site.policy.limits);
+        self.begin_for(asked.client, session, &site.policy.limits)
+    }
+
+    /// Begins a request that the login service answers, unless its client has too many in progress.
+    pub(crate) fn begin_login(
+        &self,
+        site: &Site<S>,
+        asked: &LoginRequest,
+    ) -> Result<Running<'_>, Limit> {
+        self.begin_for(asked.client, None, &site.policy.limits)
+    }
+
+    fn begin_for(
+        &self,
+        client: Option<IpAddr>,
+        session: Option<&str>,
+        limits: &Limits,
+    ) -> Result<Running<'_>, Limit> {
+        let share = self.concurrency.begin(client, session, limits);
         let share = share.inspect_err(|limit| self.ledger.count(*limit))?;
         Ok(Running {
             _counted: self.ledger.hold(Gauge::Exchanges),

@@ -84,7 +84,7 @@ impl<S: Sessions> Authenticator<S> {
     pub(crate) async fn log_in(&self, asked: LoginRequest, body: Vec<u8>) -> OwnAnswer {
         let stays = asked.stays();
         let reply = match &self.login {
-            Some(login) => login.answer(asked.order, body).await,
+            Some(login) => login.answer(asked, body).await,
             None => LoginReply::new(503, Reason::LoginDown),
         };
         OwnAnswer::for_login(reply, stays)

@@ -22,6 +22,7 @@ mod provider;
 mod refresh;
 mod service;
 mod state;
+mod turns;
 
 pub(crate) use error::LoginError;
 pub(crate) use handle::{LoginCounts, LoginHandle, RefreshOutcome};

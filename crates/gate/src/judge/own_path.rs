@@ -1,7 +1,8 @@
 //! Requests that gate answers itself: those of a CA that validates a name, and those for logins.
 
 use super::cors::OwnOrigin;
-use super::login::LoginAnswer;
+use super::login::{LoginAnswer, LoginRequest};
+use super::original_client::original_client;
 use super::policy::Policy;
 use super::request::{Body, Inspected, Request};
 use super::{LoginPage, LoginReply, OwnAnswer, RequestContext, Verdict};
@@ -22,7 +23,8 @@ pub(super) fn judge_own_path<S>(
     {
         let page = LoginPage::Challenge { answer };
         let reply = LoginReply::page(200, Reason::AcmeChallenge, page);
-        return Some(login_verdict(LoginAnswer::Now(reply), request, inspected));
+        let answer = LoginAnswer::Now(reply);
+        return Some(login_verdict(policy, answer, request, inspected, arrival));
     }
     let login = policy.login.as_ref()?;
     if !login.own(inspected.path) {
@@ -34,17 +36,22 @@ pub(super) fn judge_own_path<S>(
     let trusted_fields = policy.trusted_fields(arrival.client);
     let own = OwnOrigin::new(request, inspected, arrival.secure, trusted_fields);
     let said = login.answer(request, inspected, &own);
-    Some(login_verdict(said, request, inspected))
+    Some(login_verdict(policy, said, request, inspected, arrival))
 }
 
 /// The answer to a request that gate answers itself because of logins.
-pub(super) fn login_verdict(
+pub(super) fn login_verdict<S>(
+    policy: &Policy<S>,
     said: LoginAnswer,
     request: &Request<'_>,
     inspected: &Inspected<'_>,
+    arrival: &RequestContext<'_>,
 ) -> Verdict {
     match said {
-        LoginAnswer::Later(asked) => Verdict::Login(Box::new(asked)),
+        LoginAnswer::Later(asked) => Verdict::Login(Box::new(LoginRequest {
+            client: original_client(policy, request, arrival.client),
+            ..asked
+        })),
         LoginAnswer::Now(reply) => {
             let is_read = inspected.body == Body::None || request.version.frames();
             Verdict::Answer(OwnAnswer::for_login(reply, inspected.keep_alive && is_read))

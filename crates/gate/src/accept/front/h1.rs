@@ -137,7 +137,7 @@ impl<IO: Stream> Client<IO> {
         thread.spare.lend(&mut self.head);
         thread.spare.lend(&mut self.out);
         self.entry = thread.entry(self.peer, Protocol::H1);
-        let outcome = match self.accept(&site).await {
+        let outcome = match self.accept(thread, &site).await {
             Ok(Accepted::Over) => return Ok(Next::Close),
             Ok(Accepted::Answer(own_answer)) => self.answer(own_answer).await,
             Ok(Accepted::Forward(mut asked)) => {
@@ -215,7 +215,11 @@ impl<IO: Stream> Client<IO> {
 
     /// Reads a head and has it judged: at once if the session is known; otherwise the store is
     /// asked, and the head, which is still in the buffer, is judged again.
-    async fn accept<S: Sessions>(&mut self, site: &Site<S>) -> Result<Accepted, ExchangeError> {
+    async fn accept<S: Sessions>(
+        &mut self,
+        thread: &Thread<S>,
+        site: &Site<S>,
+    ) -> Result<Accepted, ExchangeError> {
         let mut admitted = None;
         loop {
             match self.judge(site, admitted.as_ref())? {
@@ -234,6 +238,9 @@ impl<IO: Stream> Client<IO> {
                 }
                 Some((Verdict::Login(asked), length)) => {
                     self.buffer.drain(..length);
+                    let Ok(_running) = thread.begin_login(site, &asked) else {
+                        return Ok(Accepted::Answer(OwnAnswer::too_many_logins(&asked)));
+                    };
                     let form = self.form(&asked, site).await?;
                     let own_answer = site.policy.authenticator.log_in(*asked, form).await;
                     return Ok(Accepted::Answer(own_answer));

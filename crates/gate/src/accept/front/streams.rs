@@ -127,6 +127,9 @@ impl<S: Sessions> ConnectionState<S> {
                     return Ok(Accepted::Forward(asked));
                 }
                 Verdict::Login(asked) => {
+                    let Ok(_running) = self.thread.begin_login(site, &asked) else {
+                        return Ok(Accepted::Answer(OwnAnswer::too_many_logins(&asked)));
+                    };
                     let form = if asked.takes_body() {
                         self.in_head_time(whole(body, MAX_FORM)).await??
                     } else {

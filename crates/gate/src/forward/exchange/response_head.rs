@@ -1,14 +1,32 @@
 //! Writes an answer's head for the client: adds gate's own fields, and removes those that they
-//! replace.
+//! replace, and cookies that only gate may set.
 
 use super::{Sink, websocket};
 use crate::forward::h1::{Response, ResponseBody, ResponseError};
 use crate::judge::ForwardedRequest;
+use crate::judge::login::LoginRules;
 use crate::judge::request::Field;
+
+/// Gives the head of an interim answer to the sink.
+pub(super) fn interim(
+    login: Option<&LoginRules>,
+    response: &Response<'_>,
+    body: ResponseBody,
+    to: &mut impl Sink,
+) {
+    let is_own = |field: &Field<'_>| login.is_some_and(|login| login.sets_own_cookie(field));
+    if !response.fields.iter().any(is_own) {
+        return to.head(response, body, &[]);
+    }
+    let fields = response.fields.iter().filter(|field| !is_own(field));
+    let fields: Vec<Field<'_>> = fields.copied().collect();
+    to.head(&response.with(response.status, &fields), body, &[]);
+}
 
 /// Gives a final head to the sink.
 pub(super) fn head(
     asked: &ForwardedRequest,
+    login: Option<&LoginRules>,
     response: &Response<'_>,
     body: ResponseBody,
     more: &[Field<'_>],
@@ -18,7 +36,8 @@ pub(super) fn head(
         Some(opening) => websocket::opens(opening, response)?,
         None => false,
     };
-    if !opens && asked.grant.is_none() {
+    let is_own = |field: &Field<'_>| login.is_some_and(|login| login.sets_own_cookie(field));
+    if !opens && asked.grant.is_none() && !response.fields.iter().any(is_own) {
         to.head(response, body, more);
         return Ok(());
     }
@@ -27,6 +46,7 @@ pub(super) fn head(
         // RFC 8441 §5: it answers the key that gate made, not the client.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
+            && !is_own(field)
     };
     let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
     let beside = grant

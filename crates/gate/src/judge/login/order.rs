@@ -1,5 +1,7 @@
 //! The requests that gate answers itself for logins.
 
+use std::net::IpAddr;
+
 use super::ReturnPath;
 use crate::judge::request::Body;
 
@@ -9,6 +11,8 @@ pub(crate) const MAX_FORM: u64 = 64 * 1024;
 /// A request for one of gate's own paths, or one that leads to a login.
 pub(crate) struct LoginRequest {
     pub(crate) order: LoginOrder,
+    /// The client that it counts for; `None` if a trusted proxy does not name its client.
+    pub(crate) client: Option<IpAddr>,
     /// The request's body, which is read if the order takes one.
     pub(crate) body: Body,
     /// Whether the connection may continue once the body was read, or if there is none.
@@ -52,6 +56,11 @@ impl LoginRequest {
 
     /// Whether the connection may continue after the answer.
     pub(crate) fn stays(&self) -> bool {
-        self.stays && (self.frames || self.body == Body::None || self.takes_body())
+        self.stays_unread() || (self.stays && self.takes_body())
+    }
+
+    /// The same for an answer before the body is read.
+    pub(crate) fn stays_unread(&self) -> bool {
+        self.stays && (self.frames || self.body == Body::None)
     }
 }

@@ -12,7 +12,7 @@ use url::form_urlencoded::parse;
 use super::{LoginOrder, LoginPage, LoginReply, LoginRequest, ReturnPath};
 use crate::config::{Login, LoginToken};
 use crate::judge::cors::OwnOrigin;
-use crate::judge::request::{Body, Inspected, Request, cookie, cookies_with, prefers_page};
+use crate::judge::request::{Body, Field, Inspected, Request, cookie, cookies_with, prefers_page};
 use crate::record::Reason;
 
 /// The query of the page that says that a login is complete.
@@ -57,6 +57,18 @@ impl LoginRules {
     /// The name of the cookie with a session.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
+    }
+
+    /// Whether a `Set-Cookie` is for one of gate's own cookies. Some browsers store what follows an
+    /// empty name as a name.
+    pub(crate) fn sets_own_cookie(&self, field: &Field<'_>) -> bool {
+        if !field.name.eq_ignore_ascii_case("set-cookie") {
+            return false;
+        }
+        let ends = |byte: &u8| matches!(byte, b'=' | b';');
+        let mut parts = field.value.split(ends).map(<[u8]>::trim_ascii);
+        let name = parts.find(|part| !part.is_empty()).unwrap_or_default();
+        name == self.cookie.as_bytes() || name.starts_with(self.states.as_bytes())
     }
 
     /// Whether the backend is told addresses that the provider has not verified.
@@ -189,6 +201,7 @@ impl LoginRules {
 fn later(order: LoginOrder, request: &Request<'_>, inspected: &Inspected<'_>) -> LoginAnswer {
     LoginAnswer::Later(LoginRequest {
         order,
+        client: None,
         body: inspected.body,
         stays: inspected.keep_alive,
         frames: request.version.frames(),

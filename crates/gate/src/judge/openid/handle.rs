@@ -8,32 +8,29 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use super::service::LoginService;
+use super::turns::PendingLogin;
 use crate::GateError;
 use crate::config::Login;
 use crate::judge::credentials::Vault;
-use crate::judge::login::{LoginOrder, LoginReply};
+use crate::judge::login::{LoginReply, LoginRequest};
 use crate::record::{LabelValue, LoginEvent, Reason};
 
-/// The most orders that wait for the service; beyond that, clients are told to try again later.
-const MAX_WAITING: usize = 1024;
+/// The most sessions that wait to be refreshed.
+const MAX_REFRESHES: usize = 1024;
 
 /// Clones give orders to the same service, which ends with the last of them.
 #[derive(Clone)]
 pub(crate) struct LoginHandle {
-    orders: mpsc::Sender<Order>,
+    /// The service takes them at once, and bounds how many wait.
+    requests: mpsc::UnboundedSender<PendingLogin>,
+    refreshes: mpsc::Sender<Refresh>,
     counts: Arc<LoginCounts>,
 }
 
-pub(super) enum Order {
-    Answer {
-        order: LoginOrder,
-        body: Vec<u8>,
-        reply: oneshot::Sender<LoginReply>,
-    },
-    Refresh {
-        name: String,
-        done: Option<oneshot::Sender<RefreshOutcome>>,
-    },
+/// An order to refresh a session's tokens.
+pub(super) struct Refresh {
+    pub(super) name: String,
+    pub(super) done: Option<oneshot::Sender<RefreshOutcome>>,
 }
 
 /// The outcome for a session whose tokens had expired.
@@ -60,7 +57,8 @@ impl LoginHandle {
             let what = "sessions need a key to seal them; add a [[session.seal]]";
             return Err(GateError::Login(what.into()));
         }
-        let (orders, taken) = mpsc::channel(MAX_WAITING);
+        let (requests, requested) = mpsc::unbounded_channel();
+        let (refreshes, due) = mpsc::channel(MAX_REFRESHES);
         let counts = Arc::<LoginCounts>::default();
         let service = LoginService::new(login, vault, counts.clone())?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -71,27 +69,30 @@ impl LoginHandle {
             .name("gate-login".into())
             .spawn(move || {
                 let local = tokio::task::LocalSet::new();
-                local.block_on(&runtime, service.run(store, taken));
+                local.block_on(&runtime, service.run(store, requested, due));
             })
             .map_err(GateError::Thread)?;
-        Ok(Self { orders, counts })
+        Ok(Self {
+            requests,
+            refreshes,
+            counts,
+        })
     }
 
-    pub(crate) async fn answer(&self, order: LoginOrder, body: Vec<u8>) -> LoginReply {
+    pub(crate) async fn answer(&self, asked: LoginRequest, body: Vec<u8>) -> LoginReply {
         let (reply, replied) = oneshot::channel();
-        let order = Order::Answer { order, body, reply };
-        let busy = || LoginReply::new(503, Reason::LoginDown);
-        if self.orders.try_send(order).is_err() {
+        // If the service has ended, the request is dropped too.
+        let _ = self.requests.send(PendingLogin { asked, body, reply });
+        replied.await.unwrap_or_else(|_| {
             warn!("too many logins at once");
-            return busy();
-        }
-        replied.await.unwrap_or_else(|_| busy())
+            LoginReply::new(503, Reason::LoginDown)
+        })
     }
 
     /// Requests that a session's tokens be refreshed; the session continues meanwhile.
     pub(crate) fn refresh_soon(&self, name: &str) {
         // If too much waits, the next request asks again.
-        let _ = self.orders.try_send(Order::Refresh {
+        let _ = self.refreshes.try_send(Refresh {
             name: name.to_owned(),
             done: None,
         });
@@ -100,11 +101,11 @@ impl LoginHandle {
     /// The same for a session that cannot continue until then.
     pub(crate) async fn refresh(&self, name: &str) -> RefreshOutcome {
         let (done, told) = oneshot::channel();
-        let order = Order::Refresh {
+        let order = Refresh {
             name: name.to_owned(),
             done: Some(done),
         };
-        if self.orders.try_send(order).is_err() {
+        if self.refreshes.try_send(order).is_err() {
             return RefreshOutcome::Down;
         }
         told.await.unwrap_or(RefreshOutcome::Down)

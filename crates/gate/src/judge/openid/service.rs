@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,18 +15,19 @@ use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
 use super::LoginError;
-use super::handle::{LoginCounts, Order, RefreshOutcome};
+use super::handle::{LoginCounts, Refresh, RefreshOutcome};
 use super::id_token::Expected;
 use super::provider::OpenIdProvider;
 use super::state::{self, LoginState};
+use super::turns::{LoginTurns, PendingLogin};
 use crate::GateError;
 use crate::config::{Login, is_loopback};
 use crate::judge::credentials::Vault;
 use crate::judge::login::{LoginOrder, LoginReply, ReturnPath, document, set_cookie};
 use crate::record::{LoginEvent, Reason};
 
-/// Orders that are carried out at once.
-const MAX_AT_ONCE: usize = 256;
+/// Sessions that are refreshed at once.
+const MAX_REFRESHING: usize = 256;
 /// The time limit for one order, whatever the provider and the store do.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -65,7 +67,12 @@ impl LoginService {
     }
 
     /// Runs until all handles that give orders are dropped and the last orders are carried out.
-    pub(super) async fn run(self, store: SharedStore, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn run(
+        self,
+        store: SharedStore,
+        mut requests: mpsc::UnboundedReceiver<PendingLogin>,
+        mut refreshes: mpsc::Receiver<Refresh>,
+    ) {
         let desk = Rc::new(LoginDesk {
             settings: self.settings,
             provider: self.provider,
@@ -75,29 +82,37 @@ impl LoginService {
             refreshing: RefCell::default(),
             refresh_failed: Cell::default(),
         });
-        let mut running = JoinSet::new();
-        loop {
+        let (mut answering, mut refreshing) = (JoinSet::new(), JoinSet::new());
+        let (mut turns, mut open) = (LoginTurns::default(), true);
+        while open || !turns.is_empty() || !answering.is_empty() || !refreshing.is_empty() {
             tokio::select! {
-                order = orders.recv(), if running.len() < MAX_AT_ONCE => match order {
-                    Some(order) => drop(running.spawn_local(desk.clone().carry_out(order))),
-                    None => break,
+                request = requests.recv(), if open => match request {
+                    Some(request) => turns.push(request),
+                    // The handle has both ends.
+                    None => open = false,
                 },
-                Some(_) = running.join_next() => {}
+                Some(refresh) = refreshes.recv(), if refreshing.len() < MAX_REFRESHING => {
+                    let Refresh { name, done } = refresh;
+                    let desk = desk.clone();
+                    refreshing.spawn_local(desk.refresh_for(name, done, ORDER_TIMEOUT));
+                }
+                Some(client) = answering.join_next() => turns.ended(client.ok().flatten()),
+                Some(_) = refreshing.join_next() => {}
+            }
+            while let Some(request) = turns.next() {
+                answering.spawn_local(desk.clone().carry_out(request));
             }
         }
-        while running.join_next().await.is_some() {}
     }
 }
 
 impl LoginDesk {
-    async fn carry_out(self: Rc<Self>, order: Order) {
-        match order {
-            Order::Answer { order, body, reply } => {
-                // Whoever asked may be gone.
-                let _ = reply.send(self.answer(order, body).await);
-            }
-            Order::Refresh { name, done } => self.refresh_for(name, done, ORDER_TIMEOUT).await,
-        }
+    /// Returns whose request it was.
+    async fn carry_out(self: Rc<Self>, request: PendingLogin) -> Option<IpAddr> {
+        let PendingLogin { asked, body, reply } = request;
+        // Whoever asked may be gone.
+        let _ = reply.send(self.answer(asked.order, body).await);
+        asked.client
     }
 
     async fn answer(self: &Rc<Self>, order: LoginOrder, body: Vec<u8>) -> LoginReply {

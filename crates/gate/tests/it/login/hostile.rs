@@ -319,3 +319,18 @@ fn a_false_logout_token_logs_nobody_out() {
     assert_eq!(tell(&format!("logout_token={good}")), 400);
     assert_eq!(scene.program(0, "/").status, 200);
 }
+
+#[test]
+fn a_backend_cannot_change_the_session() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    scene.log_in(&provider, "/");
+    let session = scene.session();
+    let page = scene.page("/");
+    assert_eq!(page.status, 200, "{page:?}");
+    let set = page.fields.iter();
+    let set = set.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let set: Vec<&str> = set.map(|(_, value)| value.as_str()).collect();
+    assert_eq!(set, ["app=1"]);
+    assert_eq!(scene.session(), session);
+}

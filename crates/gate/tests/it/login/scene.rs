@@ -139,7 +139,8 @@ pub(crate) fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Answers with the head that it got; `/events` gets one event and stays open.
+/// Answers with the head that it got, and sets a cookie of its own and, though it should not, gate's;
+/// `/events` gets one event and stays open.
 fn backend() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
@@ -162,7 +163,10 @@ fn answer(mut stream: TcpStream) {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n".to_owned()
             } else {
                 let length = head.len();
-                format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{head}")
+                format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nSet-Cookie: app=1\r\n\
+                     Set-Cookie: __Host-gate=planted; Path=/; Secure\r\n\r\n{head}"
+                )
             };
             if stream.write_all(answer.as_bytes()).is_err() {
                 return;

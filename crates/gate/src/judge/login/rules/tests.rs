@@ -178,3 +178,22 @@ fn no_other_page_logs_anybody_out() {
     let fields = [cookie, ("Origin", "https://outside.example")];
     assert_eq!(said_by(&rules, "POST", "/.gate/logout", &fields), out);
 }
+
+#[test]
+fn only_gate_sets_its_own_cookies() {
+    let rules = rules("");
+    for (name, value, own) in [
+        ("Set-Cookie", "__Host-gate=x; Path=/; Secure", true),
+        ("set-cookie", " __Host-gate =x", true),
+        ("set-cookie", "=__Host-gate=x", true),
+        ("set-cookie", "__Host-gate-login-abc=x", true),
+        ("set-cookie", "app=__Host-gate", false),
+        ("set-cookie", "__Host-gated=x", false),
+        ("set-cookie", "", false),
+        ("x-set-cookie", "__Host-gate=x", false),
+    ] {
+        let value = value.as_bytes();
+        let field = Field { name, value };
+        assert_eq!(rules.sets_own_cookie(&field), own, "{name}: {value:?}");
+    }
+}
