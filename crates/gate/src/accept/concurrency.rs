@@ -95,12 +95,13 @@ impl Concurrency {
 }
 
 impl Share<'_> {
-    /// Counts the memory of a body that has grown to this many bytes, or returns the limit that it
+    /// Counts the memory of a body, which takes this many bytes now, or returns the limit that it
     /// would exceed.
     pub(crate) fn buffer(&self, bytes: usize, limits: &Limits) -> Result<(), Limit> {
         let units = u32::try_from((bytes as u64).div_ceil(UNIT)).unwrap_or(u32::MAX);
         let more = units.saturating_sub(self.buffered.get());
         if more == 0 {
+            self.release(self.buffered.get() - units);
             return Ok(());
         }
         let all = &self.of.buffered_in_all;
@@ -120,6 +121,18 @@ impl Share<'_> {
             Err(_) => drop(all.fetch_sub(more.into(), Relaxed)),
         }
         added
+    }
+
+    fn release(&self, units: u32) {
+        if units == 0 {
+            return;
+        }
+        self.buffered.set(self.buffered.get() - units);
+        let all = &self.of.buffered_in_all;
+        all.fetch_sub(units.into(), Relaxed);
+        if let Some(client) = self.client {
+            self.of.buffered.remove(client, units);
+        }
     }
 }
 
@@ -160,14 +173,7 @@ impl Drop for Share<'_> {
         for hash in self.held.into_iter().flatten() {
             self.of.exchanges.remove(hash, 1);
         }
-        let units = self.buffered.get();
-        if units > 0 {
-            let all = &self.of.buffered_in_all;
-            all.fetch_sub(units.into(), Relaxed);
-            if let Some(client) = self.client {
-                self.of.buffered.remove(client, units);
-            }
-        }
+        self.release(self.buffered.get());
     }
 }
 
@@ -238,7 +244,10 @@ mod tests {
         let begin = |client: &str| all.begin(client.parse().ok(), None, &limits).unwrap();
         let (first, second, other) = (begin("::1"), begin("::1"), begin("192.0.2.1"));
         assert_eq!(first.buffer(4096, &limits), Ok(()));
-        assert_eq!(first.buffer(100, &limits), Ok(()), "it has grown before");
+        assert_eq!(first.buffer(100, &limits), Ok(()));
+        assert_eq!(second.buffer(5 << 10, &limits), Ok(()), "it was given back");
+        assert_eq!(second.buffer(0, &limits), Ok(()));
+        assert_eq!(first.buffer(4096, &limits), Ok(()));
         assert_eq!(second.buffer(2048, &limits), Ok(()));
         let refused = second.buffer(2049, &limits);
         assert_eq!(refused, Err(Limit::BufferedPerClient));

@@ -22,7 +22,7 @@ mod server_view;
 mod tests;
 mod wire;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::Future;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -56,8 +56,6 @@ pub(crate) struct Upstream {
     /// One for each server, if HTTP/2 is used.
     shared: Vec<h2::SharedSlot>,
     told: Reported,
-    /// Bytes of requests that wait for a connection.
-    ahead: Cell<usize>,
 }
 
 /// The requirements of an exchange for its connection.
@@ -118,7 +116,6 @@ impl Upstream {
                 .map(|_| h2::SharedSlot::default())
                 .collect(),
             told: Reported::default(),
-            ahead: Cell::new(0),
             group: group.clone(),
         })
     }
@@ -160,11 +157,6 @@ impl Upstream {
     /// The time limit for a whole exchange.
     pub(crate) fn total(&self) -> Option<Duration> {
         bound(self.group.config.total)
-    }
-
-    /// Bytes of requests that are buffered while they wait for a connection.
-    pub(crate) fn ahead(&self) -> &Cell<usize> {
-        &self.ahead
     }
 }
 

@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{
     ClientConnection, Connection, KeyChange, Keys, ServerConnection, Version as TlsVersion,
 };
-use rustls::{ClientConfig, Error, ServerConfig};
+use rustls::{AlertDescription, ClientConfig, Error, ServerConfig};
 
 use super::inbound::Inbound;
 use super::levels::{KeyPair, Levels};
@@ -190,11 +190,10 @@ impl TlsSession {
             let read = self.read(&bytes);
             self.collect(levels);
             if let Err(error) = read {
-                let alert = self.tls.alert();
+                // There is no alert for a message that is too long to be read.
+                let alert = self.tls.alert().unwrap_or(AlertDescription::DecodeError);
                 self.failure = Some(error);
-                let code = alert.map_or(Code::PROTOCOL_VIOLATION, |alert| {
-                    Code::alert(u8::from(alert))
-                });
+                let code = Code::alert(u8::from(alert));
                 return Err(TransportError::new(code, "the TLS handshake failed"));
             }
             let is_over = slot < self.read_slot();

@@ -38,7 +38,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         if self.asked.buffered {
             return self.buffered_link(upstream).await;
         }
-        let mut ahead = ReadAhead::new(upstream);
+        let mut ahead = ReadAhead::default();
         let limits = &self.site.policy.limits;
         if self.asked.eager || limits.body_ahead_time.0.is_zero() {
             let link = self.lease(upstream, true).await?;
@@ -47,7 +47,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         loop {
             let came = tokio::select! {
                 biased;
-                came = ahead.read(self.body, limits, &self.deadlines.up) => came?,
+                came = ahead.read(self.body, limits, &self.deadlines.up, self.buffer) => came?,
                 () = over(self.site, self.asked) => return Err(ExchangeError::Over),
             };
             let link = match came {
@@ -64,6 +64,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     None => continue,
                 },
             };
+            // It is sent at once.
+            let _ = (self.buffer)(0);
             self.entry.bytes_up += ahead.bytes.len() as u64;
             return Ok((link, Some(Rest::Arriving(ahead))));
         }

@@ -1,30 +1,21 @@
 //! Reads part of a request's body before it asks for a connection. Connections to backends are few,
 //! and clients may send bodies slowly: a client that sends nothing holds no connection.
 
-use std::rc::Rc;
-
 use tokio::time::Instant;
 
 use super::rate::{RATE_WINDOW, window};
 use super::{ExchangeError, Source};
 use crate::config::Limits;
 use crate::forward::deadlines::{Deadline, Elapsed};
-use crate::forward::upstream::Upstream;
 use crate::judge::request::BadRequestError;
 use crate::record::Limit;
 
-/// The limit for all requests of one thread to one upstream. Beyond it, connections are requested
-/// at once.
-const MAX_HELD: usize = 64 * 1024 * 1024;
-
 /// The first part of a body.
+#[derive(Default)]
 pub(super) struct ReadAhead {
     pub(super) bytes: Vec<u8>,
     /// When the present window of the rate began, and the bytes that had arrived by then.
     window: Option<(Instant, usize)>,
-    /// The part of it that `upstream` has counted.
-    counted: usize,
-    upstream: Rc<Upstream>,
 }
 
 /// How reading ahead ended.
@@ -39,24 +30,17 @@ pub(super) enum ReadAheadOutcome {
 }
 
 impl ReadAhead {
-    pub(super) fn new(upstream: &Rc<Upstream>) -> Self {
-        Self {
-            bytes: Vec::new(),
-            window: None,
-            counted: 0,
-            upstream: upstream.clone(),
-        }
-    }
-
     /// Continues reading. Bytes count whether they arrived in time or not, but the minimum rate
-    /// applies to a body from its beginning.
+    /// applies to a body from its beginning. `buffer` counts the memory; if there is no room,
+    /// reading ends.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
         deadline: &Deadline,
+        buffer: impl Fn(usize) -> Result<(), Limit>,
     ) -> Result<ReadAheadOutcome, ExchangeError> {
-        let reading = self.read_on(body, limits);
+        let reading = self.read_on(body, limits, buffer);
         match deadline
             .within(Some(limits.body_ahead_time.0), reading)
             .await
@@ -70,15 +54,18 @@ impl ReadAhead {
         &mut self,
         body: &mut impl Source,
         limits: &Limits,
+        buffer: impl Fn(usize) -> Result<(), Limit>,
     ) -> Result<ReadAheadOutcome, ExchangeError> {
         let enough = usize::try_from(limits.body_ahead.0).unwrap_or(usize::MAX);
-        while self.bytes.len() < enough && self.upstream.ahead().get() < MAX_HELD {
+        while self.bytes.len() < enough {
             if !body.next(&mut self.bytes).await? {
                 return Ok(ReadAheadOutcome::Whole);
             }
-            self.count();
             if self.bytes.len() as u64 > limits.body.0 {
                 return Err(BadRequestError::BodyTooLarge.into());
+            }
+            if buffer(self.bytes.len()).is_err() {
+                break;
             }
         }
         Ok(ReadAheadOutcome::Enough)
@@ -96,18 +83,5 @@ impl ReadAhead {
         }
         self.window = Some(now);
         Ok(())
-    }
-
-    fn count(&mut self) {
-        let held = self.upstream.ahead();
-        held.set(held.get() + self.bytes.len() - self.counted);
-        self.counted = self.bytes.len();
-    }
-}
-
-impl Drop for ReadAhead {
-    fn drop(&mut self) {
-        let held = self.upstream.ahead();
-        held.set(held.get().saturating_sub(self.counted));
     }
 }

@@ -6,6 +6,8 @@
 //! of all sequences of these steps. Case is not a step: routes are compared both ways
 //! ([`Routes::find`](crate::forward::site::Routes::find)).
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
 use super::BadRequestError;
 
 /// No legitimate path has more readings than this, or more bytes of them.
@@ -23,7 +25,7 @@ const STEPS: [Step; 10] = [
     merged,
     without_dots,
     without_blanks,
-    in_ascii,
+    normalized,
     without_session,
     without_streams,
 ];
@@ -199,23 +201,16 @@ fn without_blanks(path: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Replaces letters that become ASCII when names are folded or converted: full-width forms, and the
-/// four letters whose other case is an ASCII letter.
-fn in_ascii(path: &[u8]) -> Option<Vec<u8>> {
+/// Some programs and file systems normalize names (Unicode's form KC): full-width, circled and
+/// mathematical letters, ligatures and superscripts become ASCII. So do the two letters whose other
+/// case is an ASCII letter.
+fn normalized(path: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(path)
         .ok()
         .filter(|text| !text.is_ascii())?;
-    let plain = |c: char| match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xff01 + 0x21).unwrap_or(c),
-        '\u{212a}' => 'k',
-        '\u{17f}' => 's',
-        '\u{130}' | '\u{131}' => 'i',
-        c => c,
-    };
-    changed(
-        path,
-        text.chars().map(plain).collect::<String>().into_bytes(),
-    )
+    let plain = text.replace(['\u{130}', '\u{131}'], "i");
+    let form_kc = ComposingNormalizerBorrowed::new_nfkc().normalize(&plain);
+    changed(path, form_kc.into_owned().into_bytes())
 }
 
 /// ASP.NET removes a session without a cookie, `/(S(x))`, also where it is glued to a name:
@@ -299,7 +294,13 @@ mod tests {
             ("/jmap%c2%a0", "/jmap"),
             ("/%e3%80%80jmap%ef%bb%bf/y", "/jmap/y"),
             ("/%ef%bd%8amap", "/jmap"),
-            ("/%e2%84%aaey", "/key"),
+            ("/%e2%84%aaey", "/Key"),
+            ("/%e2%93%99%e1%b5%90ap", "/jmap"),
+            ("/%f0%9d%92%8bmap", "/jmap"),
+            ("/%ef%ac%81le", "/file"),
+            ("/jmap%cd%bex", "/jmap"),
+            ("/%c4%b1x", "/ix"),
+            ("/x%e2%84%85", "/xc/o"),
             ("/jmap%3fx", "/jmap"),
             ("/jmap.%23x", "/jmap"),
             ("/(S(x))/jmap", "/jmap"),
@@ -360,6 +361,7 @@ mod tests {
             ("/a%5c..%5cb", true),
             ("/a/..%20/b", true),
             ("/a/%ef%bc%8e./b", true),
+            ("/a/%e2%80%a5/b", true),
             ("/a..b/.c/d.", false),
             ("/...", false),
             ("/a?b=/../c", false),

@@ -244,6 +244,11 @@ fn letters(byte: u8) -> Vec<String> {
     if byte.is_ascii_alphabetic() {
         all.push(char::from(byte ^ 0x20).to_string());
         all.push(format!("%{:02x}", byte ^ 0x20));
+        let place = u32::from(byte.to_ascii_lowercase() - b'a');
+        for first in [0x24d0, 0x1d41a] {
+            let letter = char::from_u32(first + place).unwrap().to_string();
+            all.push(letter.bytes().map(|b| format!("%{b:02x}")).collect());
+        }
     }
     all
 }

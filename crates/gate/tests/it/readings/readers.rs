@@ -57,10 +57,12 @@ pub(crate) fn best_fit(path: &[u8]) -> Vec<u8> {
         let code = rest
             .iter()
             .fold(head, |code, b| code << 6 | u32::from(b & 0x3f));
-        let code = if (0xff01..=0xff5e).contains(&code) {
-            code - 0xfee0
-        } else {
-            code
+        let code = match code {
+            0xff01..=0xff5e => code - 0xfee0,
+            // Circled and mathematical letters.
+            0x24d0..=0x24e9 => code - 0x24d0 + u32::from(b'a'),
+            0x1d41a..=0x1d433 => code - 0x1d41a + u32::from(b'a'),
+            code => code,
         };
         match u8::try_from(code) {
             Ok(byte) if rest.len() == more && byte.is_ascii() => {

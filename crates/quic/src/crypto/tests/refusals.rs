@@ -79,6 +79,14 @@ fn nonsense_ends_the_handshake() {
 }
 
 #[test]
+fn a_message_that_is_too_long_to_be_read_is_an_error_of_tls() {
+    let mut ends = shaken();
+    let begin = [4, 0xff, 0xff, 0xff];
+    let error = ends.server.receive(Level::OneRtt, 0, &begin).unwrap_err();
+    assert_eq!(error.code, Code::alert(DECODE_ERROR));
+}
+
+#[test]
 fn early_packets_carry_no_handshake_bytes() {
     let mut ends = Configs::new().meet();
     let error = ends.server.receive(Level::Early, 0, b"x").unwrap_err();
