@@ -63,6 +63,12 @@ core.register_action("gate", { "http-req" }, function(txn, url)
   for _, name in ipairs({ "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto" }) do
     txn.http:req_set_header(name, asked[name][1] or "")
   end
+  -- In a tunnel, nobody judges requests: only WebSocket may pass.
+  local upgrade = txn.http:req_get_headers()["upgrade"]
+  if upgrade and (upgrade[1] or upgrade[0]:lower() ~= "websocket") then
+    txn.http:req_del_header("upgrade")
+  end
+  txn.http:req_del_header("http2-settings")
   -- The session's login for the backend, instead of whatever the client sent.
   txn.http:req_del_header("authorization")
   local login = answer.headers["authorization"]

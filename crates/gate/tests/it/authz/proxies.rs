@@ -144,6 +144,7 @@ fn plays(start: Start) {
         };
         assert!(!message.body.contains("forged"), "{name}: {message:?}");
     }
+    no_tunnel(at);
     // A page and all that belongs to it.
     let questions = asked.questions();
     assert_eq!(questions, 1);
@@ -198,6 +199,34 @@ fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
         if status_of(at, path) == Some(200) {
             let own = status_of(asked.stage.http(), path);
             assert!(matches!(own, Some(502 | 503)), "{path}: {own:?}");
+        }
+    }
+}
+
+/// The application must not be asked to speak another protocol, in which requests come that nobody
+/// judges.
+fn no_tunnel(at: SocketAddr) {
+    for upgrade in [
+        "h2c",
+        "H2C",
+        "h2c, websocket",
+        "websocket, h2c",
+        "h2c\r\nUpgrade: websocket",
+        "websocket\r\nUpgrade: h2c",
+        "TLS/1.0",
+    ] {
+        let fields = format!(
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {upgrade}\r\n\
+             HTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+        );
+        let stream = TcpStream::connect(at).unwrap();
+        let head = format!("GET /open/x HTTP/1.1\r\nHost: site.example\r\n{fields}\r\n");
+        (&stream).write_all(head.as_bytes()).unwrap();
+        let answer = RawClient::new(stream).answer();
+        // A proxy may also refuse it.
+        if answer.status() == 200 {
+            let seen = answer.whole(200).body.to_lowercase();
+            assert!(!seen.contains("\r\nupgrade:"), "{upgrade}: {seen}");
         }
     }
 }
