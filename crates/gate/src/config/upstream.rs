@@ -1,6 +1,7 @@
 //! `[upstream.NAME]` and `[[route]]`: the backends, and the requests that each one gets.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -147,9 +148,15 @@ pub struct Route {
 }
 
 impl Route {
-    /// The host as it is compared: in lower case, without a trailing dot.
+    /// The host as it is compared: in lower case, without a trailing dot; an IPv6 address in its
+    /// usual form.
     pub(crate) fn bare_host(&self) -> String {
-        self.host.trim_end_matches('.').to_ascii_lowercase()
+        let host = self.host.trim_end_matches('.').to_ascii_lowercase();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        match bare.parse::<Ipv6Addr>() {
+            Ok(address) => format!("[{address}]"),
+            Err(_) => host,
+        }
     }
 }
 

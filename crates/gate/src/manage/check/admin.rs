@@ -18,6 +18,12 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         let what = format!("it is not protected, and {address} can be reached from other machines");
         report.warn("admin.listen", what);
     }
+    for (n, host) in config.admin.hosts.iter().enumerate() {
+        if host.contains(['*', ':', '/']) {
+            let what = "it must be only a host name: no scheme, no port, no path, no '*'";
+            report.warn(format!("admin.hosts[{n}]"), what);
+        }
+    }
     if let Access::File(path) = &config.log.access {
         log(path, report);
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use super::CheckReport;
-use crate::config::{Config, Network};
+use crate::config::{Config, Listen, Network};
 use crate::judge::request::is_identity;
 
 /// The largest head. The parsers have room for tens of thousands of fields at most.
@@ -33,6 +33,11 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         spelling(place, networks, report);
     }
     untrusted(config, report);
+    let are_usual = listen.trusted_fields == Listen::default().trusted_fields;
+    if !are_usual && listen.trusted.is_empty() && !config.authz.is_on() {
+        let what = "without 'listen.trusted' it has no effect";
+        report.warn("listen.trusted_fields", what);
+    }
     for (n, name) in listen.trusted_fields.iter().enumerate() {
         if !is_identity(name) {
             let what = format!(

@@ -5,6 +5,9 @@ use crate::config::{Config, Resumption, Route, UpstreamProtocol};
 use crate::judge::CorsPolicy;
 use crate::judge::request::{Authority, Rewrite, readings};
 
+/// Requests have room for so many besides the client's own.
+const MAX_SET: usize = 100;
+
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if config.route.is_empty() {
         let what = "there is no route; add a [[route]] with upstream = \"…\"";
@@ -18,6 +21,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         }
         if !route.path.starts_with('/') {
             report.error(format!("{place}.path"), "it has to begin with '/'");
+        }
+        if route.path.contains('*') {
+            let what = "there are no wildcards: a path includes everything below it";
+            report.error(format!("{place}.path"), what);
         }
         if route.path.contains(['?', '#']) {
             let what = "only the path is compared: it ends before '?' and '#'";
@@ -43,6 +50,11 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         if let Some(same) = earlier.iter().position(|other| meets(other, route)) {
             let what = format!("'route[{same}]' is for the same host and path; remove one of them");
             report.error(&place, what);
+        }
+        hidden(&place, route, config, report);
+        if route.set.len() > MAX_SET {
+            let what = format!("at most {MAX_SET} fields can be set");
+            report.error(format!("{place}.set"), what);
         }
         let early = config.tls.early_data && config.tls.resumption == Resumption::SingleUse;
         if route.safe_jmap && !early {
@@ -128,6 +140,41 @@ fn host(place: &str, route: &Route, report: &mut CheckReport) {
         let what = "write names that are not ASCII as clients send them: xn--…";
         report.error(place, what);
     }
+}
+
+/// A route with a host precedes those without, so an open one may hide guarded paths.
+fn hidden(place: &str, open: &Route, config: &Config, report: &mut CheckReport) {
+    if open.auth || open.host.is_empty() {
+        return;
+    }
+    let guarded = config
+        .route
+        .iter()
+        .enumerate()
+        .filter(|(_, route)| route.auth && route.host.is_empty() && is_below(route, open));
+    for (n, guarded) in guarded {
+        let of_host = config.route.iter();
+        let of_host = of_host.filter(|route| route.bare_host() == open.bare_host());
+        let covers = of_host.filter(|route| {
+            route.path.trim_end_matches('/') == guarded.path.trim_end_matches('/')
+                || is_below(guarded, route)
+        });
+        let nearest = covers.max_by_key(|route| route.path.len());
+        if nearest.is_some_and(|nearest| std::ptr::eq(nearest, open)) {
+            let what = format!(
+                "for this host, {} needs no session: a route with a host precedes 'route[{n}]'",
+                guarded.path
+            );
+            report.warn(place, what);
+        }
+    }
+}
+
+/// Whether the path is strictly below the other route's.
+fn is_below(route: &Route, above: &Route) -> bool {
+    let above = above.path.trim_end_matches('/');
+    let rest = route.path.trim_end_matches('/').strip_prefix(above);
+    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Hosts match in any case (RFC 9110 §4.2.3); a path matches with and without its trailing '/'.

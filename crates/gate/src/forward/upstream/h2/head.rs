@@ -13,7 +13,7 @@ use super::invalid;
 use crate::forward::h1::Chunked;
 
 /// The largest number of fields: a client's, and those that gate adds.
-const MAX_FIELDS: usize = 128;
+const MAX_FIELDS: usize = 256;
 
 /// How the request's body is written.
 pub(super) enum RequestFraming {

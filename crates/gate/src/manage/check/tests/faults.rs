@@ -47,6 +47,26 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "[[route]]",
+        "[admin]\nhosts = [\"*\"]\n[[route]]\npath = \"/admin*\"\nupstream = \"backend\"\n\
+         [[route]]\nhost = \"[::1]\"\nupstream = \"backend\"\n[[route]]\nhost = \"[0::1]\"",
+        &[
+            "error route[0].path: there are no wildcards",
+            "error route[2]: 'route[1]' is for the same host and path",
+            "warning admin.hosts[0]: it must be only a host name",
+        ],
+    ),
+    (
+        "[[route]]",
+        "[[route]]\npath = \"/admin\"\nupstream = \"backend\"\n[[route]]\npath = \"/x/y\"\nupstream = \"backend\"\n\
+         [[route]]\nhost = \"a.example\"\nauth = false\nupstream = \"backend\"\n\
+         [[route]]\nhost = \"A.example.\"\npath = \"/x\"\nupstream = \"backend\"\n\
+         [[route]]\nhost = \"b.example\"\nauth = false\npath = \"/admin/x\"\nupstream = \"backend\"\n[[route]]",
+        &[
+            "warning route[2]: for this host, /admin needs no session: a route with a host precedes 'route[0]'",
+        ],
+    ),
+    (
+        "[[route]]",
         "[limits]\nbody_rate = \"1MiB\"\n[[route]]",
         &["warning limits.body_rate_most: it is less than 'limits.body_rate'"],
     ),
@@ -68,7 +88,10 @@ pub(super) const CASES: &[Case] = &[
     (
         "http = [\"127.0.0.1:8080\"]",
         "trusted_fields = [\"X-Real-IP\", \"X-Auth-Request-User\", \"Cookie\"]",
-        &["warning listen.trusted_fields[2]: 'Cookie' is not among the fields"],
+        &[
+            "warning listen.trusted_fields: without 'listen.trusted' it has no effect",
+            "warning listen.trusted_fields[2]: 'Cookie' is not among the fields",
+        ],
     ),
     (
         "[[route]]",
