@@ -28,6 +28,9 @@ use crate::record::{Entry, server_timing};
 /// configured.
 const MAX_INTERIM: usize = 256 * 1024;
 
+/// The most that is read at once for a client that takes everything immediately.
+const LARGE_PIECE: usize = 4 * PIECE;
+
 /// How a download ended.
 #[derive(Debug)]
 pub(super) enum DownloadOutcome {
@@ -131,6 +134,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             begun: &mut *self.begun,
             entry: &mut *self.entry,
             trailers: rest.trailers,
+            piece: PIECE,
             flushed: 0,
             rate: ReadRate::new(self.held, self.site.policy.limits.read_rate.0),
         };
@@ -255,7 +259,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         let mut left = self.upstream.first_byte();
         let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
         let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.deadlines.down);
-        if let Ok(filled) = down.within(Some(soon), fill(buffer, from)).await {
+        if let Ok(filled) = down.within(Some(soon), fill(buffer, from, PIECE)).await {
             filled.map_err(ExchangeError::lost)?;
         } else {
             left = left.map(|span| span.saturating_sub(soon));
@@ -269,7 +273,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
             loop {
                 let filled = tokio::select! {
                     biased;
-                    filled = down.within(left, fill(buffer, from)) => filled,
+                    filled = down.within(left, fill(buffer, from, PIECE)) => filled,
                     () = &mut gone => return Err(ExchangeError::Gone),
                     () = &mut over => return Err(ExchangeError::Over),
                 };
@@ -310,6 +314,8 @@ pub(super) struct BodyDownload<'a, R, A> {
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
+    /// The most to read at once.
+    piece: usize,
     /// The bytes of the body that the client had taken after the last flush.
     flushed: u64,
     rate: ReadRate<'a>,
@@ -383,11 +389,16 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
     }
 
     async fn fill(&mut self) -> Result<(), ExchangeError> {
-        let filling = fill(self.buffer, self.from);
+        let before = self.buffer.len();
+        let filling = fill(self.buffer, self.from, self.piece);
         match self.deadlines.down.within(self.silence, filling).await {
-            Ok(filled) => filled.map_err(ExchangeError::lost),
-            Err(_) => Err(ExchangeError::Silent),
+            Ok(filled) => filled.map_err(ExchangeError::lost)?,
+            Err(_) => return Err(ExchangeError::Silent),
         }
+        if self.buffer.len() - before >= self.piece {
+            self.piece = LARGE_PIECE;
+        }
+        Ok(())
     }
 
     /// Ends the exchange of a client that reads nothing for as long as a backend may be silent, or
@@ -401,6 +412,11 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
             flushed.map_err(ExchangeError::Client)?;
             self.rate.took(bytes);
         } else {
+            // There may be many slow clients, so they get small buffers.
+            self.piece = PIECE;
+            if self.buffer.is_empty() {
+                self.buffer.shrink_to(PIECE);
+            }
             let mut left = self.silence;
             loop {
                 let (began, slot) = (Instant::now(), left.map_or(SLOT, |left| left.min(SLOT)));
@@ -427,8 +443,12 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
 }
 
 /// Reads one more piece; an end of the stream is an error.
-async fn fill(buffer: &mut Vec<u8>, from: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-    buffer.reserve(PIECE);
+async fn fill(
+    buffer: &mut Vec<u8>,
+    from: &mut (impl AsyncRead + Unpin),
+    piece: usize,
+) -> io::Result<()> {
+    buffer.reserve(piece);
     match from.read_buf(buffer).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),
