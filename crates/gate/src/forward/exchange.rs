@@ -373,17 +373,22 @@ async fn admitted<S: Sessions>(
     asked: &ForwardedRequest,
 ) -> Result<(), ExchangeError> {
     match &asked.session {
-        Some(session) if !site.policy.authenticator.admits(session).await => {
-            Err(ExchangeError::Over)
+        Some(session) => {
+            let require = &asked.route.require;
+            let admitted = site.policy.authenticator.admits(session, require).await;
+            admitted.then_some(()).ok_or(ExchangeError::Over)
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
 /// Ends when it would not.
 async fn over<S: Sessions>(site: &Site<S>, asked: &ForwardedRequest) {
     match &asked.session {
-        Some(session) => site.policy.authenticator.over(session).await,
+        Some(session) => {
+            let require = &asked.route.require;
+            site.policy.authenticator.over(session, require).await;
+        }
         None => pending().await,
     }
 }

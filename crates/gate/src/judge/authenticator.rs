@@ -7,7 +7,7 @@ use crate::judge::OwnAnswer;
 use crate::judge::guard::{
     AuthError, Found, Guard, GuardDecision, Pass, SessionError, SessionQuery, Sessions,
 };
-use crate::judge::login::{LoginReply, LoginRequest};
+use crate::judge::login::{ClaimRules, LoginReply, LoginRequest};
 use crate::judge::openid::{LoginHandle, RefreshOutcome};
 use crate::judge::request::Request;
 use crate::record::Reason;
@@ -149,9 +149,9 @@ impl<S: Sessions> Authenticator<S> {
         guard.map_or(Duration::ZERO, |guard| guard.left(passed))
     }
 
-    /// Whether the session still admits the request, as the same user. The store is asked if that
-    /// is not known.
-    pub(crate) async fn admits(&self, passed: &Pass) -> bool {
+    /// Whether the session still admits the request, as the same user with the claims that its
+    /// route requires. The store is asked if that is not known.
+    pub(crate) async fn admits(&self, passed: &Pass, require: &ClaimRules) -> bool {
         let Some((guard, _)) = &self.guard else {
             return true;
         };
@@ -159,13 +159,13 @@ impl<S: Sessions> Authenticator<S> {
             || self
                 .authorize(&passed.question())
                 .await
-                .is_ok_and(|again| again.is_same_user(passed))
+                .is_ok_and(|again| again.is_same_user(passed) && again.meets(require))
     }
 
-    /// Ends when the request would no longer be admitted as the same user, because its token or its
-    /// session has ended. If the session has only changed, or was forgotten because the store's
+    /// Ends when the request would no longer be admitted as the same user with the claims that its
+    /// route requires, because its token or its session has ended, or the session has lost them. If the session has only changed, or was forgotten because the store's
     /// pushes stopped, it asks the store again.
-    pub(crate) async fn over(&self, passed: &Pass) {
+    pub(crate) async fn over(&self, passed: &Pass, require: &ClaimRules) {
         let Some((guard, _)) = &self.guard else {
             return std::future::pending().await;
         };
@@ -176,7 +176,7 @@ impl<S: Sessions> Authenticator<S> {
                 return;
             }
             let again = match self.authorize(&pass.question()).await {
-                Ok(again) if again.is_same_user(passed) => again,
+                Ok(again) if again.is_same_user(passed) && again.meets(require) => again,
                 _ => return,
             };
             if !guard.holds(&again) {

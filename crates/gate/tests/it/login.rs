@@ -195,6 +195,23 @@ fn a_route_admits_only_those_whose_claims_it_requires() {
     );
 }
 
+/// Like a session that ends, a session that loses what its route requires ends its streams.
+#[test]
+fn a_stream_ends_when_its_claims_are_lost() {
+    let provider = Provider::start();
+    provider.manners().life = 3;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"0s\"";
+    let require = "require = { groups = [\"ops\"] }";
+    let mut scene = Scene::new(&provider.issuer(), login, require);
+    scene.log_in(&provider, "/");
+    let mut stream = fleet::open(&scene, 0);
+    provider.manners().life = 3600;
+    provider.manners().claims =
+        std::sync::Arc::new(|claims| claims["groups"] = serde_json::json!([]));
+    fleet::ends(&mut stream);
+    assert_eq!(scene.page("/").status, 403);
+}
+
 #[test]
 fn what_the_backend_gets_is_chosen_and_more_is_asked_for() {
     let provider = Provider::start();

@@ -33,7 +33,7 @@ fn fleet_of(gates: usize, test: &str, provider: &Provider, login: &str) -> Optio
 }
 
 /// A stream of the browser's session whose answer has begun.
-fn open(scene: &Scene, gate: usize) -> TcpStream {
+pub(crate) fn open(scene: &Scene, gate: usize) -> TcpStream {
     let url = scene.url(gate, "/events").parse().unwrap();
     let mut stream = scene.browser.begin(&url, "GET", "", "");
     let mut begun = Vec::new();
@@ -46,8 +46,10 @@ fn open(scene: &Scene, gate: usize) -> TcpStream {
 }
 
 /// Waits until it is cut. A reset counts as the end.
-fn ends(stream: &mut TcpStream) {
-    let _ = stream.read_to_end(&mut Vec::new());
+pub(crate) fn ends(stream: &mut TcpStream) {
+    let end = stream.read_to_end(&mut Vec::new());
+    let is_late = end.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+    assert!(!is_late, "it goes on");
 }
 
 /// Asks both gates `times` times each, all at once; returns the statuses.
