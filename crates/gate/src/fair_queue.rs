@@ -42,11 +42,9 @@ impl<W: Waiter> FairQueue<W> {
         self.waiters == 0
     }
 
-    /// Whether anybody still waits, other than `not`.
-    pub(crate) fn is_waited_for(&self, not: Option<IpAddr>) -> bool {
-        let clients = self.clients.iter();
-        let others = clients.filter(|client| not.is_none() || client.client != not);
-        let mut waiters = others.flat_map(|client| &client.waiters);
+    /// Whether anybody still waits.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        let mut waiters = self.clients.iter().flat_map(|client| &client.waiters);
         waiters.any(|waiter| !waiter.is_gone())
     }
 

@@ -453,6 +453,7 @@ fn is_to_be_looked_at(route: &Route, request: &Request<'_>, inspected: &Inspecte
     let is_small = matches!(inspected.body, Body::Length(length) if length <= jmap::MAX_BODY);
     route.safe_jmap
         && request.method == "POST"
+        && !has_other_method(request)
         && is_json
         && is_small
         && !inspected.expects_continue

@@ -175,6 +175,8 @@ impl Rounds {
         self.others_first = self.socket.received_single_run();
         let observer = self.socket.observer();
         let mut state = self.shared.lock();
+        let has_neighbours = self.sibling.as_ref().is_some_and(Sibling::has_neighbours);
+        state.engine.set_hands_on(has_neighbours);
         let now = state.now();
         for mut arrival in self.socket.arrivals_mut() {
             let way = RecvMeta {
@@ -196,6 +198,13 @@ impl Rounds {
                 observer.on_read(at, arrival.bytes.len(), counted.as_ref());
             }
         }
+        drop(state);
+        self.hand_out();
+    }
+
+    /// Wakes those that wait for what came, and gives away what is for others.
+    fn hand_out(&mut self) {
+        let mut state = self.shared.lock();
         while let Some(next) = state.engine.misdirected() {
             self.misdirected.push(next);
         }
@@ -217,14 +226,15 @@ impl Rounds {
         };
         let mut state = self.shared.lock();
         let now = state.now();
+        // It is handed over once.
+        state.engine.set_hands_on(false);
         for (way, mut datagram) in handed_over {
             if let Some(handle) = state.engine.receive(now, &way, &mut datagram) {
                 state.queue(handle);
             }
         }
-        state.take_in_clients(&mut self.wakes);
         drop(state);
-        self.wake();
+        self.hand_out();
     }
 
     /// Returns true if a timer has fired.

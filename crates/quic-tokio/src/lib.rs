@@ -64,6 +64,7 @@ mod h3;
 mod handle;
 mod id_map;
 mod incoming;
+mod neighbours;
 mod observer;
 mod qlog;
 mod recv_stream;
@@ -86,6 +87,7 @@ pub use h3::{
     request_lines, response_head, response_lines,
 };
 pub use incoming::Incoming;
+pub use neighbours::Neighbours;
 pub use observer::DatagramObserver;
 pub use qlog::QlogDirectory;
 pub use recv_stream::RecvStream;

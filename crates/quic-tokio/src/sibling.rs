@@ -2,11 +2,15 @@
 //! among their sockets by address, and each endpoint hands over those that belong to another.
 
 use std::fmt;
+use std::io;
 use std::mem::take;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use roundtrip_quic::{Misdirected, RecvMeta};
+
+use crate::neighbours::{Links, Neighbours};
 
 /// The most datagrams that wait to be taken over, and the most bytes of them.
 const MAX_DATAGRAMS: usize = 1024;
@@ -17,8 +21,14 @@ const MAX_BYTES: usize = 1 << 20;
 pub struct Sibling {
     key: [u8; 32],
     number: u16,
-    inboxes: Arc<[Mutex<Inbox>]>,
+    inboxes: Inboxes,
+    /// Other processes at the same address.
+    elsewhere: Arc<Links>,
 }
+
+/// Those of all endpoints at one address.
+#[derive(Clone)]
+pub(crate) struct Inboxes(Arc<[Mutex<Inbox>]>);
 
 /// Datagrams that other endpoints have handed over, until the endpoint's driver takes them.
 #[derive(Default)]
@@ -35,13 +45,30 @@ impl Sibling {
     /// Makes the places of `count` endpoints at one address. `key` must be random, and different
     /// for each address and process.
     pub fn group(count: u16, key: [u8; 32]) -> Vec<Self> {
-        let inboxes: Arc<[_]> = (0..count).map(|_| Mutex::default()).collect();
+        let inboxes = Inboxes((0..count).map(|_| Mutex::default()).collect());
+        let elsewhere = Arc::<Links>::default();
         let place = |number| Self {
             key,
             number,
             inboxes: inboxes.clone(),
+            elsewhere: elsewhere.clone(),
         };
         (0..count).map(place).collect()
+    }
+
+    /// Finds other processes that serve this address, and lets later ones find this one. One
+    /// endpoint of a group does this for all.
+    pub fn meet_neighbours(&self, address: SocketAddr) -> io::Result<Neighbours> {
+        Neighbours::meet(address, self.elsewhere.clone(), self.inboxes.clone())
+    }
+
+    /// Whether other processes serve the address.
+    pub(crate) fn has_neighbours(&self) -> bool {
+        self.elsewhere.are_there()
+    }
+
+    pub fn number(&self) -> u16 {
+        self.number
     }
 
     /// The same in the engine's type.
@@ -49,23 +76,51 @@ impl Sibling {
         roundtrip_quic::Sibling {
             key: self.key,
             number: self.number,
-            count: u16::try_from(self.inboxes.len()).unwrap_or(u16::MAX),
+            count: u16::try_from(self.inboxes.0.len()).unwrap_or(u16::MAX),
         }
     }
 
     /// Hands a datagram over. If there is no room, it counts as lost.
     pub(crate) fn give(&self, next: Misdirected) {
+        let Misdirected { to, way, datagram } = next;
+        match to {
+            Some(number) => self.inboxes.put(number, way, datagram),
+            None => self.elsewhere.send(&way, &datagram),
+        }
+    }
+
+    /// Takes the datagrams that siblings handed to this endpoint.
+    pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
+        self.inboxes
+            .of(self.number)
+            .map_or_else(Vec::new, |mut inbox| {
+                inbox.bytes = 0;
+                take(&mut inbox.datagrams)
+            })
+    }
+
+    /// Stores the driver's waker. Returns false if something is there to be taken.
+    pub(crate) fn sleep(&self, waker: &Waker) -> bool {
+        self.inboxes.of(self.number).is_none_or(|mut inbox| {
+            inbox.driver = Some(waker.clone());
+            inbox.datagrams.is_empty()
+        })
+    }
+}
+
+impl Inboxes {
+    pub(crate) fn put(&self, number: u16, way: RecvMeta, datagram: Vec<u8>) {
         let driver = {
-            let Some(mut inbox) = self.inbox(next.to) else {
+            let Some(mut inbox) = self.of(number) else {
                 return;
             };
-            let bytes = inbox.bytes + next.datagram.len();
+            let bytes = inbox.bytes + datagram.len();
             let is_full = inbox.datagrams.len() >= MAX_DATAGRAMS || bytes > MAX_BYTES;
             if is_full || inbox.is_closed {
                 return;
             }
             inbox.bytes = bytes;
-            inbox.datagrams.push((next.way, next.datagram));
+            inbox.datagrams.push((way, datagram));
             inbox.driver.take()
         };
         if let Some(driver) = driver {
@@ -73,31 +128,15 @@ impl Sibling {
         }
     }
 
-    /// Takes the datagrams that siblings handed to this endpoint.
-    pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
-        self.inbox(self.number).map_or_else(Vec::new, |mut inbox| {
-            inbox.bytes = 0;
-            take(&mut inbox.datagrams)
-        })
-    }
-
-    /// Stores the driver's waker. Returns false if something is there to be taken.
-    pub(crate) fn sleep(&self, waker: &Waker) -> bool {
-        self.inbox(self.number).is_none_or(|mut inbox| {
-            inbox.driver = Some(waker.clone());
-            inbox.datagrams.is_empty()
-        })
-    }
-
-    fn inbox(&self, number: u16) -> Option<MutexGuard<'_, Inbox>> {
-        let inbox = self.inboxes.get(usize::from(number))?;
+    fn of(&self, number: u16) -> Option<MutexGuard<'_, Inbox>> {
+        let inbox = self.0.get(usize::from(number))?;
         Some(inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for Sibling {
     fn drop(&mut self) {
-        if let Some(mut inbox) = self.inbox(self.number) {
+        if let Some(mut inbox) = self.inboxes.of(self.number) {
             *inbox = Inbox {
                 is_closed: true,
                 ..Inbox::default()
@@ -125,7 +164,11 @@ mod tests {
             ecn: 0,
         };
         let datagram = vec![7; size];
-        from.give(Misdirected { to, way, datagram });
+        from.give(Misdirected {
+            to: Some(to),
+            way,
+            datagram,
+        });
     }
 
     #[test]
@@ -152,7 +195,7 @@ mod tests {
         give(&group[0], 1, 10);
         drop(group.pop());
         give(&group[0], 1, 10);
-        assert!(group[0].inbox(1).unwrap().datagrams.is_empty());
+        assert!(group[0].inboxes.of(1).unwrap().datagrams.is_empty());
     }
 
     #[test]

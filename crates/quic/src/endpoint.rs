@@ -69,6 +69,8 @@ pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
     /// It has accepted connections, and resets those that it has forgotten.
     has_served: bool,
+    /// Whether other processes serve the same address.
+    hands_on: bool,
     secrets: Arc<Secrets>,
     /// Its number among its siblings, and how many there are.
     number: u16,
@@ -126,6 +128,7 @@ impl Endpoint {
             siblings: sibling.count,
             misdirected: MisdirectedQueue::default(),
             has_served: server.is_some(),
+            hands_on: false,
             budget: server.as_ref().and_then(|s| s.transport.budget.clone()),
             server: server.map(Arc::new),
             table: ConnectionTable::default(),
@@ -285,7 +288,9 @@ impl Endpoint {
             // A connection that was never here may be elsewhere, so it gets no reset. RFC 9000
             // §21.11.
             if owner.endpoint != self.number {
-                self.misdirect(owner.endpoint, way, datagram);
+                if !self.misdirect(owner.endpoint, way, datagram) {
+                    self.hand_on(way, datagram);
+                }
             } else if self.has_served && self.table.has_held(owner.handle) {
                 let token = self.secrets.reset_token(*id);
                 self.answers.reset(now, way, datagram.len(), token);
@@ -303,19 +308,43 @@ impl Endpoint {
             if has_been_here || self.misdirect(owner.endpoint, way, datagram) {
                 return None;
             }
+            // Either another process issued the id, or a client made it up; only the latter's
+            // packet is authentic here.
+            let copy = self.hands_on.then(|| datagram.to_vec());
+            let begun = self.receive_first(now, way, datagram);
+            if let Some(copy) = copy.filter(|_| begun.is_none()) {
+                self.hand_on(way, &copy);
+            }
+            return begun;
         }
-        let server = self.server.clone()?;
-        self.receive_first(now, way, datagram, &server)
+        if self.server.is_none() {
+            self.hand_on(way, datagram);
+        }
+        self.receive_first(now, way, datagram)
     }
 
     /// Returns true if a sibling with that number exists, which then gets the datagram.
     fn misdirect(&mut self, names: u16, way: &RecvMeta, datagram: &[u8]) -> bool {
         let is_siblings = names != self.number && names < self.siblings;
         if is_siblings {
-            self.misdirected.push(names, way, datagram);
+            self.misdirected.push(Some(names), way, datagram);
             self.strays.handed_over += 1;
         }
         is_siblings
+    }
+
+    /// Hands a datagram to other processes, if there are any.
+    fn hand_on(&mut self, way: &RecvMeta, datagram: &[u8]) {
+        if self.hands_on {
+            self.misdirected.push(None, way, datagram);
+            self.strays.handed_over += 1;
+        }
+    }
+
+    /// Sets whether other processes serve the same address: datagrams that belong to no connection
+    /// here, and that this process does not answer, are [misdirected](Self::misdirected) to them.
+    pub fn set_hands_on(&mut self, hands_on: bool) {
+        self.hands_on = hands_on;
     }
 
     /// RFC 9000 §10.3.1.
@@ -331,7 +360,8 @@ impl Endpoint {
         self.answers.take(buffer)
     }
 
-    /// Returns the next datagram that one of the siblings has to [receive](Self::receive).
+    /// Returns the next datagram that one of the siblings, or another process, has to
+    /// [receive](Self::receive).
     pub fn misdirected(&mut self) -> Option<Misdirected> {
         self.misdirected.pop()
     }

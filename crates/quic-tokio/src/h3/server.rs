@@ -12,6 +12,7 @@ use super::{H3Error, H3Receiving, H3Sending, H3Transport, MessageSender, Message
 
 /// The ids of a client's requests are multiples of this. RFC 9000 §2.1.
 const STEP: u64 = 4;
+const LAST: u64 = (1 << 62) - STEP;
 
 /// The server's side of a connection. Dropping it closes the connection.
 ///
@@ -75,10 +76,21 @@ impl<T: H3Transport> H3Server<T> {
         }
     }
 
+    /// Sends a GOAWAY that no request exceeds: the client begins no others, and those under way are
+    /// answered. [`go_away`](Self::go_away) follows when they have had time to arrive. RFC 9114
+    /// §5.2.
+    pub async fn announce_end(&mut self) -> Result<(), H3Error> {
+        self.send_goaway(LAST).await
+    }
+
     /// Sends GOAWAY: requests that were accepted are answered, and no others are. RFC 9114 §5.2.
     pub async fn go_away(&mut self) -> Result<(), H3Error> {
         let end = *self.end.get_or_insert(self.next);
-        let mut frame = Bytes::from(goaway(end));
+        self.send_goaway(end).await
+    }
+
+    async fn send_goaway(&mut self, id: u64) -> Result<(), H3Error> {
+        let mut frame = Bytes::from(goaway(id));
         poll_fn(|cx| self.control.poll_send(cx, &mut frame)).await
     }
 }

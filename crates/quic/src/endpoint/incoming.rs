@@ -1,8 +1,6 @@
 //! The first packets of clients: accepted, refused, or answered by Retry or version negotiation.
 //! RFC 9000 §5.2.2, §6.1 and §8.1.
 
-use std::sync::Arc;
-
 use roundtrip_wire::quic::{ConnectionId, LongKind, LongPacket, Packet, Packets};
 
 use super::issuer::EndpointIssuer;
@@ -23,8 +21,8 @@ impl Endpoint {
         now: Time,
         way: &RecvMeta,
         datagram: &mut [u8],
-        server: &Arc<ServerConfig>,
     ) -> Option<Handle> {
+        let server = &self.server.clone()?;
         let size = datagram.len();
         let (arrival, version) = match Packets::new(datagram).next()?.ok()? {
             Packet::Unknown {

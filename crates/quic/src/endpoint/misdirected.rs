@@ -13,8 +13,8 @@ const MAX_BYTES: usize = 512 << 10;
 /// A datagram for a connection of another endpoint.
 #[derive(Debug)]
 pub struct Misdirected {
-    /// The number of that endpoint among its siblings.
-    pub to: u16,
+    /// The number of that endpoint among its siblings; `None` if it may belong to another process.
+    pub to: Option<u16>,
     pub way: RecvMeta,
     pub datagram: Vec<u8>,
 }
@@ -27,7 +27,7 @@ pub(super) struct MisdirectedQueue {
 
 impl MisdirectedQueue {
     /// If there is no room, the datagram is dropped and counts as lost.
-    pub(super) fn push(&mut self, to: u16, way: &RecvMeta, datagram: &[u8]) {
+    pub(super) fn push(&mut self, to: Option<u16>, way: &RecvMeta, datagram: &[u8]) {
         let bytes = self.bytes + datagram.len();
         if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {
             self.bytes = bytes;
@@ -61,11 +61,11 @@ mod tests {
             let mut queue = MisdirectedQueue::default();
             for _ in 0..2 {
                 for _ in 0..2 * MAX_DATAGRAMS {
-                    queue.push(3, &way, &vec![7; size]);
+                    queue.push(Some(3), &way, &vec![7; size]);
                 }
                 let mut count = 0;
                 while let Some(next) = queue.pop() {
-                    assert_eq!((next.to, next.datagram.len()), (3, size));
+                    assert_eq!((next.to, next.datagram.len()), (Some(3), size));
                     count += 1;
                 }
                 assert_eq!((count, queue.bytes), (kept, 0));

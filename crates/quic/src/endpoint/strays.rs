@@ -13,7 +13,7 @@ pub struct StrayCounts {
     pub refused: u64,
     /// Packets of removed connections that were answered by a reset. RFC 9000 §10.3.
     pub reset: u64,
-    /// It was for a connection of another endpoint of this process.
+    /// It was for a connection of another endpoint of this process, or of another process.
     pub handed_over: u64,
     /// Early-data packets that arrived before their ClientHello; most of them are kept for a while.
     pub overtook: u64,

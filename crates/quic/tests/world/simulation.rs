@@ -325,7 +325,7 @@ impl Simulation {
         let host = chosen.map_or(host, |number| self.siblings[number]);
         self.nodes[host].receive(self.now, way, datagram);
         while let Some(mut next) = self.nodes[host].endpoint.misdirected() {
-            let owner = self.siblings[usize::from(next.to)];
+            let owner = self.siblings[usize::from(next.to.unwrap())];
             self.nodes[owner].receive(self.now, &next.way, &mut next.datagram);
         }
     }

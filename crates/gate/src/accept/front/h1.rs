@@ -247,8 +247,11 @@ impl<IO: Stream> Client<IO> {
                 }
                 // The decision needs more: the end of the handshake, or the body.
                 Some((Verdict::Wait | Verdict::ReadBody, _)) => {
-                    poll_fn(|cx| self.stream.poll_confirmed(cx))
-                        .await
+                    let span = Some(site.policy.limits.head_time.0);
+                    let confirmed = poll_fn(|cx| self.stream.poll_confirmed(cx));
+                    let confirmed = self.deadlines.down.within(span, confirmed).await;
+                    confirmed
+                        .map_err(|_| ExchangeError::Slow(Limit::HeadTime))?
                         .map_err(ExchangeError::Client)?;
                     self.early = false;
                     self.entry.early = Some(Early::Held);

@@ -15,6 +15,7 @@ use roundtrip_wire::h3::{Code, SectionLimits};
 use roundtrip_wire::message::content_length;
 use roundtrip_wire::qpack::Section;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 
 use super::streams::{ConnectionState, Head, ResetCount, SHORT_TIMEOUT, StreamEnd};
 use crate::accept::stream::Peer;
@@ -27,6 +28,9 @@ use crate::judge::request::Version;
 use crate::record::{Entry, Limit};
 use answer::Answer;
 use body::Body;
+
+/// How long requests are accepted after the client was told that gate is about to end.
+const GRACE: Duration = Duration::from_secs(1);
 
 type Request = Accepted<ConnectionStreams>;
 
@@ -57,6 +61,7 @@ pub(crate) async fn serve<S: Sessions + 'static>(
         running: JoinSet::new(),
         served: 0,
         resets: ResetCount::new(limits.resets),
+        announced: None,
         leaving: false,
         limits,
     };
@@ -73,7 +78,9 @@ struct Table<S> {
     running: JoinSet<StreamEnd>,
     served: u64,
     resets: ResetCount,
-    /// The client was asked to connect again.
+    /// When the client was told that gate is about to end.
+    announced: Option<Instant>,
+    /// The client was asked to connect again, and no further requests are accepted.
     leaving: bool,
 }
 
@@ -91,7 +98,7 @@ impl<S: Sessions + 'static> Table<S> {
     ) -> Result<(), ExchangeError> {
         let outcome = loop {
             if self.is_to_leave() {
-                self.leave().await;
+                self.leave_gently().await;
             }
             match self.next(confirmed.as_mut()).await {
                 Ok(Event::Asked(request)) => self.begin(*request).await,
@@ -122,7 +129,8 @@ impl<S: Sessions + 'static> Table<S> {
     }
 
     fn is_to_leave(&self) -> bool {
-        self.state.thread.is_draining() && !self.leaving
+        let is_time = self.announced.is_none_or(|at| at.elapsed() >= GRACE);
+        self.state.thread.is_draining() && !self.leaving && is_time
     }
 
     /// The next event; `Elapsed` if nothing is in progress for too long, or if gate is about to
@@ -136,6 +144,7 @@ impl<S: Sessions + 'static> Table<S> {
             // After GOAWAY the client closes the connection; closing it here could overtake the
             // last answer.
             true if self.leaving => SHORT_TIMEOUT,
+            true if self.announced.is_some() => GRACE,
             true => self.limits.idle_time.0,
         };
         let waits = !self.state.confirmed.is_given();
@@ -173,7 +182,17 @@ impl<S: Sessions + 'static> Table<S> {
         self.running.spawn_local(stream);
     }
 
-    /// Exchanges in progress are finished. RFC 9114 §5.2.
+    /// Requests that the client sends before it knows are served too. RFC 9114 §5.2.
+    async fn leave_gently(&mut self) {
+        if self.announced.is_some() {
+            return self.leave().await;
+        }
+        self.announced = Some(Instant::now());
+        let telling = self.server.announce_end();
+        let _ = self.deadline.within(Some(SHORT_TIMEOUT), telling).await;
+    }
+
+    /// Exchanges in progress are finished, and no others begin. RFC 9114 §5.2.
     async fn leave(&mut self) {
         if !self.leaving {
             self.leaving = true;

@@ -123,14 +123,16 @@ impl Scene {
 
     /// A client that sends before its handshake is complete.
     pub(super) fn connect_early(&self) -> (DuplexStream, Rc<Handshake>) {
-        let (client, gate) = duplex(64 * 1024);
-        let handshake = Rc::<Handshake>::default();
-        let gate = EarlyStream {
-            stream: gate,
-            handshake: handshake.clone(),
-        };
+        let (client, gate, handshake) = early();
         self.serve(gate, true);
         (client, handshake)
+    }
+
+    /// The same over HTTP/1.1.
+    pub(super) fn connect_h1_early(&self) -> DuplexStream {
+        let (client, gate, _) = early();
+        self.serve_h1(gate);
+        client
     }
 
     pub(super) fn serve(
@@ -151,6 +153,11 @@ impl Scene {
     /// The client's end of a connection over HTTP/1.1.
     pub(super) fn connect_h1(&self) -> DuplexStream {
         let (client, gate) = duplex(64 * 1024);
+        self.serve_h1(gate);
+        client
+    }
+
+    fn serve_h1(&self, stream: impl Stream + 'static) {
         let thread = self.thread.clone();
         let peer = Peer {
             address: [192, 0, 2, 7].into(),
@@ -158,9 +165,18 @@ impl Scene {
             resumed: false,
             asks: false,
         };
-        spawn_local(async move { super::h1::serve(gate, peer, &thread).await });
-        client
+        spawn_local(async move { super::h1::serve(stream, peer, &thread).await });
     }
+}
+
+fn early() -> (DuplexStream, EarlyStream, Rc<Handshake>) {
+    let (client, stream) = duplex(64 * 1024);
+    let handshake = Rc::<Handshake>::default();
+    let gate = EarlyStream {
+        stream,
+        handshake: handshake.clone(),
+    };
+    (client, gate, handshake)
 }
 
 fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::h2::tests::{post, speak};
 use super::scene::{Scene, run_in_virtual_time};
@@ -154,4 +154,29 @@ async fn read_head(client: &mut DuplexStream) -> String {
     let mut head = vec![0; "HTTP/1.1 200 ".len()];
     client.read_exact(&mut head).await.unwrap();
     String::from_utf8(head).unwrap()
+}
+
+/// A request that may be a replay waits for the end of the handshake, as long as a head may take.
+#[test]
+fn who_never_ends_the_handshake_is_not_waited_for() {
+    run_in_virtual_time(
+        |_| (),
+        async |scene: Scene| {
+            let mut client = scene.connect_h1_early();
+            let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+            client.write_all(head.as_bytes()).await.unwrap();
+            let mut said = String::new();
+            let answered = timeout(BOUND, client.read_to_string(&mut said)).await;
+            assert!(
+                answered.is_ok() && said.starts_with("HTTP/1.1 408 "),
+                "{said}"
+            );
+            let (stream, _handshake) = scene.connect_early();
+            let mut client = speak(stream, 65_535).await;
+            let (answer, _) = client.send_request(post("/"), true).unwrap();
+            let answer = timeout(BOUND, answer).await;
+            assert_eq!(answer.unwrap().unwrap().status(), 408);
+            assert!(scene.backend.heads.borrow().is_empty());
+        },
+    );
 }

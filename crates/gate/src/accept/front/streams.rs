@@ -150,7 +150,7 @@ impl<S: Sessions> ConnectionState<S> {
                     looked = Some(body);
                 }
                 Verdict::Wait => {
-                    self.confirmed.wait().await;
+                    self.in_head_time(self.confirmed.wait()).await?;
                     entry.early = Some(Early::Held);
                 }
             }

@@ -16,7 +16,9 @@ use roundtrip_quic::{Budget, Retry, ServerConfig, StrayCounts, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use roundtrip_wire::h3::Code;
 use rustls::{HandshakeKind, ProtocolVersion};
+use tokio::task::spawn_local;
 use tokio::time::timeout;
+use tracing::warn;
 
 use super::hello::Hello;
 use super::session_prefetch::{FETCH_TIMEOUT, FetchedSession, SessionPrefetch};
@@ -91,7 +93,17 @@ impl QuicListener {
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
+        // During an upgrade, another process serves the same address.
+        let neighbours = (sibling.number() == 0).then(|| sibling.meet_neighbours(local));
         let endpoint = Endpoint::with_siblings(socket, config, own, sibling).map_err(failed)?;
+        if let Some(neighbours) = neighbours {
+            let neighbours = neighbours.map_err(failed)?;
+            spawn_local(async move {
+                if let Err(error) = neighbours.run().await {
+                    warn!(%error, "another process at the same address will not be found");
+                }
+            });
+        }
         let tls = RefCell::new(tls);
         Ok(Self {
             endpoint,

@@ -184,6 +184,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         &mut self,
         client: &mut Option<(&mut B, &mut W)>,
     ) -> Result<AnswerFacts, ExchangeError> {
+        // When the head that is incomplete began.
+        let mut began = None;
         loop {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
@@ -222,10 +224,13 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 })
             })?;
             let Some((rest, length)) = read else {
-                self.fill_first(client.as_mut().map(|(source, _)| &mut **source))
-                    .await?;
+                let client = client.as_mut().map(|(source, _)| &mut **source);
+                let passed = began.map_or(Duration::ZERO, |began: Instant| began.elapsed());
+                self.fill_first(client, passed).await?;
+                began.get_or_insert_with(Instant::now);
                 continue;
             };
+            began = None;
             let rest = rest?;
             self.buffer.drain(..length);
             if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
@@ -253,10 +258,20 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     }
 
     /// An answer cannot be late while its request is still being sent. The wait ends if the client
-    /// leaves or its session ends.
-    async fn fill_first<B: Source>(&mut self, client: Option<&mut B>) -> Result<(), ExchangeError> {
+    /// leaves or its session ends. `passed` is the time since the head began.
+    async fn fill_first<B: Source>(
+        &mut self,
+        client: Option<&mut B>,
+        passed: Duration,
+    ) -> Result<(), ExchangeError> {
         let (asked, site) = (self.asked, self.site);
         let mut left = self.upstream.first_byte();
+        if !self.uploading.get() {
+            left = left.map(|span| span.saturating_sub(passed));
+            if left == Some(Duration::ZERO) {
+                return Err(ExchangeError::Unanswered);
+            }
+        }
         let soon = left.map_or(WATCHED_AFTER, |span| span.min(WATCHED_AFTER));
         let (buffer, from, down) = (&mut *self.buffer, &mut *self.from, &self.deadlines.down);
         if let Ok(filled) = down.within(Some(soon), fill(buffer, from, PIECE)).await {

@@ -13,7 +13,7 @@ use crate::forward::h1::{write_chunk, write_last_chunk};
 use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Body};
-use crate::record::Early;
+use crate::record::{Early, Limit};
 
 /// nginx, the least generous of the common servers, accepts fields of 8 KiB.
 const MAX_USUAL_HEAD: usize = 8 * 1024;
@@ -89,7 +89,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             }
             Ok(DownloadOutcome::TooEarly { link_stays }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
-                self.body.confirmed().await?;
+                let span = Some(self.site.policy.limits.head_time.0);
+                let confirmed = self.deadlines.up.within(span, self.body.confirmed()).await;
+                confirmed.map_err(|_| ExchangeError::Slow(Limit::HeadTime))??;
                 self.forget_early();
                 let link = self.lease(upstream, uploads).await?;
                 self.entry.early = Some(Early::Again);

@@ -71,11 +71,6 @@ impl BodyRate {
         }
     }
 
-    /// How long gate has waited, in whole seconds.
-    pub(super) fn waited(&self) -> u64 {
-        self.seconds
-    }
-
     /// Whether there is a minimum at all.
     pub(super) fn is_required(&self) -> bool {
         self.first > 0

@@ -1,7 +1,5 @@
 //! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds
-//! a connection to the backend. That is allowed as long as no other request waits for one. A client
-//! that is fast enough, but holds more than its share of the connections for a long time, gives way
-//! to other clients too.
+//! a connection to the backend. That is allowed as long as no other request waits for one.
 
 use std::time::Duration;
 
@@ -14,10 +12,6 @@ pub(crate) const MAX_UNSENT: u32 = 64 * 1024;
 
 /// The kernel asks for more when half of that has been sent.
 const UNCOUNTED: u64 = MAX_UNSENT as u64 / 2;
-
-/// After gate has waited for its client for this many seconds, an exchange lasts for as long as the
-/// client likes.
-const LINGERING: u64 = 2;
 
 pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
@@ -55,9 +49,6 @@ impl<'a> ReadRate<'a> {
         let rate = self.measured.get_or_insert_with(begin);
         let slow = rate.came(time, bytes).is_err();
         self.held.client_is_slow(slow);
-        if rate.waited() >= LINGERING {
-            self.held.client_lingers();
-        }
         if self.held.is_needed() {
             return Err(TooSlow);
         }

@@ -156,11 +156,6 @@ impl HeldConnection<'_> {
         self.0.client_is_slow(slow);
     }
 
-    /// It lasts for as long as its client likes.
-    pub(crate) fn client_lingers(self) {
-        self.0.client_lingers();
-    }
-
     /// Whether slow clients hold more connections than they may while other requests wait.
     pub(crate) fn is_needed(self) -> bool {
         self.0.is_needed()

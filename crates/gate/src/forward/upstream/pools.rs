@@ -51,11 +51,11 @@ struct PoolsState<C: Poolable> {
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
     queues: [FairQueue<WaitingExchange<C>>; 2],
-    /// What clients hold with requests that are still arriving, with tunnels and streams, and with
-    /// answers that they have kept waiting.
+    /// The connections that clients hold; those among them with requests that are still arriving;
+    /// and tunnels and streams.
+    holding: Shares,
     uploading: Shares,
     tunnelling: Shares,
-    lingering: Shares,
     /// The first to arrive has the lowest number.
     arrivals: u64,
     /// The server whose turn it is.
@@ -136,8 +136,6 @@ pub(super) struct PoolSlot<C: Poolable> {
     upload: Cell<bool>,
     /// The client reads the answer slowly.
     slow: Cell<bool>,
-    /// The client has kept the answer waiting.
-    lingers: Cell<bool>,
     /// It may become a tunnel or a stream, and has become one.
     tunnel: bool,
     detached: Cell<bool>,
@@ -168,9 +166,9 @@ impl<C: Poolable> Pools<C> {
             state: RefCell::new(PoolsState {
                 servers,
                 queues: Default::default(),
+                holding: Shares::default(),
                 uploading: Shares::default(),
                 tunnelling: Shares::default(),
-                lingering: Shares::default(),
                 arrivals: 0,
                 turn: 0,
             }),
@@ -308,13 +306,15 @@ impl<C: Poolable> Pools<C> {
         now: Instant,
     ) -> Result<PoolGrant<C>, PoolError> {
         let servers = state.servers.len();
+        let connections = self.rules.bounds.connections * servers;
+        let may_hold = state.holding.leaves_some(want.client, connections);
         let may_send = state
             .uploading
             .admits(want.client, self.rules.uploads * servers);
         let may_last = state
             .tunnelling
             .admits(want.client, self.rules.tunnels * servers);
-        if (want.upload && !may_send) || (want.tunnel && !may_last) {
+        if !may_hold || (want.upload && !may_send) || (want.tunnel && !may_last) {
             return Err(PoolError::Share);
         }
         let at = self.choose(state, want, now)?;
@@ -332,6 +332,7 @@ impl<C: Poolable> Pools<C> {
         }
         server.busy += 1;
         server.uploads += usize::from(want.upload);
+        state.holding.take(want.client);
         if want.upload {
             state.uploading.take(want.client);
         }
@@ -354,7 +355,6 @@ impl<C: Poolable> Pools<C> {
             exchange: exchange.is_some(),
             upload: Cell::new(exchange.is_some_and(|want| want.upload)),
             slow: Cell::new(false),
-            lingers: Cell::new(false),
             tunnel: exchange.is_some_and(|want| want.tunnel),
             detached: Cell::new(false),
             client: exchange.and_then(|want| want.client),

@@ -80,8 +80,10 @@ impl LoginDesk {
             if now() < document.refresh_at {
                 return Ok(());
             }
-            // The claim is for this token: a claim of an earlier one says nothing about it.
-            let claim = hashed(format!("login refresh {name}\0{token}").as_bytes());
+            // The claim is for these tokens: a claim of earlier ones says nothing about them. Some
+            // providers always issue the same refresh token.
+            let until = document.refresh_at;
+            let claim = hashed(format!("login refresh {name}\0{token}\0{until}").as_bytes());
             if self.failed_just_now() {
                 return Err(provider("the last attempt failed just now"));
             }

@@ -31,6 +31,11 @@ impl Caller {
         Self::with(scene, |_| ())
     }
 
+    /// A client of the server at this address, whose certificate it knows.
+    pub(crate) fn to(to: SocketAddr, certificate: &str) -> Self {
+        Self::make(to, certificate, |_| ())
+    }
+
     /// A client that keeps no address tokens.
     pub(crate) fn without_tokens(scene: &Scene) -> Self {
         Self::with(scene, |config| {
@@ -40,8 +45,12 @@ impl Caller {
 
     fn with(scene: &Scene, change: impl FnOnce(&mut ClientConfig)) -> Self {
         let gate = scene.gate();
-        let mut roots = rustls::RootCertStore::empty();
         let pem = gate.certificate().unwrap();
+        Self::make(gate.addresses().https[0], pem, change)
+    }
+
+    fn make(to: SocketAddr, pem: &str, change: impl FnOnce(&mut ClientConfig)) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
         roots.add(certificate).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -57,10 +66,7 @@ impl Caller {
         let mut config = ClientConfig::new(Arc::new(tls));
         change(&mut config);
         endpoint.set_default_client_config(config);
-        Self {
-            endpoint,
-            to: gate.addresses().https[0],
-        }
+        Self { endpoint, to }
     }
 
     /// Whether gate takes the early data of a new connection, which sends none.

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use bytes::Buf;
 use roundtrip_gate::Gate;
 use roundtrip_gate::config::Config;
 
+use crate::lifecycle::quic::{Caller, run};
 use crate::lifecycle::scene::{Client, PATIENCE, Scene, backend};
 use crate::readings::h2::Connection;
 
@@ -111,8 +113,70 @@ fn on_http_2(to: &Target, seen: &Seen) {
     }
 }
 
+/// Kept connections, whichever process the kernel gives their datagrams to.
+fn on_http_3(to: &Target, seen: &Seen) {
+    run(async {
+        let caller = Caller::to(to.https, &to.certificate);
+        while !seen.is_over() {
+            let connecting = caller.endpoint.connect(caller.to, "localhost").unwrap();
+            match connecting.await {
+                Ok(connection) => ask_until_told_to_leave(connection, to, seen).await,
+                Err(error) => {
+                    println!("no HTTP/3: {error}");
+                    seen.answer(None);
+                }
+            }
+        }
+    });
+}
+
+async fn ask_until_told_to_leave(connection: quinn::Connection, to: &Target, seen: &Seen) {
+    let carrier = h3_quinn::Connection::new(connection.clone());
+    let Ok((mut driver, mut sender)) = h3::client::new(carrier).await else {
+        return seen.answer(None);
+    };
+    let closing = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+    let (name, value) = to.field.split_once(": ").unwrap();
+    let asking = async {
+        for _ in 0..10 * ON_ONE {
+            let request = http::Request::get("https://localhost/").header(name, value);
+            let Ok(mut stream) = sender.send_request(request.body(()).unwrap()).await else {
+                // It may not begin another request.
+                return;
+            };
+            let answered = async {
+                stream.finish().await?;
+                let status = stream.recv_response().await?.status().as_u16();
+                let mut body = Vec::new();
+                while let Some(mut data) = stream.recv_data().await? {
+                    body.extend_from_slice(&data.copy_to_bytes(data.remaining()));
+                }
+                Ok::<_, h3::error::StreamError>((status, String::from_utf8(body).unwrap()))
+            };
+            match answered.await {
+                Ok((status, body)) => seen.answer(Some((status, &body))),
+                Err(error) => {
+                    println!("over HTTP/3: {error}");
+                    return seen.answer(None);
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = asking => {}
+        _ = closing => {}
+    }
+    connection.close(0x100_u32.into(), b"");
+}
+
 fn clients(to: &Target, seen: &Arc<Seen>) -> Vec<JoinHandle<()>> {
-    let kinds: [fn(&Target, &Seen); 3] = [on_new_connections, on_kept_connections, on_http_2];
+    let kinds: [fn(&Target, &Seen); 4] = [
+        on_new_connections,
+        on_kept_connections,
+        on_http_2,
+        on_http_3,
+    ];
     let each = kinds.into_iter().flat_map(|kind| [kind, kind]);
     each.map(|kind| {
         let (to, seen) = (to.clone(), seen.clone());
@@ -136,6 +200,7 @@ fn processes_that_take_over_lose_no_request() {
     };
     let mut scene = Scene::tuned(first, "", |config| {
         config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
+        config.listen.h3 = true;
         with_tls(config);
     });
     let field = scene.session("s1", "somebody:secret");
@@ -154,6 +219,7 @@ fn processes_that_take_over_lose_no_request() {
         let mut config = Scene::config(&scene.folder, last, "");
         config.listen.http = addresses.http.clone();
         config.listen.https = addresses.https.clone();
+        config.listen.h3 = true;
         config.admin.listen = addresses.admin;
         with_tls(&mut config);
         let next = Gate::start(config, |_| ()).unwrap();

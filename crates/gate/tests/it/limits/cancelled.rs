@@ -7,7 +7,7 @@ use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
-use crate::limits::{CONNECTIONS, exchanges, gate, get, soon};
+use crate::limits::{OF_ONE_CLIENT, exchanges, gate, get, soon};
 use crate::readings::h2::{self, Connection, Frame, RST_STREAM};
 use roundtrip_gate::config::Span;
 
@@ -19,9 +19,9 @@ const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
 /// As many clients as there are connections send requests, and are then dropped.
 fn leave<C>(name: &str, backend: &Backend, mut ask: impl FnMut() -> C, leave: impl FnOnce(Vec<C>)) {
-    let clients: Vec<C> = (0..CONNECTIONS).map(|_| ask()).collect();
+    let clients: Vec<C> = (0..OF_ONE_CLIENT).map(|_| ask()).collect();
     assert!(
-        soon(|| backend.working() == CONNECTIONS),
+        soon(|| backend.working() == OF_ONE_CLIENT),
         "{name}: {} are at work",
         backend.working()
     );
@@ -41,7 +41,7 @@ fn leave_gate(name: &str, ask: impl Fn(&Scene) -> Vec<Box<dyn Send>>) {
     for round in 1..=2 {
         let clients = ask(&scene);
         assert!(
-            soon(|| backend.working() == CONNECTIONS),
+            soon(|| backend.working() == OF_ONE_CLIENT),
             "{name}: {} are at work",
             backend.working()
         );
@@ -59,7 +59,7 @@ fn leave_gate(name: &str, ask: impl Fn(&Scene) -> Vec<Box<dyn Send>>) {
         );
         assert_eq!(
             backend.asked(),
-            round * CONNECTIONS,
+            round * OF_ONE_CLIENT,
             "{name}: nothing is asked twice"
         );
     }
@@ -71,7 +71,7 @@ fn speaking(scene: &Scene, text: &str) -> Vec<Box<dyn Send>> {
         client.send(text);
         Box::new(client) as Box<dyn Send>
     };
-    (0..CONNECTIONS).map(each).collect()
+    (0..OF_ONE_CLIENT).map(each).collect()
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_client_that_leaves_with_a_reset() {
             client.send(GET);
             Box::new(Resetting(Some(client))) as Box<dyn Send>
         };
-        (0..CONNECTIONS).map(each).collect()
+        (0..OF_ONE_CLIENT).map(each).collect()
     });
 }
 
@@ -139,7 +139,7 @@ fn a_client_over_tls_that_leaves() {
                 client.flush().unwrap();
                 Box::new(Ending(client, orderly)) as Box<dyn Send>
             };
-            (0..CONNECTIONS).map(each).collect()
+            (0..OF_ONE_CLIENT).map(each).collect()
         });
     }
 }
@@ -160,10 +160,10 @@ fn a_stream_of_http_2_that_is_reset() {
     let scene = gate(backend.at);
     let mut connection = Connection::open(&scene, &[]);
     let mut ids = Vec::new();
-    for _ in 0..CONNECTIONS {
+    for _ in 0..OF_ONE_CLIENT {
         ids.push(work(&mut connection));
     }
-    assert!(soon(|| backend.working() == CONNECTIONS));
+    assert!(soon(|| backend.working() == OF_ONE_CLIENT));
     for id in ids {
         connection.send(&Frame::new(RST_STREAM, 0, id, &CANCEL));
     }
@@ -174,10 +174,10 @@ fn a_stream_of_http_2_that_is_reset() {
     );
     assert_eq!(get(scene.gate().addresses().http[0], "/quick"), 200);
     // And by closing the whole connection.
-    for _ in 0..CONNECTIONS {
+    for _ in 0..OF_ONE_CLIENT {
         work(&mut connection);
     }
-    assert!(soon(|| backend.working() == CONNECTIONS));
+    assert!(soon(|| backend.working() == OF_ONE_CLIENT));
     drop(connection);
     assert!(
         soon(|| backend.working() == 0),
@@ -198,7 +198,7 @@ fn streams(scene: &Scene) -> Box<dyn Send> {
         }
     }
     let mut connection = Connection::open(scene, &[]);
-    let ids = (0..CONNECTIONS).map(|_| work(&mut connection)).collect();
+    let ids = (0..OF_ONE_CLIENT).map(|_| work(&mut connection)).collect();
     Box::new(Resetting(connection, ids))
 }
 
@@ -212,26 +212,30 @@ fn who_leaves_the_queue_is_not_passed_on() {
             config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
             config.route[0].auth = false;
             let upstream = config.upstream.get_mut("backend").unwrap();
-            upstream.connections = CONNECTIONS;
+            upstream.connections = OF_ONE_CLIENT;
             upstream.connect = Span::seconds(60);
         });
         let staying = speaking(&scene, GET);
-        assert!(soon(|| backend.working() == CONNECTIONS));
+        assert!(soon(|| backend.working() == OF_ONE_CLIENT));
         let leaving = match text {
             "" => vec![streams(&scene)],
             text => speaking(&scene, text),
         };
         assert!(
-            soon(|| exchanges(&scene) == 2 * CONNECTIONS),
+            soon(|| exchanges(&scene) == 2 * OF_ONE_CLIENT),
             "{} exchanges",
             exchanges(&scene)
         );
         drop(leaving);
-        let left = soon(|| exchanges(&scene) == CONNECTIONS);
+        let left = soon(|| exchanges(&scene) == OF_ONE_CLIENT);
         assert!(left, "gate still has {} exchanges", exchanges(&scene));
         backend.release();
         assert_eq!(get(scene.gate().addresses().http[0], "/quick"), 200);
-        assert_eq!(backend.asked(), CONNECTIONS, "nobody waits for the answer");
+        assert_eq!(
+            backend.asked(),
+            OF_ONE_CLIENT,
+            "nobody waits for the answer"
+        );
         drop(staying);
     }
 }

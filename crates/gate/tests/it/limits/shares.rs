@@ -8,7 +8,7 @@ use crate::exchanges::raw_client::{RawClient, counted};
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::concurrency::from;
-use crate::limits::{CONNECTIONS, gate_with, get, soon};
+use crate::limits::{CONNECTIONS, OF_ONE_CLIENT, gate_with, get, soon};
 use roundtrip_gate::config::Span;
 
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
@@ -37,6 +37,25 @@ fn unfinished_uploads_of_one_client_leave_places_for_others() {
         assert_eq!(get(gate, "/quick"), 200);
     }
     assert_eq!(backend.uploads(), CONNECTIONS / 4 + 3);
+}
+
+/// Only their client knows how long the backend works on them.
+#[test]
+fn requests_that_are_answered_slowly_leave_connections_to_others() {
+    let backend = Backend::start();
+    let scene = gate_with(backend.at, |_| {});
+    let gate = scene.gate().addresses().http[0];
+    let mut holding: Vec<_> = (0..2 * CONNECTIONS).map(|_| RawClient::to(gate)).collect();
+    for client in &mut holding {
+        client.send("GET /work HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    assert!(soon(|| backend.working() == OF_ONE_CLIENT));
+    for _ in 0..3 {
+        let mut client = from(OTHER, gate);
+        client.send("GET /quick HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(client.answer().status(), 200);
+    }
+    backend.release();
 }
 
 /// A backend that opens every WebSocket, and answers everything else.

@@ -5,6 +5,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+/// One client alone gets seven of eight.
+const GENEROUS: usize = 7;
+
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     held: HashMap<IpAddr, usize>,
@@ -17,6 +20,18 @@ impl Shares {
     pub(super) fn admits(&self, client: Option<IpAddr>, most: usize) -> bool {
         let held = client.and_then(|client| self.held.get(&client));
         held.copied().unwrap_or(0) < most.saturating_sub(self.total)
+    }
+
+    /// The same for what every request needs: a client gets one more unless it holds `GENEROUS`
+    /// times what is left. Whether any is left has to be checked elsewhere.
+    pub(super) fn leaves_some(&self, client: Option<IpAddr>, most: usize) -> bool {
+        let enough = GENEROUS * most.saturating_sub(self.total);
+        // Usually there is no need to look.
+        if enough == 0 || self.total < enough {
+            return true;
+        }
+        let held = client.and_then(|client| self.held.get(&client));
+        held.copied().unwrap_or(0) < enough
     }
 
     pub(super) fn take(&mut self, client: Option<IpAddr>) {
@@ -82,6 +97,20 @@ mod tests {
                 shares.take(Some(client(1)));
             }
             assert!(shares.admits(Some(client(2)), most), "{most}");
+        }
+    }
+
+    #[test]
+    fn of_what_all_need_one_client_gets_nearly_all() {
+        for (most, expected) in [(1, 1), (7, 7), (8, 7), (256, 224)] {
+            let mut shares = Shares::default();
+            let mut held = 0;
+            while held < most && shares.leaves_some(Some(client(1)), most) {
+                shares.take(Some(client(1)));
+                held += 1;
+            }
+            assert_eq!(held, expected);
+            assert!(shares.leaves_some(Some(client(2)), most));
         }
     }
 

@@ -1,7 +1,5 @@
 //! What an exchange tells the pool about its connection, and how the connection comes back.
 
-use std::net::IpAddr;
-
 use tokio::time::Instant;
 
 use super::PoolSlot;
@@ -47,6 +45,7 @@ impl<C: Poolable> PoolSlot<C> {
             return;
         }
         let mut state = self.pools.state.borrow_mut();
+        state.holding.give_back(self.client);
         if let Some(server) = state.servers.get_mut(self.server) {
             server.pool.release();
             server.detached += 1;
@@ -83,16 +82,8 @@ impl<C: Poolable> PoolSlot<C> {
         }
     }
 
-    pub(in crate::forward::upstream) fn client_lingers(&self) {
-        if !self.lingers.replace(true) {
-            let mut state = self.pools.state.borrow_mut();
-            state.lingering.take(self.client);
-        }
-    }
-
-    /// Whether this is one of too many slow exchanges while others wait, or its client holds more
-    /// than its share while other clients wait. Slow readers may hold what arriving requests leave
-    /// of `uploads`, and half of `uploads` in any case.
+    /// Whether this is one of too many slow exchanges while others wait. Slow readers may hold what
+    /// arriving requests leave of `uploads`, and half of `uploads` in any case.
     pub(in crate::forward::upstream) fn is_needed(&self) -> bool {
         let state = self.pools.state.borrow();
         let Some(server) = state.servers.get(self.server) else {
@@ -100,18 +91,10 @@ impl<C: Poolable> PoolSlot<C> {
         };
         let most = self.pools.rules.uploads;
         let allowed = most.saturating_sub(server.uploads).max(most / 2);
-        let is_waited_for = |not: Option<IpAddr>| {
-            let [whole, uploads] = &state.queues;
-            whole.is_waited_for(not) || (server.uploads < most && uploads.is_waited_for(not))
-        };
-        let connections = self.pools.rules.bounds.connections * state.servers.len();
-        let is_over_share = || {
-            self.lingers.get()
-                && self.client.is_some()
-                && !state.lingering.admits(self.client, connections)
-        };
-        (self.slow.get() && server.slow > allowed && is_waited_for(None))
-            || (is_over_share() && is_waited_for(self.client))
+        let [whole, uploads] = &state.queues;
+        self.slow.get()
+            && server.slow > allowed
+            && (whole.is_waited_for() || (server.uploads < most && uploads.is_waited_for()))
     }
 
     pub(in crate::forward::upstream) fn succeeded(&self) {
@@ -143,14 +126,14 @@ impl<C: Poolable> Drop for PoolSlot<C> {
     fn drop(&mut self) {
         let pools = &self.pools;
         let mut state = pools.state.borrow_mut();
+        if self.exchange && !self.detached.get() {
+            state.holding.give_back(self.client);
+        }
         if self.upload.get() {
             state.uploading.give_back(self.client);
         }
         if self.tunnel {
             state.tunnelling.give_back(self.client);
-        }
-        if self.lingers.get() {
-            state.lingering.give_back(self.client);
         }
         if let Some(server) = state.servers.get_mut(self.server) {
             let detached = self.detached.get();
