@@ -92,7 +92,7 @@ impl TcpInfo {
     }
 
     /// The bytes that the peer has acknowledged. A SYN counts as one.
-    pub(crate) fn bytes_acked(&self) -> u64 {
+    pub fn bytes_acked(&self) -> u64 {
         self.0.bytes_acked
     }
 

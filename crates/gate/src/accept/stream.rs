@@ -9,6 +9,8 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
+use crate::forward::exchange::TcpMeter;
+
 /// A byte stream to a client, which may send before the handshake is complete.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
     /// Whether the data read last was early data, which may be replayed.
@@ -33,6 +35,11 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
     /// Whether the client has closed, even if earlier bytes have not been read.
     fn has_left(&mut self) -> bool {
         false
+    }
+
+    /// Shows how much of what was written the client has acknowledged.
+    fn meter(&self) -> Option<TcpMeter> {
+        None
     }
 
     /// Closes with a reset, so that the end does not look like the end of an answer.
@@ -66,6 +73,10 @@ impl<IO: Stream> Stream for Box<IO> {
 
     fn has_left(&mut self) -> bool {
         (**self).has_left()
+    }
+
+    fn meter(&self) -> Option<TcpMeter> {
+        (**self).meter()
     }
 
     fn abandon(&mut self) {

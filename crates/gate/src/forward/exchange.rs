@@ -13,7 +13,7 @@ mod upload;
 mod websocket;
 mod writer;
 
-pub(crate) use read_rate::MAX_UNSENT;
+pub(crate) use read_rate::TcpMeter;
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -83,6 +83,11 @@ pub(crate) trait Sink {
 
     /// The answer is complete.
     async fn end(&mut self) -> io::Result<()>;
+
+    /// Shows what the client takes while a flush waits; `None` if several answers share the socket.
+    fn meter(&self) -> Option<TcpMeter> {
+        None
+    }
 
     /// Whether interim answers may be passed on.
     fn takes_interim(&self) -> bool;

@@ -34,6 +34,12 @@ impl<'a, S> Reading<'_, 'a, S> {
     }
 }
 
+impl<'a, S> Writing<'_, 'a, S> {
+    pub(crate) fn stream(&self) -> RefMut<'_, &'a mut S> {
+        self.0.0.borrow_mut()
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Reading<'_, '_, S> {
     fn poll_read(
         self: Pin<&mut Self>,

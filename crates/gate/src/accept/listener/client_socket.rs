@@ -19,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::task::coop::poll_proceed;
 
 use crate::accept::stream::Stream;
+use crate::forward::exchange::TcpMeter;
 
 /// The most that is read at once before the socket is registered: enough for most heads.
 const FIRST_READ: usize = 4096;
@@ -108,6 +109,14 @@ impl Stream for ClientSocket {
             Registration::Unwatched(socket) => is_closed_by_peer(socket),
             Registration::Watched(socket) => is_closed_by_peer(socket),
             Registration::Lost => true,
+        }
+    }
+
+    fn meter(&self) -> Option<TcpMeter> {
+        match &self.0 {
+            Registration::Unwatched(socket) => TcpMeter::new(socket),
+            Registration::Watched(socket) => TcpMeter::new(socket),
+            Registration::Lost => None,
         }
     }
 

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::certificates::ACME_PROTOCOL;
 use super::{ClientSocket, HandshakeFacts};
+use crate::forward::exchange::TcpMeter;
 
 pub(crate) struct Secure {
     stream: ServerStream<ClientSocket>,
@@ -59,6 +60,10 @@ impl crate::accept::stream::Stream for Secure {
 
     fn has_left(&mut self) -> bool {
         self.stream.get_mut().has_left()
+    }
+
+    fn meter(&self) -> Option<TcpMeter> {
+        self.stream.get_ref().meter()
     }
 
     fn abandon(&mut self) {

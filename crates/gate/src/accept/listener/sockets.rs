@@ -8,12 +8,10 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use aws_lc_rs::rand;
 use roundtrip_net::{Listening, bind_listener, listen_udp};
 use roundtrip_quic_tokio::Sibling;
-use socket2::SockRef;
 
 use super::Seed;
 use crate::GateError;
 use crate::config::{Authz, Listen};
-use crate::forward::exchange::MAX_UNSENT;
 
 /// A port that is free for TCP may be in use for UDP. If any port will do, this many are tried.
 const MAX_ATTEMPTS: u32 = 32;
@@ -180,7 +178,7 @@ impl SocketPlan {
     }
 
     fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
-        let first = self.listener(wanted)?;
+        let first = bind_listener(wanted, &self.how)?;
         let mut address = wanted;
         address.set_port(first.local_addr()?.port());
         if with_udp && wanted.port() == 0 {
@@ -189,7 +187,7 @@ impl SocketPlan {
         }
         let (mut tcp, mut udp) = (vec![first], Vec::new());
         for _ in 1..self.threads {
-            tcp.push(self.listener(address)?);
+            tcp.push(bind_listener(address, &self.how)?);
         }
         if with_udp {
             for _ in 0..self.threads {
@@ -197,13 +195,6 @@ impl SocketPlan {
             }
         }
         Ok((address, tcp, udp))
-    }
-
-    fn listener(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        let listener = bind_listener(address, &self.how)?;
-        // Connections inherit it.
-        SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT)?;
-        Ok(listener)
     }
 }
 

@@ -422,6 +422,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
         *self.begun = true;
         let bytes = self.entry.bytes_down.saturating_sub(self.flushed);
         self.flushed = self.entry.bytes_down;
+        self.rate.prepare(self.flushed, || self.to.meter());
         let mut flushing = pin!(self.to.flush());
         if let Poll::Ready(flushed) = poll_fn(|cx| Poll::Ready(flushing.as_mut().poll(cx))).await {
             flushed.map_err(ExchangeError::Client)?;
@@ -432,6 +433,7 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
             if self.buffer.is_empty() {
                 self.buffer.shrink_to(PIECE);
             }
+            self.rate.begin_to_wait();
             let mut left = self.silence;
             loop {
                 let (began, slot) = (Instant::now(), left.map_or(SLOT, |left| left.min(SLOT)));

@@ -32,8 +32,6 @@ pub(super) struct BodyRate {
     most: u64,
     /// The seconds after which the rate is judged for the first time.
     grace: u64,
-    /// Bytes that may have moved without having been counted yet.
-    uncounted: u64,
     slow: bool,
 }
 
@@ -51,14 +49,12 @@ impl BodyRate {
             first,
             most: limits.body_rate_most.0.max(first),
             grace: SLOTS as u64,
-            uncounted: 0,
             slow: false,
         }
     }
 
-    /// The same minimum all the time, judged after two seconds. Up to `uncounted` bytes may have
-    /// moved and not been counted yet.
-    pub(super) fn constant(rate: u64, uncounted: u64) -> Self {
+    /// The same minimum all the time, judged after two seconds.
+    pub(super) fn constant(rate: u64) -> Self {
         Self {
             came: [0; SLOTS],
             seconds: 0,
@@ -66,7 +62,6 @@ impl BodyRate {
             first: rate,
             most: rate,
             grace: 2,
-            uncounted,
             slow: false,
         }
     }
@@ -83,8 +78,7 @@ impl BodyRate {
         while self.rest >= SLOT {
             self.rest -= SLOT;
             self.seconds += 1;
-            let moved = self.came.iter().sum::<u64>() + self.uncounted;
-            self.slow = self.seconds >= self.grace && moved < self.least();
+            self.slow = self.seconds >= self.grace && self.came.iter().sum::<u64>() < self.least();
             self.came.rotate_left(1);
             let [.., now] = &mut self.came;
             *now = 0;
@@ -174,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_constant_rate_is_judged_soon_and_may_recover() {
-        let mut rate = BodyRate::constant(1000, 0);
+        let mut rate = BodyRate::constant(1000);
         assert_eq!(rate.came(SLOT, 0), Ok(()));
         assert_eq!(rate.came(SLOT, 100), Err(TooSlow));
         assert_eq!(
@@ -184,22 +178,5 @@ mod tests {
         );
         assert_eq!(rate.came(SLOT, 0), Ok(()));
         assert_eq!(rate.came(SLOT * 4, 0), Err(TooSlow));
-    }
-
-    /// The kernel asks for more when it has sent a good part of what it held.
-    #[test]
-    fn bytes_that_move_in_lumps_are_not_slow() {
-        const LUMP: u64 = 64_000;
-        let ends = |rate: u64| {
-            let mut judged = BodyRate::constant(16_000, LUMP);
-            (1..100).find(|tenths| {
-                let moved = |tenths| tenths * rate / 10 / LUMP * LUMP;
-                let lump = moved(*tenths) - moved(tenths - 1);
-                judged.came(SLOT / 10, lump).is_err()
-            })
-        };
-        assert_eq!([16_000, 20_000, 200_000].map(ends), [None; 3]);
-        assert!(ends(8_000).is_some_and(|tenths| tenths < 100));
-        assert!(ends(0).is_some_and(|tenths| tenths < 60));
     }
 }

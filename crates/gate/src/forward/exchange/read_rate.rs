@@ -1,17 +1,31 @@
 //! How fast a client reads an answer. Answers are not spooled, so a client that reads slowly holds
 //! a connection to the backend. That is allowed as long as no other request waits for one.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
+
+use roundtrip_net::TcpInfo;
 
 use super::rate::{BodyRate, TooSlow};
 use crate::forward::upstream::HeldConnection;
 
-/// The most bytes that a client's socket may hold and has not sent, so that the rate at which it
-/// takes more shows how fast its client reads.
-pub(crate) const MAX_UNSENT: u32 = 64 * 1024;
+/// Smaller answers are not measured in the kernel.
+const METERED: u64 = 64 * 1024;
 
-/// The kernel asks for more when half of that has been sent.
-const UNCOUNTED: u64 = MAX_UNSENT as u64 / 2;
+/// A client's socket, whose kernel may hold megabytes, and asks for more only when much of that has
+/// been sent.
+#[derive(Debug)]
+pub(crate) struct TcpMeter(OwnedFd);
+
+impl TcpMeter {
+    pub(crate) fn new(socket: &impl AsFd) -> Option<Self> {
+        socket.as_fd().try_clone_to_owned().ok().map(Self)
+    }
+
+    fn acknowledged(&self) -> u64 {
+        TcpInfo::of(&self.0).map_or(0, |info| info.bytes_acked())
+    }
+}
 
 pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
@@ -19,6 +33,9 @@ pub(super) struct ReadRate<'a> {
     minimum: u64,
     /// Begins when gate waits for the client for the first time: most answers never wait.
     measured: Option<Box<BodyRate>>,
+    meter: Option<TcpMeter>,
+    /// What the client had acknowledged when it was looked at last.
+    acknowledged: u64,
 }
 
 impl<'a> ReadRate<'a> {
@@ -27,6 +44,15 @@ impl<'a> ReadRate<'a> {
             held,
             minimum,
             measured: None,
+            meter: None,
+            acknowledged: 0,
+        }
+    }
+
+    /// Call before each flush, with the length of the answer until now.
+    pub(super) fn prepare(&mut self, length: u64, meter: impl FnOnce() -> Option<TcpMeter>) {
+        if self.meter.is_none() && length >= METERED && self.minimum > 0 {
+            self.meter = meter();
         }
     }
 
@@ -38,6 +64,13 @@ impl<'a> ReadRate<'a> {
         }
     }
 
+    /// Gate begins to wait for the client.
+    pub(super) fn begin_to_wait(&mut self) {
+        if let Some(meter) = &self.meter {
+            self.acknowledged = meter.acknowledged();
+        }
+    }
+
     /// Notes that gate waited for the client, which then read these bytes (possibly none). The
     /// client is too slow if it holds a connection that others wait for.
     pub(super) fn waited(&mut self, time: Duration, bytes: u64) -> Result<(), TooSlow> {
@@ -45,7 +78,14 @@ impl<'a> ReadRate<'a> {
             return Ok(());
         }
         let minimum = self.minimum;
-        let begin = || Box::new(BodyRate::constant(minimum, UNCOUNTED));
+        let bytes = match &self.meter {
+            None => bytes,
+            Some(meter) => {
+                let now = meter.acknowledged();
+                now.saturating_sub(std::mem::replace(&mut self.acknowledged, now))
+            }
+        };
+        let begin = || Box::new(BodyRate::constant(minimum));
         let rate = self.measured.get_or_insert_with(begin);
         let slow = rate.came(time, bytes).is_err();
         self.held.client_is_slow(slow);

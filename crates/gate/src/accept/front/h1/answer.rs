@@ -6,7 +6,7 @@ use roundtrip_wire::http1::write_field;
 use tokio::io::AsyncWriteExt;
 
 use crate::accept::stream::Stream;
-use crate::forward::exchange::Sink;
+use crate::forward::exchange::{Sink, TcpMeter};
 use crate::forward::h1::{Response, ResponseBody, Trailers, write_chunk, write_last_chunk};
 use crate::forward::split::Writing;
 use crate::judge::ForwardedRequest;
@@ -139,6 +139,10 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
             write_last_chunk(self.out, &self.trailers);
         }
         self.flush().await
+    }
+
+    fn meter(&self) -> Option<TcpMeter> {
+        self.to.stream().meter()
     }
 
     fn takes_interim(&self) -> bool {
