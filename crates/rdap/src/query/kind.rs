@@ -115,9 +115,10 @@ const KINDS: [(Kind, &str); 21] = [
 ];
 
 /// Other words that people use.
-const ALIASES: [(Kind, &str); 3] = [
+const ALIASES: [(Kind, &str); 4] = [
     (Kind::Nameserver, "ns"),
     (Kind::Autnum, "asn"),
+    (Kind::Autnum, "as"),
     (Kind::Ip, "network"),
 ];
 

@@ -23,14 +23,16 @@ impl Network {
         if let Some((first, last)) = ends(text) {
             return Self::between(text, first, last);
         }
-        let (address, prefix) = match text.split_once('/') {
+        let (start, prefix) = match text.split_once(['/', ' ']) {
             None => (text, None),
-            Some((address, prefix)) => (address, Some(prefix)),
+            Some((start, prefix)) => (start, Some(prefix.trim_start())),
         };
-        let address = read_address(address).ok_or_else(|| unreadable(address))?;
+        let padded = || padded(start, prefix?);
+        let address = read_address(start).or_else(padded);
+        let address = address.ok_or_else(|| unreadable(start))?;
         let Some(prefix) = prefix else {
             let prefix = None;
-            return Ok((Self { address, prefix }, None));
+            return Ok(Self { address, prefix }.unmapped(None));
         };
         let limit = width(address);
         let prefix = short_number(prefix)
@@ -44,7 +46,25 @@ impl Network {
         let note = (network.address != address).then(|| {
             format!("{address} has bits below its prefix; the query is for the prefix: {network}")
         });
-        Ok((network, note))
+        Ok(network.unmapped(note))
+    }
+
+    /// The IPv4 network, with a note, if this is one in the form of IPv6 (RFC 4291 §2.5.5.2), as
+    /// programs log the addresses of their peers. No registry has those.
+    fn unmapped(self, note: Option<String>) -> (Self, Option<String>) {
+        let prefix = self.prefix.unwrap_or(128).checked_sub(96);
+        let IpAddr::V6(address) = self.address else {
+            return (self, note);
+        };
+        let Some((address, prefix)) = address.to_ipv4_mapped().zip(prefix) else {
+            return (self, note);
+        };
+        let network = Self {
+            address: address.into(),
+            prefix: self.prefix.map(|_| prefix),
+        };
+        let note = format!("{self} is IPv4 in the form of IPv6; the query is for {network}");
+        (network, Some(note))
     }
 
     /// The smallest prefix that contains both addresses.
@@ -75,7 +95,7 @@ impl Network {
         let note = (!is_whole).then(|| {
             format!("{text} is not a prefix; the query is for the smallest prefix that contains it: {network}")
         });
-        Ok((network, note))
+        Ok(network.unmapped(note))
     }
 
     pub(super) fn key(&self) -> Key<'static> {
@@ -130,12 +150,41 @@ fn unreadable(text: &str) -> NumberError {
     }
 }
 
-/// The length of the prefix that a mask such as `255.255.255.0` stands for.
+/// The length of the prefix that a mask such as `255.255.255.0`, or its inverse `0.0.0.255`, stands
+/// for.
 fn mask_length(address: IpAddr, mask: &str) -> Option<u8> {
     let mask: Ipv4Addr = mask.parse().ok().filter(|_| address.is_ipv4())?;
-    let length = mask.to_bits().leading_ones();
-    let is_mask = mask.to_bits().count_ones() == length;
-    is_mask.then_some(length as u8)
+    let length = |bits: u32| {
+        let length = bits.leading_ones();
+        (bits.count_ones() == length).then_some(length as u8)
+    };
+    length(mask.to_bits()).or_else(|| length(!mask.to_bits()))
+}
+
+/// Whether the text is an IPv4 address, blanks and a mask, as in the configuration of a router.
+pub(super) fn has_mask(text: &str) -> bool {
+    let address = |text: &str| text.parse::<Ipv4Addr>().ok();
+    text.split_once(' ').is_some_and(|(first, mask)| {
+        let mask = mask.trim_start();
+        address(first).is_some_and(|first| mask_length(first.into(), mask).is_some())
+    })
+}
+
+/// The address of a prefix whose last octets are left out, as in `10/8`: its length shows how many
+/// there must be.
+fn padded(start: &str, length: &str) -> Option<IpAddr> {
+    let octets: Option<Vec<u8>> = start.split('.').map(short_number).collect();
+    let octets = octets.filter(|octets| octets.len() < 4)?;
+    let length = usize::from(short_number(length)?);
+    if length > octets.len() * 8 {
+        return None;
+    }
+    let mut whole = [0; 4];
+    whole
+        .iter_mut()
+        .zip(octets)
+        .for_each(|(to, octet)| *to = octet);
+    Some(whole.into())
 }
 
 /// The ends of a range of AS numbers: `AS64496-AS64511`, also without the second `AS`. Two numbers
@@ -159,9 +208,10 @@ pub(super) fn autnum(text: &str) -> Result<u32, NumberError> {
     number.ok_or(NumberError::Autnum)
 }
 
-/// The text after `AS` and blanks, if the text begins with that.
+/// The text after `AS` or `ASN` and blanks, if the text begins with that.
 pub(super) fn without_as(text: &str) -> Option<&str> {
     let (start, rest) = text.split_at_checked(2)?;
+    let rest = rest.strip_prefix(['n', 'N']).unwrap_or(rest);
     start
         .eq_ignore_ascii_case("as")
         .then_some(rest.trim_start())

@@ -1,5 +1,6 @@
 //! Text as people paste it: from the address bar of a browser, from a log or from a list.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
 use roundtrip_model::Target;
@@ -7,12 +8,48 @@ use roundtrip_model::Target;
 use super::{Collection, Resource};
 
 /// What encloses a pasted text.
-const ENCLOSURES: [(char, char); 5] =
-    [('<', '>'), ('"', '"'), ('\'', '\''), ('“', '”'), ('«', '»')];
+const ENCLOSURES: [(char, char); 10] = [
+    ('<', '>'),
+    ('"', '"'),
+    ('\'', '\''),
+    ('`', '`'),
+    ('(', ')'),
+    ('[', ']'),
+    ('“', '”'),
+    ('„', '“'),
+    ('‘', '’'),
+    ('«', '»'),
+];
 
-/// The text without what encloses it, and without the comma or semicolon behind it.
+/// The text as it was before somebody made it unusable as a link: `example[.]com`, `hxxp://…`.
+pub(super) fn linkable(text: &str) -> Cow<'_, str> {
+    let is_disguised = |start: &str| start.eq_ignore_ascii_case("hxxp");
+    let text = match text.split_at_checked(4) {
+        Some((start, rest)) if is_disguised(start) && rest.contains("://") => {
+            Cow::Owned(format!("http{rest}"))
+        }
+        _ => Cow::Borrowed(text),
+    };
+    if !["[.]", "(.)", "[:]"].iter().any(|mark| text.contains(mark)) {
+        return text;
+    }
+    let text = text.replace("[.]", ".").replace("(.)", ".");
+    Cow::Owned(text.replace("[:]", ":"))
+}
+
+/// The text without what encloses it, and without the comma or semicolon behind it, or the full
+/// stop behind an address.
 pub(super) fn bare(text: &str) -> &str {
     let text = text.trim_end_matches([',', ';']).trim_end();
+    let is_network = |text: &str| {
+        text.split('/')
+            .next()
+            .is_some_and(|a| a.parse::<IpAddr>().is_ok())
+    };
+    let text = match text.strip_suffix('.') {
+        Some(address) if is_network(address) => address,
+        _ => text,
+    };
     let inside = ENCLOSURES
         .iter()
         .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close));
@@ -45,6 +82,16 @@ pub(super) fn word(text: &str) -> Option<&str> {
     (is_word && word.contains(|c: char| !c.is_ascii_hexdigit())).then_some(word)
 }
 
+/// The URL of a query of RDAP whose scheme is missing.
+pub(super) fn rdap_url(text: &str) -> Option<String> {
+    let (host, _) = text.trim_start_matches("//").split_once('/')?;
+    let (host, _) = host.split_once(':').unwrap_or((host, ""));
+    let is_whole = host.contains('.') && is_name(host) && !looks_like_url(text);
+    let url = format!("https://{}", text.trim_start_matches("//"));
+    let target = Target::parse(&url).ok().filter(|_| is_whole)?;
+    has_rdap_path(&target).then_some(url)
+}
+
 /// The host of a web page or service. The text is a URL that cannot be one of RDAP, or the same
 /// without a scheme: with a port, or with a path.
 pub(super) fn web_host(text: &str) -> Option<String> {
@@ -54,9 +101,9 @@ pub(super) fn web_host(text: &str) -> Option<String> {
     if looks_like_url(text) {
         return page_host(text);
     }
-    let (authority, path) = match text.find('/') {
+    let (authority, path) = match text.find(['/', '?', '#']) {
         None => (text, None),
-        Some(slash) => (text.get(..slash)?, text.get(slash..)),
+        Some(end) => (text.get(..end)?, text.get(end..)),
     };
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) => (host, Some(port)),
@@ -87,17 +134,25 @@ fn may_be_rdap(target: &Target) -> bool {
     }
     let host = target.host.to_string();
     let says_so = |text: &str| text.to_ascii_lowercase().contains("rdap");
-    let is_of_rdap = |segment: &str| {
-        segment == "help"
-            || Resource::named(segment).is_some()
-            || Collection::named(segment).is_some()
-    };
     url.port().is_some()
         || !is_name(&host)
         || !host.contains('.')
         || says_so(&host)
         || says_so(url.path())
-        || url.path().split('/').any(is_of_rdap)
+        || has_rdap_path(target)
+        || url.path().ends_with("/help")
+}
+
+/// Whether the path is one of a lookup, or of a search with its property (RFC 9082, section 3).
+fn has_rdap_path(target: &Target) -> bool {
+    let url = target.url();
+    let segments: Vec<&str> = url.path().split('/').filter(|s| !s.is_empty()).collect();
+    let lookup = segments.windows(2).any(|two| match two {
+        [kind, _] => Resource::named(kind).is_some(),
+        _ => false,
+    });
+    let collections = segments.iter().any(|s| Collection::named(s).is_some());
+    lookup || url.query().is_some() && collections
 }
 
 fn is_port(text: &str) -> bool {

@@ -49,7 +49,10 @@ fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
 }
 
 fn unforced(text: &str) -> Result<Query, QueryError> {
-    let text = pasted::bare(text);
+    let text = &*pasted::linkable(pasted::bare(text));
+    if let Some(url) = pasted::rdap_url(text) {
+        return read_as(Kind::Url, &url);
+    }
     if let Some(host) = pasted::web_host(text) {
         let of = unforced(&host)?;
         let note = format!("{} is a web address; the query is for {of}", quoted(text));
@@ -100,6 +103,7 @@ fn recognise(text: &str) -> Kind {
         return Kind::Autnum;
     }
     if text.contains(':')
+        || number::has_mask(text)
         || text
             .bytes()
             .all(|b| b.is_ascii_digit() || b"./".contains(&b))
@@ -132,6 +136,7 @@ fn is_range(text: &str) -> bool {
 
 /// Parses a path of the RFCs, if the text begins like one.
 fn from_path(text: &str) -> Option<Result<Query, QueryError>> {
+    let text = text.strip_prefix('/').unwrap_or(text);
     let (path, pairs) = match text.split_once('?') {
         None => (text, None),
         Some((path, pairs)) => (path, Some(pairs)),
