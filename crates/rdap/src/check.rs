@@ -25,6 +25,7 @@ mod nro;
 mod problem;
 mod redaction;
 mod registries;
+mod reverse;
 mod search;
 pub mod server;
 mod status;
@@ -200,6 +201,7 @@ pub fn table() -> Vec<&'static Check> {
         autnum::ALL,
         problem::ALL,
         search::ALL,
+        reverse::ALL,
         redaction::ALL,
         redaction::FIELDS,
         redaction::PLACEHOLDERS,
@@ -246,6 +248,7 @@ pub fn check(answer: &Answer, delivery: &Delivery<'_>, profiles: &[Profile]) -> 
         autnum::check,
         problem::check,
         search::check,
+        reverse::check,
         redaction::check,
         gtld::check,
         nro::check,

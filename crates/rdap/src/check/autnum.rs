@@ -1,6 +1,6 @@
 //! Autonomous systems (RFC 9083, section 5.5).
 
-use super::network::is_country;
+use super::network::country;
 use super::{Report, Scene, rules};
 use crate::answer::Class;
 
@@ -31,8 +31,6 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         {
             report.add(&ORDER, pointer, format!("{start} to {end}"));
         }
-        if let Some(country) = item.text("country").filter(|c| !is_country(c)) {
-            report.add(&COUNTRY, format!("{pointer}/country"), country);
-        }
+        country(item, &COUNTRY, pointer, report);
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         let pointer = format!("/rdapConformance/{i}");
         if seen.contains(&extension) {
             report.add(&REPEATED, &pointer, extension);
-        } else if !EXTENSIONS.contains(&extension) {
+        } else if !is_registered(extension) {
             report.add(&UNKNOWN, pointer, extension);
         }
         seen.push(extension);
@@ -75,6 +75,22 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// Whether an extension is registered. Its name can be followed by a version, as in
+/// `rdap_objectTag_level_0` (RFC 8521, section 4).
+pub(super) fn is_registered(claim: &str) -> bool {
+    let versioned = |extension: &str| {
+        let version = claim.strip_prefix(extension)?;
+        let number = ["_level_", "_version_"]
+            .iter()
+            .find_map(|word| version.strip_prefix(word))?;
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        (is_number && !OF_RFCS.contains(&extension)).then_some(())
+    };
+    EXTENSIONS
+        .iter()
+        .any(|known| *known == claim || versioned(known).is_some())
 }
 
 /// Whether the answer names the extension: as `fred`, or as `fred_version_0` where its members

@@ -8,7 +8,8 @@ pub(super) mod notices;
 pub(super) mod registrar;
 pub(super) mod status;
 
-use super::registries::{EXTENSIONS, is_assigned_country};
+use super::conformance::is_registered;
+use super::registries::is_assigned_country;
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Node, Object, Place, properties};
 
@@ -96,7 +97,7 @@ fn conformance(scene: &Scene<'_>, report: &mut Report) {
         let pointer = format!("/rdapConformance/{i}");
         if OF_2019.contains(&extension) {
             report.add(&OLD, pointer, extension);
-        } else if !EXTENSIONS.contains(&extension) {
+        } else if !is_registered(extension) {
             report.add(&EXTENSION, pointer, extension);
         }
     }

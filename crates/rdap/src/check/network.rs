@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::{Profile, Report, Scene, rules};
+use super::registries::is_known_country;
+use super::{Check, Profile, Report, Scene, rules};
 use crate::answer::{Class, Item, Network};
 
 rules! { All;
@@ -12,6 +13,7 @@ rules! { All;
     VERSION = "ip-version", Error, "RFC 9083, section 5.4": "ipVersion is v4 or v6";
     FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is the version of the addresses";
     COUNTRY = "ip-country", Error, "RFC 9083, sections 3 and 5.4": "country is a code of ISO 3166-1: two capital letters";
+    ASSIGNED = "country-assigned", Warning, "RFC 9083, section 3": "a country's code is assigned or reserved by ISO 3166-1";
     PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has either v4prefix or v6prefix";
     LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
     COVERS = "cidr-covers", Error, "IANA RDAP Extensions, cidr0": "the blocks of a network are its range";
@@ -59,14 +61,20 @@ fn network(item: Item<'_>, pointer: &str, report: &mut Report) {
         (Some("v4" | "v6") | None, _) => {}
         (Some(other), _) => report.add(&VERSION, format!("{pointer}/ipVersion"), other),
     }
-    if let Some(country) = item.text("country").filter(|c| !is_country(c)) {
-        report.add(&COUNTRY, format!("{pointer}/country"), country);
-    }
+    country(item, &COUNTRY, pointer, report);
 }
 
-/// Whether the text looks like a code of ISO 3166-1: two capital letters.
-pub(super) fn is_country(code: &str) -> bool {
-    code.len() == 2 && code.bytes().all(|b| b.is_ascii_uppercase())
+/// Checks the code of a country: its form by the given rule, and whether there is such a code.
+pub(super) fn country(item: Item<'_>, form: &'static Check, pointer: &str, report: &mut Report) {
+    let Some(code) = item.text("country") else {
+        return;
+    };
+    let pointer = format!("{pointer}/country");
+    if code.len() != 2 || !code.bytes().all(|b| b.is_ascii_uppercase()) {
+        report.add(form, pointer, code);
+    } else if !is_known_country(code) {
+        report.add(&ASSIGNED, pointer, code);
+    }
 }
 
 fn block(item: Item<'_>, pointer: &str, report: &mut Report) {

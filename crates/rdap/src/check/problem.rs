@@ -6,7 +6,7 @@ use crate::answer::Class;
 rules! { All;
     CODE = "error-code", Error, "RFC 9083, section 6": "errorCode is an HTTP status code";
     TITLE = "error-title", Info, "RFC 9083, section 6": "an error has a title";
-    HELP = "help-notices", Warning, "RFC 9083, section 7": "help has notices with text";
+    HELP = "help-notices", Warning, "RFC 9083, section 7": "help has notices";
 }
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {

@@ -9,6 +9,7 @@ use super::{Report, Scene, rules};
 use crate::answer::{Class, Item, Method};
 
 rules! { All;
+    PLACE = "redaction-place", Error, "RFC 9537, section 4.2": "redacted is a member of the object that was looked up, or of each object that was found";
     NAME = "redaction-name", Error, "RFC 9537, section 4.2": "a redaction has a name, by type or by description";
     UNREGISTERED = "redaction-name-registered", Warning, "RFC 9537, sections 4.2 and 6.2": "the type of a redaction's name is registered";
     METHOD = "redaction-method", Error, "RFC 9537, section 4.2": "the method is removal, emptyValue, partialValue or replacementValue";
@@ -29,6 +30,13 @@ pub(super) const PLACEHOLDERS: &[&super::Check] = placeholder::ALL;
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     placeholder::check(scene, report);
+    for place in &scene.places {
+        let is_found = place.within.is_none() || place.within == Some(Class::Search);
+        let is_object = is_found && place.class.object_class().is_some();
+        if !is_object && place.item.node().get("redacted").is_some() {
+            report.add(&PLACE, format!("{}/redacted", place.pointer), "");
+        }
+    }
     let mut budget = Budget::default();
     for place in scene.of(&[Class::Redaction]) {
         let pointer = place.pointer.as_str();

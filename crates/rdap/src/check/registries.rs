@@ -251,6 +251,15 @@ const COUNTRIES: &str = "\
     SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM \
     US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW";
 
+/// Codes that ISO 3166-1 reserves, and `AP`, which registries use for the Asia-Pacific region.
+const RESERVED_COUNTRIES: &str = "AC AP CP CQ DG EA EU EZ FX IC SU TA UK UN";
+
+/// Whether ISO 3166-1 assigns or reserves the code, in capital letters.
+pub(super) fn is_known_country(code: &str) -> bool {
+    let mut reserved = RESERVED_COUNTRIES.split_ascii_whitespace();
+    is_assigned_country(code) || reserved.any(|known| known == code)
+}
+
 /// Whether ISO 3166-1 assigns the code, in capital letters.
 pub(super) fn is_assigned_country(code: &str) -> bool {
     COUNTRIES

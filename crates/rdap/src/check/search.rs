@@ -1,7 +1,8 @@
 //! Searches: their results, paging, sorting and subsets (RFC 9083, section 8; RFC 8977; RFC 8982).
 
-use super::{Report, Scene, rules};
-use crate::answer::{Class, SearchKind};
+use super::jsonpath::Path;
+use super::{Check, Report, Scene, rules};
+use crate::answer::{Class, Place, SearchKind};
 
 rules! { All;
     ONE = "search-one", Error, "RFC 9083, section 8": "results of one kind of object are in the array of its name";
@@ -9,10 +10,12 @@ rules! { All;
     SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "a page has no more results than its pageSize";
     CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page with part of the results has a link to the next page or gives its own number";
     SORT = "sort-property", Error, "RFC 8977, section 2.1": "an offered sort order has property and default";
+    SORT_PATH = "sort-path", Error, "RFC 8977, section 2.1": "the jsonPath of a sort order is a valid JSONPath";
     ORDERS = "sort-metadata", Error, "RFC 8977, section 2.1": "sorting_metadata has currentSort or availableSorts";
     DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "at most one sort order is the default";
     COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is present if, and only if, the query asks for it with count";
     CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set";
+    SET_DEFAULT = "subset-default", Error, "RFC 8982, section 2.1": "at most one field set is the default";
     SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
 }
 
@@ -81,30 +84,41 @@ fn offers(scene: &Scene<'_>, report: &mut Report) {
         if place.item.text("property").is_none() || place.item.node().get("default").is_none() {
             report.add(&SORT, place.pointer.as_str(), "");
         }
+        path(place, "jsonPath", &SORT_PATH, report);
     }
     for place in scene.of(&[Class::Sorting]) {
         let has = |member: &str| place.item.node().get(member).is_some();
         if !has("currentSort") && !has("availableSorts") {
             report.add(&ORDERS, place.pointer.as_str(), "");
         }
-        let sorts = place.item.items("availableSorts");
-        let defaults = sorts.filter(|s| s.flag("default") == Some(true)).count();
-        if defaults > 1 {
-            report.add(
-                &DEFAULT,
-                place.pointer.as_str(),
-                format!("{defaults} of them"),
-            );
-        }
+        default(place, "availableSorts", &DEFAULT, report);
     }
     for place in scene.of(&[Class::Subsetting]) {
         if place.item.text("currentFieldSet").is_none() {
             report.add(&CURRENT, place.pointer.as_str(), "");
         }
+        default(place, "availableFieldSets", &SET_DEFAULT, report);
     }
     for place in scene.of(&[Class::FieldSet]) {
         if place.item.text("name").is_none() || place.item.node().get("default").is_none() {
             report.add(&SUBSET, place.pointer.as_str(), "");
         }
+    }
+}
+
+fn default(place: &Place<'_>, list: &str, check: &'static Check, report: &mut Report) {
+    let offered = place.item.items(list);
+    let count = offered.filter(|o| o.flag("default") == Some(true)).count();
+    if count > 1 {
+        report.add(check, place.pointer.as_str(), format!("{count} of them"));
+    }
+}
+
+/// Reports a member that is no JSONPath.
+pub(super) fn path(place: &Place<'_>, member: &str, check: &'static Check, report: &mut Report) {
+    let text = place.item.text(member);
+    if let Some((text, Err(error))) = text.map(|text| (text, Path::parse(text))) {
+        let pointer = format!("{}/{member}", place.pointer);
+        report.add(check, pointer, format!("{text}: {error}"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod asked;
 mod broken;
+mod reverse;
 mod selves;
 mod sound;
 mod urls;
@@ -313,7 +314,7 @@ fn profiles_compare_the_answer_with_the_query() {
 }
 
 /// Rules that the two tests above violate by the delivery.
-const OF_DELIVERY: [&str; 14] = [
+const OF_DELIVERY: [&str; 15] = [
     "delivery-type-missing",
     "delivery-type",
     "delivery-cors",
@@ -322,6 +323,7 @@ const OF_DELIVERY: [&str; 14] = [
     "delivery-status-code",
     "class-asked",
     "object-asked",
+    "reverse-mapping",
     "gtld-cors",
     "gtld-https",
     "gtld-name",

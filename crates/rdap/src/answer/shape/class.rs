@@ -35,6 +35,9 @@ pub(crate) enum Class {
     Sort,
     Subsetting,
     FieldSet,
+    /// RFC 9536, sections 4 and 5.
+    ReverseProperty,
+    ReverseMapping,
 }
 
 /// The type of a member.
@@ -139,7 +142,10 @@ impl Class {
             | Self::Sorting
             | Self::Sort
             | Self::Subsetting
-            | Self::FieldSet => self.of_search(),
+            | Self::FieldSet
+            | Self::Help
+            | Self::ReverseProperty
+            | Self::ReverseMapping => self.of_search(),
             _ => self.of_part(),
         }
     }
@@ -189,6 +195,10 @@ impl Class {
                 ("sorting_metadata", Shape::One(Class::Sorting)),
                 ("subsetting_metadata", Shape::One(Class::Subsetting)),
                 ("links", Shape::Many(Class::Link)),
+                (
+                    "reverse_search_properties_mapping",
+                    Shape::Many(Class::ReverseMapping),
+                ),
             ],
             Self::Paging => &[
                 ("totalCount", Shape::Whole),
@@ -210,6 +220,16 @@ impl Class {
                 ("currentFieldSet", Shape::Text),
                 ("availableFieldSets", Shape::Many(Class::FieldSet)),
             ],
+            Self::Help => &[(
+                "reverse_search_properties",
+                Shape::Many(Class::ReverseProperty),
+            )],
+            Self::ReverseProperty => &[
+                ("searchableResourceType", Shape::Text),
+                ("relatedResourceType", Shape::Text),
+                ("property", Shape::Text),
+            ],
+            Self::ReverseMapping => &[("property", Shape::Text), ("propertyPath", Shape::Text)],
             _ => &[
                 ("name", Shape::Text),
                 ("default", Shape::Flag),
@@ -335,10 +355,10 @@ impl Class {
 pub(crate) fn is_defined(member: &str) -> bool {
     use Class::{
         Addresses, Autnum, Cidr, Domain, Ds, Entity, Event, FieldSet, Key, Link, Nameserver,
-        Network, Notice, Paging, Problem, PublicId, Redaction, Search, SecureDns, Sort, Sorting,
-        Subsetting, Variant, VariantName, Words,
+        Network, Notice, Paging, Problem, PublicId, Redaction, ReverseMapping, ReverseProperty,
+        Search, SecureDns, Sort, Sorting, Subsetting, Variant, VariantName, Words,
     };
-    const WITH_MEMBERS: [Class; 25] = [
+    const WITH_MEMBERS: [Class; 27] = [
         Domain,
         Nameserver,
         Entity,
@@ -364,6 +384,8 @@ pub(crate) fn is_defined(member: &str) -> bool {
         Sort,
         Subsetting,
         FieldSet,
+        ReverseProperty,
+        ReverseMapping,
     ];
     let mut classes = WITH_MEMBERS.into_iter();
     classes.any(|class| class.members(true).any(|(name, _)| name == member))

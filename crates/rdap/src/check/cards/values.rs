@@ -11,6 +11,8 @@ rules! { All;
     ONCE = "card-once", Error, "RFC 6350, section 6": "a property that a card may have only once occurs only once";
     KIND = "card-kind", Warning, "RFC 6350, section 6.1.4": "kind is a registered word";
     NAME = "card-n", Error, "RFC 6350, section 6.2.2, and RFC 9554, section 2.2": "a name (n) has five components, or seven";
+    PROPERTY_TYPE = "card-property-type", Error, "RFC 6350, section 6, and RFC 8605, section 2.1": "a property has a type that its definition allows";
+    COUNTRY = "card-cc", Error, "RFC 8605, section 3.1": "cc is a parameter of an address, and is a code of ISO 3166-1: two capital letters";
     URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";
     LANGUAGE = "card-language", Error, "RFC 6350, section 4.8": "a value of type language-tag is a language tag (RFC 5646)";
     NO_VALUE = "card-parameter-value", Error, "RFC 7095, section 3.4.1": "the type of a value is not given as the parameter value";
@@ -39,6 +41,20 @@ const KINDS: [&str; 6] = [
     "device",
 ];
 
+/// The types of values that each property allows; others than these allow all.
+fn types(property: &str) -> Option<&'static [&'static str]> {
+    Some(match property {
+        "kind" | "fn" | "n" | "nickname" | "gender" | "adr" | "email" | "title" | "role"
+        | "org" | "categories" | "note" | "prodid" | "version" => &["text"],
+        "photo" | "impp" | "geo" | "logo" | "member" | "sound" | "url" | "fburl" | "caladruri"
+        | "caluri" | "source" | "contact-uri" => &["uri"],
+        "tel" | "related" | "uid" | "key" => &["uri", "text"],
+        "lang" => &["language-tag"],
+        "tz" => &["text", "uri", "utc-offset"],
+        _ => return None,
+    })
+}
+
 pub(super) fn once(properties: &[Node], pointer: &str, report: &mut Report) {
     for name in ONCE_ONLY {
         // Properties with the same ALTID are one property in several languages (RFC 6350, section
@@ -62,7 +78,12 @@ pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut 
     };
     let name = name.to_ascii_lowercase();
     for (parameter, value) in parameters.members() {
-        given(parameter, value, pointer, report);
+        given(&name, parameter, value, pointer, report);
+    }
+    // `card-type` reports types that are not known.
+    let known = super::TYPES.contains(&&**kind) && &**kind != "unknown";
+    if known && types(&name).is_some_and(|types| !types.contains(&&**kind)) {
+        report.add(&PROPERTY_TYPE, pointer, format!("{name}: {kind}"));
     }
     for value in values {
         let empty = emptied && matches!(value, Node::Null) && &**kind != "text";
@@ -71,10 +92,14 @@ pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut 
         }
     }
     let first = values.first();
-    if let ("n", Some(Node::List(parts))) = (name.as_str(), first)
-        && ![5, 7].contains(&parts.len())
-    {
-        report.add(&NAME, pointer, format!("{} components", parts.len()));
+    match (name.as_str(), first) {
+        ("n", Some(Node::List(parts))) if ![5, 7].contains(&parts.len()) => {
+            report.add(&NAME, pointer, format!("{} components", parts.len()));
+        }
+        ("n", Some(other @ (Node::Text(_) | Node::Object(_)))) => {
+            report.add(&NAME, pointer, other.kind());
+        }
+        _ => {}
     }
     // The empty text is how RFC 9537 redacts a value.
     let Some(text) = first.and_then(Node::text).filter(|t| !t.is_empty()) else {
@@ -94,7 +119,7 @@ pub(super) fn check(property: &Node, emptied: bool, pointer: &str, report: &mut 
     }
 }
 
-fn given(name: &str, value: &Node, pointer: &str, report: &mut Report) {
+fn given(property: &str, name: &str, value: &Node, pointer: &str, report: &mut Report) {
     let texts = value.text().is_some()
         || matches!(value, Node::List(items) if items.iter().all(|i| i.text().is_some()));
     if name.bytes().any(|b| b.is_ascii_uppercase()) || !texts {
@@ -102,6 +127,14 @@ fn given(name: &str, value: &Node, pointer: &str, report: &mut Report) {
     }
     if name.eq_ignore_ascii_case("value") {
         report.add(&NO_VALUE, pointer, value.text().unwrap_or_default());
+    }
+    // `gtld-country-code` also requires a code that is assigned. An empty one can be redacted.
+    let is_code =
+        |c: &str| c.is_empty() || c.len() == 2 && c.bytes().all(|b| b.is_ascii_uppercase());
+    if let ("cc", Some(code)) = (name, value.text())
+        && (property != "adr" || !is_code(code))
+    {
+        report.add(&COUNTRY, pointer, format!("{property}: {code}"));
     }
     let rank = |text: &str| text.parse().is_ok_and(|n: u8| (1..=100).contains(&n));
     if let ("pref", Some(text)) = (name, value.text())

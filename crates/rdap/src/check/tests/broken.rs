@@ -343,6 +343,7 @@ pub(super) const BROKEN: &[(&str, &str, Change)] = &[
     ("ip-version", "ip-v6", ("/ipVersion", Some(r#""6""#))),
     ("ip-version-fits", "ip-v6", ("/ipVersion", Some(r#""v4""#))),
     ("ip-country", "ip-v6", ("/country", Some(r#""Australia""#))),
+    ("country-assigned", "ip-v6", ("/country", Some(r#""XX""#))),
     (
         "cidr-prefix",
         "ip-v4",

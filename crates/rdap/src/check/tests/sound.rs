@@ -452,4 +452,39 @@ pub(super) const SOUND: &[(&str, &str, Change)] = &[
             Some(r#"{"name": {"type": "Registrant Email"}, "method": "replacementValue"}"#),
         ),
     ),
+    ("country-assigned", "ip-v4", ("/country", Some(r#""EU""#))),
+    (
+        "conformance-unregistered",
+        "help",
+        ("/rdapConformance/+", Some(r#""rdap_objectTag_level_0""#)),
+    ),
+    (
+        "gtld-extension",
+        "domain-registry",
+        ("/rdapConformance/+", Some(r#""rdap_objectTag_level_0""#)),
+    ),
+    (
+        "redaction-place",
+        "search",
+        (
+            "/domainSearchResults/0/redacted",
+            Some(r#"[{"name": {"type": "Tech Phone"}, "method": "removal"}]"#),
+        ),
+    ),
+    (
+        "card-property-type",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["tz", {}, "utc-offset", "-05:00"]"#),
+        ),
+    ),
+    (
+        "card-cc",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["adr", {"cc": "CA"}, "text", ["", "", "", "", "", "", ""]]"#),
+        ),
+    ),
 ];

@@ -122,4 +122,38 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
             Some(r#"{"@type": "Card", "version": "2.0", "phones": {"a": {"uri": "tel:+1"}}}"#),
         ),
     ),
+    (
+        "card-property-type",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["contact-uri", {}, "text", "https://example.com/contact"]"#),
+        ),
+    ),
+    (
+        "card-cc",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["adr", {"cc": "Canada"}, "text", ["", "", "", "", "", "", ""]]"#),
+        ),
+    ),
+    (
+        "card-cc",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["tel", {"cc": "CA"}, "text", "+1.5555551212"]"#),
+        ),
+    ),
+    (
+        "card-n",
+        "entity",
+        (
+            "/vcardArray/1",
+            Some(
+                r#"[["version", {}, "text", "4.0"], ["fn", {}, "text", "Joe User"], ["n", {}, "text", "User"]]"#,
+            ),
+        ),
+    ),
 ];

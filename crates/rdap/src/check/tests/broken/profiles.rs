@@ -246,6 +246,14 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         ("/status", Some(r#"["pending restore"]"#)),
     ),
     (
+        "gtld-status-restore",
+        "domain-registry",
+        (
+            "/status",
+            Some(r#"["redemption period", "pending restore", "pending delete"]"#),
+        ),
+    ),
+    (
         "gtld-nameserver-status",
         "gtld-nameserver",
         ("/status", Some(r#"["active", "pending update"]"#)),

@@ -174,4 +174,20 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         "domain-registrar",
         ("/redacted/2/prePath", Some(r#""""#)),
     ),
+    (
+        "redaction-place",
+        "domain-registrar",
+        (
+            "/entities/0/redacted",
+            Some(r#"[{"name": {"type": "Tech Phone"}, "method": "removal"}]"#),
+        ),
+    ),
+    (
+        "redaction-place",
+        "search",
+        (
+            "/redacted",
+            Some(r#"[{"name": {"type": "Tech Phone"}, "method": "removal"}]"#),
+        ),
+    ),
 ];

@@ -1,4 +1,4 @@
-//! Changes that violate the rules about searches that RFC 8977 has.
+//! Changes that violate the rules about searches of RFC 8977, 8982 and 9536.
 
 use super::Change;
 
@@ -17,6 +17,56 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
             Some(
                 r#"[{"property": "name", "default": true}, {"property": "handle", "default": true}]"#,
             ),
+        ),
+    ),
+    (
+        "sort-path",
+        "search",
+        (
+            "/sorting_metadata/availableSorts/0/jsonPath",
+            Some(r#""$.domainSearchResults[*""#),
+        ),
+    ),
+    (
+        "subset-default",
+        "search",
+        (
+            "/subsetting_metadata/availableFieldSets",
+            Some(r#"[{"name": "id", "default": true}, {"name": "full", "default": true}]"#),
+        ),
+    ),
+    (
+        "reverse-properties",
+        "help",
+        ("/rdapConformance/+", Some(r#""reverse_search""#)),
+    ),
+    (
+        "reverse-property",
+        "help",
+        (
+            "/reverse_search_properties",
+            Some(r#"[{"searchableResourceType": "domains", "property": "fn"}]"#),
+        ),
+    ),
+    (
+        "member-type",
+        "help",
+        ("/reverse_search_properties", Some(r#"["fn"]"#)),
+    ),
+    (
+        "reverse-mapping-property",
+        "search",
+        (
+            "/reverse_search_properties_mapping",
+            Some(r#"[{"property": "role"}]"#),
+        ),
+    ),
+    (
+        "reverse-mapping-path",
+        "search",
+        (
+            "/reverse_search_properties_mapping",
+            Some(r#"[{"property": "role", "propertyPath": "entities[*].roles"}]"#),
         ),
     ),
 ];
