@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::network::form;
 use super::registries::VARIANTS;
 use super::{Check, Report, Scene, rules};
 use crate::answer::{Class, Item, Place};
@@ -62,6 +63,7 @@ fn addresses(
         if !reads(text) {
             report.add(check, format!("{}/{member}/{i}", place.pointer), text);
         }
+        form(text, || format!("{}/{member}/{i}", place.pointer), report);
     }
 }
 

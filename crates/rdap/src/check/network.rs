@@ -1,6 +1,6 @@
 //! Networks (RFC 9083, section 5.4) and their blocks (the cidr0 extension).
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::registries::is_known_country;
 use super::{Check, Profile, Report, Scene, rules};
@@ -14,6 +14,7 @@ rules! { All;
     FITS = "ip-version-fits", Error, "RFC 9083, section 5.4": "ipVersion is the version of the addresses";
     COUNTRY = "ip-country", Error, "RFC 9083, sections 3 and 5.4": "country is a code of ISO 3166-1: two capital letters";
     ASSIGNED = "country-assigned", Warning, "RFC 9083, section 3": "a country's code is assigned or reserved by ISO 3166-1";
+    V6_FORM = "ip-v6-form", Info, "RFC 9083, section 3, and RFC 5952, section 4": "an IPv6 address is written in lower case, with no leading zero and with its longest run of zeros as ::";
     PREFIX = "cidr-prefix", Error, "IANA RDAP Extensions, cidr0": "a block has either v4prefix or v6prefix";
     LENGTH = "cidr-length", Error, "IANA RDAP Extensions, cidr0": "a block has a length that its version allows";
     COVERS = "cidr-covers", Error, "IANA RDAP Extensions, cidr0": "the blocks of a network are its range";
@@ -41,7 +42,10 @@ fn network(item: Item<'_>, pointer: &str, report: &mut Report) {
         match item.text(member).map(|text| (text, text.parse::<IpAddr>())) {
             None => report.add(&MISSING, pointer, format!("no {member}")),
             Some((text, Err(_))) => report.add(&ADDRESS, format!("{pointer}/{member}"), text),
-            Some((_, Ok(address))) => read.push(address),
+            Some((text, Ok(address))) => {
+                form(text, || format!("{pointer}/{member}"), report);
+                read.push(address);
+            }
         }
     }
     if let [start, end] = *read
@@ -92,6 +96,11 @@ fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
             .join(" and ");
         return report.add(&PREFIX, pointer, found);
     };
+    form(
+        v6.unwrap_or_default(),
+        || format!("{pointer}/v6prefix"),
+        report,
+    );
     let width = if prefix.is_ipv4() { 32 } else { 128 };
     match item.number("length").filter(|l| *l <= width) {
         None => report.add(&LENGTH, pointer, ""),
@@ -101,6 +110,15 @@ fn block(item: Item<'_>, pointer: &str, report: &mut Report) {
                 report.add(&HOST, pointer, format!("{prefix}/{length}"));
             }
         }
+    }
+}
+
+/// Compares an IPv6 address with its recommended form.
+pub(super) fn form(text: &str, pointer: impl Fn() -> String, report: &mut Report) {
+    if let Ok(address) = text.parse::<Ipv6Addr>()
+        && address.to_string() != text
+    {
+        report.add(&V6_FORM, pointer(), format!("{text}, for {address}"));
     }
 }
 

@@ -343,6 +343,11 @@ pub(super) const BROKEN: &[(&str, &str, Change)] = &[
     ("ip-version", "ip-v6", ("/ipVersion", Some(r#""6""#))),
     ("ip-version-fits", "ip-v6", ("/ipVersion", Some(r#""v4""#))),
     ("ip-country", "ip-v6", ("/country", Some(r#""Australia""#))),
+    (
+        "ip-v6-form",
+        "ip-v6",
+        ("/startAddress", Some(r#""2001:DB8::""#)),
+    ),
     ("country-assigned", "ip-v6", ("/country", Some(r#""XX""#))),
     (
         "cidr-prefix",
