@@ -1,7 +1,7 @@
 //! The expected answer of a query. A server that answers with an object of another class has not
 //! answered the query: the lookup fails, but the answer is still passed on.
 
-use crate::answer::{Answer, Object, SearchKind};
+use crate::answer::{Answer, Item, Node, Object, SearchKind};
 use crate::query::{Collection, Key, Kind, Query, Relation};
 
 /// The purpose of one request.
@@ -106,10 +106,21 @@ fn is_of_class(answer: &Answer, class: &str) -> bool {
     match answer.top().class_name() {
         Some(said) => said.trim().eq_ignore_ascii_case(class),
         None => match answer.object() {
-            Object::Unknown(_) => true,
+            Object::Unknown(item) => is_of_an_object(item),
             other => class_of(other) == Some(class),
         },
     }
+}
+
+/// Whether some member is one of every object class (RFC 9083, section 4). JSON without any is not
+/// about an object, such as `{"message": "Forbidden"}` from a gateway.
+fn is_of_an_object(item: Item<'_>) -> bool {
+    let has = |member: &str| item.node().get(member);
+    has("handle").is_some_and(|handle| handle.text().is_some())
+        || ["entities", "events", "links", "remarks", "status"]
+            .iter()
+            .filter_map(|member| has(member))
+            .any(|list| matches!(list, Node::List(_)))
 }
 
 fn class_of(object: Object<'_>) -> Option<&'static str> {

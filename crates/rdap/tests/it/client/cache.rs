@@ -102,7 +102,7 @@ async fn not_registered_is_stored_for_a_short_time() {
 #[tokio::test]
 async fn a_304_for_another_copy_causes_an_unconditional_request() {
     let server = Scripted::start(|_, n| match n {
-        0 | 2 => rdap("200 OK", "ETag: \"a\"\r\n", "{}"),
+        0 | 2 => rdap("200 OK", "ETag: \"a\"\r\n", r#"{"ldhName":"one.example"}"#),
         _ => "HTTP/1.1 304 Not Modified\r\nETag: \"b\"\r\n\r\n".to_owned(),
     })
     .await;

@@ -25,6 +25,12 @@ async fn each_kind_of_query_accepts_only_its_class() {
             r#"{"handle":"X","roles":["registrar"]}"#,
         ),
         ("one.example", "only notices", r#"{"notices":[]}"#),
+        ("one.example", "of no class", "{}"),
+        (
+            "192.0.2.1",
+            "of no class",
+            r#"{"status":"error","message":"Forbidden"}"#,
+        ),
         ("one.example", "error response", r#"{"errorCode":404}"#),
         (
             "one.example",
