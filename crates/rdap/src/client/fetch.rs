@@ -13,7 +13,7 @@ use super::outage::Passing;
 use super::{Client, From, Source, Trouble};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
-use crate::text::State;
+use crate::text::{Part, State};
 use roundtrip_fetch::memory::Authority;
 use roundtrip_fetch::memory::answers::{Decision, Received, Request, Stored};
 use roundtrip_fetch::pool::{PoolError, PoolRequest, Reply};
@@ -164,12 +164,23 @@ impl Client {
     ) -> Result<(Reply, Duration), Trouble> {
         let mut patience = Duration::ZERO;
         let mut challenges = 0;
+        let mut complaint = None;
         for asked in 1.. {
-            let (permit, reply) = self.ask_patiently(ask, personal, &mut patience).await?;
+            let heard = self.ask_patiently(ask, personal, &mut patience).await;
+            let (permit, reply) = heard.map_err(|trouble| match complaint.take() {
+                Some(words) => Trouble {
+                    why: format!("{} ({words})", trouble.why),
+                    ..trouble
+                },
+                None => trouble,
+            })?;
             let after = reply.header("retry-after");
             let verdict = self.rate_limiter.heard(&permit, reply.status, after, asked);
             match verdict.await {
-                Verdict::AskAgain { .. } => continue,
+                Verdict::AskAgain { .. } => {
+                    complaint = words(&reply);
+                    continue;
+                }
                 tired @ Verdict::GiveUp { status: 429, .. } => self.memory.note(tired.to_string()),
                 Verdict::GiveUp { .. } | Verdict::Content => {}
             }
@@ -289,6 +300,20 @@ impl Client {
             ("User-Agent".to_owned(), self.options.user_agent.clone()),
         ]
     }
+}
+
+/// What an error response says, in one line.
+fn words(reply: &Reply) -> Option<String> {
+    let answer = Answer::read(reply.body.clone()).ok()?;
+    let status = format!("HTTP {}", reply.status);
+    let part = Part {
+        server: None,
+        state: State::of(reply.status),
+        answer: Some(&answer),
+        why: Some(&status),
+        clear: false,
+    };
+    crate::text::trouble(&part).filter(|words| *words != status)
 }
 
 /// The target of a redirect, or the reason why it is not followed. RFC 7480 §5.2.

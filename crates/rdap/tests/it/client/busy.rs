@@ -61,6 +61,19 @@ async fn a_pause_that_is_too_long_is_reported_at_once() {
 }
 
 #[tokio::test]
+async fn the_servers_words_are_told_with_its_pause() {
+    let body = r#"{"errorCode":429,"title":"Limit reached","description":["Ask for more."]}"#;
+    let server = Scripted::start(move |_, _| rdap(TOO_MANY, "Retry-After: 3600\r\n", body)).await;
+    let scene = Scene::new();
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
+    let why = why(&look_up(&client, "one.example").await);
+    assert!(
+        why.ends_with("--patience (HTTP 429: Limit reached · Ask for more.)"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
 async fn only_the_origin_that_complains_waits() {
     let busy = Scripted::start(|_, _| rdap(TOO_MANY, "Retry-After: 3600\r\n", "{}")).await;
     let well = Scripted::start(|_, _| domain("one.example")).await;
