@@ -3,9 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustls::CertificateError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    #[error("{0}")]
+    #[error("{}", described(.0))]
     Protocol(#[from] rustls::Error),
     #[error("{0}")]
     Io(io::Error),
@@ -27,6 +29,22 @@ impl TlsError {
     /// Whether the peer's certificate failed verification.
     pub fn is_certificate_refusal(&self) -> bool {
         matches!(self, Self::Protocol(rustls::Error::InvalidCertificate(_)))
+    }
+}
+
+/// Whether a certificate was refused because it is a CA certificate, not a server's.
+pub fn is_an_authoritys(error: &CertificateError) -> bool {
+    // webpki's own error type is not accessible here, but its text contains its name.
+    matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))
+}
+
+/// The error in words; rustls shows this one as `Other(OtherError(CaUsedAsEndEntity))`.
+fn described(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(certificate) if is_an_authoritys(certificate) => {
+            "invalid peer certificate: it is an authority's (CA:TRUE), not a server's".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 
@@ -65,5 +83,26 @@ impl From<io::Error> for TlsError {
             Err(io) if io.kind() == io::ErrorKind::UnexpectedEof => Self::Closed,
             Err(io) => Self::Io(io),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::OtherError;
+
+    use super::*;
+
+    #[test]
+    fn an_authoritys_certificate_is_named_in_words() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{self:?}")]
+        struct CaUsedAsEndEntity;
+        let cause = CertificateError::Other(OtherError(Arc::new(CaUsedAsEndEntity)));
+        let error = TlsError::Protocol(cause.into());
+        assert!(error.is_certificate_refusal());
+        let told = "invalid peer certificate: it is an authority's (CA:TRUE), not a server's";
+        assert_eq!(error.to_string(), told);
     }
 }

@@ -56,7 +56,7 @@ mod verifier;
 
 pub use client::{Client, Offer, join, key_exchanges};
 pub use compression::certificate_compressor;
-pub use error::{StoredSessionError, TlsError};
+pub use error::{StoredSessionError, TlsError, is_an_authoritys};
 pub use facts::{handshake_facts, peer_facts};
 pub use identity::Identity;
 pub use intercept::{Interception, TicketReader};
@@ -66,4 +66,4 @@ pub use server_stream::ServerStream;
 pub use stored_session::StoredSession;
 pub use stream::Stream;
 pub use tickets::Tickets;
-pub use verifier::{RecordingVerifier, is_an_authoritys};
+pub use verifier::RecordingVerifier;

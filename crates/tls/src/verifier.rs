@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-use crate::{Roots, TlsError, compression, seal};
+use crate::{Roots, TlsError, compression, is_an_authoritys, seal};
 
 /// The observations of one verification.
 #[derive(Debug, Clone, Default)]
@@ -199,12 +199,6 @@ impl ServerCertVerifier for RecordingVerifier {
             .signature_verification_algorithms
             .supported_schemes()
     }
-}
-
-/// Whether a certificate was refused because it is a CA certificate, not a server's.
-pub fn is_an_authoritys(error: &CertificateError) -> bool {
-    // webpki's own error type is not accessible here, but its text contains its name.
-    matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))
 }
 
 fn is_authority(error: &Error) -> bool {
