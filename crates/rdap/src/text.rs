@@ -136,7 +136,7 @@ impl Form {
 /// An invalid column.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TextError {
-    #[error("no column is called '{0}': it is a JSON pointer (/handle, registrar:/handle) or one of {names}", names = column::names())]
+    #[error("no column is called '{0}': a column is one of {names}, or a JSON pointer (/handle, registrar:/handle)", names = column::names())]
     UnknownColumn(String),
 }
 
