@@ -20,6 +20,9 @@ impl Network {
         if text.contains('%') {
             return Err(NumberError::Zone); // RFC 6874 zones are local
         }
+        if let Some(short) = wildcard(text) {
+            return Self::read(&short);
+        }
         if let Some((first, last)) = ends(text) {
             return Self::between(text, first, last);
         }
@@ -113,10 +116,24 @@ impl fmt::Display for Network {
 }
 
 /// The two ends of a range: `192.0.2.0-192.0.2.255`, or with a dash and blanks as registries write
-/// it.
+/// it. The text `to`, or two dots, can be in place of the dash.
 pub(super) fn ends(text: &str) -> Option<(&str, &str)> {
-    let (first, last) = text.split_once(['-', '–', '—'])?;
+    let dash = || text.split_once(['-', '–', '—']);
+    let word = || text.split_once(" to ").or_else(|| text.split_once(".."));
+    let (first, last) = dash().or_else(word)?;
     Some((first.trim(), last.trim()))
+}
+
+/// The prefix, in its short form, that `192.0.2.*` stands for.
+pub(super) fn wildcard(text: &str) -> Option<String> {
+    let octets: Vec<&str> = text.split('.').collect();
+    let known = octets.iter().take_while(|octet| **octet != "*").count();
+    let (start, rest) = octets.split_at_checked(known)?;
+    let is_whole = octets.len() == 4 && (1..4).contains(&known);
+    let is_wildcard = is_whole
+        && rest.iter().all(|octet| *octet == "*")
+        && start.iter().all(|octet| short_number(octet).is_some());
+    is_wildcard.then(|| format!("{}/{}", start.join("."), known * 8))
 }
 
 /// Parses an address, with or without the brackets of a URL. Octets of three digits each are

@@ -104,6 +104,7 @@ fn recognise(text: &str) -> Kind {
     }
     if text.contains(':')
         || number::has_mask(text)
+        || number::wildcard(text).is_some()
         || text
             .bytes()
             .all(|b| b.is_ascii_digit() || b"./".contains(&b))

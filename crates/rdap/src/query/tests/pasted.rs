@@ -89,6 +89,11 @@ const PASTED: &[(&str, &str, bool)] = &[
     ("192.0.2.0 255.255.255.0", "ip/192.0.2.0/24", false),
     ("192.0.2.0  0.0.0.255", "ip/192.0.2.0/24", false),
     ("10/8", "ip/10.0.0.0/8", false),
+    ("192.0.2.*", "ip/192.0.2.0/24", false),
+    ("10.*.*.*", "ip/10.0.0.0/8", false),
+    ("192.0.2.0 to 192.0.2.255", "ip/192.0.2.0/24", false),
+    ("192.0.2.0..192.0.2.127", "ip/192.0.2.0/25", false),
+    ("AS64496 to AS64511", "autnum/64496", true),
     ("198.51.100/24", "ip/198.51.100.0/24", false),
     ("https://example.com/domains", "domain/example.com", true),
     ("https://example.com/ip", "domain/example.com", true),
@@ -154,6 +159,8 @@ fn pasted_ranges_and_web_sites_are_recognised() {
         "10/9",
         "192.0.2/25",
         "192.0.2",
+        "ip:192.*.2.1",
+        "ip:*.*.*.*",
     ] {
         let refused = refused(text);
         assert!(
