@@ -246,7 +246,11 @@ impl<'a> Judge<'a> {
             return;
         };
         let is_https = first.url.scheme() == "https";
-        self.tell(&HTTPS, None, is_https, first.url.scheme());
+        let speaks = |h: &&Heard| matches!(h.reply, Ok(_) | Err(Unheard::Untrusted(_)));
+        // A server that cannot be reached shows nothing about HTTPS.
+        if !is_https || firsts.iter().any(speaks) {
+            self.tell(&HTTPS, None, is_https, first.url.scheme());
+        }
         let mut untrusted = false;
         for heard in &firsts {
             match &heard.reply {

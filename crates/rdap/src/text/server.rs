@@ -4,14 +4,17 @@ use roundtrip_report::terminal::Tone;
 
 use super::Style;
 use super::page::Page;
+use super::violations::counts;
 use crate::check::Severity;
 use crate::check::server::Finding;
 
-/// A line or two for each checked rule, and the requests that violated it.
+/// A line or two for each checked rule, with the requests that violated it, and the number of
+/// violated rules.
 pub fn server(findings: &[Finding], style: &Style) -> String {
     const WORDS: usize = 11;
     let mut page = Page::new(style.terminal);
     let mut told: Vec<&str> = Vec::new();
+    let mut violated = Vec::new();
     for finding in findings {
         let check = finding.check;
         if told.contains(&check.id) {
@@ -20,6 +23,9 @@ pub fn server(findings: &[Finding], style: &Style) -> String {
         told.push(check.id);
         let same: Vec<&Finding> = findings.iter().filter(|f| f.check.id == check.id).collect();
         let held = same.iter().all(|f| f.held);
+        if !held {
+            violated.push(check.severity);
+        }
         let (tone, word) = match (held, check.severity) {
             (true, _) => (Tone::Good, "ok"),
             (_, Severity::Error) => (Tone::Bad, check.severity.word()),
@@ -48,5 +54,6 @@ pub fn server(findings: &[Finding], style: &Style) -> String {
             page.end_line();
         }
     }
+    counts(&mut page, &violated);
     page.finish()
 }

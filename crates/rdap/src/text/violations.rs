@@ -35,12 +35,14 @@ pub fn violations(found: &[Violation], style: &Style) -> String {
         page.flow(Tone::Faint, &format!("({})", check.source), 9);
         page.end_line();
     }
-    let count = |severity| {
-        found
-            .iter()
-            .filter(|v| v.check.severity == severity)
-            .count() as u64
-    };
+    let severities: Vec<Severity> = found.iter().map(|v| v.check.severity).collect();
+    counts(&mut page, &severities);
+    page.finish()
+}
+
+/// A line that says how many there are of each severity.
+pub(super) fn counts(page: &mut Page, found: &[Severity]) {
+    let count = |severity| found.iter().filter(|s| **s == severity).count() as u64;
     let counts = [
         roundtrip_report::count(count(Severity::Error), "error", "errors"),
         roundtrip_report::count(count(Severity::Warning), "warning", "warnings"),
@@ -53,5 +55,4 @@ pub fn violations(found: &[Violation], style: &Style) -> String {
     };
     page.flow(tone, &counts.join(", "), 2);
     page.end_line();
-    page.finish()
 }

@@ -126,7 +126,12 @@ fn a_good_server_breaks_only_what_clear_text_breaks() {
     // Lines are wrapped if the address is that long.
     let text = checked(good, &[]).out;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["ok", "server-head", "(RFC 7480, section 5.3"] {
+    for words in [
+        "ok",
+        "server-head",
+        "(RFC 7480, section 5.3",
+        "1 error, 0 warnings, 0 notes",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
@@ -310,6 +315,8 @@ fn a_dead_server_is_told() {
         (said.code, broken(&said)),
         (1, vec!["server-reached".to_owned()])
     );
+    // Nothing showed whether it supports HTTPS.
+    assert!(!said.out.contains("server-https"), "{said:?}");
     let wrong = crate::rdap::scene::said(scene.plain(&["--check-server", "rdap.example"]));
     assert_eq!(wrong.code, 2, "{wrong:?}");
 }
