@@ -76,6 +76,10 @@ pub(super) enum SinkError {
         "{0} was left unfinished by an earlier run\ncontinue with --resume, or remove it and {1}"
     )]
     Unfinished(PathBuf, PathBuf),
+    #[error(
+        "there is nothing to resume: no journal is beside {0}, as after a run that was completed\nleave out --resume to ask for everything again"
+    )]
+    Completed(PathBuf),
 }
 
 impl Sink {
@@ -270,9 +274,13 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         // This is the same as without a journal: the previous content does not belong to this run.
         File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         remove_if_there(&paths.failed)?;
-    } else if !paths.journal.exists() && paths.failed.exists() {
-        let moved = fs::rename(&paths.failed, &paths.journal);
-        moved.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
+    } else if !paths.journal.exists() {
+        if paths.failed.exists() {
+            let moved = fs::rename(&paths.failed, &paths.journal);
+            moved.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
+        } else if fs::metadata(output).is_ok_and(|output| output.len() > 0) {
+            return Err(SinkError::Completed(paths.output));
+        }
     }
     let journal = Journal::open(&paths.journal, &paths.output, &identity(args, form)?)?;
     Ok(Out::Journalled(Box::new(journal), paths))

@@ -109,6 +109,21 @@ fn killed_again_and_again_and_gone_on_with() {
 }
 
 #[test]
+fn a_completed_list_is_left_as_it_is() {
+    let scene = scene();
+    scene.write("list", "n1.example\n");
+    assert_eq!(said(command(&scene, &["--resume"])).code, 0);
+    let written = scene.read("out");
+    let again = said(command(&scene, &["--resume"]));
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(again.err.contains("nothing to resume"), "{again:?}");
+    assert_eq!(scene.read("out"), written);
+    // A journal would refuse the next run without --resume.
+    assert!(!scene.path("out.journal").exists());
+    assert_eq!(said(command(&scene, &[])).code, 0);
+}
+
+#[test]
 fn interrupted_it_tells_how_to_go_on() {
     let scene = scene();
     let child = begun(&scene, &[], 20);
