@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use roundtrip_rdap::bulk::scheduler::ListProgress;
 use roundtrip_rdap::client::Client;
+use roundtrip_report::count;
 
 /// `length` is the length of the list, if it is known before all of it is read.
 pub(super) fn line(
@@ -20,9 +21,10 @@ pub(super) fn line(
         None => format!("{} done, {} read", tally.told, tally.read),
     };
     // Writing to a string cannot fail.
-    let _ = write!(line, " · {rate:.0}/s · {} servers", tally.lanes);
+    let servers = count(tally.lanes as u64, "server", "servers");
     let connections = client.pool().tally().connections;
-    let _ = write!(line, " · {connections} connections");
+    let connections = count(connections, "connection", "connections");
+    let _ = write!(line, " · {rate:.0}/s · {servers} · {connections}");
     let out = client.waited_for();
     if let Some(server) = out.first() {
         let _ = write!(line, " · waiting for {server}");
