@@ -116,8 +116,23 @@ impl Source {
         match (self.state(), &self.answer) {
             (State::Found, _) => None,
             (_, Ok(_)) | (State::NotRegistered, Err(_)) => Some(format!("HTTP {}", self.status)),
-            (_, Err(error)) => Some(format!("HTTP {}: {error}", self.status)),
+            (_, Err(error)) => Some(match self.undecoded() {
+                Some(encoding) => format!(
+                    "HTTP {}: the answer is encoded as '{encoding}', which was not offered",
+                    self.status
+                ),
+                None => format!("HTTP {}: {error}", self.status),
+            }),
         }
+    }
+
+    /// The encoding of the body, if it could not be decoded.
+    fn undecoded(&self) -> Option<String> {
+        const DECODED: [&str; 6] = ["", "identity", "gzip", "x-gzip", "deflate", "br"];
+        const SHOWN: usize = 40;
+        let encoding = String::from_utf8_lossy(self.header("content-encoding")?).to_lowercase();
+        let short: String = encoding.trim().chars().take(SHOWN).collect();
+        (!DECODED.contains(&&*short)).then(|| roundtrip_report::clean(&short))
     }
 }
 

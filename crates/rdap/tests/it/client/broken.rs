@@ -6,7 +6,7 @@ use roundtrip_rdap::text::State;
 use roundtrip_tls::Roots;
 
 use crate::client::scene::{Scene, look_up, why};
-use crate::client::scripted::{Scripted, domain};
+use crate::client::scripted::{Scripted, domain, rdap};
 
 #[tokio::test]
 async fn broken_answers_are_failures_with_a_reason() {
@@ -25,6 +25,17 @@ async fn broken_answers_are_failures_with_a_reason() {
     }
     // They have not harmed the connection that the others use.
     assert_eq!(look_up(&client, "one.example").await.state(), State::Found);
+}
+
+#[tokio::test]
+async fn an_encoding_that_was_not_offered_is_named() {
+    let server = Scripted::start(|_, _| rdap("200 OK", "Content-Encoding: zstd\r\n", "x")).await;
+    let scene = Scene::new();
+    let client = scene.client_with(|parts| parts.options.server = Some(server.base()));
+    let outcome = look_up(&client, "one.example").await;
+    assert_eq!(outcome.state(), State::Failed);
+    let why = why(&outcome);
+    assert!(why.contains("encoded as 'zstd'"), "{why}");
 }
 
 #[tokio::test]
