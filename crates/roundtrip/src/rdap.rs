@@ -96,7 +96,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
             broken = sink.borrow_mut().tell(line.place, &found).err();
             progress.set(tally);
             show();
-            broken.is_none()
+            broken.is_none() && sink.borrow().is_read()
         };
         let skip = |place| sink.borrow().was_told(place);
         let lines = list::read(meaning.list);
@@ -111,7 +111,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let took = began.elapsed();
     status.borrow_mut().hide();
     lookups.0.keep();
-    let whole = matches!(served, Some(Ok(_))) && broken.is_none();
+    let whole = matches!(served, Some(Ok(_))) && broken.is_none() && sink.borrow().is_read();
     let is_empty = matches!(&served, Some(Ok(tally)) if tally.read == 0);
     let finished = sink.borrow_mut().finish(whole).err();
     let ended = match (broken.or(finished), served) {

@@ -52,6 +52,11 @@ impl Pager {
         }
     }
 
+    /// Whether the reader had not quit when text was last printed.
+    pub(super) fn is_read(&self) -> bool {
+        self.0.stdin.is_some()
+    }
+
     /// Waits until the reader has finished.
     pub(super) fn wait(mut self) {
         self.0.stdin = None;

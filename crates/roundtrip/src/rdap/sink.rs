@@ -199,6 +199,11 @@ impl Sink {
         }
     }
 
+    /// Whether somebody still reads the results: nothing more is asked for a reader who has quit.
+    pub(super) fn is_read(&self) -> bool {
+        self.pager.as_ref().is_none_or(Pager::is_read)
+    }
+
     /// The pager, whose reader must be waited for.
     pub(super) fn pager(&mut self) -> Option<Pager> {
         self.pager.take()

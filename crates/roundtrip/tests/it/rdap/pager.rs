@@ -59,3 +59,16 @@ fn a_reader_who_leaves_early_is_no_error() {
     );
     assert!(text.contains("ended 0"), "{text}");
 }
+
+#[test]
+fn nothing_more_is_asked_for_a_reader_who_has_left() {
+    const COUNT: usize = 60;
+    let scene = Scene::new();
+    let names: Vec<String> = (0..COUNT).map(|n| format!("n{n}.example")).collect();
+    // All texts are longer than the pipe to the pager holds.
+    let arguments = format!("--serial --verbose {}; echo ended $?", names.join(" "));
+    let text = on_a_terminal(&scene, "true", &arguments);
+    assert!(text.contains("ended 0"), "{text}");
+    let asked: u32 = scene.asked().values().sum();
+    assert!(asked < COUNT as u32, "{asked}");
+}
