@@ -12,7 +12,7 @@ rules! { All;
     KIND = "card-kind", Warning, "RFC 6350, section 6.1.4": "kind is a registered word";
     NAME = "card-n", Error, "RFC 6350, section 6.2.2, and RFC 9554, section 2.2": "a name (n) has five components, or seven";
     PROPERTY_TYPE = "card-property-type", Error, "RFC 6350, section 6, and RFC 8605, section 2.1": "a property has a type that its definition allows";
-    COUNTRY = "card-cc", Error, "RFC 8605, section 3.1": "cc is a parameter of an address, and is a code of ISO 3166-1: two capital letters";
+    COUNTRY = "card-cc", Error, "RFC 8605, section 3.1": "cc is a parameter of an address, and has two letters";
     URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";
     LANGUAGE = "card-language", Error, "RFC 6350, section 4.8": "a value of type language-tag is a language tag (RFC 5646)";
     NO_VALUE = "card-parameter-value", Error, "RFC 7095, section 3.4.1": "the type of a value is not given as the parameter value";
@@ -128,11 +128,10 @@ fn given(property: &str, name: &str, value: &Node, pointer: &str, report: &mut R
     if name.eq_ignore_ascii_case("value") {
         report.add(&NO_VALUE, pointer, value.text().unwrap_or_default());
     }
-    // `gtld-country-code` also requires a code that is assigned. An empty one can be redacted.
-    let is_code =
-        |c: &str| c.is_empty() || c.len() == 2 && c.bytes().all(|b| b.is_ascii_uppercase());
+    // `gtld-country-code` requires a code that is assigned. An empty one can be redacted.
+    let is_code = |c: &str| c.len() == 2 && c.bytes().all(|b| b.is_ascii_alphabetic());
     if let ("cc", Some(code)) = (name, value.text())
-        && (property != "adr" || !is_code(code))
+        && (property != "adr" || !code.is_empty() && !is_code(code))
     {
         report.add(&COUNTRY, pointer, format!("{property}: {code}"));
     }

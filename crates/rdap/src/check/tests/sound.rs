@@ -484,7 +484,7 @@ pub(super) const SOUND: &[(&str, &str, Change)] = &[
         "entity",
         (
             "/vcardArray/1/+",
-            Some(r#"["adr", {"cc": "CA"}, "text", ["", "", "", "", "", "", ""]]"#),
+            Some(r#"["adr", {"cc": "ca"}, "text", ["", "", "", "", "", "", ""]]"#),
         ),
     ),
 ];
