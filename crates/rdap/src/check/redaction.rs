@@ -32,8 +32,8 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     placeholder::check(scene, report);
     for place in &scene.places {
         let is_found = place.within.is_none() || place.within == Some(Class::Search);
-        let is_object = is_found && place.class.object_class().is_some();
-        if !is_object && place.item.node().get("redacted").is_some() {
+        let is_object = place.class.object_class().is_some() || place.class == Class::Unknown;
+        if !(is_found && is_object) && place.item.node().get("redacted").is_some() {
             report.add(&PLACE, format!("{}/redacted", place.pointer), "");
         }
     }

@@ -51,3 +51,13 @@ fn an_answer_is_about_what_was_asked_for() {
         assert_eq!(asked(base, path), Some(id), "{base} for {path}");
     }
 }
+
+#[test]
+fn an_object_of_no_known_class_may_be_redacted() {
+    let json = serde_json::json!({
+        "rdapConformance": ["rdap_level_0", "redacted"], "handle": "X",
+        "redacted": [{"name": {"type": "Tech Phone"}, "method": "removal"}],
+    });
+    let found = check(&answer(&json), &Delivery::default(), &[]);
+    assert!(!found.iter().any(|v| v.check.id == "redaction-place"));
+}
