@@ -9,7 +9,7 @@ rules! { Gtld;
     INACTIVE = "gtld-status-inactive", Warning, "RFC 5731, section 2.3": "a domain with name servers is not inactive";
     TOGETHER = "gtld-status-together", Error, "RFC 5731, section 2.3": "no two statuses of a domain exclude each other";
     RESTORE = "gtld-status-pending-delete", Error, "RFC 3915, section 2": "a domain in redemption period or pending restore also has pending delete";
-    RESTORED = "gtld-status-restore", Error, "RFC 3915, section 2": "a domain is not in redemption period and in pending restore at once";
+    RESTORED = "gtld-status-restore", Warning, "RFC 3915, section 2": "a domain is not in redemption period and in pending restore at once";
     HOST = "gtld-nameserver-status", Error, "RFC 5732, section 2.3": "no two statuses of a name server exclude each other";
     CONTACT = "gtld-contact-status", Error, "RFC 5733, section 2.2": "no two statuses of a contact exclude each other";
 }
