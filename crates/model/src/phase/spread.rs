@@ -27,7 +27,8 @@ const COPY: f64 = 0.9;
 /// probability: when an acknowledgement has just come in time, and at other times.
 const CHANCE: f64 = 0.01;
 const CHANCE_LATER: f64 = 0.002;
-const CHANCE_BEFORE: f64 = 0.005;
+const CHANCE_BEFORE: f64 = 0.001;
+const CHANCE_BEFORE_ONE: f64 = 0.005;
 const CHANCE_OF_FEW: f64 = 0.05;
 /// The lateness to expect of an unknown path, in milliseconds, and as a share of R.
 const EXPECTED_MS: f64 = 0.3;
@@ -35,6 +36,9 @@ const EXPECTED: f64 = 0.005;
 /// Queues and radios change more slowly: packets that cross the path within this time meet the same
 /// conditions.
 const ONE_STATE: Duration = Duration::from_millis(50);
+/// As a share of a packet's lateness: samples that came sooner after it show only that the queue
+/// which delayed it was empty when it arrived.
+const DRAINED: f64 = 0.3;
 
 /// How much longer than R the round trips of one exchange took, without any waits for the server or
 /// the client.
@@ -184,16 +188,26 @@ impl Spread {
 
     /// The same for the first round trip, judged by samples that came some time after it.
     pub fn most_before(&self) -> f64 {
-        let Some(((first, _), rest)) = self.timed.split_first() else {
+        let Some(((first, late), rest)) = self.timed.split_first() else {
             return f64::INFINITY;
         };
+        let known = rest.iter().chain(&self.with_data);
+        let last = known.map(|(at, _)| *at).max().unwrap_or(*first);
+        if ms(last.since(*first)) < DRAINED * late {
+            return f64::INFINITY;
+        }
         let later = |(at, _): &&(Moment, f64)| at.since(*first) >= ONE_STATE / 3;
         // What came with data shows at least that the path did not take longer.
         let known =
             [rest, self.with_data.as_slice()].map(|timed| states(timed.iter().filter(later)));
         let known = known.into_iter().find(|(count, _)| *count > 0);
         known.map_or(f64::INFINITY, |(count, sum)| {
-            self.most_after(count, sum, CHANCE_BEFORE)
+            let chance = if count == 1 {
+                CHANCE_BEFORE_ONE
+            } else {
+                CHANCE_BEFORE
+            };
+            self.most_after(count, sum, chance)
         })
     }
 
@@ -254,6 +268,17 @@ mod tests {
         // A first packet that was far later than the later ones was an exception.
         assert!(spread(&[900.0, 0.1, 0.1]).most() < 20.0);
         assert!(spread(&[0.1, 900.0, 0.1]).most() > 900.0);
+    }
+
+    /// A queue that delayed the SYN-ACK by 230 ms was empty when it arrived.
+    #[test]
+    fn quick_round_trips_right_after_a_late_one_do_not_make_it_an_exception() {
+        let most = |after: f64| {
+            let at = |ms: f64, late: f64| (Moment::from_millis(ms), late);
+            Spread::new(vec![at(240.0, 230.0), at(240.0 + after, 0.0)], 13.0).most_before()
+        };
+        assert!(most(60.0).is_infinite());
+        assert!(most(80.0) < 230.0, "{}", most(80.0));
     }
 
     /// The only acknowledgement came in one segment with the answer.
