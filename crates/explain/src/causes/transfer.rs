@@ -63,7 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "send-window",
             decidable: Decidable::Packets,
             name: "The server sent no more than a fixed amount in each round trip",
-            shows: "three flights of the body or more, each a round trip after the one before, of the same size",
+            shows: "three flights of the body or more, each a round trip after the one before, of the same size; or one of them was smaller than a first window, or than an earlier one, though nothing was lost",
             signature: send_window,
             cost: "1 round trip for each flight",
             remedy: "let the server's send buffer and congestion window grow",
@@ -227,7 +227,8 @@ fn closed(case: &Case<'_>) -> Option<Cost> {
     (whole > 0.0).then_some(cost)
 }
 
-/// Three flights of the same size show that the window does not grow; fewer may be chance.
+/// Three flights of the same size show that the window does not grow; fewer may be chance. Nor does
+/// a congestion window stop less than it has let pass before.
 fn send_window(case: &Case<'_>) -> Option<Cost> {
     let windows = &case.transfer.as_ref()?.windows;
     let fixed_size = |of: &[FullWindow]| {
@@ -238,9 +239,8 @@ fn send_window(case: &Case<'_>) -> Option<Cost> {
             .is_some_and(|(least, most)| most as f64 <= SAME_SIZE * least as f64);
         equal && of.iter().all(|w| !w.grew && !w.own && !w.after_loss)
     };
-    windows
-        .windows(EQUAL_FLIGHTS)
-        .any(fixed_size)
+    let limited = windows.iter().any(|w| w.limited);
+    (limited || windows.windows(EQUAL_FLIGHTS).any(fixed_size))
         .then(|| fixed(case, false, "more from the server"))?
 }
 
@@ -305,8 +305,9 @@ fn late_body(case: &Case<'_>) -> Option<Cost> {
     let least = MIN_LATE.max(0.1 * case.rtt?);
     let is_named = paused >= least && !may_be_the_line(case, transfer);
     let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
-    let evidence =
-        format!("{evidence}; a lost packet, or a path that stopped, would look the same");
+    let evidence = format!(
+        "{evidence}; a lost packet, a path that stopped, or a full send buffer would look the same"
+    );
     Some(Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
 }
 

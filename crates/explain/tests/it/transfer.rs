@@ -280,9 +280,13 @@ fn a_loss_before_the_first_byte_does_not_belong_to_the_body() {
     );
 }
 
-/// A body over TLS in flights with these numbers of segments, `bytes` in each segment; with `cut`,
-/// each flight ends in the middle of a record.
+/// A body over TLS in flights with these numbers of segments, a round trip apart, `bytes` in each
+/// segment; with `cut`, each flight ends in the middle of a record.
 fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
+    pieces(sizes, bytes, cut, R)
+}
+
+fn pieces(sizes: &[u64], bytes: u64, cut: bool, gap: f64) -> Exchange {
     let mut story = secured();
     story.e.http = Some(HttpFacts {
         status: 200,
@@ -299,7 +303,7 @@ fn flights(sizes: &[u64], bytes: u64, cut: bool) -> Exchange {
         if cut {
             story = story.event(Event::CutOff);
         }
-        story = story.pass(R);
+        story = story.pass(gap);
     }
     story.received(500).end()
 }
@@ -325,12 +329,28 @@ fn a_window_counts_segments_and_small_ones_fill_it() {
 #[test]
 fn a_server_that_sends_in_pieces_is_not_slow_start() {
     for sizes in [&[12, 12, 12][..], &[3, 3], &[30, 12]] {
-        let e = flights(sizes, 1_300, false);
+        let e = pieces(sizes, 1_300, false, 1.2 * R);
         assert_eq!(ids(&e), ["body-stalls"]);
         let body = e.phases().into_iter().find(|p| p.name == PhaseName::Body);
         let waited = body.unwrap().waited;
         assert!(waited.server >= R && waited.network < 1.0, "{waited:?}");
     }
+}
+
+/// With a pause of just one round trip, it may have waited for acknowledgements; three times, it
+/// did.
+#[test]
+fn a_server_that_sends_in_step_with_the_path_has_a_small_buffer() {
+    let found = assert_only(&flights(&[6; 7], 1_372, false), "send-window", 7.0 * R, 7);
+    assert!(
+        found.evidence.contains("wait 7 times"),
+        "{}",
+        found.evidence
+    );
+    assert_eq!(ids(&flights(&[12, 12, 12], 1_300, false)), ["send-window"]);
+    assert_eq!(ids(&flights(&[12, 12], 1_300, false)), ["late-body"]);
+    // A piece that fits a segment waits for none.
+    assert_eq!(ids(&flights(&[1; 7], 1_000, false)), ["body-stalls"]);
 }
 
 /// A line of 40 kbit/s takes as long for each packet.

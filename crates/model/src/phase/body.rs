@@ -69,6 +69,8 @@ pub struct FullWindow {
     pub grew: bool,
     /// Whether the client's own receive window had no more room.
     pub own: bool,
+    /// Something smaller than the congestion window stopped the sender, such as its send buffer.
+    pub limited: bool,
     /// A segment was missing before: the sender's window shrank.
     pub after_loss: bool,
 }

@@ -17,6 +17,9 @@ const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
+/// In round trips: flights that wait for acknowledgements begin this close to a whole round trip
+/// after each other on a path that does not vary.
+pub(super) const IN_STEP: f64 = 0.05;
 
 /// Datagrams of one size are full if this many of them came.
 const RECUR: u32 = 3;
@@ -57,7 +60,8 @@ pub(super) fn reason(
     }
     let sender = PauseReason::Sender {
         is_certain: !(may_have_more(exchange, last, heard, next)
-            || may_be_a_loss(exchange, gap, next)),
+            || may_be_a_loss(exchange, gap, next)
+            || may_be_a_window(exchange, gap, heard)),
     };
     if heard.segments().is_none() {
         return sender;
@@ -88,6 +92,13 @@ fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
     let r = rtt_ms(exchange);
     let probe = PROBE_TRIPS * r - TICK..PROBE_TRIPS * r + PROBE_SLACK + PROBE_SLACK_TRIPS * r;
     next <= exchange.segment() && (is_like_a_timeout(gap, r) || probe.contains(&gap))
+}
+
+/// A sender whose buffer holds few segments waits for their acknowledgements: just one round trip.
+fn may_be_a_window(exchange: &Exchange, gap: f64, heard: &Evidence) -> bool {
+    let several = heard.flight_bytes() > Some(exchange.segment());
+    let r = rtt_ms(exchange);
+    several && (gap - r).abs() <= IN_STEP * r
 }
 
 /// The sizes of datagrams that were full: the largest that was read alone, and others that recur. A

@@ -1,5 +1,6 @@
 //! Which flights of an answer a window stopped.
 
+use super::super::pause::IN_STEP;
 use super::{Arrival, BodyAnalysis, Evidence, Flight, FullWindow, MIN_PAUSE, StallReason, flights};
 use super::{ON_TIME, ON_TIME_MS, ms};
 
@@ -20,6 +21,9 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// if the path varies by no more than this, in round trips.
 const PERIODS: usize = 3;
 const MAX_VARIES: f64 = 0.3;
+/// In round trips: a sender that waits for acknowledgements sends nothing for this long at least,
+/// unless it paces its segments.
+const WAITED: f64 = 0.75;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
 
@@ -32,6 +36,7 @@ impl BodyAnalysis<'_> {
     ) -> Vec<(usize, FullWindow)> {
         let mut windows = Vec::new();
         let periodic = self.periodic(flights, arrivals);
+        let limited = self.limited(&periodic, flights, arrivals);
         let mut room = None;
         // The bytes that filled the client's window first.
         let mut filled = 0;
@@ -83,6 +88,7 @@ impl BodyAnalysis<'_> {
             let full = growing && late > 0.0 && (doubled || (next_is_double && late <= possible));
             let goes_on = growing || again;
             let waited = periodic.get(n) == Some(&true);
+            let limited = limited.get(n) == Some(&true);
             if full || waited || self.was_stopped(flight, next, &heard, goes_on, own) {
                 if own && !before {
                     filled = flight.bytes;
@@ -90,8 +96,9 @@ impl BodyAnalysis<'_> {
                 let window = FullWindow {
                     bytes: heard.flight_bytes().unwrap_or(flight.bytes),
                     segments: heard.segments(),
-                    grew: !own && (last || more),
+                    grew: !own && !limited && (last || more),
                     own,
+                    limited: !own && limited,
                     after_loss: false,
                 };
                 windows.push((next.first, window));
@@ -145,18 +152,23 @@ impl BodyAnalysis<'_> {
     }
 
     /// For each flight, whether it waited for acknowledgements, whatever its size: at least
-    /// `PERIODS` in a row broke off, and the next began just one round trip after each, behind a
-    /// pause.
+    /// `PERIODS` in a row broke off or had several segments, and the next began just one round trip
+    /// after each, behind a pause.
     fn periodic(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
         let tolerance = (ON_TIME * self.rtt).max(self.spread.min(MAX_VARIES * self.rtt));
         let waited = |both: &[Flight]| {
             let [flight, next] = both else { return false };
             let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
             heard.is_some_and(|heard| {
+                let late = self.lateness(flight, next, &heard).abs();
+                // A sender that had nothing more would be in step with the path only by chance.
+                let is_in_step = late <= IN_STEP * self.rtt
+                    && next.gap >= WAITED * self.rtt
+                    && flight.bytes > self.exchange.segment();
+                let is_on_time = heard.is_broken(self.exchange) && late <= tolerance;
                 heard.segments().is_some()
-                    && heard.is_broken(self.exchange)
                     && next.gap >= MIN_PAUSE * self.rtt
-                    && self.lateness(flight, next, &heard).abs() <= tolerance
+                    && (is_on_time || is_in_step)
             })
         };
         let mut periodic: Vec<bool> = flights.windows(2).map(waited).collect();
@@ -166,6 +178,36 @@ impl BodyAnalysis<'_> {
             }
         }
         periodic
+    }
+
+    /// For each flight, whether something smaller than the congestion window stopped it: it belongs
+    /// to flights in a row that waited for acknowledgements, and one of these left room in that
+    /// window. It did not break off, or it was smaller than a first window, or than one before it.
+    fn limited(&self, waited: &[bool], flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
+        let least = self.exchange.first_window() * 9 / 10 * self.exchange.segment();
+        let grows = flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
+        let mut limited = Vec::new();
+        for run in waited.chunk_by(|one, next| one == next) {
+            let began = limited.len();
+            let flights_of = flights.get(began..=began + run.len()).unwrap_or_default();
+            let until = flights_of.last().map_or(0, |last| last.first);
+            let arrivals = arrivals.get(..=until).unwrap_or_default();
+            // A loss makes the congestion window smaller.
+            let others = |a: &Arrival| a.heard.has_gap() || a.heard.fills_own_window();
+            let mut most = 0;
+            let leaves_room = flights_of.windows(2).any(|both| {
+                let [flight, next] = both else { return false };
+                let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
+                most = flight.bytes.max(most);
+                flight.bytes < least && !grows
+                    || (flight.bytes as f64) < AGAIN * most as f64
+                    || heard.is_some_and(|heard| !heard.is_like_a_window(self.exchange))
+            });
+            let is_limited =
+                run.first() == Some(&true) && leaves_room && !arrivals.iter().any(others);
+            limited.extend(run.iter().map(|_| is_limited));
+        }
+        limited
     }
 
     /// By how many milliseconds a flight began later than a round trip after the one before. The

@@ -107,6 +107,7 @@ fn the_client_s_own_window_is_told_from_the_server_s() {
         segments: Some(6),
         grew: false,
         own: true,
+        limited: false,
         after_loss: false,
     };
     assert_eq!(windows, [own, own]);

@@ -16,23 +16,72 @@ fn a_window_is_counted_in_segments() {
     assert_eq!((body.round_trips, body.waited.server), (2, 0.0), "{body:?}");
 }
 
+/// Flights of so many bytes, in this many segments, with this period.
+fn flights(period: f64, each: &[(u64, u64)]) -> Exchange {
+    let starts = (0..).map(|n| f64::from(n) * period);
+    let at = |(start, (bytes, segments)): (f64, &(u64, u64))| (start, *bytes, *segments);
+    let flights: Vec<(f64, u64, u64)> = starts.zip(each).map(at).collect();
+    let mut e = answer(&[(0.0, 0), (period * (each.len() - 1) as f64, 0)]);
+    in_clear_text(&mut e);
+    for (at, bytes, segments) in flights {
+        let received = Event::Received { bytes };
+        e.timeline.push(Moment::from_millis(R + at), received);
+        flight_ended(&mut e, at, segments, bytes, false);
+    }
+    on_a_steady_path(&e)
+}
+
 /// A server whose send buffer holds three segments waits for their acknowledgements each time.
 #[test]
 fn flights_that_follow_at_round_trips_wait_for_acknowledgements() {
-    let windows = |period: f64, bytes: u64| {
-        let flights: Vec<(f64, u64)> = (0..9).map(|n| (f64::from(n) * period, 3)).collect();
-        let mut e = answer(&flights);
-        in_clear_text(&mut e);
-        for (at, segments) in &flights {
-            flight_ended(&mut e, *at, *segments, bytes, false);
-        }
-        let e = on_a_steady_path(&e);
-        (body(&e).round_trips, e.transfer().unwrap().pauses.len())
+    let windows = |period: f64, bytes: u64, segments: u64| {
+        let e = flights(period, &[(bytes, segments); 9]);
+        let transfer = e.transfer().unwrap();
+        let limited = transfer.windows.iter().all(|window| window.limited);
+        (body(&e).round_trips, transfer.pauses.len(), limited)
     };
-    assert_eq!(windows(R, 3 * MSS), (8, 0));
-    // Its segments are not full, or it pauses in another rhythm: it waits for something else.
-    assert_eq!(windows(R, 2 * MSS + 9), (0, 8));
-    assert_eq!(windows(1.6 * R, 3 * MSS).0, 0);
+    assert_eq!(windows(R, 3 * MSS, 3), (8, 0, true));
+    // It writes less than full segments.
+    assert_eq!(windows(R + 0.5, 2 * MSS + 9, 3), (8, 0, true));
+    // Its pieces are smaller than a segment, or it pauses in another rhythm: it waits for something
+    // else.
+    assert_eq!(windows(R, 1_000, 1).1, 8);
+    assert_eq!(windows(1.1 * R, 2 * MSS + 9, 3).1, 8);
+    assert_eq!(windows(1.6 * R, 3 * MSS, 3).0, 0);
+    // Two pieces each round trip only seem to be in step with it.
+    assert_eq!(windows(0.5 * R, MSS + 552, 2).0, 0);
+}
+
+/// nginx with a small send buffer: what was acknowledged at once does not fit any more.
+#[test]
+fn a_flight_smaller_than_an_acknowledged_one_was_not_stopped_by_the_congestion_window() {
+    let e = flights(
+        R + 0.4,
+        &[
+            (4_338, 3),
+            (14_232, 10),
+            (28_960, 20),
+            (7_240, 5),
+            (5_472, 4),
+        ],
+    );
+    let windows = e.transfer().unwrap().windows;
+    assert_eq!(windows.len(), 4, "{windows:?}");
+    assert!(windows.iter().all(|w| w.limited && !w.grew), "{windows:?}");
+    // A congestion window grows.
+    let e = flights(
+        R,
+        &[
+            (10 * MSS, 10),
+            (20 * MSS, 20),
+            (40 * MSS, 40),
+            (41 * MSS, 41),
+            (9, 1),
+        ],
+    );
+    let windows = e.transfer().unwrap().windows;
+    assert_eq!(windows.len(), 4, "{windows:?}");
+    assert!(windows.iter().all(|w| !w.limited), "{windows:?}");
 }
 
 /// One flight that filled the client's window does not make smaller ones wait for it.
