@@ -17,15 +17,17 @@ use super::pause::{self, Pause, PauseReason};
 use super::steady::SteadyStretch;
 use super::waiting::{self, split};
 use super::{measurable, ms, rtt_ms};
-use crate::{Event, Exchange, Moment, Waited};
+use crate::{EarlyData, Event, Exchange, Moment, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
 /// In milliseconds: a path of which nothing is known may pause this long, as a radio that saves
-/// power until the next beacon does (IEEE 802.11: 102.4 ms).
-const RADIO_MS: f64 = 100.0;
+/// power until every third beacon does (IEEE 802.11: 102.4 ms each).
+const RADIO_MS: f64 = 3.0 * 102.4;
+/// In bytes: smaller datagrams of QUIC may carry an acknowledgement only.
+const MIN_CONTENT: u64 = 64;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
 /// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
@@ -139,10 +141,21 @@ fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     })
 }
 
-/// Whether the request left in the SYN: the answer came with the first sample of the path.
+/// Whether the request left with the first packet, in a SYN or in QUIC's early data: the answer
+/// came with the first sample of the path.
 fn saved_a_trip(exchange: &Exchange) -> bool {
-    let tcp = exchange.tcp.as_ref().filter(|_| !exchange.reused);
+    let opened = tcp_fast_open(exchange) || quic_early_data(exchange);
+    opened && !exchange.reused
+}
+
+fn tcp_fast_open(exchange: &Exchange) -> bool {
+    let tcp = exchange.tcp.as_ref();
     tcp.is_some_and(|tcp| tcp.fast_open.data_acked > 0)
+}
+
+fn quic_early_data(exchange: &Exchange) -> bool {
+    let tls = exchange.tls.as_ref().filter(|_| exchange.quic.is_some());
+    tls.is_some_and(|tls| tls.early_data == EarlyData::Accepted)
 }
 
 struct BodyAnalysis<'a> {
@@ -159,7 +172,7 @@ struct BodyAnalysis<'a> {
     transfer: BodyTransfer,
     /// A segment has been missing.
     lossy: bool,
-    /// The number of bytes that arrived last.
+    /// The number of bytes that arrived last and may be part of the answer.
     last: u64,
 }
 
@@ -231,7 +244,9 @@ impl<'a> BodyAnalysis<'a> {
                 steady.push(gap, arrival.bytes);
             }
             self.transfer.bytes += arrival.bytes;
-            self.last = arrival.bytes;
+            if self.exchange.quic.is_none() || arrival.bytes >= MIN_CONTENT {
+                self.last = arrival.bytes;
+            }
             last = arrival.at;
         }
         self.note_steady(&steady);

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod quic;
+mod unknown_paths;
 mod windows;
 
 use std::net::SocketAddr;
