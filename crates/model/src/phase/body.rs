@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::evidence::{Evidence, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
-use super::steady::SteadyStretch;
+use super::steady::{self, SteadyStretch};
 use super::waiting::{self, split};
 use super::{measurable, ms, rtt_ms};
 use crate::{EarlyData, Event, Exchange, Moment, Waited};
@@ -220,6 +220,7 @@ impl<'a> BodyAnalysis<'a> {
         let mut last = start;
         let mut steady = SteadyStretch::default();
         for (n, arrival) in arrivals.iter().enumerate() {
+        let mut stretches = Vec::new();
             let gap = ms(arrival.at.since(last));
             let window = windows.next_if(|(first, _)| *first == n);
             // The first flight began earlier.
@@ -238,7 +239,7 @@ impl<'a> BodyAnalysis<'a> {
                 due.clamp(0.0, gap)
             });
             if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
-                self.note_steady(&std::mem::take(&mut steady));
+                stretches.push(std::mem::take(&mut steady));
                 steady.push(0.0, arrival.bytes);
             } else {
                 steady.push(gap, arrival.bytes);
@@ -249,14 +250,8 @@ impl<'a> BodyAnalysis<'a> {
             }
             last = arrival.at;
         }
-        self.note_steady(&steady);
-    }
-
-    fn note_steady(&mut self, stretch: &SteadyStretch) {
-        if let Some((bytes, took)) = stretch.steady(self.rtt, self.spread) {
-            self.transfer.steady.0 += bytes;
-            self.transfer.steady.1 += took;
-        }
+        stretches.push(steady);
+        self.transfer.steady = steady::carried(&stretches, self.rtt, self.spread);
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was

@@ -13,6 +13,8 @@ const SHORT: f64 = 0.5;
 /// variation explains the difference.
 const LEAST_QUARTER: f64 = 0.65;
 const QUARTERS: usize = 4;
+/// The paces of two stretches on one line differ by less than this factor.
+const SAME_PACE: f64 = 1.1;
 /// Fewer arrivals cannot be divided into quarters.
 const MIN_ARRIVALS: usize = 16;
 
@@ -28,13 +30,9 @@ impl SteadyStretch {
         self.arrivals.push((gap, bytes));
     }
 
-    /// The bytes and the milliseconds that they took, if the rate was steady for long enough. The
-    /// path delays packets by up to `spread`.
-    pub(super) fn steady(&self, rtt: f64, spread: f64) -> Option<(u64, f64)> {
-        let took: f64 = self.arrivals.iter().map(|(gap, _)| gap).sum();
-        let bytes: u64 = self.arrivals.iter().map(|(_, bytes)| bytes).sum();
-        let is_long = took >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX);
-        let pace = took / bytes.max(1) as f64;
+    /// Whether the rate was steady. The path delays packets by up to `spread`.
+    fn is_steady(&self, rtt: f64, spread: f64) -> bool {
+        let (took, pace) = (self.took(), self.took() / self.bytes().max(1) as f64);
         let stopped = self.arrivals.iter().map(|(gap, bytes)| {
             let late = gap - *bytes as f64 * pace;
             if *gap >= SHORT * rtt {
@@ -43,13 +41,30 @@ impl SteadyStretch {
                 0.0
             }
         });
-        let is_steady = stopped.sum::<f64>() <= MAX_STOPPED * took;
-        (is_long && is_steady && self.is_even(spread)).then_some((bytes, took))
+        stopped.sum::<f64>() <= MAX_STOPPED * took && self.is_even(spread)
+    }
+
+    /// Whether it is long enough to show the rate of a line.
+    fn is_long(&self, rtt: f64) -> bool {
+        self.took() >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX)
+    }
+
+    fn took(&self) -> f64 {
+        self.arrivals.iter().map(|(gap, _)| gap).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.arrivals.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The milliseconds for each byte. The first bytes took no time.
+    fn pace(&self) -> f64 {
+        let first = self.arrivals.first().map_or(0, |(_, bytes)| *bytes);
+        self.took() / (self.bytes() - first).max(1) as f64
     }
 
     /// Whether each quarter of the bytes took about as long as the others.
     fn is_even(&self, spread: f64) -> bool {
-        // The first bytes took no time.
         let rest = self.arrivals.get(1..).unwrap_or_default();
         if rest.len() < MIN_ARRIVALS {
             return true;
@@ -57,12 +72,15 @@ impl SteadyStretch {
         let bytes: u64 = rest.iter().map(|(_, bytes)| bytes).sum();
         let quarter = bytes as f64 / QUARTERS as f64;
         let mut took_each = [0.0; QUARTERS];
-        let mut came = 0;
+        let mut came = 0.0;
         for (gap, bytes) in rest {
-            let n = (came as f64 / quarter) as usize;
-            came += bytes;
-            if let Some(took) = took_each.get_mut(n) {
-                *took += gap;
+            let (from, to) = (came, came + *bytes as f64);
+            came = to;
+            // An arrival may belong to several quarters.
+            for (n, took) in took_each.iter_mut().enumerate() {
+                let (begin, end) = (n as f64 * quarter, (n + 1) as f64 * quarter);
+                let share = (to.min(end) - from.max(begin)).max(0.0) / (to - from).max(1.0);
+                *took += share * gap;
             }
         }
         took_each.sort_by(f64::total_cmp);
@@ -70,6 +88,22 @@ impl SteadyStretch {
         let [least, usual, ..] = took_each;
         least >= LEAST_QUARTER * usual || usual - least <= 2.0 * spread
     }
+}
+
+/// The bytes that came at a steady rate, and the milliseconds that they took: in stretches that
+/// were long enough, and in shorter ones at the same rate, such as behind a pause of the server.
+pub(super) fn carried(stretches: &[SteadyStretch], rtt: f64, spread: f64) -> (u64, f64) {
+    let steady = stretches.iter().filter(|s| s.is_steady(rtt, spread));
+    let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(rtt));
+    let at_pace = |s: &&&SteadyStretch| {
+        let is_same = |pace: f64| (1.0 / SAME_PACE..=SAME_PACE).contains(&(s.pace() / pace));
+        long.iter().any(|long| is_same(long.pace()))
+    };
+    let same = short.iter().filter(at_pace);
+    let all = long.iter().chain(same);
+    all.fold((0, 0.0), |(bytes, took), s| {
+        (bytes + s.bytes(), took + s.took())
+    })
 }
 
 #[cfg(test)]
@@ -81,7 +115,7 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(*gap, *bytes);
         }
-        stretch.steady(rtt, 0.0).is_some()
+        carried(&[stretch], rtt, 0.0).0 > 0
     }
 
     #[test]
@@ -104,10 +138,31 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(gap, bytes);
         }
-        assert!(
-            stretch.steady(20.0, 9.0).is_some(),
-            "the path varies as much"
-        );
+        let carried = carried(&[stretch], 20.0, 9.0);
+        assert!(carried.0 > 0, "the path varies as much");
+    }
+
+    /// Reads of one segment, and of many.
+    #[test]
+    fn a_large_read_belongs_to_several_quarters() {
+        let mut arrivals = vec![(24.0, 1448); 9];
+        arrivals.push((168.0, 7 * 1448));
+        arrivals.extend([(24.0, 1448); 9]);
+        assert!(steady(&arrivals, 20.0));
+    }
+
+    /// A server paused, and less than two round trips of the line's time were left.
+    #[test]
+    fn a_short_stretch_at_the_pace_of_a_long_one_counts() {
+        let stretch = |gap: f64, count: usize| {
+            let mut stretch = SteadyStretch::default();
+            stretch.push(0.0, 1448);
+            (1..count).for_each(|_| stretch.push(gap, 1448));
+            stretch
+        };
+        let took = |gap: f64| carried(&[stretch(24.0, 30), stretch(gap, 10)], 150.0, 0.0).1;
+        assert!((took(24.0) - 38.0 * 24.0).abs() < 1.0, "{}", took(24.0));
+        assert!((took(12.0) - 29.0 * 24.0).abs() < 1.0, "another rate");
     }
 
     /// Flights behind acknowledgements that a radio delays.
