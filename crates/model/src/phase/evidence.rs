@@ -1,6 +1,7 @@
 //! The evidence from the kernel and TLS about one wait: how much of it was a loss, and why a flight
 //! ended.
 
+use super::flights::DOUBLES;
 use super::{copies, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Task};
 
@@ -16,8 +17,6 @@ const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
 /// less than a segment, or was not offered yet.
 const FULL_OWN_WINDOW: f64 = 0.85;
-/// In slow start, a flight is larger than the one before by this factor at least.
-const DOUBLED: f64 = 1.7;
 
 /// The shortest wait that spans several timeouts, in milliseconds and in round trips.
 const MIN_BLACK_HOLE: f64 = 900.0;
@@ -221,13 +220,13 @@ impl Evidence {
         let (segments, bytes) = self.flight.unwrap_or_default();
         let least = (segments.max(1) - 1) * exchange.segment();
         let is_first = !exchange.reused && segments == exchange.first_window();
-        let doubled = next as f64 >= DOUBLED * bytes as f64;
+        let doubled = next as f64 >= DOUBLES.start() * bytes as f64;
         // Records show where the sender had nothing more.
         is_first && doubled && exchange.tls.is_none() && bytes > least
     }
 
     /// Whether most segments of the flight were full.
-    fn fills_segments(&self, exchange: &Exchange) -> bool {
+    pub(super) fn fills_segments(&self, exchange: &Exchange) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         segments > 0 && bytes as f64 >= DENSE * (segments * exchange.segment()) as f64
     }

@@ -14,6 +14,8 @@ const EARLY_UNPAUSED: f64 = 0.03;
 const PAUSE: f64 = 0.25;
 const MIN_PAUSE: f64 = 1.0;
 
+/// The next flight of a full window, as a multiple of it: each of its segments was acknowledged.
+pub(super) const DOUBLES: std::ops::RangeInclusive<f64> = 1.7..=2.4;
 /// The first windows, in segments, of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less
 /// one for a head that was sent separately.
 const SMALL_WINDOW: std::ops::RangeInclusive<u64> = 2..=4;

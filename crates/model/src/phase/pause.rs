@@ -17,9 +17,11 @@ const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
-/// In round trips: flights that wait for acknowledgements begin this close to a whole round trip
-/// after each other on a path that does not vary.
-pub(super) const IN_STEP: f64 = 0.05;
+/// In round trips and milliseconds: flights that wait for acknowledgements begin this close to a
+/// whole round trip after each other, on a path that does not vary. An application that sleeps as
+/// long wakes up later.
+const IN_STEP: f64 = 0.02;
+const IN_STEP_MS: f64 = 0.9;
 
 /// Datagrams of one size are full if this many of them came.
 const RECUR: u32 = 3;
@@ -97,8 +99,13 @@ fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
 /// A sender whose buffer holds few segments waits for their acknowledgements: just one round trip.
 fn may_be_a_window(exchange: &Exchange, gap: f64, heard: &Evidence) -> bool {
     let several = heard.flight_bytes() > Some(exchange.segment());
-    let r = rtt_ms(exchange);
-    several && (gap - r).abs() <= IN_STEP * r
+    several && is_in_step(gap, rtt_ms(exchange))
+}
+
+/// Whether flights that began this many milliseconds after each other may each have waited for the
+/// acknowledgements of the one before.
+pub(super) fn is_in_step(period: f64, rtt: f64) -> bool {
+    (period - rtt).abs() <= (IN_STEP * rtt).min(IN_STEP_MS)
 }
 
 /// The sizes of datagrams that were full: the largest that was read alone, and others that recur. A

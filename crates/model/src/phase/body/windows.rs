@@ -1,6 +1,7 @@
 //! Which flights of an answer a window stopped.
 
-use super::super::pause::IN_STEP;
+use super::super::flights::DOUBLES;
+use super::super::pause::is_in_step;
 use super::{Arrival, BodyAnalysis, Evidence, Flight, FullWindow, MIN_PAUSE, StallReason, flights};
 use super::{ON_TIME, ON_TIME_MS, ms};
 
@@ -8,8 +9,6 @@ use super::{ON_TIME, ON_TIME_MS, ms};
 const GROWTH: f64 = 1.25;
 /// The same factor in slow start, less a small last segment.
 const DOUBLED: f64 = 1.8;
-/// The next flight of a full window, as a multiple of it: each of its segments was acknowledged.
-const DOUBLES: std::ops::RangeInclusive<f64> = 1.7..=2.4;
 /// As a share of the flight before: a window that no longer grows is filled again.
 const AGAIN: f64 = 0.8;
 /// In round trips: the next flight of a window begins before this, even if it is delayed.
@@ -21,6 +20,8 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// if the path varies by no more than this, in round trips.
 const PERIODS: usize = 3;
 const MAX_VARIES: f64 = 0.3;
+/// In milliseconds: so many round trips may be measured as this much less.
+const EARLY_MS: f64 = 0.3;
 /// In round trips: a sender that waits for acknowledgements sends nothing for this long at least,
 /// unless it paces its segments.
 const WAITED: f64 = 0.75;
@@ -152,30 +153,42 @@ impl BodyAnalysis<'_> {
     }
 
     /// For each flight, whether it waited for acknowledgements, whatever its size: at least
-    /// `PERIODS` in a row broke off or had several segments, and the next began just one round trip
-    /// after each, behind a pause.
+    /// `PERIODS` in a row had several segments, and the next began just one round trip after each,
+    /// behind a pause.
     fn periodic(&self, flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
         let tolerance = (ON_TIME * self.rtt).max(self.spread.min(MAX_VARIES * self.rtt));
-        let waited = |both: &[Flight]| {
-            let [flight, next] = both else { return false };
-            let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
-            heard.is_some_and(|heard| {
-                let late = self.lateness(flight, next, &heard).abs();
-                // A sender that had nothing more would be in step with the path only by chance.
-                let is_in_step = late <= IN_STEP * self.rtt
-                    && next.gap >= WAITED * self.rtt
-                    && flight.bytes > self.exchange.segment();
-                let is_on_time = heard.is_broken(self.exchange) && late <= tolerance;
-                heard.segments().is_some()
-                    && next.gap >= MIN_PAUSE * self.rtt
-                    && (is_on_time || is_in_step)
-            })
+        let heard = |n: usize| {
+            let next = flights.get(n + 1)?;
+            arrivals.get(next.first).map(|arrival| arrival.heard)
         };
-        let mut periodic: Vec<bool> = flights.windows(2).map(waited).collect();
+        let is_broken = |n: usize| heard(n).is_some_and(|heard| heard.is_broken(self.exchange));
+        let waited = |(n, both): (usize, &[Flight])| {
+            let ([flight, next], Some(heard)) = (both, heard(n)) else {
+                return false;
+            };
+            let late = self.lateness(flight, next, &heard);
+            let on_time = is_broken(n) && late.abs() <= tolerance;
+            // A sender that had nothing more would be in step with the path only by chance.
+            let in_step = is_in_step(late + self.rtt, self.rtt);
+            // A slow line separates single segments.
+            heard.segments().is_some()
+                && flight.bytes > self.exchange.segment()
+                && next.gap >= WAITED * self.rtt
+                && (on_time || in_step)
+        };
+        let mut periodic: Vec<bool> = flights.windows(2).enumerate().map(waited).collect();
+        let mut first = 0;
         for run in periodic.chunk_by_mut(|one, next| one == next) {
-            if run.len() < PERIODS {
+            let end = first + run.len();
+            let ends = flights.get(first).zip(flights.get(end));
+            let took = ends.map_or(0.0, |(of, next)| ms(next.began.since(of.began)));
+            // No acknowledgement comes sooner than after a round trip, but a timer may.
+            let early = run.len() as f64 * self.rtt - took;
+            let is_timer = early > EARLY_MS + self.spread && !(first..end).all(is_broken);
+            if run.len() < PERIODS || is_timer {
                 run.fill(false);
             }
+            first = end;
         }
         periodic
     }
@@ -184,7 +197,7 @@ impl BodyAnalysis<'_> {
     /// to flights in a row that waited for acknowledgements, and one of these left room in that
     /// window. It did not break off, or it was smaller than a first window, or than one before it.
     fn limited(&self, waited: &[bool], flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
-        let least = self.exchange.first_window() * 9 / 10 * self.exchange.segment();
+        let least = self.exchange.first_window() * 9 / 10;
         let grows = flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
         let mut limited = Vec::new();
         for run in waited.chunk_by(|one, next| one == next) {
@@ -199,9 +212,14 @@ impl BodyAnalysis<'_> {
                 let [flight, next] = both else { return false };
                 let heard = arrivals.get(next.first).map(|arrival| arrival.heard);
                 most = flight.bytes.max(most);
-                flight.bytes < least && !grows
+                let sent = segments(both, arrivals);
+                let sent = sent.unwrap_or(flight.bytes / self.exchange.segment());
+                sent < least && !grows
                     || (flight.bytes as f64) < AGAIN * most as f64
-                    || heard.is_some_and(|heard| !heard.is_like_a_window(self.exchange))
+                    || heard.is_some_and(|heard| {
+                        !heard.is_like_a_window(self.exchange)
+                            && !heard.fills_segments(self.exchange)
+                    })
             });
             let is_limited =
                 run.first() == Some(&true) && leaves_room && !arrivals.iter().any(others);

@@ -48,8 +48,21 @@ fn flights_that_follow_at_round_trips_wait_for_acknowledgements() {
     assert_eq!(windows(R, 1_000, 1).1, 8);
     assert_eq!(windows(1.1 * R, 2 * MSS + 9, 3).1, 8);
     assert_eq!(windows(1.6 * R, 3 * MSS, 3).0, 0);
+    // A timer may be quicker than the path.
+    assert_eq!(windows(R - 0.2, 2 * MSS + 9, 3).1, 8);
     // Two pieces each round trip only seem to be in step with it.
     assert_eq!(windows(0.5 * R, MSS + 552, 2).0, 0);
+}
+
+/// A line of 500 kbit/s takes 24 ms for a segment, about as long as the path.
+#[test]
+fn a_line_that_takes_a_round_trip_for_a_segment_is_no_window() {
+    for period in [R, 0.5 * R] {
+        let e = flights(period, &[(MSS, 1); 20]);
+        let transfer = e.transfer().unwrap();
+        assert_eq!(transfer.windows, [], "{period}");
+        assert_eq!(transfer.steady.0, 20 * MSS, "{period}");
+    }
 }
 
 /// nginx with a small send buffer: what was acknowledged at once does not fit any more.
@@ -68,20 +81,31 @@ fn a_flight_smaller_than_an_acknowledged_one_was_not_stopped_by_the_congestion_w
     let windows = e.transfer().unwrap().windows;
     assert_eq!(windows.len(), 4, "{windows:?}");
     assert!(windows.iter().all(|w| w.limited && !w.grew), "{windows:?}");
-    // A congestion window grows.
-    let e = flights(
-        R,
-        &[
+}
+
+/// A congestion window counts segments: the first ten, of HTTP/2, had few bytes.
+#[test]
+fn a_congestion_window_that_grows_is_not_limited() {
+    for each in [
+        [
             (10 * MSS, 10),
             (20 * MSS, 20),
             (40 * MSS, 40),
             (41 * MSS, 41),
             (9, 1),
         ],
-    );
-    let windows = e.transfer().unwrap().windows;
-    assert_eq!(windows.len(), 4, "{windows:?}");
-    assert!(windows.iter().all(|w| !w.limited), "{windows:?}");
+        [
+            (11_633, 10),
+            (28_541, 20),
+            (57_920, 40),
+            (75_296, 52),
+            (26_875, 19),
+        ],
+    ] {
+        let windows = flights(R, &each).transfer().unwrap().windows;
+        assert_eq!(windows.len(), 4, "{windows:?}");
+        assert!(windows.iter().all(|w| !w.limited), "{windows:?}");
+    }
 }
 
 /// One flight that filled the client's window does not make smaller ones wait for it.
