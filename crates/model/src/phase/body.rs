@@ -163,6 +163,7 @@ struct BodyAnalysis<'a> {
     rtt: f64,
     spread: f64,
     most: f64,
+    tolerance: f64,
     /// In milliseconds: how late a flight may be because of the path, however few samples there
     /// are, and how late any later one.
     possible: f64,
@@ -193,6 +194,7 @@ impl<'a> BodyAnalysis<'a> {
                 1 => spread.tolerance().max(spread.most_of_few()),
                 _ => spread.most(),
             },
+            tolerance: spread.tolerance(),
             possible: spread.most(),
             possible_later: spread.most_later(),
             round_trips: 0,
@@ -324,7 +326,7 @@ impl<'a> BodyAnalysis<'a> {
         let least = (MIN_PAUSE * self.rtt).clamp(1.0, f64::MAX);
         let certain = (MIN_CERTAIN_PAUSE * self.rtt).max(MIN_CERTAIN_PAUSE_MS);
         // A pause this short is not attributed to any party.
-        if gap < least.min(certain) || gap <= self.spread.max(self.most) {
+        if gap < least.min(certain) || gap <= self.most.max(self.tolerance) {
             return PauseReason::Line;
         }
         let next = next.unwrap_or(arrival.bytes);

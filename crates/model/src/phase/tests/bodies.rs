@@ -386,6 +386,23 @@ fn a_late_flight_that_did_not_grow_is_no_round_trip() {
             (0.0, 10),
             (R, 20),
             (2.0 * R, 12),
+/// If round trips differ by a third of their time, one is far longer now and then.
+#[test]
+fn a_pause_on_a_wild_path_is_not_the_server_s() {
+    let pauses = |late: f64| {
+        let mut e = answer(&[(0.0, 20), (2.6 * R, 20)]);
+        in_clear_text(&mut e);
+        flight_ended(&mut e, 0.0, 20, 19 * MSS, false);
+        for late in [0.0, late, late] {
+            let (after, again) = (Duration::from_secs_f64((R + late) / 1e3), None);
+            let event = Event::Acknowledged { after, again };
+            e.timeline.push(Moment::from_millis(R + 1.0), event);
+        }
+        e.transfer().unwrap().pauses.len()
+    };
+    assert_eq!((pauses(0.28 * R), pauses(0.31 * R)), (1, 0));
+}
+
             (3.0 * R + late, 6),
             (4.0 * R + late, 6),
         ]);
