@@ -220,9 +220,9 @@ impl<'a> BodyAnalysis<'a> {
         let mut flights = flights.into_iter().peekable();
         let mut holes = holes(arrivals).peekable();
         let mut last = start;
+        let mut stretches = Vec::new();
         let mut steady = SteadyStretch::default();
         for (n, arrival) in arrivals.iter().enumerate() {
-        let mut stretches = Vec::new();
             let gap = ms(arrival.at.since(last));
             let window = windows.next_if(|(first, _)| *first == n);
             // The first flight began earlier.
@@ -235,8 +235,8 @@ impl<'a> BodyAnalysis<'a> {
                 // Over QUIC, data that was sent before the sender could learn of the loss can be
                 // read.
                 let due = match self.exchange.quic {
-                    Some(_) => open - self.rtt,
-                    None => open,
+                    Some(_) if arrival.bytes >= MIN_CONTENT => open - self.rtt,
+                    _ => open,
                 };
                 due.clamp(0.0, gap)
             });

@@ -202,6 +202,26 @@ fn over_quic_data_in_flight_is_still_read() {
     assert!((body.waited.loss - 1.5 * R).abs() < 1.0, "{body:?}");
 }
 
+/// An acknowledgement arrives just before the missing data.
+#[test]
+fn over_quic_an_acknowledgement_in_a_hole_is_not_data_in_flight() {
+    let late = Duration::from_secs_f64((R - 0.1) / 1e3);
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, Event::RequestSent),
+        (R, received(1_200)),
+        (R, Event::FirstByte),
+        (R + 0.1, received(1_200)),
+        (2.0 * R - 0.1, received(46)),
+        (2.0 * R, Event::Overtaken { segments: 5, late }),
+        (2.0 * R, received(1_202)),
+        (2.0 * R, Event::Finished),
+    ]);
+    (e.tcp, e.quic) = (None, Some(crate::QuicFacts::default()));
+    let body = body(&e);
+    assert!(body.waited.loss > 0.9 * R, "{body:?}");
+}
+
 /// After the arrival at this time, the kernel saw the end of a flight; with `cut`, it ended in the
 /// middle of a record.
 pub(super) fn in_clear_text(e: &mut Exchange) {
@@ -366,6 +386,23 @@ fn a_pause_behind_full_packets_may_be_the_path_s() {
     }
 }
 
+/// If round trips differ by a third of their time, one is far longer now and then.
+#[test]
+fn a_pause_on_a_wild_path_is_not_the_server_s() {
+    let pauses = |late: f64| {
+        let mut e = answer(&[(0.0, 20), (2.6 * R, 20)]);
+        in_clear_text(&mut e);
+        flight_ended(&mut e, 0.0, 20, 19 * MSS, false);
+        for late in [0.0, late, late] {
+            let (after, again) = (Duration::from_secs_f64((R + late) / 1e3), None);
+            let event = Event::Acknowledged { after, again };
+            e.timeline.push(Moment::from_millis(R + 1.0), event);
+        }
+        e.transfer().unwrap().pauses.len()
+    };
+    assert_eq!((pauses(0.28 * R), pauses(0.31 * R)), (1, 0));
+}
+
 /// The last segment of a flight was lost, and was sent again after 200 ms and a round trip.
 #[test]
 fn a_single_packet_after_a_time_out_may_have_been_lost() {
@@ -386,23 +423,6 @@ fn a_late_flight_that_did_not_grow_is_no_round_trip() {
             (0.0, 10),
             (R, 20),
             (2.0 * R, 12),
-/// If round trips differ by a third of their time, one is far longer now and then.
-#[test]
-fn a_pause_on_a_wild_path_is_not_the_server_s() {
-    let pauses = |late: f64| {
-        let mut e = answer(&[(0.0, 20), (2.6 * R, 20)]);
-        in_clear_text(&mut e);
-        flight_ended(&mut e, 0.0, 20, 19 * MSS, false);
-        for late in [0.0, late, late] {
-            let (after, again) = (Duration::from_secs_f64((R + late) / 1e3), None);
-            let event = Event::Acknowledged { after, again };
-            e.timeline.push(Moment::from_millis(R + 1.0), event);
-        }
-        e.transfer().unwrap().pauses.len()
-    };
-    assert_eq!((pauses(0.28 * R), pauses(0.31 * R)), (1, 0));
-}
-
             (3.0 * R + late, 6),
             (4.0 * R + late, 6),
         ]);
