@@ -253,7 +253,8 @@ impl<'a> BodyAnalysis<'a> {
             last = arrival.at;
         }
         stretches.push(steady);
-        self.transfer.steady = steady::carried(&stretches, self.rtt, self.spread);
+        let segment = self.exchange.segment();
+        self.transfer.steady = steady::carried(&stretches, segment, self.rtt, self.spread);
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was

@@ -18,6 +18,9 @@ const SAME_PACE: f64 = 1.1;
 /// Fewer arrivals cannot be divided into quarters.
 const MIN_ARRIVALS: usize = 16;
 
+/// As a share of a segment: smaller arrivals show a sender that had nothing more.
+const FULL: f64 = 0.8;
+
 /// Arrivals without a pause between them that had a known reason.
 #[derive(Debug, Default)]
 pub(super) struct SteadyStretch {
@@ -42,6 +45,13 @@ impl SteadyStretch {
             }
         });
         stopped.sum::<f64>() <= MAX_STOPPED * took && self.is_even(spread)
+    }
+
+    /// Whether most arrivals fill segments, so that the sender had more.
+    fn fills(&self, segment: u64) -> bool {
+        let full = self.arrivals.iter();
+        let full = full.filter(|(_, bytes)| *bytes as f64 >= FULL * segment as f64);
+        2 * full.count() >= self.arrivals.len()
     }
 
     /// Whether it is long enough to show the rate of a line.
@@ -92,8 +102,14 @@ impl SteadyStretch {
 
 /// The bytes that came at a steady rate, and the milliseconds that they took: in stretches that
 /// were long enough, and in shorter ones at the same rate, such as behind a pause of the server.
-pub(super) fn carried(stretches: &[SteadyStretch], rtt: f64, spread: f64) -> (u64, f64) {
-    let steady = stretches.iter().filter(|s| s.is_steady(rtt, spread));
+pub(super) fn carried(
+    stretches: &[SteadyStretch],
+    segment: u64,
+    rtt: f64,
+    spread: f64,
+) -> (u64, f64) {
+    let is_line = |s: &&SteadyStretch| s.fills(segment) && s.is_steady(rtt, spread);
+    let steady = stretches.iter().filter(is_line);
     let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(rtt));
     let at_pace = |s: &&&SteadyStretch| {
         let is_same = |pace: f64| (1.0 / SAME_PACE..=SAME_PACE).contains(&(s.pace() / pace));
@@ -115,7 +131,7 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(*gap, *bytes);
         }
-        carried(&[stretch], rtt, 0.0).0 > 0
+        carried(&[stretch], 1448, rtt, 0.0).0 > 0
     }
 
     #[test]
@@ -126,6 +142,7 @@ mod tests {
         merged.extend([(72.0, 3 * 1448), (48.0, 2 * 1448)]);
         assert!(steady(&merged, 20.0));
         assert!(!steady(&[(24.0, 1448)], 20.0), "it is too short");
+        assert!(!steady(&[(100.0, 1000); 20], 20.0), "a sender with a clock");
     }
 
     /// The rate doubled when the sender had measured the path again.
@@ -138,7 +155,7 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(gap, bytes);
         }
-        let carried = carried(&[stretch], 20.0, 9.0);
+        let carried = carried(&[stretch], 1448, 20.0, 9.0);
         assert!(carried.0 > 0, "the path varies as much");
     }
 
@@ -160,7 +177,7 @@ mod tests {
             (1..count).for_each(|_| stretch.push(gap, 1448));
             stretch
         };
-        let took = |gap: f64| carried(&[stretch(24.0, 30), stretch(gap, 10)], 150.0, 0.0).1;
+        let took = |gap: f64| carried(&[stretch(24.0, 30), stretch(gap, 10)], 1448, 150.0, 0.0).1;
         assert!((took(24.0) - 38.0 * 24.0).abs() < 1.0, "{}", took(24.0));
         assert!((took(12.0) - 29.0 * 24.0).abs() < 1.0, "another rate");
     }
