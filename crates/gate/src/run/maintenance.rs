@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::net::TcpListener;
+use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -68,13 +69,12 @@ impl Maintenance {
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
-                    .build();
+                    .build_local(LocalOptions::default());
                 match runtime {
                     Ok(runtime) => {
                         let _ = ready.send(Ok(()));
-                        let local = tokio::task::LocalSet::new();
                         let state = listener.map(|listener| (listener, Arc::new(state)));
-                        local.block_on(&runtime, keep(first, turns, state, watch, told));
+                        runtime.block_on(keep(first, turns, state, watch, told));
                     }
                     Err(source) => drop(ready.send(Err(GateError::Thread(source)))),
                 }
