@@ -1,4 +1,5 @@
-//! A queue that is served in turn by client, so that a client with many requests delays only itself.
+//! A queue that is served in turn by client, so that a client with many requests delays only
+//! itself.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;

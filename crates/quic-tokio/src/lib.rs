@@ -63,6 +63,7 @@ mod error;
 mod h3;
 mod handle;
 mod id_map;
+mod inboxes;
 mod incoming;
 mod neighbours;
 mod observer;

@@ -20,7 +20,7 @@ use rustix::net::{
 use rustix::process::geteuid;
 use tokio::task::JoinSet;
 
-use crate::sibling::Inboxes;
+use crate::inboxes::Inboxes;
 
 /// The most processes at one address: one that ends, one that begins, and two more.
 const SLOTS: u8 = 4;

@@ -3,18 +3,14 @@
 
 use std::fmt;
 use std::io;
-use std::mem::take;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 use roundtrip_quic::{Misdirected, RecvMeta};
 
+use crate::inboxes::Inboxes;
 use crate::neighbours::{Links, Neighbours};
-
-/// The most datagrams that wait to be taken over, and the most bytes of them.
-const MAX_DATAGRAMS: usize = 1024;
-const MAX_BYTES: usize = 1 << 20;
 
 /// The place of one endpoint among those that share its address. Connection ids say which endpoint
 /// a datagram is for.
@@ -26,26 +22,11 @@ pub struct Sibling {
     elsewhere: Arc<Links>,
 }
 
-/// Those of all endpoints at one address.
-#[derive(Clone)]
-pub(crate) struct Inboxes(Arc<[Mutex<Inbox>]>);
-
-/// Datagrams that other endpoints have handed over, until the endpoint's driver takes them.
-#[derive(Default)]
-struct Inbox {
-    datagrams: Vec<(RecvMeta, Vec<u8>)>,
-    bytes: usize,
-    /// The waker of the driver, while it sleeps.
-    driver: Option<Waker>,
-    /// Whether the endpoint has been dropped.
-    is_closed: bool,
-}
-
 impl Sibling {
     /// Makes the places of `count` endpoints at one address. `key` must be random, and different
     /// for each address and process.
     pub fn group(count: u16, key: [u8; 32]) -> Vec<Self> {
-        let inboxes = Inboxes((0..count).map(|_| Mutex::default()).collect());
+        let inboxes = Inboxes::new(count);
         let elsewhere = Arc::<Links>::default();
         let place = |number| Self {
             key,
@@ -76,7 +57,7 @@ impl Sibling {
         roundtrip_quic::Sibling {
             key: self.key,
             number: self.number,
-            count: u16::try_from(self.inboxes.0.len()).unwrap_or(u16::MAX),
+            count: self.inboxes.count(),
         }
     }
 
@@ -91,57 +72,18 @@ impl Sibling {
 
     /// Takes the datagrams that siblings handed to this endpoint.
     pub(crate) fn take(&self) -> Vec<(RecvMeta, Vec<u8>)> {
-        self.inboxes
-            .of(self.number)
-            .map_or_else(Vec::new, |mut inbox| {
-                inbox.bytes = 0;
-                take(&mut inbox.datagrams)
-            })
+        self.inboxes.take(self.number)
     }
 
     /// Stores the driver's waker. Returns false if something is there to be taken.
     pub(crate) fn sleep(&self, waker: &Waker) -> bool {
-        self.inboxes.of(self.number).is_none_or(|mut inbox| {
-            inbox.driver = Some(waker.clone());
-            inbox.datagrams.is_empty()
-        })
-    }
-}
-
-impl Inboxes {
-    pub(crate) fn put(&self, number: u16, way: RecvMeta, datagram: Vec<u8>) {
-        let driver = {
-            let Some(mut inbox) = self.of(number) else {
-                return;
-            };
-            let bytes = inbox.bytes + datagram.len();
-            let is_full = inbox.datagrams.len() >= MAX_DATAGRAMS || bytes > MAX_BYTES;
-            if is_full || inbox.is_closed {
-                return;
-            }
-            inbox.bytes = bytes;
-            inbox.datagrams.push((way, datagram));
-            inbox.driver.take()
-        };
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-    }
-
-    fn of(&self, number: u16) -> Option<MutexGuard<'_, Inbox>> {
-        let inbox = self.0.get(usize::from(number))?;
-        Some(inbox.lock().unwrap_or_else(PoisonError::into_inner))
+        self.inboxes.sleep(self.number, waker)
     }
 }
 
 impl Drop for Sibling {
     fn drop(&mut self) {
-        if let Some(mut inbox) = self.inboxes.of(self.number) {
-            *inbox = Inbox {
-                is_closed: true,
-                ..Inbox::default()
-            };
-        }
+        self.inboxes.close(self.number);
     }
 }
 
@@ -156,6 +98,7 @@ impl fmt::Debug for Sibling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inboxes::{MAX_BYTES, MAX_DATAGRAMS};
 
     fn give(from: &Sibling, to: u16, size: usize) {
         let way = RecvMeta {
@@ -195,7 +138,7 @@ mod tests {
         give(&group[0], 1, 10);
         drop(group.pop());
         give(&group[0], 1, 10);
-        assert!(group[0].inboxes.of(1).unwrap().datagrams.is_empty());
+        assert!(group[0].inboxes.take(1).is_empty());
     }
 
     #[test]

@@ -461,12 +461,13 @@ fn pauses_that_recur_are_all_the_server_s() {
             story = story.pass(*gap).received(1_200);
         }
         let found = findings(&story.end());
-        let told = found.iter().map(|f| (f.id, f.ms.round()));
-        told.collect::<Vec<_>>()
+        Vec::from_iter(found.iter().map(|f| (f.id, f.ms.round())))
     };
     assert_eq!(paused(&[160.0, 180.0, 245.0]), [("body-stalls", 585.0)]);
-    let apart = [("late-body", 245.0), ("body-stalls", 160.0)];
-    assert_eq!(paused(&[160.0, 245.0]), apart);
+    assert_eq!(
+        paused(&[160.0, 245.0]),
+        [("late-body", 245.0), ("body-stalls", 160.0)]
+    );
 }
 
 /// The path stopped in the middle of a record, and then all of it came at once.

@@ -19,8 +19,8 @@ pub struct Limits {
     /// or after this time.
     pub body_ahead: Bytes,
     pub body_ahead_time: Span,
-    /// Bytes of bodies that are read ahead, or that routes with `buffer_request` hold: in total, and
-    /// for one address.
+    /// Bytes of bodies that are read ahead, or that routes with `buffer_request` hold: in total,
+    /// and for one address.
     pub buffered: Bytes,
     pub buffered_per_client: Bytes,
     /// The minimum rate at which a client must send a body, in bytes a second over ten seconds.

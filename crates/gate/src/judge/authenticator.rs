@@ -163,8 +163,9 @@ impl<S: Sessions> Authenticator<S> {
     }
 
     /// Ends when the request would no longer be admitted as the same user with the claims that its
-    /// route requires, because its token or its session has ended, or the session has lost them. If the session has only changed, or was forgotten because the store's
-    /// pushes stopped, it asks the store again.
+    /// route requires, because its token or its session has ended, or the session has lost them. If
+    /// the session has only changed, or was forgotten because the store's pushes stopped, it asks
+    /// the store again.
     pub(crate) async fn over(&self, passed: &Pass, require: &ClaimRules) {
         let Some((guard, _)) = &self.guard else {
             return std::future::pending().await;

@@ -7,7 +7,7 @@ use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::Scene;
 use crate::limits::backend::Backend;
 use crate::limits::other_proxies::Make;
-use crate::limits::{OF_ONE_CLIENT, exchanges, gate, get, soon};
+use crate::limits::{CONNECTIONS, OF_ONE_CLIENT, exchanges, gate, get, soon};
 use crate::readings::h2::{self, Connection, Frame, RST_STREAM};
 use roundtrip_gate::config::Span;
 
@@ -212,7 +212,7 @@ fn who_leaves_the_queue_is_not_passed_on() {
             config.listen.https = vec!["127.0.0.1:0".parse().unwrap()];
             config.route[0].auth = false;
             let upstream = config.upstream.get_mut("backend").unwrap();
-            upstream.connections = OF_ONE_CLIENT;
+            upstream.connections = CONNECTIONS;
             upstream.connect = Span::seconds(60);
         });
         let staying = speaking(&scene, GET);
