@@ -1,7 +1,9 @@
 //! One QUIC connection: its datagrams, and the content of the Initial packets, whose keys anyone
 //! can derive. Only sizes and directions are known of later packets.
 
+mod facts;
 mod opened;
+mod probes;
 mod reading;
 
 use std::net::SocketAddr;
@@ -22,7 +24,7 @@ use crate::names::NameLookups;
 use crate::relations::ConnectionEnds;
 use crate::requests::OpenedRequest;
 use crate::segment::Side;
-use crate::vantage::{Vantage, VantagePoint};
+use crate::vantage::{AT_ONCE_QUIC, Vantage, VantagePoint};
 use opened::OpenedQuic;
 use reading::QuicReading;
 
@@ -281,7 +283,7 @@ impl QuicFlow {
                 .map(|d| d.hop_limit)
         };
         let hops = limit(Side::Client).zip(limit(Side::Server));
-        Vantage::decide((to_client, to_server), place, hops)
+        Vantage::decide((to_client, to_server), AT_ONCE_QUIC, place, hops)
     }
 
     /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram

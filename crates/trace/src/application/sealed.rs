@@ -22,11 +22,15 @@ const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
+/// Among so many records, a server acknowledges the client's SETTINGS.
+const FIRST_FRAMES: usize = 6;
 /// The overhead of a record in bytes, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
 /// The bytes on the wire of the shortest record with a Finished, and of the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
+/// In bytes: what a client adds to each of its records, at most.
+const MAX_PADDING: u64 = 64;
 /// In bytes on the wire: tickets and SETTINGS; the smallest ticket; and by how much those of one
 /// server may differ.
 const MAX_TICKET: u64 = 700;
@@ -76,6 +80,7 @@ pub(crate) fn of_tls(
         let data = data.filter(|r| !(is_request && end.between.contains(&r.start)));
         // In TLS 1.3, alerts look like data.
         let data = data.filter(|r| !is_13 || r.length() != ALERT);
+        let padding = if is_request { end.padding } else { 0 };
         data.filter_map(|record| {
             let ends = [record.start + 1, record.end];
             let [began, at] = if is_request {
@@ -87,20 +92,26 @@ pub(crate) fn of_tls(
                 began: began?,
                 at: at?,
                 is_request,
-                bytes: record.length(),
+                bytes: record.length() - padding.min(record.length()),
             })
         })
         .collect()
     };
     let mut requests = of(client.records(), end.requests_from, true);
     let mut answers = of(server.records(), end.answers_from, false);
+    if may_be_h2 {
+        drop_preface(&mut requests, rtt);
+        drop_settings_ack(&mut requests, server, view);
+        let mut first = answers.iter().take(FIRST_FRAMES);
+        if let Some(found) = first.position(|answer| is_empty_frame(answer.bytes)) {
+            answers.remove(found);
+        }
+    }
     if is_13 {
         drop_tickets(&mut answers, &requests, &seen, rtt);
     }
     if may_be_h2 {
-        drop_preface(&mut requests, rtt);
         let under_way = |at: u64| is_under_way(server.records(), view.read_at(at));
-        drop_settings_ack(&mut requests, server, view);
         drop_control(&mut requests, &answers, rtt, &under_way);
     }
     let mut bursts = [requests, answers].concat();
@@ -115,6 +126,8 @@ struct HandshakeEnd {
     /// Data that the client sent before the next request and that still belongs to this one.
     between: Range<u64>,
     answers_from: u64,
+    /// The zeros that the client adds to each record. RFC 8446 §5.4.
+    padding: u64,
 }
 
 impl HandshakeEnd {
@@ -123,6 +136,7 @@ impl HandshakeEnd {
             requests_from,
             between: 0..0,
             answers_from,
+            padding: 0,
         }
     }
 }
@@ -161,6 +175,12 @@ fn is_control(length: u64) -> bool {
     inside.any(|inside| inside == SETTINGS || inside == WINDOW_UPDATE)
 }
 
+/// Whether a record of this length holds one frame of HTTP/2 without content, such as the
+/// acknowledgement of the client's SETTINGS.
+fn is_empty_frame(length: u64) -> bool {
+    SEALS.iter().any(|seal| length == seal + SETTINGS)
+}
+
 /// Whether the server had begun a record and not ended it, when the client had read up to `place`:
 /// its answer went on.
 fn is_under_way(records: &[RecordPlace], place: u64) -> bool {
@@ -182,7 +202,9 @@ fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, vie
         before.is_some_and(|came| at - came <= WITH_ACK)
     };
     let mut later = requests.iter().enumerate().skip(1);
-    let found = later.find(|(_, request)| may_be_control(request.bytes) && follows(request.began));
+    let found = later.find(|(_, request)| {
+        is_control(request.bytes) || may_be_control(request.bytes) && follows(request.began)
+    });
     if let Some(found) = found.map(|(place, _)| place) {
         requests.remove(found);
     }
@@ -294,6 +316,7 @@ fn finished_13(
             requests_from: first,
             between: finished.start..last.end,
             answers_from: after_resumption(server),
+            padding: 0,
         });
     }
     seen.finished = view.left(finished.end);
@@ -303,7 +326,25 @@ fn finished_13(
     let after = server.records().iter().filter(|r| r.is_application_data());
     let mut late = after.filter(|r| view.readable(r.end).is_some_and(|at| at > before));
     let from_server = late.next().map_or(u64::MAX, |r| r.start);
-    Some(HandshakeEnd::at(from_client, from_server))
+    Some(HandshakeEnd {
+        padding: padding(finished.length(), seen),
+        ..HandshakeEnd::at(from_client, from_server)
+    })
+}
+
+/// By how much the client's Finished is longer than its content; a client with a certificate says
+/// more in that record.
+fn padding(finished: u64, seen: &TlsSeen) -> u64 {
+    let suite = seen
+        .server
+        .as_ref()
+        .and_then(|server| server.cipher_suite.name());
+    let hash = match suite {
+        Some(name) if name.ends_with("SHA384") => 48,
+        _ => 32,
+    };
+    let added = finished.saturating_sub(SEALS[0] + 4 + hash);
+    if added <= MAX_PADDING { added } else { 0 }
 }
 
 /// TLS 1.2: the handshake ends when the server's Finished has arrived.
@@ -398,7 +439,8 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
     let Some(finished) = seen.finished else {
         return;
     };
-    if !seen.ended_early_data {
+    let has_tickets = seen.client.as_ref().is_none_or(|c| c.psk_modes);
+    if !seen.ended_early_data && has_tickets {
         drop_first_tickets(answers);
     }
     let early = finished + rtt + (rtt / 4).max(WITH_ACK);

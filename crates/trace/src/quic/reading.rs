@@ -1,13 +1,15 @@
 //! A QUIC connection as its client saw it: bursts of datagrams, which may be requests and answers.
 
+use std::collections::HashSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{
     Attempt, AttemptOutcome, ChainFacts, Event, Exchange, Failure, FailureKind, Http, KeptFacts,
     Memory, Moment, PhaseName, QuicFacts, Security, Strategy, TlsFacts,
 };
-use roundtrip_wire::tls::{ClientHello, ServerHello};
 
+use super::facts::tls_facts;
+use super::probes::probes;
 use super::{Datagram, QuicFlow};
 use crate::application::{self, TracedRequest};
 use crate::exchanges::http::http_facts;
@@ -32,7 +34,11 @@ const BESIDE_CHAIN: u64 = 700;
 pub(super) struct QuicReading<'a> {
     flow: &'a QuicFlow,
     datagrams: Vec<(u64, &'a Datagram)>,
+    /// The frames of datagrams that only probe the path.
+    probes: HashSet<u64>,
     rtt: Option<Duration>,
+    /// The least time in which an answer can arrive, as a share of a round trip.
+    soonest: f64,
     /// The time from the client to the place of the capture, in nanoseconds.
     distance: u64,
 }
@@ -60,12 +66,33 @@ impl<'a> QuicReading<'a> {
             })
             .collect();
         datagrams.sort_by_key(|(at, _)| *at);
-        Self {
+        let probes = probes(&datagrams);
+        let mut reading = Self {
             flow,
             datagrams,
+            probes,
             rtt: vantage.rtt(),
+            soonest: SOONEST,
             distance,
+        };
+        // Where nothing would be the answer, what looks like a probe is one: its sender may use any
+        // size at once. Or the only round trips that show were longer than the next one.
+        let bursts = |reading: &Self| {
+            let connected = reading.connected();
+            connected.map(|at| reading.bursts(at)).unwrap_or_default()
+        };
+        let unanswered = |all: Vec<RequestBurst>| all.iter().any(|one| one.first_byte.is_none());
+        if !reading.probes.is_empty() && unanswered(bursts(&reading)) {
+            reading.probes.clear();
         }
+        if unanswered(bursts(&reading)) {
+            reading.soonest = 0.0;
+        }
+        reading
+    }
+
+    fn is_probe(&self, datagram: &Datagram) -> bool {
+        self.probes.contains(&datagram.frame)
     }
 
     fn first(&self, is: impl Fn(&Datagram) -> bool) -> Option<u64> {
@@ -102,7 +129,8 @@ impl<'a> QuicReading<'a> {
         let kinds = datagram.kinds;
         let asks = kinds.short && datagram.bytes > MAX_ACK;
         let ends = kinds.handshake && self.flow.datagrams.iter().any(|d| d.kinds.early);
-        datagram.from == Side::Client && (kinds.early || (asks && !ends))
+        let asks = asks && !ends && !self.is_probe(datagram);
+        datagram.from == Side::Client && (kinds.early || asks)
     }
 
     /// Until when the server's small datagrams are not an answer, because one came later: they
@@ -113,7 +141,7 @@ impl<'a> QuicReading<'a> {
         let mut all = self.datagrams.iter();
         let second = all.find(|(at, d)| *at > early && self.is_request(d));
         let second = second.map_or(u64::MAX, |(at, _)| *at);
-        let of_server = |d: &Datagram| d.from == Side::Server && d.kinds.short;
+        let of_server = |d: &Datagram| d.from == Side::Server && d.kinds.short && !self.is_probe(d);
         let came = self.datagrams.iter().filter(|(_, d)| of_server(d));
         let later = came
             .clone()
@@ -124,8 +152,8 @@ impl<'a> QuicReading<'a> {
 
     fn bursts(&self, connected: u64) -> Vec<RequestBurst> {
         let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
-        let soonest = (rtt as f64 * SOONEST) as u64;
-        let server = |d: &Datagram| d.from == Side::Server && d.kinds.short;
+        let soonest = (rtt as f64 * self.soonest) as u64;
+        let server = |d: &Datagram| d.from == Side::Server && d.kinds.short && !self.is_probe(d);
         let is_request = |d: &Datagram| self.is_request(d);
         let control = self.control_until(connected);
         let is_control = |at: u64, d: &Datagram| server(d) && control.is_some_and(|end| at <= end);
@@ -263,6 +291,8 @@ impl<'a> QuicReading<'a> {
         for (at, datagram) in &self.datagrams {
             let bytes = datagram.bytes;
             let event = match datagram.from {
+                // What is in a probe asks for nothing.
+                Side::Client if self.is_probe(datagram) => continue,
                 Side::Client if datagram.kinds.short && bytes > MAX_ACK => {
                     left = Some(*at);
                     Event::Sent { bytes }
@@ -271,7 +301,9 @@ impl<'a> QuicReading<'a> {
                 // Such a small datagram holds an acknowledgement, but no answer.
                 Side::Server
                     if datagram.kinds.short
-                        && (bytes <= MAX_ACK || control.is_some_and(|end| *at <= end)) =>
+                        && (bytes <= MAX_ACK
+                            || self.is_probe(datagram)
+                            || control.is_some_and(|end| *at <= end)) =>
                 {
                     let Some(sent) = left.take().filter(|_| *at >= zero && *at <= end) else {
                         continue;
@@ -458,23 +490,5 @@ fn failure(kind: FailureKind, phase: PhaseName, message: String) -> Failure {
         phase,
         message,
         advice: "look for a filter of UDP on the way, with a capture at the server's end".into(),
-    }
-}
-
-fn tls_facts(client: Option<&ClientHello>, server: Option<&ServerHello>) -> TlsFacts {
-    let cipher = server.and_then(|s| s.cipher_suite.name());
-    let group = server.and_then(|s| s.group?.name());
-    TlsFacts {
-        version: "TLSv1.3".into(),
-        cipher: cipher.unwrap_or_default().to_owned(),
-        group: group.unwrap_or_default().to_owned(),
-        alpn: client.and_then(|c| match c.alpn.as_slice() {
-            [only] => Some(only.clone()),
-            _ => None,
-        }),
-        resumed: server.is_some_and(|s| s.psk.is_some()),
-        ticket_shown: client.is_some_and(ClientHello::offers_psk),
-        client_hello_bytes: client.map_or(0, |c| c.length as u64),
-        ..TlsFacts::default()
     }
 }

@@ -25,6 +25,9 @@ pub struct ClientHello {
     /// The first identity, by which a server finds the session. Early data belongs to this one. RFC
     /// 8446 §4.2.10.
     pub first_identity: Option<Vec<u8>>,
+    /// It says how it would resume: without that, a server of TLS 1.3 sends no tickets. RFC 8446
+    /// §4.2.9.
+    pub psk_modes: bool,
     pub early_data: bool,
     /// The size in bytes of the TLS 1.2 ticket; 0 asks for a first one. RFC 5077 §3.1.
     pub session_ticket: Option<usize>,
@@ -131,6 +134,7 @@ impl ClientHello {
                 self.psk_identities = identities.len();
                 self.first_identity = identities.first().map(|identity| identity.to_vec());
             }
+            extension::PSK_KEY_EXCHANGE_MODES => self.psk_modes = true,
             extension::EARLY_DATA => self.early_data = true,
             // RFC 8446 §4.2.1.
             extension::SUPPORTED_VERSIONS => {

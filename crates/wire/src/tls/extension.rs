@@ -17,6 +17,7 @@ pub(super) const PRE_SHARED_KEY: u16 = 41;
 pub(super) const EARLY_DATA: u16 = 42;
 pub(super) const SUPPORTED_VERSIONS: u16 = 43;
 pub(super) const COOKIE: u16 = 44;
+pub(super) const PSK_KEY_EXCHANGE_MODES: u16 = 45;
 pub(super) const KEY_SHARE: u16 = 51;
 pub(super) const QUIC_TRANSPORT_PARAMETERS: u16 = 57;
 pub(super) const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
