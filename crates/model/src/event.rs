@@ -105,8 +105,9 @@ pub enum Event {
         segments: u32,
         short: bool,
     },
-    /// Before the next bytes, this many of the peer's packets did not arrive, according to QUIC's
-    /// packet numbers. They were lost or are late; occasionally a sender skips a number.
+    /// Before the next bytes, this many of the peer's packets did not arrive. Over QUIC, the packet
+    /// numbers show it: they were lost or are late; occasionally a sender skips a number. Over TCP,
+    /// a capture shows it: by now they were due, and what they carried was sent again.
     Missed {
         packets: u64,
     },

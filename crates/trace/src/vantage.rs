@@ -12,8 +12,10 @@ use roundtrip_wire::link::LinkDirection;
 use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
-/// The longest time in nanoseconds that a host itself needs to acknowledge.
-const AT_ONCE: u64 = 300_000;
+/// The longest time in nanoseconds that a host itself needs to acknowledge: a kernel (TCP), and a
+/// program (QUIC).
+const AT_ONCE: u64 = 200_000;
+pub(crate) const AT_ONCE_QUIC: u64 = 300_000;
 /// If both halves of a short path are at least this long (in nanoseconds) and this similar (as a
 /// ratio), neither is a host's own delay.
 const NOT_AT_HOME: u64 = 100_000;
@@ -65,12 +67,14 @@ pub struct Vantage {
 impl Vantage {
     pub(crate) fn of(flow: &TcpFlow) -> Self {
         let halves = halves(flow);
-        Self::decide(halves, hints(&flow.sights), hops(&flow.sights))
+        Self::decide(halves, AT_ONCE, hints(&flow.sights), hops(&flow.sights))
     }
 
-    /// `halves`: to the client and to the server, in nanoseconds.
+    /// `halves`: to the client and to the server, in nanoseconds; `at_once`: what a host itself may
+    /// need of that.
     pub(crate) fn decide(
         (to_client, to_server): (Option<u64>, Option<u64>),
+        at_once: u64,
         hint: Option<VantagePoint>,
         hops: Option<(u8, u8)>,
     ) -> Self {
@@ -80,7 +84,7 @@ impl Vantage {
             votes.push((place, 3, why.into()));
         }
         if let (Some(client), Some(server)) = (to_client, to_server) {
-            let place = near(client, server);
+            let place = near(client, server, at_once);
             let why = format!(
                 "the client acknowledges within {}, the server within {}",
                 span(client),
@@ -167,16 +171,16 @@ impl Vantage {
     }
 }
 
-fn near(client: u64, server: u64) -> VantagePoint {
+fn near(client: u64, server: u64, at_once: u64) -> VantagePoint {
     let close = |here: u64, there: u64| {
-        (here <= AT_ONCE && here.saturating_mul(CLEARLY) <= there)
+        (here <= at_once && here.saturating_mul(CLEARLY) <= there)
             || here.saturating_mul(SLOW_HOST) <= there
     };
     if close(client, server) {
         VantagePoint::Client
     } else if close(server, client) {
         VantagePoint::Server
-    } else if (client > AT_ONCE && server > AT_ONCE)
+    } else if (client > at_once && server > at_once)
         || (client.min(server) >= NOT_AT_HOME && client.max(server) <= client.min(server) * ALIKE)
     {
         VantagePoint::Middle
@@ -344,7 +348,7 @@ mod tests {
         hops: Option<(u8, u8)>,
     ) -> VantagePoint {
         let halves = (Some(halves.0), Some(halves.1));
-        Vantage::decide(halves, hint, hops).place
+        Vantage::decide(halves, AT_ONCE, hint, hops).place
     }
 
     #[test]
@@ -353,6 +357,7 @@ mod tests {
         assert_eq!(place((40 * MS, 50_000), None, None), VantagePoint::Server);
         assert_eq!(place((10 * MS, 30 * MS), None, None), VantagePoint::Middle);
         assert_eq!(place((MS / 4, MS / 3), None, None), VantagePoint::Middle);
+        assert_eq!(place((MS / 4, 2 * MS), None, None), VantagePoint::Middle);
         assert_eq!(
             place((MS, 80 * MS), None, None),
             VantagePoint::Client,
@@ -376,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_whole_path_is_both_halves() {
-        let seen = |halves| Vantage::decide(halves, None, None);
+        let seen = |halves| Vantage::decide(halves, AT_ONCE, None, None);
         let middle = seen((Some(10 * MS), Some(30 * MS)));
         assert_eq!(middle.rtt(), Some(Duration::from_millis(40)));
         assert_eq!(middle.distance(), 5 * MS);

@@ -8,27 +8,28 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use roundtrip_model::Event;
+use roundtrip_wire::tls::ContentKind;
 
 use crate::segment::{SeenSegment, Side};
 pub(crate) use crate::tcp::mss;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 
+mod flight;
 mod lost;
+mod missing;
 mod places;
 mod rate;
 mod timing;
 
+use flight::SentFlight;
 use lost::Lost;
+use missing::Missing;
 use rate::Gauge;
 pub(crate) use rate::Rate;
 
-/// Pauses that are shorter than the first value are attributed to the scheduler; packets that are
-/// out of order by less than the second count as simultaneous. In nanoseconds.
-const MIN_PAUSE: u64 = 1_000_000;
+/// Packets that are out of order by less than this count as simultaneous. In nanoseconds.
 const MIN_OVERTAKEN: u64 = 2_000_000;
-/// The header of a TLS record, in bytes.
-const HEADER: u64 = 5;
 
 /// Something that the client could notice, at a time in nanoseconds since 1970.
 pub(crate) type Noticed = (u64, Event);
@@ -65,6 +66,7 @@ pub(crate) struct ClientView {
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
+    is_acknowledged: bool,
     /// The values that the client's kernel would have measured, and when.
     rates: Vec<(u64, Rate)>,
     trips: Vec<(u64, u64)>,
@@ -76,11 +78,12 @@ pub(crate) struct ClientView {
 impl ClientView {
     pub(crate) fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let lost = Lost::beyond(flow, vantage);
-        let times = timing::at_client(flow, vantage).into_iter();
+        let times = timing::at_client(flow, vantage, &lost).into_iter();
         let mut order: Vec<(u64, &SeenSegment)> = times.zip(&flow.sights).collect();
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
+        watcher.is_far = vantage.distance() > 0;
         watcher.view.answers_lost = lost.answers();
         watcher.view.ended = order.last().map_or(0, |(at, _)| *at);
         for (at, sight) in order {
@@ -92,6 +95,9 @@ impl ClientView {
                     watcher.left(at, sight);
                 }
                 Side::Server => {
+                    if lost.is_part_of(sight) {
+                        watcher.was_lost(at, sight);
+                    }
                     if let Some(data) = lost.rest_of(flow, sight) {
                         watcher.arrived(at, sight, &data);
                     }
@@ -140,21 +146,14 @@ struct Watcher<'a> {
     closed: Option<u64>,
     /// The time since which the server has had no room.
     no_room: Option<u64>,
+    /// The capture was not made at the client's end.
+    is_far: bool,
+    /// Which packets of the server did not arrive, and when the last one did.
+    missing: Missing,
+    heard: Option<u64>,
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
     gauge: Gauge,
-}
-
-/// Data that has arrived without a pause.
-#[derive(Clone, Copy, Default)]
-struct SentFlight {
-    segments: u64,
-    bytes: u64,
-    acknowledged: bool,
-    /// Its last segment was full: a program that pauses seldom ends with one.
-    ended_full: bool,
-    /// The window that the server knew at its beginning.
-    window: Option<u64>,
 }
 
 impl<'a> Watcher<'a> {
@@ -176,6 +175,9 @@ impl<'a> Watcher<'a> {
             window: 0,
             closed: None,
             no_room: None,
+            is_far: false,
+            missing: Missing::of(flow),
+            heard: None,
             told_record: None,
             gauge: Gauge::new(rtt, mss(flow).max(1).into()),
         }
@@ -211,6 +213,7 @@ impl<'a> Watcher<'a> {
             }
             if sight.acknowledges() && sight.length == 0 {
                 self.flight.acknowledged = true;
+                self.opened(at, sight);
             }
             // The client has all bytes that it acknowledges, even if the capture lacks some.
             if let Some(end) = self.flow.acknowledged(sight)
@@ -260,8 +263,35 @@ impl<'a> Watcher<'a> {
             self.busy.get_or_insert(at);
             self.sent = end;
             self.view.sent.push((end, at));
-            self.note(at, Event::Sent { bytes });
+            if !self.is_change_of_cipher(start, end) {
+                self.note(at, Event::Sent { bytes });
+            }
         }
+    }
+
+    /// A client acknowledges the SYN-ACK at once, so that it had come when that left. At the client
+    /// itself, its arrival was seen.
+    fn opened(&mut self, at: u64, sight: &SeenSegment) {
+        let is_first = self.sent == 0 && self.read == 0 && !sight.is_fin();
+        if let Some(connected) = self.view.connected.filter(|_| self.is_far && is_first)
+            && self.flow.acknowledged(sight) == Some(0)
+            && !std::mem::replace(&mut self.view.is_acknowledged, true)
+        {
+            self.view.connected = Some(connected.max(at));
+        }
+    }
+
+    /// Whether this part of the client's stream is nothing but a message that the server does not
+    /// answer: with TLS 1.3, some clients send it while the server's flight arrives. RFC 8446 §D.4.
+    fn is_change_of_cipher(&self, start: u64, end: u64) -> bool {
+        let Content::Tls([client, _]) = &self.flow.content else {
+            return false;
+        };
+        let records = client.records();
+        let at = records.partition_point(|record| record.end < end);
+        records.get(at).is_some_and(|record| {
+            record.kind == ContentKind::ChangeCipherSpec && record.start <= start
+        })
     }
 
     fn reopened(&mut self, at: u64) {
@@ -302,6 +332,7 @@ impl<'a> Watcher<'a> {
             self.view.needless += 1;
         }
         self.acknowledgment(at, sight);
+        self.missing(at, sight);
         for (start, end) in data {
             self.view.largest_segment = self.view.largest_segment.max(end - start);
             self.data(at, *start, *end);
@@ -444,54 +475,5 @@ impl<'a> Watcher<'a> {
         }
         self.view.out_of_order += segments;
         self.ahead.insert(start, (end, at, segments));
-    }
-
-    /// If a flight ends in the middle of a TLS record, or of clear text in full segments, more
-    /// follows.
-    fn broke_off(&mut self, last: u64) {
-        let Content::Tls([_, server]) = &self.flow.content else {
-            if self.flight.ended_full {
-                self.note(last, Event::CutOff);
-            }
-            return;
-        };
-        let records = server.records();
-        let at = records.partition_point(|record| record.end <= self.read);
-        let Some(record) = records.get(at).filter(|record| record.start < self.read) else {
-            return;
-        };
-        let header = record.start + HEADER;
-        self.note(last, Event::CutOff);
-        if self.read > header && self.told_record != Some(record.start) {
-            self.told_record = Some(record.start);
-            let bytes = record.end - header;
-            self.note(last, Event::RecordBegan { bytes });
-        }
-    }
-
-    /// Ends the flight before this arrival if there was a pause.
-    fn pause(&mut self, at: u64) {
-        let Some(last) = self.last_arrival else {
-            self.flight.window = Some(self.window);
-            return;
-        };
-        if at.saturating_sub(last) < MIN_PAUSE.max(self.rtt / 4) {
-            return;
-        }
-        let flight = self.flight;
-        let event = Event::Paused {
-            segments: flight.segments,
-            bytes: flight.bytes,
-            window: flight.window,
-        };
-        self.note(last, event);
-        self.broke_off(last);
-        if flight.segments > 0 && !flight.acknowledged {
-            self.note(last, Event::AckDelayed);
-        }
-        self.flight = SentFlight {
-            window: Some(self.window),
-            ..SentFlight::default()
-        };
     }
 }

@@ -31,7 +31,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "response-segment-lost",
             decidable: Decidable::Packets,
             name: "A segment that the server sent was lost and had to be sent again",
-            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout",
+            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout; or a capture shows that a packet is missing: it was seen to leave twice, or its number is missing before one that is as late as after a timeout",
             signature: theirs,
             cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",
@@ -170,6 +170,7 @@ struct KernelLosses {
     resent: u32,
     unacked: Duration,
     overtaken: u32,
+    missed: u64,
     cut: bool,
 }
 
@@ -196,6 +197,7 @@ fn seen_in(case: &Case<'_>, phase: &Phase) -> KernelLosses {
                 seen.unacked += *unacked;
             }
             Event::Overtaken { segments, .. } => seen.overtaken += segments,
+            Event::Missed { packets } => seen.missed += packets,
             Event::CutOff => seen.cut = true,
             _ => {}
         }
@@ -275,6 +277,17 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
 /// How a loss of the server's segments showed in one phase.
 fn told(case: &Case<'_>, seen: &KernelLosses) -> String {
     let late = seen.theirs;
+    if seen.overtaken == 0 && seen.missed > 0 {
+        let packets = if seen.missed == 1 {
+            "packet"
+        } else {
+            "packets"
+        };
+        return format!(
+            "{} {packets} of the server did not arrive, and the data came {late:.0} ms late",
+            seen.missed
+        );
+    }
     if seen.overtaken == 0 && !seen.cut && seen.phase == Some(PhaseName::FirstByte) {
         return format!(
             "the answer and the acknowledgement of the request came together, {late:.0} ms late, as after a timeout of the server"

@@ -43,6 +43,10 @@ pub(super) struct Evidence {
     /// A segment arrived before data that precedes it: how long before, in milliseconds.
     overtaken: Option<f64>,
     missed: u64,
+    /// When the first of these was due, and how long it was missing before something else arrived,
+    /// in milliseconds.
+    missed_at: Option<Moment>,
+    missed_for: Option<f64>,
     /// The first time at which a segment was known to be missing.
     gap_opened: Option<Moment>,
     /// Segments and bytes of the flight before the wait, and the bytes that the client's window
@@ -86,7 +90,13 @@ impl Evidence {
             Event::GapOpened { .. } => {
                 self.gap_opened.get_or_insert(at);
             }
-            Event::Missed { packets } => self.missed += packets,
+            Event::Missed { packets } => {
+                self.missed += packets;
+                self.missed_at.get_or_insert(at);
+            }
+            Event::Received { .. } if self.missed_for.is_none() => {
+                self.missed_for = self.missed_at.map(|due| ms(at.since(due)));
+            }
             Event::Paused {
                 segments,
                 bytes,
@@ -137,10 +147,11 @@ impl Evidence {
         // Rounding can make the difference negative.
         let rest = rest.max(0.0);
         let missed = self.gap_opened.map(|opened| ms(end.since(opened)));
-        let late = match (self.overtaken, missed) {
-            (Some(overtaken), Some(missed)) => Some(overtaken.max(missed)),
-            (overtaken, missed) => overtaken.or(missed),
-        };
+        // A QUIC client learns that a packet is missing when the next one comes.
+        let due = self.missed_at.filter(|_| exchange.quic.is_none());
+        let absent = due.map(|due| self.missed_for.unwrap_or_else(|| ms(end.since(due))));
+        let all = [self.overtaken, missed, absent].into_iter().flatten();
+        let late = all.reduce(f64::max);
         // A sender learns of a lost segment half a round trip after the segments behind it have
         // arrived, and the retransmission takes as long again: data that arrives sooner was
         // reordered.

@@ -36,7 +36,7 @@ impl ExchangeBuilder<'_> {
         if deferred {
             mark(syn, Event::Connected { peer, deferred });
             let acked = Event::SynAcked {
-                data_sent: self.view.first_flight(),
+                data_sent: self.first_flight(),
                 data_acked: self.view.syn_data_acked,
             };
             mark(self.view.connected, acked);
@@ -66,6 +66,19 @@ impl ExchangeBuilder<'_> {
             mark(seen.finished.filter(|_| refused), Event::EarlyDataRefused);
             mark(seen.finished, Event::HandshakeFinished);
         }
+    }
+
+    /// The bytes of the client's first flight. A record that the SYN cut was written as a whole,
+    /// however late its rest left.
+    fn first_flight(&self) -> u64 {
+        let cut = match &self.flow.content {
+            Content::Tls([client, _]) => client.records().iter(),
+            _ => [].iter(),
+        };
+        let within = self.view.syn_data;
+        let mut cut = cut.filter(|record| record.start < within && within < record.end);
+        let end = cut.next().map_or(0, |record| record.end);
+        self.view.first_flight().max(end)
     }
 
     pub(super) fn attempts(&self, zero: u64) -> Vec<Attempt> {
@@ -108,7 +121,7 @@ impl ExchangeBuilder<'_> {
         let ecn = |syn: Option<SynOptions>| syn.is_some_and(|syn| syn.asks_for_ecn);
         let fast_open = self.flow.syn.and_then(|syn| syn.fast_open);
         let data_sent = if view.syn_data > 0 {
-            view.first_flight()
+            self.first_flight()
         } else {
             0
         };

@@ -152,6 +152,11 @@ impl Lost {
         self.acknowledged == Some(sight.frame)
     }
 
+    /// Whether data of this segment was lost.
+    pub(super) fn is_part_of(&self, sight: &SeenSegment) -> bool {
+        self.parts.contains_key(&sight.frame)
+    }
+
     /// The parts of a segment of the server that arrived; `None` if it did not.
     pub(super) fn rest_of(&self, flow: &TcpFlow, sight: &SeenSegment) -> Option<Vec<(u64, u64)>> {
         if sight.is_syn() && self.answers.contains(&sight.frame) {

@@ -4,6 +4,7 @@
 //! two witnesses: the client's own clock in its timestamps (RFC 7323), and the acknowledgements
 //! that it must not delay (RFC 5681 §4.2).
 
+use super::lost::Lost;
 use super::mss;
 use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
@@ -31,7 +32,7 @@ const FITS: f64 = 4e6;
 const FITS_SHARE: f64 = 0.25;
 
 /// The time of each segment at the client, in the order of the flow's sights.
-pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage) -> Vec<u64> {
+pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage, lost: &Lost) -> Vec<u64> {
     let distance = vantage.distance();
     let sights = &flow.sights;
     let mut times: Vec<u64> = sights
@@ -45,10 +46,15 @@ pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage) -> Vec<u64> {
         return times;
     }
     if let Some(tick) = tick(sights) {
-        let floors = floors(flow, &times);
+        let floors = floors(flow, &times, lost);
         by_own_clock(sights, tick, &floors, &mut times);
     }
-    by_line(flow, &mut times);
+    let latest = latest(flow, &times, lost);
+    by_line(flow, &latest, &mut times);
+    // What the client acknowledged had arrived.
+    for ((time, latest), sight) in times.iter_mut().zip(latest).zip(sights) {
+        *time = latest.max(sight.at).min(*time);
+    }
     times
 }
 
@@ -88,7 +94,7 @@ fn tick(sights: &[SeenSegment]) -> Option<u64> {
 
 /// For each segment of the client, the earliest time at which the data that it acknowledges can
 /// have arrived: the segment left later.
-fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
+fn floors(flow: &TcpFlow, times: &[u64], lost: &Lost) -> Vec<u64> {
     let mut floors = Vec::with_capacity(times.len());
     // The ends of the server's data in the stream, and when the first copy can have come.
     let mut open: Vec<(u64, u64)> = Vec::new();
@@ -100,7 +106,7 @@ fn floors(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
                 .place(Side::Server, at)
                 .map(|at| at + u64::from(sight.length));
             let is_new = |end: &u64| open.last().is_none_or(|(last, _)| *end > *last);
-            if let Some(end) = end.filter(is_new) {
+            if let Some(end) = end.filter(|end| is_new(end) && !lost.is_part_of(sight)) {
                 open.push((end, *time));
             }
         } else if let Some(end) = flow.acknowledged(sight) {
@@ -156,7 +162,7 @@ struct Acknowledged {
 }
 
 /// Data of the server arrives later where a slow line carries it.
-fn by_line(flow: &TcpFlow, times: &mut [u64]) {
+fn by_line(flow: &TcpFlow, latest: &[u64], times: &mut [u64]) {
     let Some(all) = acknowledged(flow, times) else {
         return;
     };
@@ -183,18 +189,28 @@ fn by_line(flow: &TcpFlow, times: &mut [u64]) {
         let fits = |one: &&Acknowledged| apart(one) as f64 <= FITS.max(FITS_SHARE * late(one));
         let fits = all.iter().filter(fits).count();
         let error: u64 = all.iter().map(apart).sum();
-        (fits, error, carried)
+        (fits, error, carried, pace)
     });
-    let Some((fits, _, carried)) = tried.min_by_key(|(_, error, _)| *error) else {
+    let Some((fits, _, carried, pace)) = tried.min_by_key(|(_, error, ..)| *error) else {
         return;
     };
     if 2 * fits <= all.len() {
         return;
     }
-    let latest = latest(flow, times);
-    for ((time, carried), latest) in times.iter_mut().zip(carried).zip(latest) {
-        *time = carried.min(latest.max(*time)).max(*time);
+    // The line delivers a segment as long before the next one as it needs for that.
+    let mut next = u64::MAX;
+    let all = times.iter_mut().zip(carried).zip(latest).zip(&flow.sights);
+    for (((time, carried), latest), sight) in all.rev() {
+        if sight.from == Side::Server && is_data(sight) {
+            *time = carried.min(*latest).min(next).max(*time);
+            next = time.saturating_sub(needed(pace, sight));
+        }
     }
+}
+
+/// How long a line needs for a segment, in nanoseconds.
+fn needed(pace: f64, sight: &SeenSegment) -> u64 {
+    (pace * (u64::from(sight.length) + HEADERS) as f64) as u64
 }
 
 fn middle(mut all: Vec<f64>) -> Option<f64> {
@@ -275,8 +291,7 @@ fn carried(flow: &TcpFlow, times: &[u64], pace: f64) -> Vec<u64> {
         if sight.from == Side::Client || !is_data(sight) {
             return *time;
         }
-        let needed = pace * (u64::from(sight.length) + HEADERS) as f64;
-        free = free.max(*time) + needed as u64;
+        free = free.max(*time) + needed(pace, sight);
         free
     })
     .collect()
@@ -284,7 +299,7 @@ fn carried(flow: &TcpFlow, times: &[u64], pace: f64) -> Vec<u64> {
 
 /// The time of the first segment of the client that acknowledges each segment of the server: it had
 /// arrived by then.
-fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
+fn latest(flow: &TcpFlow, times: &[u64], lost: &Lost) -> Vec<u64> {
     let mut latest = vec![u64::MAX; times.len()];
     let mut open: Vec<(usize, u64)> = Vec::new();
     for ((index, sight), time) in flow.sights.iter().enumerate().zip(times) {
@@ -292,7 +307,8 @@ fn latest(flow: &TcpFlow, times: &[u64]) -> Vec<u64> {
             let start = flow.place(Side::Server, sight.sequence);
             let end = start.map(|start| start + u64::from(sight.length));
             let is_new = |end: &u64| open.last().is_none_or(|(_, last)| *end > *last);
-            if let Some(end) = end.filter(|end| is_data(sight) && is_new(end)) {
+            let is_counted = is_data(sight) && !lost.is_part_of(sight);
+            if let Some(end) = end.filter(|end| is_counted && is_new(end)) {
                 open.push((index, end));
             }
         } else if let Some(end) = flow.acknowledged(sight) {

@@ -262,3 +262,126 @@ fn downlink(each: usize, again: bool) {
         "{names:?} {whole}"
     );
 }
+
+/// A capture within the line: each segment has half of it behind itself.
+#[test]
+fn a_slow_line_is_steady_also_if_half_of_it_is_behind_the_capture() {
+    let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));
+    let send = |drawn: &mut Drawn, link: &mut Link, at: f64, side, flags, payload: &[u8]| {
+        stamped(drawn, (at, side, at), link, flags, payload);
+    };
+    send(&mut drawn, &mut link, 0.0, 0, SYN, b"");
+    send(&mut drawn, &mut link, 10.0, 1, SYN | ACK, b"");
+    send(&mut drawn, &mut link, 20.0, 0, ACK, b"");
+    send(
+        &mut drawn,
+        &mut link,
+        20.1,
+        0,
+        ACK,
+        &crate::packets::request("/down"),
+    );
+    let answer = crate::packets::answer(50_000, "");
+    let carries = PACE * 1500.0;
+    let mut events: Vec<(f64, Option<&[u8]>, u32)> = Vec::new();
+    let mut came = 0;
+    for (n, segment) in answer.chunks(1448).enumerate() {
+        let at = 30.2 + (n + 1) as f64 * carries / 2.0;
+        events.push((at, Some(segment), 0));
+        came += segment.len() as u32;
+        if n % 2 == 1 {
+            let arrived = 35.2 + (n + 1) as f64 * carries;
+            events.push((arrived + 5.1, None, 9_001 + came));
+        }
+    }
+    events.sort_by(|one, other| one.0.total_cmp(&other.0));
+    for (at, segment, acknowledges) in events {
+        match segment {
+            Some(segment) => send(&mut drawn, &mut link, at, 1, ACK, segment),
+            None => {
+                let half = Segment {
+                    flags: ACK,
+                    acknowledges: Some(acknowledges),
+                    ..Segment::default()
+                };
+                drawn.segment(at, &mut link, 0, half);
+            }
+        }
+    }
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Middle);
+    let names = found(&all[0].exchanges[0]);
+    assert_eq!(names[0].0, "slow-downlink", "{names:?}");
+    let whole = carries * answer.len().div_ceil(1448) as f64;
+    assert!(
+        (names[0].1 - whole).abs() < 0.1 * whole,
+        "{names:?} {whole}"
+    );
+}
+
+/// The copy of a lost segment came 7 ms after it had left, and what followed took 13 ms.
+#[test]
+fn what_a_client_sends_follows_the_copy_of_what_was_lost() {
+    let (mut drawn, mut link, clock) = {
+        let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 443));
+        let clock = |left: f64| 5_000.0 + left;
+        stamped(&mut drawn, (0.0, 0, clock(-10.0)), &mut link, SYN, b"");
+        stamped(&mut drawn, (0.05, 1, 0.0), &mut link, SYN | ACK, b"");
+        stamped(&mut drawn, (20.1, 0, clock(10.1)), &mut link, ACK, b"");
+        (drawn, link, clock)
+    };
+    let hello = client_hello(&["http/1.1"], false);
+    stamped(&mut drawn, (20.3, 0, clock(10.3)), &mut link, ACK, &hello);
+    let flight = [server_hello(false), record(20, 6), record(23, 2_200)].concat();
+    let (first, second) = flight.split_at(1448);
+    stamped(&mut drawn, (20.5, 1, 20.5), &mut link, ACK, first);
+    let lost = link.next[1];
+    stamped(&mut drawn, (20.6, 1, 20.6), &mut link, ACK, second);
+    let first_came = Segment {
+        acknowledges: Some(lost),
+        flags: ACK,
+        ..Segment::default()
+    };
+    drawn.segment(80.9, &mut link, 0, first_came);
+    let again = Segment {
+        sequence: Some(lost),
+        flags: ACK,
+        payload: second,
+        ..Segment::default()
+    };
+    drawn.segment(262.0, &mut link, 1, again);
+    let finished = record(23, 58);
+    stamped(
+        &mut drawn,
+        (282.2, 0, clock(269.2)),
+        &mut link,
+        ACK,
+        &finished,
+    );
+    stamped(
+        &mut drawn,
+        (282.5, 0, clock(269.5)),
+        &mut link,
+        ACK,
+        &record(23, 200),
+    );
+    for bytes in [900, 900] {
+        stamped(
+            &mut drawn,
+            (283.0, 1, 283.0),
+            &mut link,
+            ACK,
+            &record(23, bytes),
+        );
+    }
+    stamped(&mut drawn, (303.2, 0, clock(293.2)), &mut link, ACK, b"");
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].vantage.place, VantagePoint::Server);
+    let exchange = &all[0].exchanges[0];
+    let names = found(exchange);
+    assert_eq!(
+        names[0].0, "response-segment-lost",
+        "{names:?} {exchange:#?}"
+    );
+    assert_eq!(exchange.round_trips(), 3, "{exchange:#?}");
+}

@@ -8,6 +8,7 @@ mod clear;
 mod copies;
 mod drawn;
 mod far;
+mod foreign;
 mod hostile;
 mod packets;
 mod recorded;

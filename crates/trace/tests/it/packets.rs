@@ -16,7 +16,8 @@ pub(crate) struct Drawn {
     /// How many bytes of each packet are kept.
     pub(crate) keeps: usize,
     pub(crate) interface: u32,
-    id: u16,
+    /// The number of the last packet of each side.
+    pub(crate) ids: [u16; 2],
 }
 
 /// A connection of the client 10.0.0.1 to 10.0.0.2.
@@ -55,7 +56,7 @@ impl Drawn {
             trace: Trace::new(Options::default()),
             keeps: usize::MAX,
             interface: 0,
-            id: 0,
+            ids: [0; 2],
         }
     }
 
@@ -67,14 +68,14 @@ impl Drawn {
         side: usize,
         segment: Segment<'_>,
     ) -> Vec<u8> {
-        self.id += 1;
+        self.ids[side] += 1;
         let sequence = segment.sequence.unwrap_or(link.next[side]);
         let acknowledges = segment.acknowledges.unwrap_or(link.next[1 - side]);
         let head = 20 + segment.options.len();
         assert!(head.is_multiple_of(4));
         let mut bytes = vec![0x45, 0];
         bytes.extend((20 + head as u16 + segment.payload.len() as u16).to_be_bytes());
-        bytes.extend(self.id.to_be_bytes());
+        bytes.extend(self.ids[side].to_be_bytes());
         bytes.extend([0x40, 0, link.hops[side], 6, 0, 0]);
         let addresses = [[10, 0, 0, 1], [10, 0, 0, 2]];
         for end in [side, 1 - side] {
@@ -211,6 +212,25 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// The record of a TLS 1.3 ClientHello with these protocols for ALPN, and with early data or not.
 pub(crate) fn client_hello(alpn: &[&str], early: bool) -> Vec<u8> {
+    // It can use tickets (RFC 8446 §4.2.9).
+    let mut more = extension(45, &[1, 1]);
+    if early {
+        more.extend(extension(42, &[]));
+        // One identity of 32 bytes, one binder of 32.
+        let psk = [
+            &[0, 38, 0, 32][..],
+            &[5; 32],
+            &[0; 4],
+            &[0, 33, 32],
+            &[6; 32],
+        ];
+        more.extend(extension(41, &psk.concat()));
+    }
+    hello(alpn, &more)
+}
+
+/// The record of a TLS 1.3 ClientHello with these protocols and more extensions.
+pub(crate) fn hello(alpn: &[&str], more: &[u8]) -> Vec<u8> {
     let mut names = Vec::new();
     for name in alpn {
         names.push(name.len() as u8);
@@ -225,19 +245,7 @@ pub(crate) fn client_hello(alpn: &[&str], early: bool) -> Vec<u8> {
         let length = (names.len() as u16).to_be_bytes();
         extensions.extend(extension(16, &[&length[..], &names].concat()));
     }
-    if early {
-        extensions.extend(extension(42, &[]));
-        // One identity of 32 bytes, one binder of 32.
-        let psk = [
-            &[0, 38, 0, 32][..],
-            &[5; 32],
-            &[0; 4],
-            &[0, 33, 32],
-            &[6; 32],
-        ];
-        extensions.extend(extension(45, &[1, 1]));
-        extensions.extend(extension(41, &psk.concat()));
-    }
+    extensions.extend(more);
     let length = (extensions.len() as u16).to_be_bytes();
     let body = [
         &[3, 3][..],
