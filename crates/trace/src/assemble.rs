@@ -55,6 +55,7 @@ pub(crate) fn of_tcp(
         flow.sights.first().map_or(0, |sight| sight.frame),
         flow.sights.last().map_or(0, |sight| sight.frame),
     );
+    let (sent_again, steps) = (steps::sent_again(flow, &vantage), steps::of(flow, &vantage));
     Conversation {
         number,
         client: flow.client,
@@ -65,13 +66,13 @@ pub(crate) fn of_tcp(
         vantage,
         frames,
         packets: flow.sights.len() as u64 + flow.merged,
-        sent_again: steps::sent_again(flow),
+        sent_again,
         began,
         is_inferred: told.is_inferred,
         exchanges: told.exchanges,
         session: flow.opened.as_ref().and_then(|opened| opened.session()),
         located: None,
-        steps: steps::of(flow),
+        steps,
     }
 }
 

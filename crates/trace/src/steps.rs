@@ -1,16 +1,26 @@
 //! The packets of a connection in a few words each, for the ladder.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
 use roundtrip_wire::packet::Flags;
 
 use crate::conversation::LadderStep;
 use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
+use crate::vantage::Vantage;
 
 /// The packets of one connection that a ladder can show.
 pub(crate) const MAX_STEPS: usize = 4000;
+/// The number of holes of one side that are remembered.
+const MAX_HOLES: usize = 64;
+/// A copy of a missing segment comes no sooner than this after the segment behind it, as a share of
+/// the round trip to their sender.
+const SOONEST: f64 = 0.8;
 
-pub(crate) fn of(flow: &TcpFlow) -> Vec<LadderStep> {
-    let mut copies = Copies::default();
+pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage) -> Vec<LadderStep> {
+    let mut copies = Copies::new(vantage);
     let mut steps = Vec::new();
     for sight in flow.sights.iter().take(MAX_STEPS) {
         let (start, again) = copies.take(flow, sight);
@@ -30,8 +40,8 @@ pub(crate) fn of(flow: &TcpFlow) -> Vec<LadderStep> {
 }
 
 /// How many segments each side sent again.
-pub(crate) fn sent_again(flow: &TcpFlow) -> [u64; 2] {
-    let mut copies = Copies::default();
+pub(crate) fn sent_again(flow: &TcpFlow, vantage: &Vantage) -> [u64; 2] {
+    let mut copies = Copies::new(vantage);
     let mut sums = [0; 2];
     for sight in &flow.sights {
         let (_, again) = copies.take(flow, sight);
@@ -41,23 +51,53 @@ pub(crate) fn sent_again(flow: &TcpFlow) -> [u64; 2] {
 }
 
 /// Finds segments that were sent before: with data below what was seen of their side, or another
-/// SYN.
-#[derive(Default)]
+/// SYN. What was not seen, and fills a hole sooner than its sender can have heard of that, was only
+/// overtaken.
 struct Copies {
     highest: [u64; 2],
     syns: [bool; 2],
+    /// What was not seen before data that follows it: where, and since when.
+    holes: [VecDeque<(Range<u64>, u64)>; 2],
+    /// In nanoseconds: the soonest that a copy can come.
+    soonest: [u64; 2],
 }
 
 impl Copies {
+    fn new(vantage: &Vantage) -> Self {
+        let soonest = |trip: Option<Duration>| {
+            trip.map_or(0, |trip| (trip.as_nanos() as f64 * SOONEST) as u64)
+        };
+        Self {
+            highest: [0; 2],
+            syns: [false; 2],
+            holes: Default::default(),
+            soonest: [soonest(vantage.to_client), soonest(vantage.to_server)],
+        }
+    }
+
+    fn was_overtaken(&self, side: usize, start: u64, at: u64) -> bool {
+        let mut holes = self.holes[side].iter().rev();
+        let hole = holes.find(|(range, _)| range.contains(&start));
+        hole.is_some_and(|(_, opened)| at.saturating_sub(*opened) < self.soonest[side])
+    }
+
     /// Where the segment's data begins, and whether it was sent before.
     fn take(&mut self, flow: &TcpFlow, sight: &SeenSegment) -> (Option<u64>, bool) {
         let side = sight.from.index();
         let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
         let start = flow.place(sight.from, data_at);
         let known = start.filter(|_| sight.length > 0);
-        let again = known.is_some_and(|start| start < self.highest[side]);
+        let again = known.is_some_and(|start| {
+            start < self.highest[side] && !self.was_overtaken(side, start, sight.at)
+        });
         if let Some(start) = known {
             let end = start.saturating_add(u64::from(sight.length));
+            if start > self.highest[side] {
+                self.holes[side].push_back((self.highest[side]..start, sight.at));
+                if self.holes[side].len() > MAX_HOLES {
+                    self.holes[side].pop_front();
+                }
+            }
             self.highest[side] = self.highest[side].max(end);
         }
         let syn_again = sight.is_syn() && std::mem::replace(&mut self.syns[side], true);

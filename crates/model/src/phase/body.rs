@@ -11,7 +11,7 @@ mod windows;
 
 use std::time::Duration;
 
-use super::evidence::{Evidence, StallReason};
+use super::evidence::{Evidence, FASTEST_COPY, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
 use super::steady::{self, SteadyStretch};
@@ -218,7 +218,15 @@ impl<'a> BodyAnalysis<'a> {
         };
         let mut windows = self.windows(&flights, arrivals).into_iter().peekable();
         let mut flights = flights.into_iter().peekable();
-        let mut holes = holes(arrivals).peekable();
+        // Over TCP, data that fills a hole sooner than its sender can have heard of it was only
+        // overtaken.
+        let soonest = match self.exchange.quic {
+            Some(_) => 0.0,
+            None => FASTEST_COPY * self.rtt,
+        };
+        let overtaken = |took: f64| took < soonest;
+        let holes = holes(arrivals).filter(|(open, filled)| !overtaken(ms(filled.since(*open))));
+        let mut holes = holes.collect::<Vec<_>>().into_iter().peekable();
         let mut last = start;
         let mut stretches = Vec::new();
         let mut steady = SteadyStretch::default();
@@ -228,7 +236,8 @@ impl<'a> BodyAnalysis<'a> {
             // The first flight began earlier.
             flights.next_if(|f| f.first < n);
             let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
-            self.lossy |= arrival.heard.has_gap();
+            let was_overtaken = arrival.heard.overtaken().is_some_and(overtaken);
+            self.lossy |= arrival.heard.has_gap() && !was_overtaken;
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));

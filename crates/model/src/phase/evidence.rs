@@ -30,7 +30,7 @@ const FALLBACKS: [std::ops::RangeInclusive<u32>; 2] = [1_000..=1_024, 488..=512]
 /// If there are at least this many segments, most of them are full.
 const MANY: u64 = 4;
 /// The shortest time, in round trips, until a retransmission is acknowledged.
-const FASTEST_COPY: f64 = 0.9;
+pub(super) const FASTEST_COPY: f64 = 0.9;
 
 /// A paced flight lasts this share of a round trip. Of segments that arrived too early, only the
 /// last is known.

@@ -179,3 +179,40 @@ fn a_connection_that_shows_no_place_was_seen_from_where_the_one_before_was() {
         .collect();
     assert_eq!(seen, [(VantagePoint::Middle, 12); 2]);
 }
+
+/// At the client's end, a segment fills a hole: too soon for a copy, and as late as one.
+#[test]
+fn what_was_overtaken_was_not_sent_again() {
+    for (late, copies) in [(8.0, 0), (R + 2.0, 1)] {
+        let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));
+        drawn.open(0.0, &mut link, R);
+        drawn.send(R + 0.1, &mut link, 0, ACK, &request("/"));
+        let answer = answer(7_000, "");
+        let at = 2.0 * R + 0.2;
+        for (n, segment) in answer.chunks(1460).enumerate() {
+            let start = link.next[1];
+            if n == 2 {
+                link.next[1] += segment.len() as u32;
+                continue;
+            }
+            drawn.send(at, &mut link, 1, ACK, segment);
+            if n == 4 {
+                let overtaken = Segment {
+                    sequence: Some(start - 2 * 1460),
+                    flags: ACK,
+                    payload: answer.chunks(1460).nth(2).unwrap(),
+                    ..Segment::default()
+                };
+                drawn.segment(at + late, &mut link, 1, overtaken);
+            }
+        }
+        drawn.send(at + late + 0.1, &mut link, 0, ACK, b"");
+        let (all, _) = drawn.read();
+        assert_eq!(all[0].sent_again, [0, copies], "{late}");
+        let names = found(&all[0].exchanges[0]);
+        let is_lost = names
+            .iter()
+            .any(|(name, _)| *name == "response-segment-lost");
+        assert_eq!(is_lost, copies > 0, "{names:?}");
+    }
+}

@@ -194,6 +194,34 @@ fn while_a_segment_is_missing_all_waits_are_its_loss() {
     assert!((body.waited.loss - (2.5 * R - 2.0)).abs() < 1.0, "{body:?}");
 }
 
+/// A copy takes a round trip at least.
+#[test]
+fn what_was_overtaken_for_less_than_a_round_trip_was_not_lost() {
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, Event::RequestSent),
+        (R, received(8 * MSS)),
+        (R, Event::FirstByte),
+    ]);
+    for n in 0..5 {
+        let at = R + 1.0 + 8.0 * f64::from(n);
+        let late = Duration::from_millis(7);
+        let gap = Event::GapOpened {
+            segments: 1,
+            short: false,
+        };
+        e.timeline.push(Moment::from_millis(at), gap);
+        let event = Event::Overtaken { segments: 6, late };
+        e.timeline.push(Moment::from_millis(at + 7.0), event);
+        e.timeline
+            .push(Moment::from_millis(at + 7.0), received(7 * MSS));
+    }
+    let end = Moment::from_millis(R + 41.0);
+    e.timeline.push(end, Event::Finished);
+    let body = body(&e);
+    assert!(body.waited.loss < 0.001, "{body:?}");
+}
+
 #[test]
 fn over_quic_data_in_flight_is_still_read() {
     let mut e = with_a_hole();
