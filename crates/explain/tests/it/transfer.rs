@@ -438,18 +438,15 @@ fn findings_within_the_path_s_spread_are_withdrawn_and_reported() {
     let mut story = secured().acknowledged(R + 8.0).asked().pass(R + 9.0);
     story = story.acknowledged(R + 9.0).pass(20.0);
     story.r = 0.0;
-    let story = story.told(0.0);
-    let account = roundtrip_explain::account(&story.end());
+    let account = roundtrip_explain::account(&story.told(0.0).end());
     assert!(
         account.findings.iter().all(|f| f.id != "server-think-time"),
         "{account:?}"
     );
     let withdrawn = &account.withdrawn[0];
     assert_eq!(withdrawn.id, "server-think-time");
-    assert!(
-        withdrawn.why.contains("of this path differ"),
-        "{withdrawn:?}"
-    );
+    let why = &withdrawn.why;
+    assert!(why.contains("of this path differ"), "{why}");
 }
 
 /// A server that limits its rate stops behind full packets now and then, too.
