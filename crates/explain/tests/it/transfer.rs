@@ -457,14 +457,12 @@ fn pauses_that_recur_are_all_the_server_s() {
         for gap in gaps {
             story = story.pass(*gap).received(1_200);
         }
-        let found = findings(&story.end());
-        Vec::from_iter(found.iter().map(|f| (f.id, f.ms.round())))
+        let found = findings(&story.end()).into_iter();
+        found.map(|f| (f.id, f.ms.round())).collect::<Vec<_>>()
     };
     assert_eq!(paused(&[160.0, 180.0, 245.0]), [("body-stalls", 585.0)]);
-    assert_eq!(
-        paused(&[160.0, 245.0]),
-        [("late-body", 245.0), ("body-stalls", 160.0)]
-    );
+    let apart = [("late-body", 245.0), ("body-stalls", 160.0)];
+    assert_eq!(paused(&[160.0, 245.0]), apart);
 }
 
 /// The path stopped in the middle of a record, and then all of it came at once.
