@@ -348,7 +348,7 @@ fn a_server_that_sends_in_step_with_the_path_has_a_small_buffer() {
         found.evidence
     );
     assert_eq!(ids(&flights(&[12, 12, 12], 1_300, false)), ["send-window"]);
-    assert_eq!(ids(&flights(&[12, 12], 1_300, false)), ["late-body"]);
+    assert_eq!(ids(&flights(&[6, 6], 1_300, false)), ["late-body"]);
     // A piece that fits a segment waits for none.
     assert_eq!(ids(&flights(&[1; 7], 1_000, false)), ["body-stalls"]);
 }

@@ -90,7 +90,10 @@ impl BodyAnalysis<'_> {
             let goes_on = growing || again;
             let waited = periodic.get(n) == Some(&true);
             let limited = limited.get(n) == Some(&true);
-            if full || waited || self.was_stopped(flight, next, &heard, goes_on, own) {
+            // So many segments fill a window, whatever ended the last of them.
+            let is_large = segments(n) >= Some(self.exchange.first_window());
+            let filled_it = is_large && self.follows_in_step(flight, next, &heard);
+            if full || waited || filled_it || self.was_stopped(flight, next, &heard, goes_on, own) {
                 if own && !before {
                     filled = flight.bytes;
                 }
@@ -168,13 +171,11 @@ impl BodyAnalysis<'_> {
             };
             let late = self.lateness(flight, next, &heard);
             let on_time = is_broken(n) && late.abs() <= tolerance;
-            // A sender that had nothing more would be in step with the path only by chance.
-            let in_step = is_in_step(late + self.rtt, self.rtt);
             // A slow line separates single segments.
-            heard.segments().is_some()
+            let may_wait = heard.segments().is_some()
                 && flight.bytes > self.exchange.segment()
-                && next.gap >= WAITED * self.rtt
-                && (on_time || in_step)
+                && next.gap >= WAITED * self.rtt;
+            may_wait && (on_time || self.follows_in_step(flight, next, &heard))
         };
         let mut periodic: Vec<bool> = flights.windows(2).enumerate().map(waited).collect();
         let mut first = 0;
@@ -226,6 +227,13 @@ impl BodyAnalysis<'_> {
             limited.extend(run.iter().map(|_| is_limited));
         }
         limited
+    }
+
+    /// Whether a flight began just a round trip after the one before, behind a pause. A sender that
+    /// had nothing more would be in step with the path only by chance.
+    fn follows_in_step(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> bool {
+        let period = self.lateness(flight, next, heard) + self.rtt;
+        is_in_step(period, self.rtt) && next.gap >= WAITED * self.rtt
     }
 
     /// By how many milliseconds a flight began later than a round trip after the one before. The

@@ -108,6 +108,18 @@ fn a_congestion_window_that_grows_is_not_limited() {
     }
 }
 
+/// A kept connection whose window had grown. The server wrote small records between its segments.
+#[test]
+fn a_large_flight_and_one_a_round_trip_later_filled_a_window() {
+    let answered = |period: f64, segments: u64| {
+        let e = flights(period, &[(1_300 * segments, segments), (135_529, 94)]);
+        (body(&e).round_trips, e.transfer().unwrap().pauses.len())
+    };
+    assert_eq!(answered(R + 0.2, 125), (1, 0));
+    assert_eq!(answered(R + 3.0, 125), (0, 1));
+    assert_eq!(answered(R + 0.2, 5), (0, 1));
+}
+
 /// One flight that filled the client's window does not make smaller ones wait for it.
 #[test]
 fn a_window_that_was_full_once_is_not_filled_by_less() {
