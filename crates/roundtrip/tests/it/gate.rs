@@ -98,12 +98,12 @@ fn all_that_is_wrong_is_said_at_once() {
     assert_eq!(said.status.code(), Some(1));
     let text = out(&said);
     for expected in [
-        "error    token.key: a route needs a session",
-        "warning  session.store: sessions in memory",
-        "error    route[0].upstream: there is no [upstream.b]",
-        "gate.toml: 2 errors, 1 warning; gate would not start\n",
+        "error    token.key: a route needs a session".to_owned(),
+        format!("warning  {file}:5:1: session.store: sessions in memory"),
+        format!("error    {file}:7:1: route[0].upstream: there is no [upstream.b]"),
+        "gate.toml: 2 errors, 1 warning; gate would not start\n".to_owned(),
     ] {
-        assert!(text.contains(expected), "{text}");
+        assert!(text.contains(&expected), "{text}");
     }
     let (document, code) = user.checked(&["--config", &file]);
     assert_eq!(
@@ -119,6 +119,7 @@ fn all_that_is_wrong_is_said_at_once() {
         .map(|finding| finding["severity"].as_str().unwrap())
         .collect();
     assert_eq!(severities, ["error", "warning", "error"]);
+    assert_eq!(document["findings"][1]["line"], 5);
     let quiet = user.gate(&["check", "-q", "--config", &file]);
     assert_eq!((quiet.status.code(), out(&quiet).as_str()), (Some(1), ""));
 }

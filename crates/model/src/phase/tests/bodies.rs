@@ -381,7 +381,7 @@ pub(super) fn on_a_steady_path(e: &Exchange) -> Exchange {
     e
 }
 
-fn is_doubtful(e: &Exchange) -> bool {
+pub(super) fn is_doubtful(e: &Exchange) -> bool {
     let pauses = on_a_steady_path(e).transfer().unwrap().pauses;
     assert_eq!(pauses.len(), 1, "{pauses:?}");
     pauses[0].doubtful
@@ -495,18 +495,4 @@ fn a_datagram_without_content_does_not_end_an_answer() {
         is_doubtful(&e)
     };
     assert!(doubtful(36) && !doubtful(300));
-}
-
-/// A first flight of ten segments, of which the head's was small, filled the window. The next
-/// flight came five round trips later.
-#[test]
-fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
-    for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {
-        let mut e = answer(&[(0.0, segments), (5.0 * R, next)]);
-        in_clear_text(&mut e);
-        flight_ended(&mut e, 4.0 * R, segments, segments * MSS - 700, false);
-        assert_eq!(is_doubtful(&e), doubtful, "{segments}");
-        let unknown = e.transfer().unwrap().pauses;
-        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
-    }
 }

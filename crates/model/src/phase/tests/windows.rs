@@ -1,6 +1,8 @@
 //! Which flights of an answer a window stopped.
 
-use super::bodies::{MSS, answer, body, flight_ended, in_clear_text, on_a_steady_path};
+use super::bodies::{
+    MSS, answer, body, flight_ended, in_clear_text, is_doubtful, on_a_steady_path,
+};
 use super::*;
 
 /// HTTP/2 writes its settings and the head in small segments of their own: ten segments with few
@@ -141,4 +143,18 @@ fn a_window_that_was_full_once_is_not_filled_by_less() {
     };
     assert!(own([50; 7]) > 5);
     assert!(own([46, 38, 32, 27, 23, 19, 16]) <= 3);
+}
+
+/// A first flight of ten segments, of which the head's was small, filled the window. The next
+/// flight came five round trips later.
+#[test]
+fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
+    for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {
+        let mut e = answer(&[(0.0, segments), (5.0 * R, next)]);
+        in_clear_text(&mut e);
+        flight_ended(&mut e, 4.0 * R, segments, segments * MSS - 700, false);
+        assert_eq!(is_doubtful(&e), doubtful, "{segments}");
+        let unknown = e.transfer().unwrap().pauses;
+        assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
+    }
 }
