@@ -1,11 +1,12 @@
 //! A QUIC client of a real server that holds its keys, does as much of the handshake as a test
 //! wants, and then says what it likes. It believes any certificate.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use roundtrip_wire::quic::{Frame, Frames, Parameters, Pen, write_ack};
+use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Parameters, Pen, write_ack};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -109,9 +110,14 @@ impl RawClient {
     pub(crate) fn with(to: SocketAddr, parameters: Parameters) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.connect(to).unwrap();
+        let mut peer = KeyHolder::silent_client(tls(), parameters);
+        // The kernel may give it the port of an earlier client, whose connection the server still
+        // has.
+        let first = RandomState::new().hash_one(to).to_be_bytes();
+        peer.speak(ConnectionId::new(&first).unwrap());
         let mut client = Self {
             socket,
-            peer: KeyHolder::client(tls(), parameters),
+            peer,
             closed: None,
         };
         client.say_handshake(INITIAL);
