@@ -198,18 +198,13 @@ impl Rounds {
                 observer.on_read(at, arrival.bytes.len(), counted.as_ref());
             }
         }
+        state.take_in(&mut self.wakes, &mut self.misdirected);
         drop(state);
         self.hand_out();
     }
 
     /// Wakes those that wait for what came, and gives away what is for others.
     fn hand_out(&mut self) {
-        let mut state = self.shared.lock();
-        while let Some(next) = state.engine.misdirected() {
-            self.misdirected.push(next);
-        }
-        state.take_in_clients(&mut self.wakes);
-        drop(state);
         self.wake();
         if let Some(sibling) = &self.sibling {
             self.misdirected
@@ -233,6 +228,7 @@ impl Rounds {
                 state.queue(handle);
             }
         }
+        state.take_in(&mut self.wakes, &mut self.misdirected);
         drop(state);
         self.hand_out();
     }

@@ -37,19 +37,17 @@ impl Sibling {
         (0..count).map(place).collect()
     }
 
-    /// Finds other processes that serve this address, and lets later ones find this one. One
-    /// endpoint of a group does this for all.
-    pub fn meet_neighbours(&self, address: SocketAddr) -> io::Result<Neighbours> {
-        Neighbours::meet(address, self.elsewhere.clone(), self.inboxes.clone())
+    /// Finds other processes that serve this address, and lets later ones find this one. The first
+    /// endpoint of a group does this for all; the others get `None`.
+    pub fn meet_neighbours(&self, address: SocketAddr) -> io::Result<Option<Neighbours>> {
+        let is_first = self.number == 0;
+        let meet = || Neighbours::meet(address, self.elsewhere.clone(), self.inboxes.clone());
+        is_first.then(meet).transpose()
     }
 
     /// Whether other processes serve the address.
     pub(crate) fn has_neighbours(&self) -> bool {
         self.elsewhere.are_there()
-    }
-
-    pub fn number(&self) -> u16 {
-        self.number
     }
 
     /// The same in the engine's type.

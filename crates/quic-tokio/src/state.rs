@@ -10,7 +10,8 @@ use std::task::{Poll, Waker};
 use std::time::{Instant, SystemTime};
 
 use roundtrip_quic::{
-    ClientConfig, CloseReason, ConnectError, Connection, Endpoint as Engine, Handle, Time, Transmit,
+    ClientConfig, CloseReason, ConnectError, Connection, Endpoint as Engine, Handle, Misdirected,
+    Time, Transmit,
 };
 
 use crate::connection_wakers::ConnectionWakers;
@@ -164,8 +165,15 @@ impl EndpointState {
         self.queue(handle);
     }
 
+    /// Takes what datagrams left in the engine: connections that clients began, and datagrams for
+    /// others.
+    pub(crate) fn take_in(&mut self, wakes: &mut Vec<Waker>, others: &mut Vec<Misdirected>) {
+        others.extend(std::iter::from_fn(|| self.engine.misdirected()));
+        self.take_in_clients(wakes);
+    }
+
     /// Takes the connections that clients began from the engine into the table.
-    pub(crate) fn take_in_clients(&mut self, wakes: &mut Vec<Waker>) {
+    fn take_in_clients(&mut self, wakes: &mut Vec<Waker>) {
         let mut any = false;
         while let Some(handle) = self.engine.accept() {
             let entry = DrivenConnection {

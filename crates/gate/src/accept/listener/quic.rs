@@ -94,10 +94,9 @@ impl QuicListener {
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
         // During an upgrade, another process serves the same address.
-        let neighbours = (sibling.number() == 0).then(|| sibling.meet_neighbours(local));
+        let neighbours = sibling.meet_neighbours(local).map_err(failed)?;
         let endpoint = Endpoint::with_siblings(socket, config, own, sibling).map_err(failed)?;
         if let Some(neighbours) = neighbours {
-            let neighbours = neighbours.map_err(failed)?;
             spawn_local(async move {
                 if let Err(error) = neighbours.run().await {
                     warn!(%error, "another process at the same address will not be found");
