@@ -141,7 +141,7 @@ fn make<U>(route: &config::Route, upstreams: &BTreeMap<String, U>) -> Result<Rc<
 }
 
 /// `/jmap` matches `/jmap` and `/jmap/x`, not `/jmapx`; `*` matches `/` only.
-fn is_below(path: &[u8], route: &[u8], is: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+pub(crate) fn is_below(path: &[u8], route: &[u8], is: impl Fn(&[u8], &[u8]) -> bool) -> bool {
     let Some((start, rest)) = path.split_at_checked(route.len()) else {
         return false;
     };

@@ -39,8 +39,8 @@ fn examine(args: &GateCheckArgs) -> std::io::Result<CheckReport> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         // A store receives its own notifications concurrently with requests.
         LocalSet::new().block_on(&runtime, reach(&config, &mut report));
-        source::locate(&args.from, &mut report);
     }
+    source::locate(&args.from, &mut report);
     Ok(report)
 }
 

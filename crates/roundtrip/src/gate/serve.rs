@@ -52,7 +52,8 @@ fn serve(
         Ok(config) => config,
         Err(error) => return failed(&error),
     };
-    let report = source::examine(from, &config);
+    let mut report = source::examine(from, &config);
+    source::locate(from, &mut report);
     if !report.passes() {
         // All errors, each with its key.
         tell_all(from, &report);

@@ -23,14 +23,13 @@ pub(super) fn examine(from: &GateConfigArgs, config: &Config) -> CheckReport {
     if let Some(path) = &from.config {
         file(path, &mut report);
     }
-    locate(from, &mut report);
     report
 }
 
-/// Adds the lines of the findings.
+/// Adds the lines of the findings, if there are any.
 pub(super) fn locate(from: &GateConfigArgs, report: &mut CheckReport) {
-    let text = from.config.as_ref().map(fs::read_to_string);
-    if let Some(Ok(text)) = text {
+    let found = from.config.as_ref().filter(|_| !report.findings.is_empty());
+    if let Some(Ok(text)) = found.map(fs::read_to_string) {
         report.locate(&text);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, clear_handshake};
+use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, Records, clear_handshake};
 use tokio::io::AsyncReadExt;
 
 use super::ClientSocket;
@@ -64,40 +64,22 @@ impl From<ClientHello> for HelloFacts {
     }
 }
 
-/// The length of the first record with its head (RFC 8446 §5.1); `None` if the head is incomplete.
-fn record_length(records: &[u8]) -> Option<usize> {
-    let (_, length) = records.split_at_checked(3)?;
-    let length = length.first_chunk::<2>()?;
-    Some(5 + usize::from(u16::from_be_bytes(*length)))
-}
-
-fn is_handshake(records: &[u8]) -> bool {
-    records.first() == Some(&22)
-}
-
 /// Reads until the ClientHello is complete, or until it is clear that there is none. TLS gets the
 /// bytes afterwards.
 pub(super) async fn read(stream: &mut ClientSocket) -> io::Result<(Vec<u8>, HelloFacts)> {
     let mut records = Vec::with_capacity(2048);
-    // The records that are complete: their number, and their length in all.
-    let (mut count, mut whole) = (0, 0);
+    let mut complete = 0;
     loop {
         if stream.read_buf(&mut records).await? == 0 {
             return Ok((records, HelloFacts::default()));
         }
-        let before = count;
-        while let Some(length) = record_length(records.get(whole..).unwrap_or_default())
-            && records.len() - whole >= length
-        {
-            whole += length;
-            count += 1;
-        }
-        // Otherwise the same records would be read again for each byte.
-        if count == before && records.len() < MAX_HELLO && is_handshake(&records) {
-            continue;
-        }
-        if count > MAX_RECORDS {
-            return Ok((records, HelloFacts::default()));
+        let first = Records::new(&records).take(MAX_RECORDS + 1);
+        match { first }.try_fold(0, |count, record| record.map(|_| count + 1)) {
+            // Otherwise the same messages would be read again for each byte.
+            Ok(count) if count == complete && records.len() < MAX_HELLO => continue,
+            Ok(count) if count > MAX_RECORDS => return Ok((records, HelloFacts::default())),
+            Ok(count) => complete = count,
+            Err(_) => {}
         }
         if let Hello::Whole(facts) = Hello::in_records(&records) {
             return Ok((records, facts));

@@ -440,10 +440,8 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
                 let flushed = self.deadlines.down.within(Some(slot), &mut flushing).await;
                 let taken = if flushed.is_ok() { bytes } else { 0 };
                 let rate = self.rate.waited(began.elapsed(), taken);
-                let is_flushed = match flushed {
-                    Ok(flushed) => flushed.map_err(ExchangeError::Client).map(|()| true)?,
-                    Err(_) => false,
-                };
+                let is_flushed = flushed.is_ok();
+                flushed.unwrap_or(Ok(())).map_err(ExchangeError::Client)?;
                 rate.map_err(|TooSlow| ExchangeError::Slow(Limit::ReadRate))?;
                 if is_flushed {
                     break;

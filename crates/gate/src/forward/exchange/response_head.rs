@@ -14,13 +14,17 @@ pub(super) fn interim(
     body: ResponseBody,
     to: &mut impl Sink,
 ) {
-    let is_own = |field: &Field<'_>| login.is_some_and(|login| login.sets_own_cookie(field));
-    if !response.fields.iter().any(is_own) {
+    if !response.fields.iter().any(|field| is_own(login, field)) {
         return to.head(response, body, &[]);
     }
-    let fields = response.fields.iter().filter(|field| !is_own(field));
+    let fields = response.fields.iter().filter(|field| !is_own(login, field));
     let fields: Vec<Field<'_>> = fields.copied().collect();
     to.head(&response.with(response.status, &fields), body, &[]);
+}
+
+/// Whether it sets one of gate's own cookies.
+fn is_own(login: Option<&LoginRules>, field: &Field<'_>) -> bool {
+    login.is_some_and(|login| login.sets_own_cookie(field))
 }
 
 /// Gives a final head to the sink.
@@ -36,8 +40,8 @@ pub(super) fn head(
         Some(opening) => websocket::opens(opening, response)?,
         None => false,
     };
-    let is_own = |field: &Field<'_>| login.is_some_and(|login| login.sets_own_cookie(field));
-    if !opens && asked.grant.is_none() && !response.fields.iter().any(is_own) {
+    let sets_own = || response.fields.iter().any(|field| is_own(login, field));
+    if !opens && asked.grant.is_none() && !sets_own() {
         to.head(response, body, more);
         return Ok(());
     }
@@ -46,7 +50,7 @@ pub(super) fn head(
         // RFC 8441 §5: it answers the key that gate made, not the client.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
-            && !is_own(field)
+            && !is_own(login, field)
     };
     let fields: Vec<Field<'_>> = response.fields.iter().filter(passes).copied().collect();
     let beside = grant

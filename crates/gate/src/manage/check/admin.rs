@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use super::CheckReport;
+use super::route::not_a_host;
 use crate::config::{Access, Config};
 use crate::forward::h1::MAX_FIELDS;
 
@@ -19,8 +20,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         report.warn("admin.listen", what);
     }
     for (n, host) in config.admin.hosts.iter().enumerate() {
-        if host.contains(['*', ':', '/']) {
-            let what = "it must be only a host name: no scheme, no port, no path, no '*'";
+        if let Some(what) = not_a_host(host) {
             report.warn(format!("admin.hosts[{n}]"), what);
         }
     }

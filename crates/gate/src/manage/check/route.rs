@@ -4,8 +4,9 @@ use super::CheckReport;
 use crate::config::{Config, Resumption, Route, UpstreamProtocol};
 use crate::judge::CorsPolicy;
 use crate::judge::request::{Authority, Rewrite, readings};
+use crate::judge::route::is_below;
 
-/// Requests have room for so many besides the client's own.
+/// The number of fields for which a request has room besides the client's own.
 const MAX_SET: usize = 100;
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
@@ -117,6 +118,12 @@ fn unknown(place: &str, route: &Route, config: &Config, report: &mut CheckReport
     report.error(place, what);
 }
 
+/// What is wrong if there is more than a name.
+pub(super) fn not_a_host(text: &str) -> Option<&'static str> {
+    const WHAT: &str = "it must be only a host name: no scheme, no port, no path, no '*'";
+    text.contains([':', '/', '*']).then_some(WHAT)
+}
+
 fn host(place: &str, route: &Route, report: &mut CheckReport) {
     let place = format!("{place}.host");
     let host = route.host.as_str();
@@ -127,8 +134,7 @@ fn host(place: &str, route: &Route, report: &mut CheckReport) {
     if bare.parse::<std::net::Ipv6Addr>().is_ok() {
         return;
     }
-    if host.contains("://") || host.contains([':', '/', '*']) {
-        let what = "it must be only a host name: no scheme, no port, no path, no '*'";
+    if let Some(what) = not_a_host(host) {
         return report.error(place, what);
     }
     if Authority::parse(host).is_some_and(|host| host.is_unclear_number()) {
@@ -151,15 +157,13 @@ fn hidden(place: &str, open: &Route, config: &Config, report: &mut CheckReport) 
         .route
         .iter()
         .enumerate()
-        .filter(|(_, route)| route.auth && route.host.is_empty() && is_below(route, open));
+        .filter(|(_, route)| route.auth && route.host.is_empty())
+        .filter(|(_, route)| covers(open, route) && !covers(route, open));
     for (n, guarded) in guarded {
         let of_host = config.route.iter();
         let of_host = of_host.filter(|route| route.bare_host() == open.bare_host());
-        let covers = of_host.filter(|route| {
-            route.path.trim_end_matches('/') == guarded.path.trim_end_matches('/')
-                || is_below(guarded, route)
-        });
-        let nearest = covers.max_by_key(|route| route.path.len());
+        let nearest = of_host.filter(|route| covers(route, guarded));
+        let nearest = nearest.max_by_key(|route| route.path.len());
         if nearest.is_some_and(|nearest| std::ptr::eq(nearest, open)) {
             let what = format!(
                 "for this host, {} needs no session: a route with a host precedes 'route[{n}]'",
@@ -170,11 +174,10 @@ fn hidden(place: &str, open: &Route, config: &Config, report: &mut CheckReport) 
     }
 }
 
-/// Whether the path is strictly below the other route's.
-fn is_below(route: &Route, above: &Route) -> bool {
-    let above = above.path.trim_end_matches('/');
-    let rest = route.path.trim_end_matches('/').strip_prefix(above);
-    rest.is_some_and(|rest| rest.starts_with('/'))
+/// Whether the other route's path is the same or below.
+fn covers(route: &Route, other: &Route) -> bool {
+    let [route, other] = [route, other].map(|r| r.path.trim_end_matches('/').as_bytes());
+    is_below(other, route, <[u8]>::eq)
 }
 
 /// Hosts match in any case (RFC 9110 §4.2.3); a path matches with and without its trailing '/'.
