@@ -114,7 +114,7 @@ fn default(place: &Place<'_>, list: &str, check: &'static Check, report: &mut Re
     }
 }
 
-/// Reports a member that is no JSONPath.
+/// Reports a member that is not a valid JSONPath.
 pub(super) fn path(place: &Place<'_>, member: &str, check: &'static Check, report: &mut Report) {
     let text = place.item.text(member);
     if let Some((text, Err(error))) = text.map(|text| (text, Path::parse(text))) {

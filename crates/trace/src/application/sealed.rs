@@ -22,7 +22,7 @@ const SETTING: u64 = 6;
 const MAX_SETTINGS: u64 = 8;
 const WINDOW_UPDATE: u64 = 13;
 const PING: u64 = 17;
-/// Among so many records, a server acknowledges the client's SETTINGS.
+/// The number of records among which a server acknowledges the client's SETTINGS.
 const FIRST_FRAMES: usize = 6;
 /// The overhead of a record in bytes, in TLS 1.3, and in TLS 1.2 with AES-GCM and with ChaCha20.
 const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];

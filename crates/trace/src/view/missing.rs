@@ -11,7 +11,8 @@ use super::{Watcher, mss};
 use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
-/// So many packets must follow each other in order, and so many for each that is missing.
+/// The number of packets that must follow each other in order: at least, and for each that is
+/// missing.
 const MIN_IN_ORDER: u64 = 4;
 const IN_ORDER_EACH: u64 = 4;
 /// The largest number of packets that are missing at once.
@@ -81,7 +82,7 @@ impl Watcher<'_> {
     }
 }
 
-/// Whether something that was lost so many times was sent again after this time: a timeout begins
+/// Whether something that was lost this often was sent again after this time: a timeout begins
 /// when the sender hears of what it sent before, or there is a probe, and it doubles each time. RFC
 /// 6298 §2 and §5.5, RFC 8985 §7.2.
 fn is_like_a_timeout(silence: u64, rtt: u64, times: u16) -> bool {

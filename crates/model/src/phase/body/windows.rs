@@ -20,7 +20,7 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// if the path varies by no more than this, in round trips.
 const PERIODS: usize = 3;
 const MAX_VARIES: f64 = 0.3;
-/// In milliseconds: so many round trips may be measured as this much less.
+/// In milliseconds: the measured time of several round trips may be too short by this much.
 const EARLY_MS: f64 = 0.3;
 /// In round trips: a sender that waits for acknowledgements sends nothing for this long at least,
 /// unless it paces its segments.
@@ -90,7 +90,7 @@ impl BodyAnalysis<'_> {
             let goes_on = growing || again;
             let waited = periodic.get(n) == Some(&true);
             let limited = limited.get(n) == Some(&true);
-            // So many segments fill a window, whatever ended the last of them.
+            // A flight of that size fills a window, whatever ended its last segment.
             let is_large = segments(n) >= Some(self.exchange.first_window());
             let filled_it = is_large && self.follows_in_step(flight, next, &heard);
             if full || waited || filled_it || self.was_stopped(flight, next, &heard, goes_on, own) {

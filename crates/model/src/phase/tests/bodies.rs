@@ -400,18 +400,23 @@ fn a_pause_behind_full_packets_may_be_the_path_s() {
     }
     // Over QUIC, no segments are counted.
     for (last, doubtful) in [(1_200, true), (700, false)] {
-        let mut e = exchange(&[
-            (0.0, Event::RequestStarted),
-            (0.0, Event::RequestSent),
-            (R, received(1_200)),
-            (R, Event::FirstByte),
-            (R + 1.0, received(last)),
-            (4.6 * R, received(2_400)),
-            (4.6 * R, Event::Finished),
-        ]);
-        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
-        assert_eq!(is_doubtful(&e), doubtful, "{last}");
+        assert_eq!(is_doubtful(&paused_over_quic(last)), doubtful, "{last}");
     }
+}
+
+/// The last datagram before the pause has this size.
+fn paused_over_quic(last: u64) -> Exchange {
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, Event::RequestSent),
+        (R, received(1_200)),
+        (R, Event::FirstByte),
+        (R + 1.0, received(last)),
+        (4.6 * R, received(2_400)),
+        (4.6 * R, Event::Finished),
+    ]);
+    (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+    e
 }
 
 /// If round trips differ by a third of their time, one is far longer now and then.
@@ -481,18 +486,6 @@ fn a_grown_window_of_a_kept_connection_stops_an_answer() {
 /// The server may have had more: only acknowledgements fit so small a datagram.
 #[test]
 fn a_datagram_without_content_does_not_end_an_answer() {
-    let doubtful = |last: u64| {
-        let mut e = exchange(&[
-            (0.0, Event::RequestStarted),
-            (0.0, Event::RequestSent),
-            (R, received(1_200)),
-            (R, Event::FirstByte),
-            (R + 1.0, received(last)),
-            (4.6 * R, received(2_400)),
-            (4.6 * R, Event::Finished),
-        ]);
-        (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
-        is_doubtful(&e)
-    };
+    let doubtful = |last: u64| is_doubtful(&paused_over_quic(last));
     assert!(doubtful(36) && !doubtful(300));
 }

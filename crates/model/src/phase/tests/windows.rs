@@ -18,7 +18,7 @@ fn a_window_is_counted_in_segments() {
     assert_eq!((body.round_trips, body.waited.server), (2, 0.0), "{body:?}");
 }
 
-/// Flights of so many bytes, in this many segments, with this period.
+/// Flights with these numbers of bytes and segments, and this period.
 fn flights(period: f64, each: &[(u64, u64)]) -> Exchange {
     let starts = (0..).map(|n| f64::from(n) * period);
     let at = |(start, (bytes, segments)): (f64, &(u64, u64))| (start, *bytes, *segments);
