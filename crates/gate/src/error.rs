@@ -66,6 +66,13 @@ pub enum GateError {
         address: SocketAddr,
         source: io::Error,
     },
+    #[error("a socket of the service manager cannot be used: {0}")]
+    Inherited(#[from] roundtrip_net::InheritError),
+    #[error(
+        "the service manager passed a socket for {address} ({}), which the configuration does not use",
+        if *udp { "UDP" } else { "TCP" }
+    )]
+    UnusedSocket { address: SocketAddr, udp: bool },
     #[error("the certificate in {} cannot be used: {why}", path.display())]
     Certificate { path: PathBuf, why: String },
     #[error("no certificate could be made: {0}")]

@@ -20,6 +20,7 @@ mod foreign_connection;
 mod gaps;
 mod gauge;
 mod info;
+mod inherited;
 mod listening;
 mod netlink;
 mod plain;
@@ -39,7 +40,10 @@ pub use error::NetError;
 pub use foreign_connection::ForeignConnection;
 pub use gauge::Gauge;
 pub use info::{Busy, Segments, TcpInfo};
-pub use listening::{Listening, bind_listener, defer_accept, listen, listen_udp, start_listening};
+pub use inherited::{InheritError, InheritedSockets};
+pub use listening::{
+    Listening, bind_listener, defer_accept, listen, listen_udp, set_fast_open, start_listening,
+};
 pub use netlink::ask_kernel;
 pub use plain::Plain;
 pub use presence::Attendance;

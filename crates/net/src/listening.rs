@@ -35,13 +35,20 @@ pub fn bind_listener(address: SocketAddr, how: &Listening) -> io::Result<TcpList
     let socket = socket(address, Type::STREAM, Protocol::TCP)?;
     socket.set_reuse_address(true)?;
     bind(&socket, address, how.shared)?;
+    let socket = socket.into();
+    set_fast_open(&socket, how)?;
+    Ok(socket)
+}
+
+/// Accepts data in SYNs, if the options say so.
+pub fn set_fast_open(socket: &TcpListener, how: &Listening) -> io::Result<()> {
     if how.fast_open > 0 {
-        sys::set_fast_open_queue(&socket, how.fast_open)?;
+        sys::set_fast_open_queue(socket, how.fast_open)?;
         if let Some(key) = &how.fast_open_key {
-            sys::set_fast_open_key(&socket, key)?;
+            sys::set_fast_open_key(socket, key)?;
         }
     }
-    Ok(socket.into())
+    Ok(())
 }
 
 pub fn start_listening(socket: &TcpListener, backlog: u32) -> io::Result<()> {

@@ -11,7 +11,7 @@ pub(crate) mod udp;
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -188,6 +188,19 @@ pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Re
 pub(crate) fn set_defer_accept(socket: &impl AsRawFd, seconds: u32) -> io::Result<()> {
     let seconds = libc::c_int::try_from(seconds).unwrap_or(libc::c_int::MAX);
     set_int(socket, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, seconds)
+}
+
+/// Duplicates a descriptor that another program opened. Programs that this process starts inherit
+/// neither of the two.
+pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: these calls take no pointers, and the new descriptor has no other owner.
+    unsafe {
+        let copy = libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0);
+        if copy < 0 || libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(copy))
+    }
 }
 
 /// Requests kernel timestamps of arriving data.

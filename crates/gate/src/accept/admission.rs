@@ -81,7 +81,8 @@ impl Admission {
         *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
 
-    /// Accepts clients until the listener is to close, and then those whose handshake has begun.
+    /// Accepts clients until the listener is to close, and then those whose handshake has begun,
+    /// unless another process can accept them.
     pub(crate) async fn receive(
         self: Rc<Self>,
         listener: Listener,
@@ -90,6 +91,9 @@ impl Admission {
     ) {
         self.receive_until(&listener, role, until_closed(closing))
             .await;
+        if listener.is_inherited() {
+            return;
+        }
         if listener.drop_syns().is_ok() {
             self.receive_until(&listener, role, sleep(HANDSHAKE_TIME))
                 .await;

@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use roundtrip_net::InheritedSockets;
 use roundtrip_otlp::OtlpSettings;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -93,19 +94,22 @@ impl Gate {
     /// Starts a gate. All errors are found before the first client is accepted: it may be started
     /// beside another that serves at the same addresses.
     pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
-        Self::start_traced(config, None, told)
+        Self::start_service(config, InheritedSockets::default(), None, told)
     }
 
-    /// The same, and sends spans and durations to a collector.
-    pub fn start_traced(
+    /// The same with sockets that the service manager opened. Sends spans and durations to a
+    /// collector, if there is one.
+    pub fn start_service(
         config: Config,
+        inherited: InheritedSockets,
         collector: Option<OtlpSettings>,
         told: impl Fn(News) + Send + 'static,
     ) -> Result<Self, GateError> {
         let count = threads(&config);
         let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
         let keyring = Keyring::open(&config)?;
-        let mut sockets = Sockets::bind(&config.listen, &config.authz, &seed, count)?;
+        let (listen, authz) = (&config.listen, &config.authz);
+        let mut sockets = Sockets::bind(listen, authz, &seed, count, inherited)?;
         let plan = Arc::new(Plan::new(config, &keyring, seed, sockets.https())?);
         let mut addresses = Addresses {
             http: sockets.http().to_vec(),

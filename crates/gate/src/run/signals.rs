@@ -1,6 +1,7 @@
 //! A gate in the foreground. It serves until a signal ends it: SIGHUP reads the configuration
 //! again; SIGTERM and SIGINT let open exchanges finish; a second one ends the process at once.
 
+use roundtrip_net::InheritedSockets;
 use roundtrip_otlp::OtlpSettings;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -28,7 +29,8 @@ pub fn run(
     };
     runtime.block_on(async {
         let mut signals = Signals::new().map_err(GateError::Thread)?;
-        let gate = Gate::start_traced(config, collector, told.clone())?;
+        let inherited = InheritedSockets::from_environment()?;
+        let gate = Gate::start_service(config, inherited, collector, told.clone())?;
         started(&gate);
         notify("READY=1");
         while signals.is_reload().await {

@@ -15,6 +15,7 @@ mod diff;
 mod exporter;
 mod gate;
 mod gate_clients;
+mod gate_inherited;
 mod gate_init;
 mod gate_log;
 mod gate_secrets;

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use aws_lc_rs::rand;
-use roundtrip_net::{Listening, bind_listener, listen_udp};
+use roundtrip_net::{InheritedSockets, Listening, bind_listener, listen_udp, set_fast_open};
 use roundtrip_quic_tokio::Sibling;
 
 use super::Seed;
@@ -59,8 +59,9 @@ impl Sockets {
         authz: &Authz,
         seed: &Seed,
         threads: usize,
+        inherited: InheritedSockets,
     ) -> Result<Self, GateError> {
-        let plan = SocketPlan {
+        let mut plan = SocketPlan {
             how: Listening {
                 backlog: settings.backlog,
                 fast_open: settings.fast_open,
@@ -68,6 +69,7 @@ impl Sockets {
                 shared: true,
             },
             threads,
+            inherited,
         };
         let mut sockets = Self {
             threads: (0..threads).map(|_| ThreadSockets::default()).collect(),
@@ -75,7 +77,7 @@ impl Sockets {
             https: Vec::new(),
             authz: AuthzPlaces::default(),
         };
-        sockets.bind_authz(authz, &plan)?;
+        sockets.bind_authz(authz, &mut plan)?;
         for address in &settings.http {
             let (bound, tcp, _) = plan.bind(*address, false)?;
             sockets.http.push(bound);
@@ -89,7 +91,7 @@ impl Sockets {
             for (thread, listener) in sockets.threads.iter_mut().zip(tcp) {
                 thread.https.push(listener);
             }
-            let siblings = siblings(threads)?;
+            let siblings = siblings(udp.len())?;
             for (thread, quic) in sockets
                 .threads
                 .iter_mut()
@@ -98,10 +100,13 @@ impl Sockets {
                 thread.quic.push(quic);
             }
         }
-        Ok(sockets)
+        match plan.inherited.unused() {
+            Some((address, udp)) => Err(GateError::UnusedSocket { address, udp }),
+            None => Ok(sockets),
+        }
     }
 
-    fn bind_authz(&mut self, authz: &Authz, plan: &SocketPlan) -> Result<(), GateError> {
+    fn bind_authz(&mut self, authz: &Authz, plan: &mut SocketPlan) -> Result<(), GateError> {
         type Place<T> = fn(&mut AuthzPlaces<T>) -> &mut Vec<T>;
         let kinds: [(_, Place<SocketAddr>, Place<TcpListener>); 3] = [
             (&authz.http, |p| &mut p.http, |p| &mut p.http),
@@ -154,13 +159,23 @@ fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
 struct SocketPlan {
     how: Listening,
     threads: usize,
+    inherited: InheritedSockets,
 }
 
 type Bound = (SocketAddr, Vec<TcpListener>, Vec<UdpSocket>);
 
 impl SocketPlan {
-    /// Binds one address for all threads.
-    fn bind(&self, address: SocketAddr, with_udp: bool) -> Result<Bound, GateError> {
+    /// Binds one address for all threads, unless its sockets were inherited.
+    fn bind(&mut self, address: SocketAddr, with_udp: bool) -> Result<Bound, GateError> {
+        let mut udp = Vec::new();
+        if with_udp {
+            udp = self.inherited.datagrams(address);
+        }
+        let tcp = self.inherited.listeners(address);
+        if !tcp.is_empty() || !udp.is_empty() {
+            let bound = self.inherit(address, &tcp, udp, with_udp);
+            return bound.map_err(|source| GateError::Listen { address, source });
+        }
         let mut attempt = 1;
         loop {
             match self.attempt(address, with_udp) {
@@ -175,6 +190,34 @@ impl SocketPlan {
                 Err(source) => return Err(GateError::Listen { address, source }),
             }
         }
+    }
+
+    /// Threads share inherited TCP sockets. An inherited UDP socket belongs to one thread: the
+    /// kernel may give each datagram of a handshake to another of those that share it.
+    fn inherit(
+        &self,
+        address: SocketAddr,
+        tcp: &[TcpListener],
+        mut udp: Vec<UdpSocket>,
+        with_udp: bool,
+    ) -> io::Result<Bound> {
+        for listener in tcp {
+            set_fast_open(listener, &self.how)?;
+        }
+        let shared = tcp.iter().cycle().take(self.threads);
+        let mut all = shared
+            .map(TcpListener::try_clone)
+            .collect::<io::Result<Vec<_>>>()?;
+        while all.len() < self.threads {
+            all.push(bind_listener(address, &self.how)?);
+        }
+        udp.truncate(self.threads);
+        if udp.is_empty() && with_udp {
+            for _ in 0..self.threads {
+                udp.push(listen_udp(address, true)?);
+            }
+        }
+        Ok((address, all, udp))
     }
 
     fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
@@ -214,7 +257,14 @@ mod tests {
     fn all_threads_and_both_transports_have_one_port() {
         let seed = Seed::new(&[1; 32]);
         let listen = settings(&["127.0.0.1:0", "127.0.0.2:0"]);
-        let mut sockets = Sockets::bind(&listen, &Authz::default(), &seed, 3).unwrap();
+        let mut sockets = Sockets::bind(
+            &listen,
+            &Authz::default(),
+            &seed,
+            3,
+            InheritedSockets::default(),
+        )
+        .unwrap();
         let addresses = sockets.https().to_vec();
         assert_eq!(addresses.len(), 2);
         for _ in 0..3 {
@@ -244,6 +294,7 @@ mod tests {
             &Authz::default(),
             &Seed::new(&[1; 32]),
             2,
+            InheritedSockets::default(),
         );
         let said = bound.unwrap_err().to_string();
         assert!(said.contains(&address), "{said}");

@@ -72,6 +72,8 @@ pub(crate) struct Listener {
     watch: Watch,
     local: SocketAddr,
     secure: bool,
+    /// Whether the service manager opened it.
+    inherited: bool,
     failures: Arc<AtomicU64>,
     /// Whether a client was accepted, so that another may be waiting behind it.
     accepted: Cell<bool>,
@@ -117,12 +119,15 @@ impl Listener {
         // Clients speak first, with TLS and without. A connection is accepted only when its request
         // has arrived, so gate need not wait for the request.
         defer_accept(&socket)?;
+        // Gate's own sockets only begin to listen here.
+        let inherited = SockRef::from(&socket).is_listener()?;
         start_listening(&socket, backlog)?;
         Ok(Self {
             local: socket.local_addr()?,
             watch: Watch::new(&socket)?,
             socket,
             secure,
+            inherited,
             failures,
             accepted: Cell::new(false),
             come_alone: Cell::new(false),
@@ -153,6 +158,12 @@ impl Listener {
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Whether the socket outlives this process, so that another one can accept the connections
+    /// that wait.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.inherited
     }
 
     /// Stops new connections here; those that have begun can still be accepted. The kernel would

@@ -81,8 +81,14 @@ impl Scene {
         let clock = move || UNIX_EPOCH + Duration::from_secs(hand.load(Ordering::Relaxed));
         let (tls, listen, place) = (&setting.tls, &setting.listen, setting.place.clone());
         let side = TlsSide::new(tls, listen, &seed, place, Arc::new(clock), None).unwrap();
-        let mut sockets =
-            Sockets::bind(&setting.listen, &Authz::default(), &seed, setting.threads).unwrap();
+        let mut sockets = Sockets::bind(
+            &setting.listen,
+            &Authz::default(),
+            &seed,
+            setting.threads,
+            InheritedSockets::default(),
+        )
+        .unwrap();
         let (http, https) = (sockets.http()[0], sockets.https()[0]);
         let mine = sockets.of_thread().unwrap();
         let accept_config = Rc::new(AcceptConfig {

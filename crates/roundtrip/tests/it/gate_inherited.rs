@@ -1,0 +1,111 @@
+//! Sockets of the service manager: they stay open while one process follows another, so that no
+//! client is refused.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+use std::time::Duration;
+
+use super::gate::{Running, User, backend};
+
+/// Starts gate as a service manager does: the sockets are descriptors 3 and 4.
+fn start(user: &User, config: &str, sockets: [&dyn AsRawFd; 2], lines: usize) -> (Running, String) {
+    let script = format!(
+        "export LISTEN_FDS=2 LISTEN_PID=$$; exec \"$@\" 3<&{} 4<&{}",
+        sockets[0].as_raw_fd(),
+        sockets[1].as_raw_fd()
+    );
+    let gate = user.command(&["run", "--config", config]);
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script, "-"]).arg(gate.get_program());
+    shell
+        .args(gate.get_args())
+        .current_dir(gate.get_current_dir().unwrap());
+    Running::spawn(&mut shell, lines)
+}
+
+/// Lets programs that this process starts use the descriptor.
+fn pass_on(socket: &impl AsFd) {
+    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::empty()).unwrap();
+}
+
+fn config(user: &User, listen: &str) -> String {
+    let backend = backend();
+    user.write(
+        "gate.toml",
+        &format!(
+            "[listen]\nthreads = 2\n{listen}\n[session]\nstore = \"memory:\"\n\
+             [upstream.b]\nservers = [\"{backend}\"]\n[[route]]\nauth = false\nupstream = \"b\"\n"
+        ),
+    )
+}
+
+fn ask(port: u16) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    stream
+}
+
+fn is_answered(mut stream: TcpStream) -> bool {
+    stream
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).is_ok() && answer.starts_with("HTTP/1.1 200 ")
+}
+
+#[test]
+fn clients_that_come_between_two_processes_are_served_by_the_second() {
+    let user = User::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let (port, quic) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap());
+    pass_on(&tcp);
+    pass_on(&udp);
+    // HTTP/3 has the port of HTTPS, whose TCP socket gate opens itself.
+    let config = config(
+        &user,
+        &format!("http = [\"127.0.0.1:{port}\"]\nhttps = [\"{quic}\"]\nh3 = true"),
+    );
+    for _ in 0..2 {
+        // They connect while no process serves.
+        let waiting: Vec<_> = (0..20).map(|_| ask(port)).collect();
+        let (mut gate, told) = start(&user, &config, [&tcp, &udp], 1);
+        assert!(told.contains("gate: "), "{told}");
+        assert!(waiting.into_iter().all(is_answered));
+        for _ in 0..20 {
+            assert!(is_answered(ask(port)));
+        }
+        let probe = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
+            .args(["probe", "--http3", "--insecure", "--json"])
+            .arg(format!("https://{quic}/"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&probe.stdout);
+        assert!(probe.status.success() && said.contains("\"h3\""), "{said}");
+        gate.signal("TERM");
+        assert!(gate.child.wait().unwrap().success());
+    }
+    // The socket has stayed as it was: it drops no SYN.
+    let late = ask(port);
+    let (_gate, _) = start(&user, &config, [&tcp, &udp], 1);
+    assert!(is_answered(late));
+}
+
+#[test]
+fn a_socket_that_nothing_uses_is_an_error() {
+    let user = User::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    pass_on(&tcp);
+    pass_on(&other);
+    let (at, unused) = (tcp.local_addr().unwrap(), other.local_addr().unwrap());
+    let config = config(&user, &format!("http = [\"{at}\"]\nh3 = false"));
+    let (mut gate, told) = start(&user, &config, [&tcp, &other], 9);
+    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    let expected = format!("passed a socket for {unused} (TCP), which the configuration");
+    assert!(told.contains(&expected), "{told}");
+}
