@@ -19,7 +19,8 @@ pub(crate) const THERE: &str = "nothing: it does this already";
 pub(crate) const AT_ONCE: &str =
     "answer what came as early data at once, and not only when the handshake is complete";
 
-/// `server` is the value of its Server header, unless it does this already.
+/// The advice for a remedy. `server` is the value of the `Server` field; `works` says that the
+/// server supports the remedy already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {
     let make = server::Make::of(server.unwrap_or_default());
     let setting = server::setting(remedy, make);

@@ -166,7 +166,7 @@ pub enum FetchError {
     #[error("{0}")]
     Url(#[from] TargetError),
     #[error(
-        "over http anybody on the path could replace the keys; use https, or an address on this machine"
+        "over http, anyone on the path could replace the keys; use https, or an address on this machine"
     )]
     Clear,
     #[error("a user and a password in the URL are not sent; remove them")]

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// What waits in the queue. Dropping it tells whoever waits that it is not served.
+/// An entry of the queue. Dropping it tells its client that it will not be served.
 pub(crate) trait Waiter {
     fn client(&self) -> Option<IpAddr>;
 
-    /// Whether nobody waits any more.
+    /// Whether the client has stopped waiting.
     fn is_gone(&self) -> bool;
 }
 

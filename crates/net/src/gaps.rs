@@ -45,10 +45,10 @@ impl Gaps {
 
     /// Processes new segments. `held` is the memory of received data that cannot be read.
     ///
-    /// Without such memory the gap is filled already. A segment takes more memory than its data has
-    /// bytes: if all of them together take less than they would if one of them were full, none is.
-    /// (Some network devices receive everything into large buffers. Then the amount of data in them
-    /// is unknown.)
+    /// If there is no such memory, the gap is filled already. A segment takes more memory than its
+    /// data has bytes. So if all of them together take less memory than a single full segment
+    /// would, none of them is full. (Some network devices receive everything into large buffers.
+    /// Then the amount of data in them is unknown.)
     pub(crate) fn look(
         &mut self,
         now: Moment,

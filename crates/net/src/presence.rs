@@ -89,7 +89,7 @@ pub struct Attendance {
 }
 
 impl Attendance {
-    /// The thread runs now.
+    /// Starts watching. The calling thread is the one that is watched.
     pub fn begin(recorder: &Recorder) -> Self {
         Self {
             presence: Presence::now(recorder),

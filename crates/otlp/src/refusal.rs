@@ -25,7 +25,7 @@ pub(crate) struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
     Never,
-    /// Nobody answered.
+    /// There was no answer.
     Unreached,
     /// The collector is busy, and may have said for how long.
     Busy(Option<Duration>),

@@ -5,7 +5,7 @@ use roundtrip_model::TraceContext;
 /// `OTEL_TRACES_SAMPLER`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampler {
-    /// The share of the traces without a parent, from 0 to 1.
+    /// The share of traces to record among those without a parent, from 0 to 1.
     pub(crate) ratio: f64,
     /// Whether the parent span decides, if there is one.
     pub(crate) parent_based: bool,

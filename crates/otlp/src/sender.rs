@@ -76,7 +76,7 @@ impl Telemetry {
         Self::start_with(settings, None)
     }
 
-    /// The same, with metrics of the caller's.
+    /// Like [`Self::start`], with the caller's metrics in addition.
     pub fn start_with(
         settings: OtlpSettings,
         metrics: Option<MetricSource>,

@@ -57,7 +57,7 @@ pub enum PerfError {
     Peer(String),
     #[error("interrupted before anything was measured")]
     Interrupted,
-    #[error("the other end broke the protocol: {0}")]
+    #[error("the other end violated the protocol: {0}")]
     Language(String),
 }
 

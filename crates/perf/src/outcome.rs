@@ -50,7 +50,7 @@ pub struct PerfFigures {
     pub ratio_to_tls: Option<f64>,
     /// The confidence interval of the ratio; `None` for the arm that the others are compared with.
     pub ratio_interval: Option<RatioInterval>,
-    /// The same for the cost of both sides together.
+    /// The ratio to TLS of the cost of both sides together.
     pub both_to_tls: Option<CostRatio>,
     pub requests_per_second: Option<Summary>,
     /// The latencies of the requests of all rounds.

@@ -50,7 +50,7 @@ impl Sibling {
         self.elsewhere.are_there()
     }
 
-    /// The same in the engine's type.
+    /// This sibling in the engine's type.
     pub(crate) fn in_engine(&self) -> roundtrip_quic::Sibling {
         roundtrip_quic::Sibling {
             key: self.key,

@@ -9,11 +9,11 @@ use crate::id_map::IdMap;
 /// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interest {
-    /// That a stream can be opened.
+    /// The permission to open another stream.
     Open(Dir),
-    /// That the peer opens a stream.
+    /// The next stream that the peer opens.
     Accept(Dir),
-    /// That the handshake advances, a token arrives or the connection ends.
+    /// Progress of the handshake, a token, or the end of the connection.
     Progress,
 }
 

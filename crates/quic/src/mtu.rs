@@ -208,8 +208,8 @@ impl Mtu {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }
 
-    /// The same during the handshake: the size that the search began with has not been shown to
-    /// arrive.
+    /// Like [`Self::on_probe_timeout`], during the handshake: the size that the search began with
+    /// has not been shown to arrive.
     pub(crate) fn on_handshake_timeout(&mut self, in_a_row: u32) -> bool {
         if self.search != MtuSearch::Running {
             return self.on_probe_timeout(in_a_row);

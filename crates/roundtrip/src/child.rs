@@ -25,8 +25,8 @@ pub(crate) enum ChildError {
     },
 }
 
-/// Runs it to its end and returns its exit code, as a shell reports it. `tick` is called every
-/// second.
+/// Runs the command until it ends, and returns its exit code as a shell reports it. `tick` is
+/// called every second.
 pub(crate) fn run(
     command: Command,
     program: &OsStr,

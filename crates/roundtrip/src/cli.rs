@@ -41,7 +41,7 @@ pub(crate) use trace::TraceArgs;
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 the target or a check failed, 2 wrong usage, 3 a limit was missed (--fail-if)."
+    after_help = "Exit codes: 0 done, 1 the target or a check failed, 2 wrong usage, 3 a limit was exceeded (--fail-if)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -50,35 +50,35 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The first minute: seven ways to ask an origin 90 ms away, offline
+    /// Send a request in seven ways to a server 90 ms away, offline: the first thing to try
     Demo(DemoArgs),
-    /// One request or many, phase by phase
+    /// Explain where the time of one request, or of many, goes, phase by phase
     Probe(Box<ProbeArgs>),
-    /// What each remedy would save at a URL: predicted, and measured
+    /// Predict and measure what each remedy would save at a URL
     Compare(Box<CompareArgs>),
-    /// Two reports: what differs, and which cause explains it
+    /// Compare two reports: what differs, and which cause explains it
     Diff(DiffArgs),
     /// Show what `probe --every` recorded: what requests waited for, and since when
     History(HistoryArgs),
-    /// The packets of any client, explained: from a capture
+    /// Explain the requests of any program, from a capture, from its log, or while it runs
     Trace(TraceArgs),
-    /// What this machine, or a container image, can do for latency
+    /// Show what this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
-    /// What can make a request slow: how it shows, what it costs, what removes it
+    /// Explain what can make a request slow: how to recognise it, what it costs, what removes it
     Causes(CausesArgs),
-    /// Probes on request, for Prometheus: blackbox_exporter's metrics, and the reason
+    /// Probe targets for Prometheus, with blackbox_exporter's metrics and the causes of delays
     Exporter(ExporterArgs),
-    /// Experiments: what each remedy saves, compared with what was published
+    /// Measure what each remedy saves, and compare it with published figures
     Lab(LabArgs),
     /// Look up who registered domains, IP addresses and AS numbers: one, or a long list
     Rdap(Box<RdapArgs>),
-    /// An authenticating reverse proxy that spends no round trip it can avoid
+    /// Run an authenticating reverse proxy that spends no round trip it can avoid
     Gate(Box<GateArgs>),
-    /// A test server with a knob for every behaviour
+    /// Run a test server with a flag for every behaviour
     Origin(Box<OriginArgs>),
     /// Run any command at the near end of an emulated network path
     Path(Box<PathArgs>),
-    /// What a transport costs one core: TCP, TLS and QUIC under the same work
+    /// Measure what a transport costs one core: TCP, TLS and QUIC under the same work
     Perf(Box<PerfArgs>),
     /// Write the man pages into a directory
     Man {

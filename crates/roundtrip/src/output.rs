@@ -44,7 +44,8 @@ pub(crate) fn say(what: &dyn Display) {
     note("roundtrip", what);
 }
 
-/// The same, under the name of a verb. The message may quote text from outside, so it is scrubbed.
+/// Prints a message on standard error under the name of a verb. It may quote text from outside, so
+/// it is scrubbed.
 pub(crate) fn note(who: &str, what: &dyn Display) {
     let what = clean_lines(&what.to_string());
     OutputStream::Err.print(format!("{who}: {what}\n"));

@@ -56,7 +56,7 @@ pub(crate) fn stamped(document: Value) -> Value {
     Value::Object(all)
 }
 
-/// The same for people. `command` makes the page again.
+/// The provenance as a page shows it. `command` makes the page again.
 pub(crate) fn head(machine: &str, command: String) -> PageHead {
     let host = host().map_or(String::new(), |host| format!("{host}: "));
     PageHead {

@@ -51,7 +51,7 @@ fn described(error: &rustls::Error) -> String {
 /// The reason why a stored session cannot be used; a full handshake takes place instead.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredSessionError {
-    #[error("the stored session is damaged: its {0} is not as written")]
+    #[error("the stored session is damaged: its {0} has changed")]
     Damaged(&'static str),
     #[error("the stored session has format version {0}, which this version cannot read")]
     Version(u8),

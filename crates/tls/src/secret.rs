@@ -27,7 +27,7 @@ pub enum SecretError {
     #[error("other users can read {}: it contains a secret; run: chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf },
     #[error(
-        "others than its owner and its group may read {}, or others than its owner may change it: it contains a secret; run: chmod 640 {} (or 600)",
+        "users outside its group can read {}, or users other than its owner can change it: it contains a secret; run: chmod 640 {} (or 600)",
         path.display(), path.display()
     )]
     Open { path: PathBuf },

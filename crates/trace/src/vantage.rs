@@ -316,8 +316,9 @@ impl Waiting {
         self.last = Some((sight.at, sight.stamps.map(|(clock, _)| clock)));
     }
 
-    /// When the copy was seen that this acknowledges: if it was sent again, the acknowledgement may
-    /// be for either (Karn's rule), unless the echo of the clock is that of one (RFC 7323 §4).
+    /// When the segment that this acknowledges was seen. If it was sent again, the acknowledgement
+    /// may be for either copy (Karn's rule), unless the echoed timestamp is that of one of them
+    /// (RFC 7323 §4).
     fn left(&self, acknowledgement: &SeenSegment) -> Option<u64> {
         let Some(last) = self.last else {
             return Some(self.first.0);

@@ -40,7 +40,7 @@ pub(crate) struct ClientView {
     pub(crate) events: Vec<Noticed>,
     /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
-    /// The ends of the data in the stream that the client could read, and when.
+    /// For each moment at which the client could read more: how far into the stream, and when.
     pub(crate) read: Vec<(u64, u64)>,
     /// When the first SYN left, and when its answer arrived.
     pub(crate) syn: Option<u64>,
@@ -60,7 +60,7 @@ pub(crate) struct ClientView {
     /// The number of bytes in the SYN that the SYN-ACK acknowledged.
     pub(crate) syn_data: u64,
     pub(crate) syn_data_acked: u64,
-    /// When the server or the client ended the connection with a reset or in order.
+    /// When, and by which side, the connection was reset; when it was closed in order.
     pub(crate) reset: Option<(u64, Side)>,
     pub(crate) fin: Option<u64>,
     /// When the server closed it, unless the client had closed it before.

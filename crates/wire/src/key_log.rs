@@ -47,7 +47,7 @@ pub struct KeyLog {
     connections: HashMap<[u8; 32], Vec<Labelled>>,
     /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
-    /// That line is too long, and its rest is skipped.
+    /// Whether that line is too long, so that its rest is skipped.
     overlong: bool,
     unused: u64,
     damaged: u64,

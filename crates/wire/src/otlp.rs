@@ -148,7 +148,6 @@ pub fn metrics(resource: &[Attribute], version: &str, metrics: &[HistogramMetric
     })
 }
 
-/// Both requests have the same frame: the sender, the scope, and what `write` adds to the scope.
 /// The pause that a gRPC server asks for in `google.rpc.Status`: its `RetryInfo`.
 pub fn retry_delay(status: &[u8]) -> Option<Duration> {
     let inside = |message: &[u8], field: u64| {

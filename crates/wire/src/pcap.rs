@@ -126,7 +126,8 @@ impl<'a> Iterator for PcapReader<'a> {
     }
 }
 
-/// Byte order, nanoseconds in the unit of fractions, and the length of a packet's header.
+/// The byte order, the unit of fractions of a second (in nanoseconds), and the length of a packet's
+/// header.
 fn unit_of(magic: [u8; 4]) -> Option<(ByteOrder, u64, usize)> {
     [ByteOrder::Little, ByteOrder::Big]
         .into_iter()

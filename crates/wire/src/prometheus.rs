@@ -140,7 +140,8 @@ impl Histogram {
     }
 }
 
-/// The bucket whose upper limit is 2^(index / 8), and whose lower limit is the one before that.
+/// The index of the bucket of this value. A bucket ends at 2^(index / 8), and begins where the one
+/// before it ends.
 fn native_index(value: f64) -> i32 {
     let index = (value.log2() * BUCKETS_PER_DOUBLING).ceil();
     // A float becomes the nearest number that the type holds.

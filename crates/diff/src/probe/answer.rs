@@ -198,10 +198,10 @@ fn certainty(diff: &ProbeDiff) -> String {
             format!("The interval of the difference (95 %) is {low} to {high}{zero}.")
         }
         None if a.n == 1 && b.n == 1 => {
-            "One result on each side: how much of it is chance cannot be told (`probe -c 10 --json` measures ten).".into()
+            "With one result on each side, nothing shows how much of it is chance (`probe -c 10 --json` measures ten).".into()
         }
         None => format!(
-            "With {} and {} results, how much of it is chance cannot be told: five on each side are needed.",
+            "{} and {} results do not show how much of it is chance: that takes five on each side.",
             a.n, b.n
         ),
     }

@@ -22,7 +22,7 @@ const NEEDED: [(&str, &str, &str); 3] = [
     (
         "net.ipv4.tcp_timestamps",
         "timestamps",
-        "Without timestamps the round trip is known less well, and ports are not reused early.",
+        "Without timestamps, the round trip is measured less exactly, and ports are not reused early.",
     ),
 ];
 

@@ -23,7 +23,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-verification",
             decidable: Decidable::ClientItself,
-            name: "The client took long to verify the server's certificates",
+            name: "The client took a long time to verify the server's certificates",
             shows: "verification took 10 ms or more while no packet was in transit (seen only in synthetic exchanges)",
             signature: slow_verification,
             cost: "the time it took: under 1 ms with ECDSA, more with long chains, large RSA keys or a key store in slow hardware",

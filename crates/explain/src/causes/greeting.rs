@@ -31,7 +31,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-tls-server",
             decidable: Decidable::Packets,
-            name: "The server took long to answer the ClientHello",
+            name: "The server took a long time to answer the ClientHello",
             shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by at least 10 ms and by more than the path varies, although the peer had acknowledged the ClientHello before",
             signature: slow_server,
             cost: "the time that the server took",

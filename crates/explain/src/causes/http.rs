@@ -59,7 +59,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "server-think-time",
             decidable: Decidable::Packets,
-            name: "The server took long to answer the request",
+            name: "The server took a long time to answer the request",
             shows: "the answer came later than one round trip after the request, by at least 3 ms and by more than the path may vary (with fewer samples, more variation is assumed), and there is a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
             signature: think_time,
             cost: "the time that the server took",

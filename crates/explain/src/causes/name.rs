@@ -117,7 +117,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         Cause {
             id: "slow-name-lookup",
             decidable: Decidable::ClientEnd,
-            name: "The answer of the name server took long, on its path or at the server",
+            name: "The name server's answer took a long time, on its path or at the server",
             shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
             signature: slow,
             cost: "the time that it took: a round trip to the resolver, or the resolver's own wait",

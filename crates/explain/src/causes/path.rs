@@ -108,7 +108,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     }
     if !stalls.is_empty() {
         told.push(format!(
-            "in the middle of TLS records of the body nothing came for {stalled:.1} ms in all, {}, and then many segments at once",
+            "nothing arrived for {stalled:.1} ms in all, {}, in the middle of TLS records of the body; then many segments arrived at once",
             times(stalls.len() as u32)
         ));
     }

@@ -1,4 +1,5 @@
-//! A slow uplink: bytes that take long to leave. `upload` covers data that a window held back.
+//! A slow uplink: bytes that take a long time to leave. `upload` covers data that a window held
+//! back.
 
 use roundtrip_model::Setting;
 
@@ -9,7 +10,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
     causes: &[Cause {
         id: "slow-uplink",
         decidable: Decidable::Packets,
-        name: "The uplink took long to transmit the request",
+        name: "The uplink took a long time to transmit the request",
         shows: "the kernel measured the delivery rate, over more than one segment, and it was lower than a window per round trip; if little was sent, the acknowledgements of two flights of different size confirm it",
         signature: slow,
         cost: "bytes ÷ rate: 14 ms for a post-quantum ClientHello and 0.8 s for 100 kB at 1 Mbit/s",

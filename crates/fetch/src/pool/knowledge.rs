@@ -52,7 +52,7 @@ pub struct Alternative {
     pub persist: bool,
 }
 
-/// The same knowledge in the form used while the program runs.
+/// What is known about an origin, in the form used while the program runs.
 #[derive(Debug, Default)]
 pub(super) struct OriginFacts {
     pub(super) alpn: Option<String>,

@@ -14,7 +14,7 @@ pub(super) const KEPT_FACTS: usize = 256;
 /// The bound for a connection that has carried no answer yet, so that a flood of events cannot fill
 /// the memory.
 const UNHEARD_FACTS: usize = 4096;
-/// The interval of checks whether a handshake is complete.
+/// The interval at which to check whether a handshake is complete.
 const PROOF_STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Lane {

@@ -41,7 +41,7 @@ pub(crate) enum ListenerRole {
     Clients,
     /// Proxies that ask about requests of their clients.
     Proxies,
-    /// The same, over HTTP/2 without TLS.
+    /// Proxies that ask by gRPC, over HTTP/2 without TLS.
     GrpcProxies,
 }
 

@@ -16,7 +16,7 @@ use crate::record::Limit;
 
 /// The number of places in each half.
 const PLACES: usize = 1 << 15;
-/// The same for buffered bodies, which fewer clients have.
+/// The number of places in each half for buffered bodies, which fewer clients have.
 const BUFFER_PLACES: usize = 1 << 12;
 /// The unit in which they are counted, in bytes.
 const UNIT: u64 = 1024;

@@ -51,7 +51,7 @@ impl ConnectionLimits {
         Ok(permit)
     }
 
-    /// The same for a proxy: the connection counts for no client, unless the proxy names one.
+    /// Admits a proxy's connection. It counts for no client, unless the proxy names one.
     pub(crate) fn admit_proxy(
         self: &Arc<Self>,
         limits: &Limits,

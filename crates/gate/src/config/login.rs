@@ -133,7 +133,7 @@ fn issuer_error(text: &str) -> Option<&'static str> {
         "https" => {}
         "http" if is_here => {}
         "http" => {
-            return Some("over http:// anybody on the path could log in as anybody; use https://");
+            return Some("over http://, anyone on the path could log in as any user; use https://");
         }
         _ => return Some("this has to begin with https://"),
     }

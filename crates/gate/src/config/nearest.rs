@@ -1,6 +1,6 @@
 //! Finds the known word that is nearest to a mistyped one.
 
-/// The nearest word, if it is near enough: up to a third of the letters is wrong, or one word
+/// The nearest word, if it is near enough: up to a third of the letters are wrong, or one word
 /// begins with the other.
 pub(super) fn nearest<'a>(typed: &str, words: &[&'a str]) -> Option<&'a str> {
     let typed: Vec<char> = typed.chars().take(64).collect();

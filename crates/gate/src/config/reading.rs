@@ -62,7 +62,7 @@ fn at(name: &str, text: &str, offset: usize, why: String) -> GateError {
     }
 }
 
-/// Both count from 1.
+/// The line and the column of a byte offset, both counted from 1.
 pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);

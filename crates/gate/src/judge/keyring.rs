@@ -79,7 +79,8 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// The same for a reload: a set that was fetched is kept if its URL is unchanged.
+    /// Opens the keyring again for a reload: a set that was fetched is kept if its URL is
+    /// unchanged.
     pub fn reopen(config: &Config, before: &Rules) -> Result<Self, GateError> {
         let keyring = Self::open(config)?;
         if let (Some(set), Some(fetched)) = (&keyring.set, &before.fetched)

@@ -112,7 +112,7 @@ fn durations(text: &mut String, timer: Timer, spread: &DurationHistogram) {
     );
 }
 
-/// The same in seconds, exactly.
+/// Writes nanoseconds as seconds, exactly.
 fn seconds(nanoseconds: u64) -> String {
     let (whole, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     format!("{whole}.{rest:09}")

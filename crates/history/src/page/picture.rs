@@ -184,7 +184,7 @@ fn row(
     }
 }
 
-/// Rounds up to 1, 2 or 5 times a power of ten.
+/// Rounds up to 1, 2, 3, 4, 5, 6, 8 or 10 times a power of ten.
 fn nice(value: f64) -> f64 {
     if !value.is_finite() || value <= 0.0 {
         return 1.0;

@@ -6,11 +6,12 @@ use crate::{Event, Exchange};
 
 /// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
 pub(super) const MIN_MEASURABLE_RTT: Duration = Duration::from_micros(200);
-/// The same for QUIC: programs acknowledge its packets, and not the kernels, so that R contains
-/// how long both programs waited for a processor.
+/// The smallest telling round trip over QUIC: programs acknowledge its packets, not the kernels, so
+/// that R contains how long both programs waited for a processor.
 const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// The same on one host, whose processors both programs share; and as a multiple of the time in
-/// which the client did not run: the server on the same processors ran as rarely.
+/// The smallest telling round trip on one host, whose processors both programs share; also as a
+/// multiple of the time in which the client did not run, because the server on the same processors
+/// ran as rarely.
 const MIN_TELLING_OF_ONE_HOST: Duration = Duration::from_millis(10);
 const ABSENCE: u32 = 2;
 
@@ -19,7 +20,8 @@ pub(super) fn is_measurable(exchange: &Exchange) -> bool {
     is_longer(exchange, MIN_TELLING_QUIC_RTT)
 }
 
-/// The same for the flights of an answer, which are many.
+/// Whether the flights of an answer can be told apart: there are many, so a shorter round trip
+/// suffices.
 pub(super) fn has_measurable_flights(exchange: &Exchange) -> bool {
     is_longer(exchange, MIN_MEASURABLE_RTT)
 }

@@ -46,7 +46,7 @@ const DRAINED: f64 = 0.3;
 pub struct Spread {
     /// In milliseconds beyond R, in ascending order.
     samples: Vec<f64>,
-    /// The same in the order of time.
+    /// The same samples with their times, in the order of time.
     timed: Vec<(Moment, f64)>,
     /// Acknowledgements that came with data; the path did not make them later than this.
     with_data: Vec<(Moment, f64)>,
@@ -174,19 +174,21 @@ impl Spread {
         self.most_after(count, sum, CHANCE)
     }
 
-    /// The same for a single sample, which says little: one delay in twenty may be longer.
+    /// Like [`Self::most`], if there are only a few samples, which say little: one delay in twenty
+    /// may be longer.
     pub(super) fn most_of_few(&self) -> f64 {
         self.most_after(self.samples.len(), self.samples.iter().sum(), CHANCE_OF_FEW)
     }
 
-    /// The same for a round trip that crossed the path at another time: samples that crossed it
-    /// together count as one.
+    /// Like [`Self::most`], for a round trip that crossed the path at another time: samples that
+    /// crossed it together count as one.
     pub fn most_later(&self) -> f64 {
         let (count, sum) = states(self.usual());
         self.most_after(count, sum, CHANCE_LATER)
     }
 
-    /// The same for the first round trip, judged by samples that came some time after it.
+    /// Like [`Self::most`], for the first round trip, judged by samples that came some time after
+    /// it.
     pub fn most_before(&self) -> f64 {
         let Some(((first, late), rest)) = self.timed.split_first() else {
             return f64::INFINITY;

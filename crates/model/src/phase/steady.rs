@@ -73,7 +73,8 @@ impl SteadyStretch {
         self.took() / (self.bytes() - first).max(1) as f64
     }
 
-    /// Whether each quarter of the bytes took about as long as the others.
+    /// Whether the fastest quarter of the bytes took about as long as the second fastest: a line
+    /// does not become faster.
     fn is_even(&self, spread: f64) -> bool {
         let rest = self.arrivals.get(1..).unwrap_or_default();
         if rest.len() < MIN_ARRIVALS {

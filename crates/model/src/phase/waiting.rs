@@ -263,8 +263,9 @@ pub fn is_like_a_timeout(late: f64, r: f64) -> bool {
         .any(|timeout| (-TICK..TIMER_SLACK).contains(&(late - timeout)))
 }
 
-/// The same for an answer that was lost up to three more times: the timeout begins again with each
-/// retransmission, twice as long as before unless the one before was a probe (RFC 6298 §5.5).
+/// Like [`is_like_a_timeout`], for an answer that was lost up to three more times: the timeout
+/// begins again with each retransmission, twice as long as before unless the one before was a probe
+/// (RFC 6298 §5.5).
 pub fn is_like_timeouts(late: f64, r: f64) -> bool {
     let shortest = r + MIN_TIMEOUT;
     let slack = |times: f64| -TICK..TIMER_SLACK * times;

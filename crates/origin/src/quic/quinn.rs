@@ -63,7 +63,7 @@ fn server_config(
     config
 }
 
-/// Accepts until the future is dropped, and its connections with it.
+/// Accepts connections until this future is dropped; that also ends the connections.
 pub(crate) async fn accept(
     endpoint: Endpoint,
     handshake_config: HandshakeConfig,

@@ -26,7 +26,8 @@ pub(super) fn may_ask_again(
     error.is_unprocessed() || (ended && harmless)
 }
 
-/// The same for one of several requests on a connection, which must not have failed alone.
+/// Whether one of several requests on a connection may be repeated: it must have failed together
+/// with the connection, not alone.
 pub(super) fn went_with_connection(error: &HttpError, facts: &HttpFacts) -> bool {
     let unanswered = facts.status == 0 && facts.interim.is_empty();
     let ended = error.is_connection_gone() && is_idempotent(&facts.method);

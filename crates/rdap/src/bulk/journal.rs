@@ -82,7 +82,7 @@ pub enum JournalError {
     )]
     Damaged { path: PathBuf, record: u64 },
     #[error(
-        "the journal {path} is about another list\ngive the list with which it was begun, or choose another journal and output",
+        "the journal {path} is for another list\ngive the list that it was started with, or choose another journal and output",
         path = .0.display()
     )]
     OtherList(PathBuf),

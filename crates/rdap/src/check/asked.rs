@@ -101,8 +101,8 @@ fn contains(range: (IpAddr, IpAddr), asked: (IpAddr, IpAddr)) -> bool {
     range.0.is_ipv4() == asked.0.is_ipv4() && range.0 <= asked.0 && asked.1 <= range.1
 }
 
-/// The object's name, if neither it nor one of its variants is the requested one. A reverse zone
-/// answers for the names below it.
+/// The object's name, if neither the name nor any of its variants is what was requested. A reverse
+/// zone answers for the names below it.
 fn other_name(top: Item<'_>, key: &str) -> Option<String> {
     // A name has no characters that form encoding and paths encode differently.
     let (decoded, _) = url::form_urlencoded::parse(key.as_bytes()).next()?;

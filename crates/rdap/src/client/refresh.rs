@@ -19,7 +19,8 @@ use roundtrip_fetch::pool::PoolRequest;
 
 /// How long a copy is used without a new request.
 const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
-/// The same for a query without a known server; also the pause after a failed attempt for one.
+/// How long a copy is used without a new request if a query has no known server; also the pause
+/// after a failed attempt for such a query.
 const INTERVAL_IF_WANTED: Duration = Duration::from_mins(1);
 /// The time to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_hours(1);

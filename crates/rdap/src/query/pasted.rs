@@ -21,7 +21,7 @@ const ENCLOSURES: [(char, char); 10] = [
     ('«', '»'),
 ];
 
-/// The text as it was before somebody made it unusable as a link: `example[.]com`, `hxxp://…`.
+/// The text as it was before it was made unusable as a link: `example[.]com`, `hxxp://…`.
 pub(super) fn linkable(text: &str) -> Cow<'_, str> {
     let is_disguised = |start: &str| start.eq_ignore_ascii_case("hxxp");
     let text = match text.split_at_checked(4) {

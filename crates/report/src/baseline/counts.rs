@@ -66,8 +66,8 @@ impl RequestCounts {
         self.joined(other, |_| false)
     }
 
-    /// The same to be kept as a baseline: chance also takes away from the round trips of a body, so
-    /// of these the larger.
+    /// The values to keep as a baseline: the smaller of each count, but the larger of the round
+    /// trips of a body, which chance can also lower.
     #[must_use]
     pub fn to_keep(self, other: &Self) -> Self {
         self.joined(other, |name| name == BODY)

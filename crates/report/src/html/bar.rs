@@ -54,7 +54,7 @@ pub fn bar(start: f64, waited: &Waited, scale: f64, top: usize, height: usize) -
     }
 }
 
-/// The same as a vertical bar, as wide as a line of text. Positions are pixels.
+/// A wait as a vertical bar, party by party. Positions are pixels.
 pub fn bar_down(x: &str, top: f64, height: f64, waited: &Waited) -> Markup {
     let scale = waited.sum().max(f64::MIN_POSITIVE);
     html! {

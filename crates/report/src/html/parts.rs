@@ -35,7 +35,7 @@ pub fn split_bar(waited: &Waited, rtt: Option<Duration>, round_trips: u32) -> Ma
     }
 }
 
-/// The same without text, on a scale shared with other runs.
+/// A bar without text, on a scale shared with other runs.
 pub(super) fn small_bar(waited: &Waited, scale: f64) -> Markup {
     html! { svg.bar.small width="100%" height="10" aria-hidden="true" { (stacked(waited, scale, 10)) } }
 }

@@ -13,7 +13,7 @@ pub fn clean(text: &str) -> String {
     escaped(text, acts)
 }
 
-/// The same, but line breaks stay: for text of several lines.
+/// Like [`clean`], but line breaks stay: for text of several lines.
 pub fn clean_lines(text: &str) -> String {
     escaped(text, |c| c != '\n' && acts(c))
 }

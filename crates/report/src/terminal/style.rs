@@ -97,7 +97,7 @@ impl Style {
         self.paint(tone, &text) + &pad
     }
 
-    /// The same, at the right end of the column.
+    /// Like [`Self::left`], at the right end of the column.
     pub fn right(&self, tone: Tone, text: &str, columns: usize) -> String {
         let (text, pad) = fitted(text, columns);
         pad + &self.paint(tone, &text)

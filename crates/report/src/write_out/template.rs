@@ -100,7 +100,7 @@ impl Template {
         self.render_on(transfer, |_| false)
     }
 
-    /// The same, if some destinations are terminals: values are sanitised for those.
+    /// Like [`Self::render`], if some destinations are terminals: values are sanitised for those.
     pub fn render_on(
         &self,
         transfer: &TemplateInput,

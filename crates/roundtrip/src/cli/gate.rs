@@ -94,7 +94,8 @@ pub(crate) struct GateRunArgs {
 Examples:
   roundtrip gate authz                             on loopback: HTTP at port 9190, gRPC at 9191
   roundtrip gate authz --config /etc/roundtrip/gate.toml
-  curl -i -H 'X-Original-Method: GET' -H 'X-Original-URL: https://site.example/' http://127.0.0.1:9190/original
+  curl -i -H 'X-Original-Method: GET' -H 'X-Original-URL: https://site.example/' \\
+    http://127.0.0.1:9190/original
 
 Its addresses, and who may ask, are in the table [authz]; routes need no upstream here.
 `roundtrip gate run` with that table answers proxies and clients in one process.

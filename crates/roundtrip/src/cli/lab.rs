@@ -27,11 +27,11 @@ pub(crate) enum LabCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// An experiment of `lab list`, a file that ends in .toml, all of these, or faults: the
-    /// gauntlet of `explain`
+    /// An experiment of `lab list`, a file that ends in .toml, all of these, or faults: injected
+    /// faults, to test whether findings can be trusted
     #[arg(value_name = "NAME|FILE|all|faults", required = true)]
     pub experiments: Vec<String>,
-    /// For `faults`: how many are drawn
+    /// For `faults`: how many cases to draw
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
     /// For `faults`: record the packets of each case in this directory, as NUMBER.pcapng

@@ -18,7 +18,7 @@ Both commands find CLIENT_V4, CLIENT_V6, SERVER_V4 and SERVER_V6 in their enviro
 --origin COMMAND also finds ORIGIN_URL, ORIGIN_HTTP_URL, ORIGIN_ECHO and ORIGIN_CA (a file), and
 SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE and NODE_EXTRA_CA_CERTS name that file too.
 
-Exit codes: COMMAND's own; 127 it was not found, 126 it cannot be run, 1 there is no path,
+Exit codes: COMMAND's own; 127 it was not found, 126 it cannot be run, 1 the path failed,
 2 wrong usage.
 
 Examples:
@@ -57,7 +57,8 @@ pub(crate) struct PathArgs {
     /// 'early-data=on think=5ms'
     #[arg(long, value_name = "KNOBS", num_args = 0..=1, default_missing_value = "", conflicts_with = "serve", help_heading = "The far end")]
     pub origin: Option<String>,
-    /// Wait until something listens there on this TCP port, not on any; `none` does not wait
+    /// Wait until something listens there on this TCP port, instead of any port; `none` does not
+    /// wait
     #[arg(
         long,
         value_name = "PORT",

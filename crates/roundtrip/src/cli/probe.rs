@@ -45,7 +45,8 @@ pub(crate) struct ProbeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How to get there")]
 pub(crate) struct WayArgs {
-    /// As one word: h1+tls1.2, h2+tls1.3+resume, h1+tls1.3+tfo+0rtt, h3+0rtt, …+reuse, …-pq
+    /// How to reach the server, in one word: h1+tls1.2, h2+tls1.3+resume, h1+tls1.3+tfo+0rtt,
+    /// h3+0rtt, …+reuse, …-pq
     #[arg(long, value_name = "WORD", conflicts_with_all = ["http1", "http2", "http3", "tls12", "tls13", "fast_open", "early_data", "resume", "reuse", "no_pq"])]
     pub strategy: Option<Strategy>,
     /// HTTP/1.1
@@ -236,16 +237,16 @@ pub(crate) struct RepeatArgs {
     /// Number of requests
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000), allow_negative_numbers = true)]
     pub count: u32,
-    /// Seconds from one to the next
+    /// Seconds from one request to the next
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1", allow_negative_numbers = true)]
     pub interval: Duration,
-    /// No pause between them
+    /// No pause between requests
     #[arg(short, long, conflicts_with = "interval")]
     pub flood: bool,
-    /// Until it is stopped, a new request each TIME (30s, 1m, 15m, 1h), recorded in --store
+    /// Repeat the request every TIME (30s, 1m, 15m, 1h) until stopped, and record it in --store
     #[arg(long, value_name = "TIME", value_parser = pace, requires = "store", conflicts_with_all = ["count", "interval", "flood", "output", "write_out", "json", "ndjson", "html", "fail_if", "baseline", "annotations", "junit"])]
     pub every: Option<Duration>,
-    /// The file of such a history; `roundtrip history FILE` shows it
+    /// The file in which --every records; `roundtrip history FILE` shows it
     #[arg(long, value_name = "FILE", requires = "every")]
     pub store: Option<PathBuf>,
 }
@@ -285,7 +286,7 @@ pub(crate) struct OutputArgs {
     /// ::warning for findings
     #[arg(long)]
     pub annotations: bool,
-    /// Also write what was asked (answers, limits, baseline) and whether it held, as JUnit's XML
+    /// Also write whether each URL answered and kept its limits and baseline, as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Print only errors, and what was asked for with -w, --json or -o

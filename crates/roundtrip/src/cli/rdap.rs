@@ -18,7 +18,7 @@ use super::probe::{deadline, name_server};
   roundtrip rdap example.com                       who registered it, say registry and registrar
   roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500   addresses and numbers
   roundtrip rdap --json -f names.txt               a list: one JSON line an answer, as they finish
-  roundtrip rdap --csv -o out.csv -f names.txt     a table; --resume goes on with an unfinished one
+  roundtrip rdap --csv -o out.csv -f names.txt     a table; --resume continues an unfinished one
   roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
   roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each
   roundtrip rdap --check example.com               what in the answers violates the standards
@@ -51,7 +51,7 @@ pub(crate) struct RdapArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What is asked, and whom")]
+#[command(next_help_heading = "Queries and servers")]
 pub(crate) struct AskingArgs {
     /// The kind of the queries, if their form does not show it: nameserver, entity, domains, …
     #[arg(short = 't', long = "type", value_name = "KIND")]
@@ -119,8 +119,8 @@ pub(crate) struct BulkArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How to get there")]
 pub(crate) struct RdapWayArgs {
-    /// As one word: h1+tls1.3, h2+tls1.3+tfo+0rtt-pq, h3+0rtt, …; without it, what each server is
-    /// known to offer
+    /// How to reach servers, in one word: h1+tls1.3, h2+tls1.3+tfo+0rtt-pq, h3+0rtt, …; by default
+    /// whatever each server is known to offer
     #[arg(long, value_name = "WORD")]
     pub strategy: Option<Strategy>,
     /// A new connection for each lookup, and nothing resumed
@@ -146,7 +146,8 @@ pub(crate) struct MemoryArgs {
     /// Remember nothing, and use nothing remembered
     #[arg(long)]
     pub no_memory: bool,
-    /// Leave no process behind that takes the next tickets; without it one can stay for a second
+    /// Leave no process behind to receive the next tickets; by default one may stay for up to three
+    /// seconds
     #[arg(long)]
     pub no_background: bool,
     /// Answer from memory only

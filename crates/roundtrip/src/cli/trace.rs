@@ -13,8 +13,8 @@ use super::Color;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A capture is pcap or pcapng, also compressed with gzip, of any link layer that IP usually has.
-It may have been made at the client, at the server or between them: that is found out first, and
-said with its evidence.
+It may have been made at the client, at the server or between them: trace finds out where, and
+states the evidence.
 
 A COMMAND after -- runs as it always does, on the real network and without privileges; its
 exchanges are explained when it is over, on standard error. Its exit code is passed on.
@@ -28,7 +28,7 @@ Examples:
   roundtrip trace slow.pcap --write few.pcapng   the slowest exchanges, with comments for Wireshark
   tcpdump -w - port 443 | roundtrip trace -   from a pipe, until Ctrl-C
   roundtrip trace -- curl https://example.com/   what a program waits for, in any language
-  roundtrip trace --watch $(pidof java)       what connections suffer of a process that runs
+  roundtrip trace --watch $(pidof java)       what is wrong with a running process's connections
   roundtrip trace --json slow.pcap > a.json   for roundtrip diff, and programs"
 )]
 pub(crate) struct TraceArgs {

@@ -20,7 +20,7 @@ const PROXIES: [&str; 6] = [
     "ALL_PROXY",
 ];
 
-/// Runs it to its end and returns its exit code, as a shell reports it.
+/// Runs COMMAND at the near end until it ends, and returns its exit code as a shell reports it.
 pub(super) fn run(path: &Path, args: &PathArgs, far_end: &FarEnd) -> Result<u8, Ending> {
     let (program, arguments) = args
         .command

@@ -199,7 +199,8 @@ impl Sink {
         }
     }
 
-    /// Whether somebody still reads the results: nothing more is asked for a reader who has quit.
+    /// Whether the results are still being read: once the reader has quit, no more lookups are
+    /// made.
     pub(super) fn is_read(&self) -> bool {
         self.pager.as_ref().is_none_or(Pager::is_read)
     }

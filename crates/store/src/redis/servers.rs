@@ -461,7 +461,7 @@ pub(super) fn is_master_role(answer: &Value) -> bool {
     parts.first().and_then(Value::bytes) == Some(b"master")
 }
 
-/// Whether another server, or this one later, has to be asked.
+/// Whether the error means that another server has the key, or that this one will answer later.
 fn is_elsewhere(error: &[u8]) -> bool {
     let word = error.split(|byte| *byte == b' ').next();
     matches!(
@@ -470,8 +470,8 @@ fn is_elsewhere(error: &[u8]) -> bool {
     )
 }
 
-/// A key that this server has to answer for, of no session. `None` if it has no slot that keys with
-/// the prefix can have.
+/// A key in one of this server's slots that belongs to no session. `None` if keys with the prefix
+/// cannot be in its slots.
 fn probe_key(map: &SlotMap, server: &Address, prefix: &str) -> Option<Vec<u8>> {
     let key = |number: u32| format!("{prefix}{{{number}}}").into_bytes();
     let is_its_own = |key: &Vec<u8>| map.serves(server, key_slot(key));

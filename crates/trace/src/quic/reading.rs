@@ -388,9 +388,9 @@ impl<'a> QuicReading<'a> {
         }
     }
 
-    /// Roughly the bytes of the server's certificates, if it had to stop before it had sent all of
-    /// them: it may send three times what it has received until the client has proven its address.
-    /// RFC 9000 §8.1.
+    /// The approximate size of the server's certificates, if the server had to stop before it had
+    /// sent all of them: until the client's address is validated, it may send three times what it
+    /// has received. RFC 9000 §8.1.
     fn stalled(&self) -> Option<u64> {
         let connected = self.connected().unwrap_or(u64::MAX);
         let answered = self.first(|d| d.from == Side::Server)?;

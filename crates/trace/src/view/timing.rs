@@ -218,9 +218,9 @@ fn middle(mut all: Vec<f64>) -> Option<f64> {
     all.get(all.len() / 2).copied()
 }
 
-/// The acknowledgements that the client did not delay, without data, of data that was sent once:
-/// those of more than a full segment, and those that follow another sooner than any delay, for what
-/// they acknowledge arrived in between. `None` if there is none.
+/// The acknowledgements without data that the client did not delay, for data that was sent once:
+/// those for more than a full segment, and those that follow another one sooner than any delay
+/// would end, because what they acknowledge arrived in between. `None` if there are none.
 fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let full = u64::from(mss(flow).max(1));
     // What is under way: index, end in the stream, and the bytes of the flight until then.

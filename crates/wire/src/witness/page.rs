@@ -280,8 +280,8 @@ fn steps(
     }
 }
 
-/// The request that held what this one got when its wait ended: the previous one on its connection,
-/// or else the last one of its server that had ended by then.
+/// The request that this one waited for: the previous one on its connection, or else the last one
+/// to the same server that had ended when this one's wait ended.
 fn holder(requests: &[ToldRequest], index: usize, end: LogTime) -> Option<usize> {
     let request = requests.get(index)?;
     let mut best = None;

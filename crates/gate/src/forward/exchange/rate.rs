@@ -53,7 +53,7 @@ impl BodyRate {
         }
     }
 
-    /// The same minimum all the time, judged after two seconds.
+    /// A minimum that does not rise, judged after two seconds.
     pub(super) fn constant(rate: u64) -> Self {
         Self {
             came: [0; SLOTS],

@@ -19,7 +19,7 @@ impl Upstream {
         self.lease_by(self.pools.claim(want), want, need).await
     }
 
-    /// The same, but `None` if it would have to wait.
+    /// Like [`Self::lease`], but returns `None` if it would have to wait.
     pub(crate) async fn lease_if_free(
         &self,
         need: LeaseNeeds,

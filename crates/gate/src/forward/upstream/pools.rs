@@ -27,8 +27,8 @@ pub(super) struct PoolConfig {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
-    /// The most connections to each server that may be held by requests whose body is still
-    /// arriving, and, together with them, by answers that are read slowly while others wait.
+    /// The most connections to each server that requests may hold while their bodies are arriving.
+    /// While others wait, answers that are read slowly count towards it as well.
     pub(super) uploads: usize,
     /// The most tunnels and streams to each server, besides its other connections.
     pub(super) tunnels: usize,

@@ -58,7 +58,7 @@ struct AcmeService {
     read: Cell<Option<Instant>>,
     /// When each name is due; those that are not among them may not be ordered.
     due: RefCell<BTreeMap<String, i64>>,
-    /// Until when this replica may order.
+    /// The end of the time in which this replica may order.
     claimed: Cell<Option<Instant>>,
     /// Whether the operator knows that the store cannot be used.
     told_trouble: Cell<bool>,

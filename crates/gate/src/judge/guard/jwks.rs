@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{GateError, Secret};
 
 const MAX_KEYS: usize = 256;
-/// 2048 and 8192 bits.
+/// The lengths of RSA keys that are accepted: 2048 to 8192 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 pub(super) struct JwkSet {

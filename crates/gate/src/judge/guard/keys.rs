@@ -105,7 +105,7 @@ impl Keys {
         self.add_set(&set, what)
     }
 
-    /// The same for a set from a public place: secrets are refused, because anybody could have
+    /// Adds the keys of a set from a public place: secrets are refused, because anyone could have
     /// them. `what` names the set in errors.
     pub fn add_public_jwks(&mut self, json: &[u8], what: &str) -> Result<usize, GateError> {
         let set = jwks::parse(json, what)?;

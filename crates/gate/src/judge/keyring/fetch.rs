@@ -65,7 +65,7 @@ pub(in crate::judge) fn trusted_pool(
     trusted_pool_within(url, ca, FETCH_TIMEOUT)
 }
 
-/// The same, with another time limit for an answer.
+/// Like [`trusted_pool`], with another time limit for an answer.
 pub(in crate::judge) fn trusted_pool_within(
     url: &str,
     ca: Option<&Path>,

@@ -59,7 +59,7 @@ impl LoginRequest {
         self.stays_unread() || (self.stays && self.takes_body())
     }
 
-    /// The same for an answer before the body is read.
+    /// Whether the connection may continue after an answer that is given before the body is read.
     pub(crate) fn stays_unread(&self) -> bool {
         self.stays && (self.frames || self.body == Body::None)
     }

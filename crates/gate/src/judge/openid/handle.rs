@@ -98,7 +98,8 @@ impl LoginHandle {
         });
     }
 
-    /// The same for a session that cannot continue until then.
+    /// Refreshes a session's tokens and waits for the result: the session cannot continue without
+    /// it.
     pub(crate) async fn refresh(&self, name: &str) -> RefreshOutcome {
         let (done, told) = oneshot::channel();
         let order = Refresh {

@@ -36,8 +36,8 @@ const MAX_CLAIMS: usize = 16 * 1024;
 const MAX_TOKEN: usize = 8 * 1024;
 /// How long metadata and keys are used before they are read again.
 const METADATA_LIFE: Duration = Duration::from_hours(1);
-/// The provider is not asked for the same thing more often than this, whether it fails or a client
-/// sends tokens that name keys which it does not have.
+/// The shortest time between two requests for the same document, even if the provider fails, or
+/// clients send tokens that name unknown keys.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,5 @@
-//! Which request the login service answers next: anybody may send them, each may last as long as
-//! the provider does, and none may delay those of other clients.
+//! Decides which request the login service answers next. Anyone can send them, each can take as
+//! long as the provider does, and none may delay those of other clients.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

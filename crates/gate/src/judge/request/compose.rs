@@ -26,7 +26,7 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) authorization: Option<&'a [u8]>,
     /// Fields that say who is logged in, as lines of a head; no client may send such fields then.
     pub(crate) identity: &'a [u8],
-    /// The cookie that logins are in: the backend gets neither it nor those that belong to it.
+    /// The cookie of logins. The backend gets neither this cookie nor those that belong to it.
     pub(crate) own_cookie: Option<&'a str>,
     /// Fields of proxies that this client, as a trusted proxy, may set. In lower case.
     pub(crate) trusted_fields: &'a [String],

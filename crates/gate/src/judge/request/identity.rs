@@ -175,8 +175,7 @@ const X: [&str; 99] = [
     "x-webauth-",
 ];
 
-/// Names with these prefixes that clients use: for their own credentials, and for the program that
-/// they are.
+/// Names with these prefixes that clients use for their own credentials, or to name their program.
 const CLIENTS: [&str; 8] = [
     "x-auth-key",
     "x-auth-nonce",

@@ -114,7 +114,7 @@ fn paths(login: &Login, report: &mut CheckReport) {
         match bare.as_ref().map(Url::scheme) {
             Some("https") => {}
             Some("http") => {
-                let what = "over http:// anybody on the path gets the cookies; use https://, except on this machine";
+                let what = "over http://, anyone on the path gets the cookies; use https://, except on this machine";
                 report.warn("login.origin", what);
             }
             _ => report.error(

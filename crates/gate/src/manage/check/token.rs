@@ -108,7 +108,7 @@ fn url_of_set(text: &str, report: &mut CheckReport) {
     match Url::parse(text) {
         Ok(url) if url.scheme() == "https" => {}
         Ok(url) if url.scheme() == "http" => {
-            let what = "over http:// anybody on the path could replace the keys; use https://";
+            let what = "over http://, anyone on the path could replace the keys; use https://";
             report.warn(place, what);
         }
         Ok(_) => report.error(place, "it has to begin with https://"),

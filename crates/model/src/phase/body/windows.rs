@@ -16,8 +16,8 @@ const LATEST_FLIGHT: f64 = 2.5;
 /// As shares of the client's receive window: the bytes that arrive in a round trip if that window
 /// alone limits the rate. A window that is not full is twice as large on Linux.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// So many flights in a row, each a round trip after the one before, are not chance; nor are they
-/// if the path varies by no more than this, in round trips.
+/// This many flights in a row, each a round trip after the one before, are not chance, if the path
+/// varies by no more than `MAX_VARIES` round trips.
 const PERIODS: usize = 3;
 const MAX_VARIES: f64 = 0.3;
 /// In milliseconds: the measured time of several round trips may be too short by this much.

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::path::run::{ROUNDTRIP, said};
 
-const BEGIN: &str =
-    "<!-- tables: made from the crate; UPDATE_DOCS=1 cargo test -p roundtrip --test path -->\n";
+const BEGIN: &str = "<!-- tables: made from the crate; UPDATE_DOCS=1 cargo test -p roundtrip --test it path::page -->\n";
 
 #[test]
 fn the_tables_are_not_stale() {
@@ -22,7 +21,7 @@ fn the_tables_are_not_stale() {
     }
     assert!(
         tables == made(),
-        "docs/path.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip --test path"
+        "docs/path.md is stale: UPDATE_DOCS=1 cargo test -p roundtrip --test it path::page"
     );
 }
 

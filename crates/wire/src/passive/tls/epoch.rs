@@ -62,7 +62,8 @@ impl Unseen {
         first..=first.saturating_add(self.lost.min(MAX_TRIES))
     }
 
-    /// The same for new keys: some of the unseen records had the previous keys.
+    /// The numbers that the first record under new keys may have: some of the unseen records had
+    /// the previous keys.
     fn first_numbers(self) -> impl Iterator<Item = u64> {
         0..=self.cut.saturating_add(self.lost).min(MAX_TRIES)
     }

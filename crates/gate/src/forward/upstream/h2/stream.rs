@@ -69,8 +69,8 @@ impl H2Stream {
         self.connection.suspect.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection's end failed this exchange and, before it, another one: that is one
-    /// failure of the server, not two.
+    /// Whether the failure of this exchange was counted already, because the end of the shared
+    /// connection failed an earlier one. Marks the connection as counted.
     pub(crate) fn is_counted(&self) -> bool {
         let H2Standing { ended, blamed, .. } = &*self.connection;
         ended.load(Ordering::Relaxed) && blamed.swap(true, Ordering::Relaxed)

@@ -22,8 +22,8 @@ impl Shares {
         held.copied().unwrap_or(0) < most.saturating_sub(self.total)
     }
 
-    /// The same for what every request needs: a client gets one more unless it holds `GENEROUS`
-    /// times what is left. Whether any is left has to be checked elsewhere.
+    /// Whether this client may hold one more of something that every request needs: it may unless
+    /// it holds `GENEROUS` times what is left. The caller checks whether any is left.
     pub(super) fn leaves_some(&self, client: Option<IpAddr>, most: usize) -> bool {
         let enough = GENEROUS * most.saturating_sub(self.total);
         // Usually there is no need to look.

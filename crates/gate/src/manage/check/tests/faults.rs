@@ -185,7 +185,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "own.key",
         "own.pem",
-        &["error tls.certificate[0].key: others than its owner and its group may read"],
+        &["error tls.certificate[0].key: users outside its group can read"],
     ),
     (
         "own.key",
@@ -238,7 +238,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "home/token.key",
         "world.key",
-        &["error token.key[0].from: others than its owner and its group may read"],
+        &["error token.key[0].from: users outside its group can read"],
     ),
     (
         "own.key",
@@ -248,7 +248,7 @@ pub(super) const CASES: &[Case] = &[
     (
         "own.key",
         "everybodys.key",
-        &["error tls.certificate[0].key: others than its owner and its group may read"],
+        &["error tls.certificate[0].key: users outside its group can read"],
     ),
     (
         "home/seal.key",
