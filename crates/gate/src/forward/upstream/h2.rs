@@ -1,4 +1,5 @@
-//! HTTP/2 to servers: one connection to each carries all exchanges of a thread. RFC 9113.
+//! HTTP/2 to servers: the exchanges of a thread share connections to each server, as few as the
+//! server's limit of streams allows. RFC 9113.
 //!
 //! `pools` limits and queues streams as it does connections. An exchange gets a [`H2Stream`], which
 //! it writes and reads like an HTTP/1.1 connection, so requests and answers are handled in one way.
@@ -23,14 +24,16 @@ use super::wire::Wire;
 pub(super) use asking::SharedSlot;
 pub(crate) use stream::H2Stream;
 
+/// The most streams on one connection. RFC 9113 §6.5.2 recommends that servers allow as many.
+const MAX_STREAMS: u32 = 100;
 /// The largest number of bytes that a server may send before gate takes them: for one stream, and
-/// in total, so that slow clients do not soon block others.
+/// in total. Clients that read nothing on all other streams cannot block one of them.
 const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 const SEND_BUFFER: usize = 64 * 1024;
 const HEADER_LIST: u32 = 64 * 1024;
 
-/// A connection that all exchanges with a server share.
+/// A connection that exchanges with a server share.
 #[derive(Debug)]
 pub(super) struct SharedH2 {
     send: SendRequest<Bytes>,
@@ -60,13 +63,15 @@ pub(super) enum SharedEnd {
 }
 
 impl SharedH2 {
-    pub(super) async fn open(wire: Wire) -> Result<Self, h2::Error> {
+    /// `most` limits the streams until the server states its limit.
+    pub(super) async fn open(wire: Wire, most: usize) -> Result<Self, h2::Error> {
         let secure = wire.is_secure();
         let (send, connection) = Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buffer_size(SEND_BUFFER)
             .max_header_list_size(HEADER_LIST)
+            .initial_max_send_streams(most)
             .enable_push(false)
             .handshake::<_, Bytes>(wire)
             .await?;
@@ -88,6 +93,23 @@ impl SharedH2 {
         })
     }
 
+    /// Whether the server accepts no further stream for now. One more would wait, and nothing could
+    /// tell why.
+    pub(super) fn is_full(&self) -> bool {
+        self.streams() >= self.most_streams()
+    }
+
+    fn most_streams(&self) -> usize {
+        let most = self.send.current_max_send_streams();
+        most.min(MAX_STREAMS as usize)
+    }
+
+    /// The number of streams in use: each shares the standing, as does the driver.
+    fn streams(&self) -> usize {
+        let driver = usize::from(!self.driver.is_finished());
+        Arc::strong_count(&self.standing).saturating_sub(1 + driver)
+    }
+
     /// A stream for one more exchange; an error if the server accepts none.
     pub(super) async fn stream(&mut self) -> Result<H2Stream, h2::Error> {
         self.used = Instant::now();
@@ -97,13 +119,13 @@ impl SharedH2 {
 
     /// Whether and why it is given up: exchanges in progress keep it; new ones get another
     /// connection.
-    pub(super) fn over(&self, busy: bool, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
+    pub(super) fn over(&self, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.standing.suspect.load(Ordering::Relaxed) {
             Some(SharedEnd::Left)
         } else if after(self.since, age) <= now {
             Some(SharedEnd::Aged)
-        } else if !busy && after(self.used, idle_time) <= now {
+        } else if self.streams() == 0 && after(self.used, idle_time) <= now {
             Some(SharedEnd::Idled)
         } else {
             None
@@ -113,7 +135,7 @@ impl SharedH2 {
 
 /// The status of a server's answer to GET, over a separate connection.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
-    let mut shared = SharedH2::open(wire).await.map_err(broken)?;
+    let mut shared = SharedH2::open(wire, 1).await.map_err(broken)?;
     let stream = shared.stream().await.map_err(broken)?;
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: roundtrip-gate\r\n\r\n");

@@ -180,12 +180,6 @@ impl<C: Poolable> Pools<C> {
         &self.counts
     }
 
-    /// Exchanges with this server that are in progress.
-    pub(super) fn busy(&self, server: usize) -> usize {
-        let state = self.state.borrow();
-        state.servers.get(server).map_or(0, |server| server.busy)
-    }
-
     /// Claims at once, after those that are waiting and can be served.
     pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<PoolGrant<C>, PoolError> {
         let now = Instant::now();

@@ -6,5 +6,6 @@ mod pooling;
 mod scene;
 mod secure;
 mod servers;
+mod sharing;
 mod streams;
 mod through;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{Moment, Recorder};
+use roundtrip_net::InheritedSockets;
 use roundtrip_store::SharedStore;
 use roundtrip_tls::{Client, Offer, Roots, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,15 +1,15 @@
-//! The shared connections of one upstream: opened by the first exchange that needs one, closed when
-//! they are too old.
+//! The shared connections of one upstream: opened by an exchange that finds all others full, closed
+//! when they are too old.
 
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-use super::{H2Stream, SharedEnd, SharedH2};
+use super::{H2Stream, MAX_STREAMS, SharedEnd, SharedH2};
 use crate::config::UpstreamProtocol;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
-/// The shared connection to one server.
-pub(in crate::forward::upstream) type SharedSlot = Mutex<Option<SharedH2>>;
+/// The shared connections to one server.
+pub(in crate::forward::upstream) type SharedSlot = Mutex<Vec<SharedH2>>;
 
 impl Upstream {
     /// A stream to a server, and whether its connection was open before.
@@ -19,21 +19,27 @@ impl Upstream {
         deadline: Instant,
     ) -> Result<(H2Stream, bool), UpstreamError> {
         let mut place = self.place(server, deadline).await?;
-        // One of the exchanges in progress is this one.
-        self.give_up(server, &mut place, 1);
-        if let Some(shared) = place.as_mut() {
-            if let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await {
+        self.give_up(&mut place);
+        // The first that has room, so that the last ones become idle.
+        while let Some(at) = place.iter().position(|shared| !shared.is_full()) {
+            if let Some(shared) = place.get_mut(at)
+                && let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await
+            {
                 self.pools.counts().reused.add(1);
                 return Ok((stream, true));
             }
             // The server sent GOAWAY; exchanges in progress continue.
-            *place = None;
+            place.remove(at);
             self.pools.counts().left.add(1);
         }
-        let mut shared = self.share(server, deadline).await?;
+        // The server's other connections have its limit.
+        let most = place
+            .last()
+            .map_or(MAX_STREAMS as usize, SharedH2::most_streams);
+        let mut shared = self.share(server, most, deadline).await?;
         let stream = shared.stream().await;
         let stream = stream.map_err(|source| self.no_h2(server, source))?;
-        *place = Some(shared);
+        place.push(shared);
         Ok((stream, false))
     }
 
@@ -43,7 +49,7 @@ impl Upstream {
         server: usize,
         deadline: Instant,
     ) -> Result<H2Stream, UpstreamError> {
-        let mut alone = self.share(server, deadline).await?;
+        let mut alone = self.share(server, 1, deadline).await?;
         let stream = alone.stream().await;
         stream.map_err(|source| self.no_h2(server, source))
     }
@@ -55,18 +61,19 @@ impl Upstream {
     ) -> Result<(), UpstreamError> {
         let deadline = self.deadline();
         let mut place = self.place(server, deadline).await?;
-        if place.is_none() {
-            *place = Some(self.share(server, deadline).await?);
+        if place.is_empty() {
+            let shared = self.share(server, MAX_STREAMS as usize, deadline).await?;
+            place.push(shared);
         }
         Ok(())
     }
 
     /// Gives up the connections that are too old.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
-        for (server, place) in self.shared.iter().enumerate() {
+        for place in &self.shared {
             // The task that holds the lock is opening a connection.
             if let Ok(mut place) = place.try_lock() {
-                self.give_up(server, &mut place, 0);
+                self.give_up(&mut place);
             }
         }
     }
@@ -77,14 +84,14 @@ impl Upstream {
             return None;
         }
         let places = self.shared.iter().filter_map(|place| place.try_lock().ok());
-        Some(places.filter(|place| place.is_some()).count())
+        Some(places.map(|place| place.len()).sum())
     }
 
     async fn place(
         &self,
         server: usize,
         deadline: Instant,
-    ) -> Result<MutexGuard<'_, Option<SharedH2>>, UpstreamError> {
+    ) -> Result<MutexGuard<'_, Vec<SharedH2>>, UpstreamError> {
         let place = self
             .shared
             .get(server)
@@ -103,27 +110,30 @@ impl Upstream {
         }
     }
 
-    fn give_up(&self, server: usize, place: &mut Option<SharedH2>, asking: usize) {
+    fn give_up(&self, place: &mut Vec<SharedH2>) {
         let config = &self.group.config;
-        let busy = self.pools.busy(server) > asking;
-        let over = place
-            .as_ref()
-            .and_then(|shared| shared.over(busy, config.idle_time.0, config.age.0));
         let counts = self.pools.counts();
-        match over {
-            None => return,
-            Some(SharedEnd::Left) => counts.left.add(1),
-            Some(SharedEnd::Aged) => counts.aged.add(1),
-            Some(SharedEnd::Idled) => counts.idled.add(1),
-        }
-        *place = None;
+        place.retain(|shared| {
+            match shared.over(config.idle_time.0, config.age.0) {
+                None => return true,
+                Some(SharedEnd::Left) => counts.left.add(1),
+                Some(SharedEnd::Aged) => counts.aged.add(1),
+                Some(SharedEnd::Idled) => counts.idled.add(1),
+            }
+            false
+        });
     }
 
-    async fn share(&self, server: usize, deadline: Instant) -> Result<SharedH2, UpstreamError> {
+    async fn share(
+        &self,
+        server: usize,
+        most: usize,
+        deadline: Instant,
+    ) -> Result<SharedH2, UpstreamError> {
         let counts = self.pools.counts();
         let opened = self.group.open(server, false, deadline).await;
         let opened = opened.inspect_err(|_| counts.unreached.add(1))?;
-        let shared = timeout_at(deadline, SharedH2::open(opened.wire)).await;
+        let shared = timeout_at(deadline, SharedH2::open(opened.wire, most)).await;
         let shared = shared.map_err(|_| self.silent(server))?;
         let shared = shared.map_err(|source| self.no_h2(server, source))?;
         counts.opened.add(1);

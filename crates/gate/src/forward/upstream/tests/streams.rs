@@ -24,7 +24,9 @@ use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 /// Answers according to the path.
 #[derive(Default)]
 pub(super) struct Server {
-    connections: Cell<usize>,
+    pub(super) connections: Cell<usize>,
+    /// The most streams on a connection; 0: any number.
+    pub(super) most_streams: Cell<u32>,
     pub(super) heads: RefCell<Vec<Request<()>>>,
     pub(super) resets: RefCell<Vec<Reason>>,
     leave: Notify,
@@ -57,7 +59,11 @@ impl Server {
     }
 
     async fn connection(self: Rc<Self>, io: impl AsyncRead + AsyncWrite + Unpin) {
-        let Ok(mut connection) = h2::server::handshake(io).await else {
+        let mut builder = h2::server::Builder::new();
+        if self.most_streams.get() > 0 {
+            builder.max_concurrent_streams(self.most_streams.get());
+        }
+        let Ok(mut connection) = builder.handshake(io).await else {
             return;
         };
         self.connections.set(self.connections.get() + 1);
@@ -137,14 +143,14 @@ pub(super) fn over_h2(
     })
 }
 
-async fn send(link: &mut Link, path: &str, more: &str) {
+pub(super) async fn send(link: &mut Link, path: &str, more: &str) {
     let head =
         format!("POST {path} HTTP/1.1\r\nHost: app.example\r\nX-A: b\r\nConnection: x\r\n{more}");
     link.stream.write_all(head.as_bytes()).await.unwrap();
     link.stream.flush().await.unwrap();
 }
 
-async fn receive(link: &mut Link) -> String {
+pub(super) async fn receive(link: &mut Link) -> String {
     link.stream.read_to_end(&mut link.buffer).await.unwrap();
     String::from_utf8(std::mem::take(&mut link.buffer)).unwrap()
 }
