@@ -37,6 +37,7 @@ use budget::RetryBudget;
 pub(crate) use counts::Counts;
 pub(crate) use error::UpstreamError;
 pub(crate) use group::Group;
+pub(crate) use h2::was_not_processed;
 use link::ReadBuffers;
 pub(crate) use link::{Fate, HeldConnection, Link};
 use outlier_ejection::EjectionConfig;

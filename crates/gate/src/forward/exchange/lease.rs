@@ -2,6 +2,7 @@
 //! the next if the request may be sent again. `upstream` chooses the connection; the exchange uses
 //! it.
 
+use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -9,8 +10,10 @@ use super::download::DownloadOutcome;
 use super::read_ahead::{ReadAhead, ReadAheadOutcome};
 use super::upload::Rest;
 use super::{Exchange, ExchangeEnd, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
-use crate::forward::h1::{write_chunk, write_last_chunk};
-use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
+use crate::forward::h1::{ResponseError, write_chunk, write_last_chunk};
+use crate::forward::upstream::{
+    Fate, LeaseNeeds, Link, Upstream, UpstreamError, was_not_processed,
+};
 use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Body};
 use crate::record::{Early, Limit};
@@ -97,9 +100,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 self.entry.early = Some(Early::Again);
                 Ok(Next::Link(link))
             }
-            Err(ExchangeError::Backend { sent, .. })
+            Err(ExchangeError::Backend { sent, source })
                 if !self.entry.retried
-                    && self.may_be_sent_again(&link, sent, !uploads)
+                    && self.may_be_sent_again(&link, sent, &source, !uploads)
                     && upstream.may_retry() =>
             {
                 let need = self.need(uploads);
@@ -109,7 +112,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 Ok(Next::Link(link))
             }
             Err(error) => {
-                link.finish(match error {
+                link.finish(match &error {
+                    ExchangeError::Backend { source, .. } if was_not_processed(source) => {
+                        Fate::Stale
+                    }
                     _ if error.is_the_backends() => Fate::Failed,
                     ExchangeError::Refused(BadRequestError::NotForHttp2) => Fate::Unused,
                     _ => Fate::Spent,
@@ -179,9 +185,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     /// RFC 9110 §9.2.2, RFC 9112 §9.3.1: a kept connection may have been closed while the request
     /// was in flight. A body that is not `whole` is not kept, so it is sent only once.
-    fn may_be_sent_again(&self, link: &Link, sent: bool, whole: bool) -> bool {
-        let untouched = whole || !sent;
+    fn may_be_sent_again(&self, link: &Link, sent: bool, why: &io::Error, whole: bool) -> bool {
         let silent = !self.begun && !self.interim;
+        if was_not_processed(why) {
+            return silent && whole;
+        }
+        let untouched = whole || !sent;
         link.is_reused() && silent && untouched && (self.asked.idempotent || !sent)
     }
 
@@ -196,10 +205,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 }
 
 impl ExchangeError {
+    /// A failed WebSocket is not: the client chose which page to open as one.
     fn is_the_backends(&self) -> bool {
-        matches!(
-            self,
-            Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent
-        )
+        !matches!(self, Self::Answer(ResponseError::Socket))
+            && matches!(
+                self,
+                Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent
+            )
     }
 }

@@ -154,6 +154,17 @@ fn broken(error: h2::Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
+/// Whether the server said that it has not processed the request, which may therefore be sent again
+/// (RFC 9113 §8.7): it refused the stream, or left in order before this stream.
+pub(crate) fn was_not_processed(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|e| e.downcast_ref::<h2::Error>());
+    inner.is_some_and(|error| {
+        let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        let left = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        error.is_remote() && (refused || left)
+    })
+}
+
 fn invalid(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

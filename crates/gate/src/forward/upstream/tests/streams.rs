@@ -29,6 +29,8 @@ pub(super) struct Server {
     pub(super) most_streams: Cell<u32>,
     pub(super) heads: RefCell<Vec<Request<()>>>,
     pub(super) resets: RefCell<Vec<Reason>>,
+    /// The next request for `/refused-once` is refused.
+    pub(super) refusing: Cell<bool>,
     leave: Notify,
     cut: Notify,
     pub(super) held: Notify,
@@ -89,6 +91,9 @@ impl Server {
                 let mut hints = Response::new(());
                 *hints.status_mut() = http::StatusCode::EARLY_HINTS;
                 respond.send_informational(hints).unwrap();
+            }
+            "/refused-once" if self.refusing.replace(false) => {
+                return respond.send_reset(Reason::REFUSED_STREAM);
             }
             "/refused" => return respond.send_reset(Reason::REFUSED_STREAM),
             "/silent" => {

@@ -1,10 +1,10 @@
 //! HTTP/1.1 requests through all of gate to an HTTP/2 server.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
@@ -102,6 +102,60 @@ fn requests_and_answers_of_every_form() {
         let refused = heads.iter().filter(|head| head.uri().path() == "/refused");
         assert_eq!(refused.count(), 2);
     });
+}
+
+/// RFC 9113 §8.7. The server has not failed, so it is not ejected.
+#[test]
+fn requests_that_the_server_refused_are_sent_again() {
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        are_sent_again(address, &server, || server.refusing.set(true)).await;
+    });
+}
+
+/// RFC 9113 §6.8.
+#[test]
+fn requests_behind_the_last_one_of_a_server_that_leaves_are_sent_again() {
+    // An empty SETTINGS, and GOAWAY for all streams without an error.
+    const LEAVING: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        let before = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = before.local_addr().unwrap();
+        spawn_local(async move {
+            for leaves in [true, false].into_iter().cycle() {
+                let (mut stream, _) = before.accept().await.unwrap();
+                if leaves {
+                    // The preface, SETTINGS, and the beginning of the request.
+                    stream.read_exact(&mut [0; 100]).await.unwrap();
+                    stream.write_all(LEAVING).await.unwrap();
+                    let _ = stream.read_to_end(&mut Vec::new()).await;
+                    continue;
+                }
+                let mut on = TcpStream::connect(address).await.unwrap();
+                spawn_local(async move {
+                    let _ = copy_bidirectional(&mut stream, &mut on).await;
+                });
+            }
+        });
+        are_sent_again(at, &server, || {}).await;
+    });
+}
+
+async fn are_sent_again(address: SocketAddr, server: &Rc<Server>, refuse: impl Fn()) {
+    let upstream = over_h2(address, |_| {});
+    let mut client = client(&upstream).await;
+    for _ in 0..3 {
+        refuse();
+        let post = "POST /refused-once HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
+        let answer = ask(&mut client, post, "ab\r\n0\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let counts = upstream.group().counts();
+    assert_eq!((counts.failed, counts.ejected), (0, 0));
+    assert!(counts.retried > 0);
+    let bodies = server.heads.borrow().len() as u64;
+    assert!(bodies <= 3 + counts.retried, "{bodies}");
 }
 
 /// No server is blamed for it, and none is ejected.
