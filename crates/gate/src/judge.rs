@@ -435,10 +435,12 @@ fn is_grpc(request: &Request<'_>) -> bool {
     })
 }
 
-/// Whether it changes nothing, however often it is sent. RFC 9110 §9.2.1, RFC 8470 §4.
+/// Whether it changes nothing, however often it is sent. RFC 9110 §9.2.1, RFC 8470 §4. Nothing is
+/// known about what follows an upgrade.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None
         && request.protocol.is_none()
+        && inspected.upgrade.is_none()
         && matches!(request.method, "GET" | "HEAD" | "OPTIONS")
         && !has_other_method(request)
 }

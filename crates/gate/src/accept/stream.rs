@@ -37,6 +37,11 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         false
     }
 
+    /// Whether the connection was reset, so that the client cannot receive anything either.
+    fn was_reset(&mut self) -> bool {
+        false
+    }
+
     /// Shows how much of what was written the client has acknowledged.
     fn meter(&self) -> Option<TcpMeter> {
         None
@@ -73,6 +78,10 @@ impl<IO: Stream> Stream for Box<IO> {
 
     fn has_left(&mut self) -> bool {
         (**self).has_left()
+    }
+
+    fn was_reset(&mut self) -> bool {
+        (**self).was_reset()
     }
 
     fn meter(&self) -> Option<TcpMeter> {

@@ -162,15 +162,20 @@ fn who_never_ends_the_handshake_is_not_waited_for() {
     run_in_virtual_time(
         |_| (),
         async |scene: Scene| {
-            let mut client = scene.connect_h1_early();
-            let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
-            client.write_all(head.as_bytes()).await.unwrap();
-            let mut said = String::new();
-            let answered = timeout(BOUND, client.read_to_string(&mut said)).await;
-            assert!(
-                answered.is_ok() && said.starts_with("HTTP/1.1 408 "),
-                "{said}"
-            );
+            // Anything may follow an upgrade.
+            for head in [
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+                "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n",
+            ] {
+                let mut client = scene.connect_h1_early();
+                client.write_all(head.as_bytes()).await.unwrap();
+                let mut said = String::new();
+                let answered = timeout(BOUND, client.read_to_string(&mut said)).await;
+                assert!(
+                    answered.is_ok() && said.starts_with("HTTP/1.1 408 "),
+                    "{head}: {said}"
+                );
+            }
             let (stream, _handshake) = scene.connect_early();
             let mut client = speak(stream, 65_535).await;
             let (answer, _) = client.send_request(post("/"), true).unwrap();

@@ -103,13 +103,28 @@ impl From<OwnedFd> for ClientSocket {
     }
 }
 
+impl ClientSocket {
+    /// Whether the socket has one of these events, or those that are always reported.
+    fn polled(&self, events: PollFlags) -> bool {
+        let socket = match &self.0 {
+            Registration::Unwatched(socket) => socket.as_fd(),
+            Registration::Watched(socket) => socket.as_fd(),
+            Registration::Lost => return true,
+        };
+        let mut state = [PollFd::from_borrowed_fd(socket, events)];
+        let now = Timespec::default();
+        poll(&mut state, Some(&now)).is_ok_and(|changed| changed > 0)
+    }
+}
+
 impl Stream for ClientSocket {
     fn has_left(&mut self) -> bool {
-        match &self.0 {
-            Registration::Unwatched(socket) => is_closed_by_peer(socket),
-            Registration::Watched(socket) => is_closed_by_peer(socket),
-            Registration::Lost => true,
-        }
+        self.polled(PollFlags::RDHUP)
+    }
+
+    fn was_reset(&mut self) -> bool {
+        // The kernel always reports errors and hang-ups.
+        self.polled(PollFlags::empty())
     }
 
     fn meter(&self) -> Option<TcpMeter> {
@@ -182,12 +197,6 @@ impl AsyncWrite for ClientSocket {
             Registration::Lost => Poll::Ready(Err(lost())),
         }
     }
-}
-
-fn is_closed_by_peer(socket: impl AsFd) -> bool {
-    let mut state = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::RDHUP)];
-    let now = Timespec::default();
-    poll(&mut state, Some(&now)).is_ok_and(|changed| changed > 0)
 }
 
 fn receive(socket: &std::net::TcpStream, into: &mut ReadBuf<'_>) -> io::Result<()> {

@@ -62,6 +62,10 @@ impl crate::accept::stream::Stream for Secure {
         self.stream.get_mut().has_left()
     }
 
+    fn was_reset(&mut self) -> bool {
+        self.stream.get_mut().was_reset()
+    }
+
     fn meter(&self) -> Option<TcpMeter> {
         self.stream.get_ref().meter()
     }

@@ -20,8 +20,16 @@ where
     let up = async {
         let mut piece = Vec::new();
         while client.next(&mut piece).await? {
-            to.write_all(&piece).await.map_err(ExchangeError::lost)?;
-            to.flush().await.map_err(ExchangeError::lost)?;
+            let passed = async {
+                to.write_all(&piece).await?;
+                to.flush().await
+            };
+            // The backend may take nothing for as long as it likes.
+            tokio::select! {
+                biased;
+                passed = passed => passed.map_err(ExchangeError::lost)?,
+                () = client.gone() => return Err(ExchangeError::Gone),
+            }
             piece.clear();
         }
         // The backend may still be sending.

@@ -159,3 +159,39 @@ fn a_backend_may_refuse_to_read_for_as_long_as_it_may_be_silent() {
         assert_eq!(client.answer().status(), 504, "{name}");
     }
 }
+
+/// A tunnel may be silent for ever, so only its clients end it.
+#[test]
+fn who_leaves_a_tunnel_that_is_not_read_is_noticed() {
+    let backend = Backend::start(|mut client| {
+        let Some(head) = client.head() else { return };
+        if head.starts_with("GET /quick") {
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            return;
+        }
+        client.send("HTTP/1.1 101 S\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+        thread::park();
+    });
+    let scene = gate_with(backend.at, |config| {
+        config.route[0].upgrades = true;
+        config.route[0].streams = true;
+    });
+    let gate = scene.gate().addresses().http[0];
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = RawClient::to(gate);
+            client
+                .send("GET /t HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+            assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
+            let blocked = Some(Duration::from_millis(300));
+            client.stream.set_write_timeout(blocked).unwrap();
+            while client.send(&"x".repeat(64 * 1024)) {}
+            client
+        })
+        .collect();
+    assert_eq!(exchanges(&scene), CLIENTS);
+    for client in clients {
+        client.reset();
+    }
+    are_given_up(&scene, "tunnel");
+}

@@ -103,6 +103,13 @@ impl<IO: Stream> Source for RequestBody<'_, '_, IO> {
     }
 
     async fn gone(&mut self) {
+        // A tunnel's client may have closed its direction, and still receive.
+        if matches!(self.rest, Remaining::Anything) {
+            while !self.from.stream().was_reset() {
+                sleep(LOOK_INTERVAL).await;
+            }
+            return;
+        }
         // Gate reads no more than a piece ahead.
         while self.buffer.len() < PIECE {
             // Usually nothing arrives.
