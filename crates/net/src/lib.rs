@@ -9,6 +9,7 @@
 //! and pins threads. Only `sys` contains system calls that need `unsafe`.
 
 mod alarm;
+mod cgroup;
 mod clock;
 mod connect;
 pub mod cpu;
@@ -34,6 +35,7 @@ mod watch;
 mod writable;
 
 pub use alarm::Alarm;
+pub use cgroup::memory_limit;
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
 pub use error::NetError;

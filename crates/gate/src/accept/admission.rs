@@ -21,7 +21,7 @@ use crate::accept::connection_limits::{ConnectionLimits, ConnectionPermit};
 use crate::accept::front;
 use crate::accept::listener::{
     self, AcceptConfig, AcceptError, AcceptedConnection, ClientStream, HandshakeFacts,
-    IncomingQuic, Listener, QuicHandshake, QuicListener, Seed, SingleUseCounts,
+    IncomingQuic, Listener, QuicHandshake, QuicListener, QuicMemory, Seed, SingleUseCounts,
 };
 use crate::accept::stream::Peer;
 use crate::accept::thread::Thread;
@@ -188,10 +188,11 @@ impl Admission {
         &self,
         (socket, sibling): (UdpSocket, Sibling),
         limits: &Limits,
+        memory: QuicMemory,
         seed: &Seed,
     ) -> Result<Rc<QuicListener>, GateError> {
         let tls = self.accept_config.borrow().tls.clone();
-        QuicListener::open(socket, sibling, tls, limits, seed).map(Rc::new)
+        QuicListener::open(socket, sibling, tls, limits, memory, seed).map(Rc::new)
     }
 
     pub(crate) async fn receive_quic(

@@ -25,7 +25,7 @@ use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 pub(crate) use client_socket::ClientSocket;
-pub(crate) use quic::{IncomingQuic, QuicHandshake, QuicListener};
+pub(crate) use quic::{IncomingQuic, QuicHandshake, QuicListener, QuicMemory};
 pub(crate) use secure::Secure;
 pub(crate) use seed::Seed;
 pub(crate) use session_prefetch::SingleUseCounts;

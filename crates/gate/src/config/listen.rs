@@ -57,6 +57,13 @@ impl Default for Listen {
 }
 
 impl Listen {
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count.into(),
+        }
+    }
+
     /// `trusted_fields` in lower case.
     pub(crate) fn lowercase_trusted_fields(&self) -> Vec<String> {
         let names = self.trusted_fields.iter();

@@ -1,5 +1,8 @@
-//! Adds the near cache's counters, and those of logins, to the thread's ledger once a second.
+//! Runs the near cache, and adds its counters and those of logins to the thread's ledger once a
+//! second.
 
+use std::pin::pin;
+use std::rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,13 +15,23 @@ use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs for as long as the thread serves.
-pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Ledger>) {
+/// Runs the cache for as long as anything else uses it. After a reload with another store, exchanges
+/// that began before it may do so; `current` is gone then.
+pub(crate) async fn sessions(
+    known: NearSessions,
+    current: rc::Weak<()>,
+    outage: Outage,
+    ledger: Arc<Ledger>,
+) {
     let mut ticks = interval(COUNT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = StoreCounts::default();
-    loop {
-        ticks.tick().await;
+    let mut running = pin!(known.clone().run());
+    while known.is_shared_by_more_than(2) || current.strong_count() > 0 {
+        tokio::select! {
+            () = &mut running => return,
+            _ = ticks.tick() => {}
+        }
         let now = known.counts();
         more(&ledger, Store::Outage, before.outages, now.outages);
         more(
@@ -30,6 +43,9 @@ pub(crate) async fn sessions(known: NearSessions, outage: Outage, ledger: Arc<Le
         more(&ledger, Store::Flushed, before.flushes, now.flushes);
         more(&ledger, Streams::Revoked, before.revoked, now.revoked);
         before = now;
+        if current.strong_count() == 0 {
+            continue;
+        }
         ledger.set(Gauge::Sessions, known.remembered() as u64);
         if let Some(why) = known.why_down() {
             outage.is_told(why);

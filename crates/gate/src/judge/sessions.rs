@@ -101,6 +101,11 @@ impl NearSessions {
         self.0.run().await;
     }
 
+    /// Whether there are more clones than that.
+    pub(crate) fn is_shared_by_more_than(&self, clones: usize) -> bool {
+        Rc::strong_count(&self.0) > clones
+    }
+
     pub fn counts(&self) -> Counts {
         self.0.counts()
     }

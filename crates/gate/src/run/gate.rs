@@ -105,7 +105,7 @@ impl Gate {
         collector: Option<OtlpSettings>,
         told: impl Fn(News) + Send + 'static,
     ) -> Result<Self, GateError> {
-        let count = threads(&config);
+        let count = config.listen.thread_count();
         let seed = Arc::new(Seed::read(config.tls.seed.as_ref())?);
         let keyring = Keyring::open(&config)?;
         let (listen, authz) = (&config.listen, &config.authz);
@@ -227,13 +227,6 @@ impl Gate {
 impl Drop for Gate {
     fn drop(&mut self) {
         self.end(Duration::ZERO);
-    }
-}
-
-fn threads(config: &Config) -> usize {
-    match config.listen.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        count => count.into(),
     }
 }
 

@@ -55,6 +55,8 @@ pub fn run(
 }
 
 struct Signals {
+    /// A write beyond the limit of a file's size fails, and does not end the process.
+    _file_size: Signal,
     reload: Signal,
     terminate: Signal,
     interrupt: Signal,
@@ -62,7 +64,9 @@ struct Signals {
 
 impl Signals {
     fn new() -> std::io::Result<Self> {
+        let file_size = rustix::process::Signal::XFSZ.as_raw();
         Ok(Self {
+            _file_size: signal(SignalKind::from_raw(file_size))?,
             reload: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,

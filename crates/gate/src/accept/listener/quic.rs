@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use aws_lc_rs::rand;
+use roundtrip_net::memory_limit;
 use roundtrip_quic::{Budget, Retry, ServerConfig, StrayCounts, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use roundtrip_wire::h3::Code;
@@ -37,8 +38,11 @@ const TOKEN_COUNT: u8 = 2;
 const ONE_WAY_STREAMS: u64 = 16;
 /// The most bytes that a client may send ahead, both on one stream and on all of them together.
 const WINDOW: u64 = 1 << 20;
-/// All connections of a thread may keep at least this much memory: see [`memory`].
+/// All connections of a thread may keep at least this much memory, if there is enough: see
+/// [`QuicMemory`].
 const MIN_MEMORY: u64 = 256 << 20;
+/// All connections of all threads may keep this part of the memory that the process may use.
+const MEMORY_DIVISOR: u64 = 4;
 /// The memory of an idle connection beyond what the engine counts, then with it, and that of a
 /// stream without an exchange.
 const CONNECTION_COST: u64 = 48 << 10;
@@ -48,6 +52,7 @@ const STREAM_COST: u64 = 6 << 10;
 pub(crate) struct QuicListener {
     endpoint: Endpoint,
     budget: Arc<Budget>,
+    memory: QuicMemory,
     tls: RefCell<Rc<ThreadTls>>,
 }
 
@@ -81,6 +86,7 @@ impl QuicListener {
         sibling: Sibling,
         tls: Rc<ThreadTls>,
         limits: &Limits,
+        memory: QuicMemory,
         seed: &Seed,
     ) -> Result<Self, GateError> {
         let local = socket.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
@@ -88,7 +94,8 @@ impl QuicListener {
             address: local,
             source,
         };
-        let budget = Arc::new(Budget::new(memory(limits)).with_costs(CONNECTION_COST, STREAM_COST));
+        let budget =
+            Arc::new(Budget::new(memory.limit(limits)).with_costs(CONNECTION_COST, STREAM_COST));
         let mut config = server_config(&tls, limits, &budget);
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
@@ -107,6 +114,7 @@ impl QuicListener {
         Ok(Self {
             endpoint,
             budget,
+            memory,
             tls,
         })
     }
@@ -131,7 +139,7 @@ impl QuicListener {
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
         self.endpoint
             .set_server_config(Some(server_config(&tls, limits, &self.budget)));
-        self.budget.set_limit(memory(limits));
+        self.budget.set_limit(self.memory.limit(limits));
         self.tls.replace(tls);
     }
 
@@ -157,7 +165,7 @@ impl QuicListener {
     }
 
     /// The number of bytes that the connections keep.
-    pub(crate) fn memory(&self) -> u64 {
+    pub(crate) fn memory_used(&self) -> u64 {
         self.budget.used()
     }
 }
@@ -242,14 +250,30 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-/// The memory limit for all connections of a thread; those of one client may use half of it, which
-/// suffices for as many idle connections as it may have. Once half is used, windows shrink; beyond
-/// the limit, the connections that keep most are closed.
-fn memory(limits: &Limits) -> u64 {
-    let resting = limits.connections_per_client.min(limits.connections);
-    (2 * RESTING_COST)
-        .saturating_mul(resting as u64)
-        .max(MIN_MEMORY)
+/// The memory limit for all connections of one socket; those of one client may use half of it. Once
+/// half is used, windows shrink; beyond the limit, the connections that keep most are closed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QuicMemory {
+    most: u64,
+}
+
+impl QuicMemory {
+    /// The memory of this process, for one of `sockets`.
+    pub(crate) fn new(sockets: usize) -> Self {
+        let all = memory_limit().unwrap_or(u64::MAX);
+        Self {
+            most: all / MEMORY_DIVISOR / sockets.max(1) as u64,
+        }
+    }
+
+    /// What as many idle connections need as one client may have, twice.
+    fn limit(self, limits: &Limits) -> u64 {
+        let resting = limits.connections_per_client.min(limits.connections);
+        (2 * RESTING_COST)
+            .saturating_mul(resting as u64)
+            .max(MIN_MEMORY)
+            .min(self.most)
+    }
 }
 
 fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> ServerConfig {
@@ -271,4 +295,19 @@ fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> Serv
     config.most_connections = config.most_connections.max(limits.connections);
     config.holds = tls.prefetch().is_some();
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sockets_share_the_memory_that_there_is() {
+        let limits = Limits::default();
+        let much = QuicMemory { most: u64::MAX };
+        assert_eq!(much.limit(&limits), 512 << 20);
+        let all = memory_limit().unwrap();
+        let one_of_many = QuicMemory::new(4096).limit(&limits);
+        assert!(one_of_many <= all / 4 / 4096, "{one_of_many}");
+    }
 }

@@ -13,7 +13,7 @@ use super::thread_plan::ThreadPlan;
 use crate::GateError;
 use crate::accept::admission::{Admission, ListenerRole};
 use crate::accept::connection_limits::ConnectionLimits;
-use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
+use crate::accept::listener::{Listener, QuicListener, QuicMemory, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
 use crate::forward::upstream;
 use crate::record::{
@@ -72,10 +72,13 @@ impl Listeners {
             }
         }
         let mut quic = Vec::new();
+        let threads = thread_plan.plan.config.listen.thread_count();
+        let memory = QuicMemory::new(threads * sockets.quic.len());
         for socket in sockets.quic {
             let listener = admission.open_quic(
                 socket,
                 &thread_plan.plan.config.limits,
+                memory,
                 &thread_plan.plan.seed,
             )?;
             accepting.spawn_local(
@@ -158,7 +161,11 @@ impl Listeners {
                 *before = count;
             }
         }
-        let memory = self.quic.iter().map(|listener| listener.memory()).sum();
+        let memory = self
+            .quic
+            .iter()
+            .map(|listener| listener.memory_used())
+            .sum();
         ledger.set(Gauge::QuicMemory, memory);
     }
 }

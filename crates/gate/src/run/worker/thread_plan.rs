@@ -20,6 +20,8 @@ use crate::run::plan::Plan;
 pub(super) struct ThreadPlan {
     pub(super) plan: Arc<Plan>,
     known: NearSessions,
+    /// Exists as long as new requests use `known`.
+    current: Rc<()>,
     pub(super) upstreams: BTreeMap<String, Rc<Upstream>>,
 }
 
@@ -28,18 +30,18 @@ impl ThreadPlan {
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
             |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
-        let known = match before.filter(same_place) {
-            Some(thread_plan) => thread_plan.known.clone(),
+        let (known, current) = match before.filter(same_place) {
+            Some(thread_plan) => (thread_plan.known.clone(), thread_plan.current.clone()),
             None => {
-                let known = plan.place.on_this_thread();
-                spawn_local(known.clone().run());
+                let (known, current) = (plan.place.on_this_thread(), Rc::new(()));
                 let outage = plan.place.outage().clone();
                 spawn_local(session_counts::sessions(
                     known.clone(),
+                    Rc::downgrade(&current),
                     outage,
                     ledger.clone(),
                 ));
-                known
+                (known, current)
             }
         };
         if let Some(login) = &plan.login
@@ -55,6 +57,7 @@ impl ThreadPlan {
         Self {
             plan,
             known,
+            current,
             upstreams,
         }
     }

@@ -16,7 +16,7 @@ use super::quic_clients::QuicClients;
 use super::relay::Relay;
 use super::scene::{Scene, Setting, WITHIN, offer, run};
 use crate::accept::listener::quic::MAX_UNPROVED;
-use crate::accept::listener::{AcceptError, QuicListener, Seed, SingleUseCounts};
+use crate::accept::listener::{AcceptError, QuicListener, QuicMemory, Seed, SingleUseCounts};
 use crate::config::{Limits, Resumption, Tls};
 
 const REBINDINGS: u32 = 100;
@@ -88,7 +88,14 @@ fn listener(scene: &Scene) -> (QuicListener, SocketAddr) {
     let at = socket.local_addr().unwrap();
     let (limits, seed) = (Limits::default(), Seed::new(&[9; 32]));
     let sibling = Sibling::group(1, [9; 32]).remove(0);
-    let listener = QuicListener::open(socket, sibling, scene.tls.clone(), &limits, &seed);
+    let listener = QuicListener::open(
+        socket,
+        sibling,
+        scene.tls.clone(),
+        &limits,
+        QuicMemory::new(1),
+        &seed,
+    );
     (listener.unwrap(), at)
 }
 

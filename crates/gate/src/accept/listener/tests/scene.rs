@@ -117,7 +117,15 @@ impl Scene {
             .chain(others.into_iter().map(|o| o.quic));
         let listeners = all.flatten().map(|(socket, sibling)| {
             let limits = Limits::default();
-            let quic = QuicListener::open(socket, sibling, tls.clone(), &limits, &seed).unwrap();
+            let quic = QuicListener::open(
+                socket,
+                sibling,
+                tls.clone(),
+                &limits,
+                QuicMemory::new(1),
+                &seed,
+            )
+            .unwrap();
             let quic = Rc::new(quic);
             tokio::task::spawn_local(serve_quic(quic.clone()));
             quic
