@@ -64,9 +64,9 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Show what this machine, or a container image, can do for latency
     Doctor(DoctorArgs),
-    /// Explain what can make a request slow: how to recognise it, what it costs, what removes it
+    /// Explain what makes requests slow: the signs, what it costs, what removes it
     Causes(CausesArgs),
-    /// Probe targets for Prometheus, with blackbox_exporter's metrics and the causes of delays
+    /// Probe targets for Prometheus: blackbox_exporter's metrics, and the causes of delays
     Exporter(ExporterArgs),
     /// Measure what each remedy saves, and compare it with published figures
     Lab(LabArgs),

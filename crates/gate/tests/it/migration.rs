@@ -5,9 +5,12 @@
 mod scene;
 mod token;
 
+use std::thread;
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use roundtrip_gate::config::Config;
+use roundtrip_gate::config::{Config, Span};
 use scene::{Answer, Scene, backend};
 use token::{CLAIMS, HS256, HS512, claims, cookie, jwt};
 
@@ -70,6 +73,27 @@ fn its_cookies_are_accepted() {
                 "{row}: the backend has the cookie too"
             );
         }
+    });
+}
+
+/// Each reload with other session settings opens the store again.
+#[test]
+fn reloads_leave_no_connections_behind() {
+    play("reloads_leave_no_connections_behind", |scene| {
+        let connections = |scene: &Scene| scene.ask(&["CLIENT", "LIST"]).lines().count();
+        scene.get("");
+        let before = connections(scene);
+        for seconds in 1..=10 {
+            scene.reload(|config| config.session.grace = Span::seconds(seconds));
+            scene.get("");
+        }
+        for _ in 0..6000 {
+            if connections(scene) <= before + 1 {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{} connections, {before} before", connections(scene));
     });
 }
 

@@ -41,12 +41,17 @@ fn write_config(home: &Path, more: &str) {
 
 impl LoggingGate {
     fn start(level: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+        command.args(["gate", "run", "--log", level, "--config", "gate.toml"]);
+        Self::run(&mut command, "")
+    }
+
+    fn run(command: &mut Command, more: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         renew_certificate(home.path());
-        write_config(home.path(), "");
+        write_config(home.path(), more);
         let log = fs::File::create(home.path().join("log")).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
-            .args(["gate", "run", "--log", level, "--config", "gate.toml"])
+        let child = command
             .current_dir(home.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -144,5 +149,23 @@ fn each_level_has_the_events_that_are_promised() {
             assert!(!log.contains(event), "{level}: {event}: {log}");
         }
         assert!(!log.contains("/secret"), "{level}: {log}");
+    }
+}
+
+/// `ulimit -f` counts KiB.
+#[test]
+fn a_log_that_may_not_grow_ends_nothing() {
+    let script = "ulimit -f 8; exec \"$0\" gate run --config gate.toml";
+    let mut limited = Command::new("bash");
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_roundtrip")]);
+    let gate = LoggingGate::run(&mut limited, "[log]\naccess = \"access.log\"\n");
+    let size = || fs::metadata(gate.home.path().join("access.log")).map_or(0, |file| file.len());
+    let began = Instant::now();
+    while size() < 8 << 10 {
+        assert!(began.elapsed() < TIMEOUT, "{} bytes", size());
+        gate.ask();
+    }
+    for _ in 0..50 {
+        gate.ask();
     }
 }
