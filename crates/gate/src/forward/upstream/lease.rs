@@ -177,20 +177,14 @@ impl Upstream {
         Ok(LeasedConnection::new(slot, opened.wire, false))
     }
 
-    /// A stream of the shared connection. A request with a large head gets a connection of its own,
-    /// because some servers answer a head that is too large by ending the connection.
+    /// A stream of a shared connection.
     async fn join(
         &self,
         slot: PoolSlot<Wire>,
         large_head: bool,
         deadline: Instant,
     ) -> Result<LeasedConnection, UpstreamError> {
-        let joined = if large_head {
-            let stream = self.stream_alone(slot.server(), deadline).await;
-            stream.map(|stream| (stream, false))
-        } else {
-            self.stream(slot.server(), deadline).await
-        };
+        let joined = self.stream(slot.server(), large_head, deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {
             let counts = self.pools.counts();
             counts.failed_at(slot.server(), Some(trouble));

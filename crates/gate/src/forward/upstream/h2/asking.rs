@@ -8,17 +8,19 @@ use super::{H2Stream, MAX_STREAMS, SharedEnd, SharedH2};
 use crate::config::UpstreamProtocol;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
-/// The shared connections to one server.
-pub(in crate::forward::upstream) type SharedSlot = Mutex<Vec<SharedH2>>;
+/// The shared connections to one server: those for all requests, and those for requests with a
+/// large head, because some servers answer a head that is too large by ending the connection.
+pub(in crate::forward::upstream) type SharedSlot = [Mutex<Vec<SharedH2>>; 2];
 
 impl Upstream {
     /// A stream to a server, and whether its connection was open before.
     pub(in crate::forward::upstream) async fn stream(
         &self,
         server: usize,
+        large_head: bool,
         deadline: Instant,
     ) -> Result<(H2Stream, bool), UpstreamError> {
-        let mut place = self.place(server, deadline).await?;
+        let mut place = self.place(server, large_head, deadline).await?;
         self.give_up(&mut place);
         // The first that has room, so that the last ones become idle.
         while let Some(at) = place.iter().position(|shared| !shared.is_full()) {
@@ -43,24 +45,13 @@ impl Upstream {
         Ok((stream, false))
     }
 
-    /// The only stream of a new connection.
-    pub(in crate::forward::upstream) async fn stream_alone(
-        &self,
-        server: usize,
-        deadline: Instant,
-    ) -> Result<H2Stream, UpstreamError> {
-        let mut alone = self.share(server, 1, deadline).await?;
-        let stream = alone.stream().await;
-        stream.map_err(|source| self.no_h2(server, source))
-    }
-
     /// Opens a connection before it is needed.
     pub(in crate::forward::upstream) async fn share_early(
         &self,
         server: usize,
     ) -> Result<(), UpstreamError> {
         let deadline = self.deadline();
-        let mut place = self.place(server, deadline).await?;
+        let mut place = self.place(server, false, deadline).await?;
         if place.is_empty() {
             let shared = self.share(server, MAX_STREAMS as usize, deadline).await?;
             place.push(shared);
@@ -70,7 +61,7 @@ impl Upstream {
 
     /// Gives up the connections that are too old.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
-        for place in &self.shared {
+        for place in self.shared.as_flattened() {
             // The task that holds the lock is opening a connection.
             if let Ok(mut place) = place.try_lock() {
                 self.give_up(&mut place);
@@ -83,21 +74,24 @@ impl Upstream {
         if self.protocol() != UpstreamProtocol::H2 {
             return None;
         }
-        let places = self.shared.iter().filter_map(|place| place.try_lock().ok());
+        let places = self.shared.as_flattened().iter();
+        let places = places.filter_map(|place| place.try_lock().ok());
         Some(places.map(|place| place.len()).sum())
     }
 
     async fn place(
         &self,
         server: usize,
+        large_head: bool,
         deadline: Instant,
     ) -> Result<MutexGuard<'_, Vec<SharedH2>>, UpstreamError> {
-        let place = self
+        let [usual, large] = self
             .shared
             .get(server)
             .ok_or_else(|| UpstreamError::NoneWell {
                 upstream: self.group.name.clone(),
             })?;
+        let place = if large_head { large } else { usual };
         timeout_at(deadline, place.lock())
             .await
             .map_err(|_| self.silent(server))
