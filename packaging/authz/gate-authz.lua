@@ -4,6 +4,8 @@
 -- 503.
 
 local TIMEOUT = 5000 -- milliseconds
+-- The value of authz.secret, if gate's configuration has one: start HAProxy with it in GATE_SECRET.
+local SECRET = os.getenv("GATE_SECRET")
 -- Fields of the connection, and those that are set below.
 local OWN = {
   ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["host"] = true,
@@ -34,6 +36,7 @@ local function described(txn)
   fields["x-forwarded-host"] = { txn.sf:req_fhdr("host") }
   fields["x-forwarded-uri"] = { txn.f:pathq() }
   fields["x-forwarded-for"] = { txn.sf:src() }
+  if SECRET then fields["x-gate-secret"] = { SECRET } end
   return fields
 end
 
@@ -63,9 +66,13 @@ core.register_action("gate", { "http-req" }, function(txn, url)
   for _, name in ipairs({ "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto" }) do
     txn.http:req_set_header(name, asked[name][1] or "")
   end
-  -- In a tunnel, nobody judges requests: only WebSocket may pass.
+  -- In a tunnel, nobody judges requests: only WebSocket may pass. An application would drop the
+  -- fields that the client's `Connection` names, even those that are set here.
   local upgrade = txn.http:req_get_headers()["upgrade"]
-  if upgrade and (upgrade[1] or upgrade[0]:lower() ~= "websocket") then
+  txn.http:req_del_header("connection")
+  if upgrade and not upgrade[1] and upgrade[0]:lower() == "websocket" then
+    txn.http:req_set_header("connection", "upgrade")
+  else
     txn.http:req_del_header("upgrade")
   end
   txn.http:req_del_header("http2-settings")

@@ -159,11 +159,13 @@ impl Admission {
             return turn_away(&thread.ledger, limit, named);
         }
         drop((site, accept_config));
+        let asks = role != ListenerRole::Clients;
         let peer = Peer {
-            address: named,
+            // Who may ask is decided by the connection, not by what it says of itself.
+            address: if asks { client } else { named },
             secure: matches!(met.stream, ClientStream::Secure(_)),
             resumed: met.facts.resumed,
-            asks: role != ListenerRole::Clients,
+            asks,
         };
         count_met(&thread.ledger, arrival_of(&met, role), peer.address);
         // Boxed for each protocol, so that each takes only as much memory as it needs.

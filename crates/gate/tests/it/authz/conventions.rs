@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use roundtrip_gate::config::Config;
+
 use super::{Asked, LOGIN};
 use crate::exchanges::raw_client::{RawClient, field};
 
@@ -245,4 +247,31 @@ fn a_proxy_that_removes_identity_fields_itself_may_send_them() {
         let fields = format!("{described}{}\r\nRemote-User: root\r\n", asked.cookie);
         asked.ask(line, &fields).whole(200);
     }
+}
+
+/// A PROXY header says whose request it is, not who may ask.
+#[test]
+fn who_may_ask_is_not_said_in_a_proxy_header() {
+    let asked = Asked::new("");
+    let mut config = asked.stage.config.clone();
+    let networks = "[listen]\nproxy_protocol_from = [\"127.0.0.0/8\"]\n\
+                    [authz]\ntrusted = [\"192.0.2.9/32\"]\n";
+    let networks = Config::parse(networks, "test").unwrap();
+    config.listen.proxy_protocol_from = networks.listen.proxy_protocol_from;
+    config.authz.trusted = networks.authz.trusted;
+    asked.stage.gate.reload(config).unwrap();
+    for _ in 0..2000 {
+        let mut client = RawClient::to(asked.http());
+        client.send("PROXY TCP4 192.0.2.9 192.0.2.1 1000 80\r\n");
+        client.send(&format!(
+            "GET /forwarded HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{FORWARDED}{}\r\n\r\n",
+            asked.cookie
+        ));
+        match client.answer().status() {
+            // The thread has not followed yet.
+            0 | 400 => {}
+            status => return assert_eq!(status, 403),
+        }
+    }
+    panic!("no thread has followed");
 }

@@ -34,6 +34,8 @@ for options in gate.typed_extension_protocol_options.values():
     options.Unpack(protocol)
 json.dump(
     {
+        "remote address": manager.use_remote_address.value,
+        "removes": list(manager.route_config.request_headers_to_remove),
         "filters": [http_filter.name for http_filter in manager.http_filters],
         "fails open": asks.failure_mode_allow,
         "version": asks.transport_api_version,

@@ -64,6 +64,8 @@ fn envoy_s_definitions_read_the_configuration_of_the_guide() {
     let expected = json!({
         "filters": ["envoy.filters.http.ext_authz", "envoy.filters.http.router"],
         "fails open": false, "version": 2, "http/2": true, "slashes": 2, "port": 9191,
+        "remote address": true,
+        "removes": ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-real-ip"],
     });
     assert_eq!(said, expected, "{said:#}");
 }

@@ -145,6 +145,11 @@ fn plays(start: Start) {
         assert!(!message.body.contains("forged"), "{name}: {message:?}");
     }
     no_tunnel(at);
+    // The application drops what this field names.
+    let named = "Connection: keep-alive, X-Forwarded-For, X-Forwarded-Host, Authorization\r\n";
+    let seen = ask(at, "GET /open/x", named).whole(200).body;
+    let connection = field(&seen, "connection").unwrap_or_default();
+    assert!(!connection.to_lowercase().contains("x-forwarded"), "{seen}");
     // A page and all that belongs to it.
     let questions = asked.questions();
     assert_eq!(questions, 1);
