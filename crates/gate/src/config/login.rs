@@ -80,6 +80,13 @@ pub struct IssuerUrl(String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnPath(String);
 
+impl Login {
+    /// The provider and the client that logins are for.
+    pub(crate) fn realm(&self) -> String {
+        format!("{}\0{}", &*self.issuer, self.client_id)
+    }
+}
+
 impl Deref for IssuerUrl {
     type Target = str;
 

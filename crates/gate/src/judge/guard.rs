@@ -199,7 +199,8 @@ impl Guard {
         {
             return self.decide(rules, verified, now);
         }
-        let Some(session) = login::session_name(cookie) else {
+        let realm = rules.login.as_ref().map(|login| login.realm());
+        let Some(session) = realm.and_then(|realm| login::session_name(realm, cookie)) else {
             return GuardDecision::Deny(AuthError::UnknownSession);
         };
         let verified = Verified {

@@ -58,11 +58,18 @@ fn purpose(name: &str) -> String {
     format!("login session\0{name}")
 }
 
-/// The name of the session of a cookie; `None` if gate has given out no such cookie.
-pub(crate) fn session_name(cookie: &[u8]) -> Option<String> {
+/// The name of the session of a cookie; `None` if gate has given out no such cookie. Gates with
+/// another realm ([`Login::realm`](crate::config::Login::realm)) do not find it in a store that
+/// they share.
+pub(crate) fn session_name(realm: &str, cookie: &[u8]) -> Option<String> {
     let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"-_".contains(b);
     let is_ours = cookie.len() == COOKIE_LENGTH && cookie.iter().all(in_base64);
-    is_ours.then(|| format!("{PREFIX}{}", hashed(cookie)))
+    is_ours.then(|| {
+        format!(
+            "{PREFIX}{}",
+            hashed(&[cookie, b"\0", realm.as_bytes()].concat())
+        )
+    })
 }
 
 /// Whether a session is a login.
@@ -104,11 +111,12 @@ mod tests {
     #[test]
     fn a_name_tells_nothing_about_its_cookie() {
         let cookie = "A".repeat(43);
-        let name = session_name(cookie.as_bytes()).unwrap();
+        let name = session_name("r", cookie.as_bytes()).unwrap();
+        assert_ne!(session_name("s", cookie.as_bytes()).unwrap(), name);
         assert!(is_login(&name) && !name.contains("AAAA"));
         assert_eq!(name.len(), "login.".len() + 43);
         for other in ["", "A", &"A".repeat(44), &"=".repeat(43)] {
-            assert_eq!(session_name(other.as_bytes()), None);
+            assert_eq!(session_name("r", other.as_bytes()), None);
         }
     }
 }

@@ -21,6 +21,7 @@ const DONE: &str = "done";
 /// The part of the settings that requests are judged by.
 #[derive(Debug)]
 pub(crate) struct LoginRules {
+    realm: String,
     cookie: String,
     states: String,
     origin: Option<String>,
@@ -42,6 +43,7 @@ pub(crate) enum LoginAnswer {
 impl LoginRules {
     pub(crate) fn new(login: &Login) -> Self {
         Self {
+            realm: login.realm(),
             cookie: login.cookie.clone(),
             states: state_cookies(&login.cookie),
             origin: login.origin.clone(),
@@ -52,6 +54,11 @@ impl LoginRules {
             authorization: login.authorization,
             unverified_email: login.unverified_email,
         }
+    }
+
+    /// See [`Login::realm`].
+    pub(crate) fn realm(&self) -> &str {
+        &self.realm
     }
 
     /// The name of the cookie with a session.

@@ -206,7 +206,8 @@ impl LoginDesk {
         before: Option<String>,
     ) -> Result<String, LoginError> {
         let cookie = state::random()?;
-        let name = session_name(cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
+        let realm = self.settings.realm();
+        let name = session_name(&realm, cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
         let sealed = document
             .seal(&self.vault, &name)
             .ok_or(LoginError::Cryptography)?;
@@ -226,7 +227,7 @@ impl LoginDesk {
         self.store
             .put(&name, &Record::new(sealed, at(document.end)))
             .await?;
-        if let Some(before) = before.and_then(|old| session_name(old.as_bytes())) {
+        if let Some(before) = before.and_then(|old| session_name(&realm, old.as_bytes())) {
             self.store.revoke(&before).await?;
         }
         Ok(cookie)

@@ -23,7 +23,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 impl LoginDesk {
     pub(super) async fn log_out(&self, cookie: Option<String>) -> Result<LoginReply, LoginError> {
-        let name = cookie.and_then(|cookie| session_name(cookie.as_bytes()));
+        let name =
+            cookie.and_then(|cookie| session_name(&self.settings.realm(), cookie.as_bytes()));
         let mut id_token = None;
         if let Some(name) = &name {
             let record = self.store.get(name).await?;

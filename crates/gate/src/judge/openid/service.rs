@@ -189,8 +189,8 @@ impl LoginDesk {
 
     /// The name of an index of sessions: all of a user, or those of one session at the provider.
     pub(super) fn index(&self, kind: &str, name: &str) -> String {
-        let [issuer, client] = [&*self.settings.issuer, &self.settings.client_id];
-        document::hashed(format!("{issuer}\0{client}\0{kind}\0{name}").as_bytes())
+        let realm = self.settings.realm();
+        document::hashed(format!("{realm}\0{kind}\0{name}").as_bytes())
     }
 }
 

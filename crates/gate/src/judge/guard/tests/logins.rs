@@ -3,18 +3,21 @@
 use serde_json::{Map, json};
 
 use super::*;
-use crate::config::Config;
+use crate::config::{Config, Login};
 use crate::judge::login::session_name;
+
+fn login() -> Login {
+    let text = "[login]\nissuer = \"https://login.example\"\nclient_id = \"c\"\nauthorization = \"id-token\"";
+    Config::parse(text, "test").unwrap().login.unwrap()
+}
 
 /// A guard at second 1500 that accepts logins.
 fn login_guard() -> (Guard, Rc<Cell<i64>>, Arc<Vault>) {
     let mut vault = Vault::default();
     vault.add_key("k", &Secret::new(vec![1; 32])).unwrap();
     let vault = Arc::new(vault);
-    let text = "[login]\nissuer = \"https://login.example\"\nclient_id = \"c\"\nauthorization = \"id-token\"";
-    let login = Config::parse(text, "test").unwrap().login.unwrap();
     let rules = Rules {
-        login: Some(Arc::new(LoginRules::new(&login))),
+        login: Some(Arc::new(LoginRules::new(&login()))),
         vault: vault.clone(),
         ..rules()
     };
@@ -70,7 +73,7 @@ fn a_login_s_cookie_admits_where_logins_are_accepted() {
     let cookie = format!("a=b; __Host-gate={}", cookie_value());
     assert_eq!(word(&judge_cookie(&guard, &cookie, false)), "deny 401");
     let question = asked(judge_cookie(&guard, &cookie, true));
-    let name = session_name(cookie_value().as_bytes()).unwrap();
+    let name = session_name(&login().realm(), cookie_value().as_bytes()).unwrap();
     assert_eq!(question.session(), name);
     let pass = guard
         .admit(&question, Ok(Some(stored(&vault, &name, true).0)))
@@ -114,7 +117,7 @@ fn a_login_that_is_stored_under_another_name_is_refused() {
 #[test]
 fn a_token_cannot_name_a_login() {
     let (guard, ..) = login_guard();
-    let name = session_name(cookie_value().as_bytes()).unwrap();
+    let name = session_name(&login().realm(), cookie_value().as_bytes()).unwrap();
     let claims = format!(r#"{{"sub":"u","sid":"{name}","iat":1000,"exp":2000}}"#);
     let cookie = cookie(&token(&claims));
     for login in [true, false] {
