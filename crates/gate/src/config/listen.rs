@@ -24,6 +24,8 @@ pub struct Listen {
     /// TLS over TCP, and QUIC at the same ports if `h3` is on.
     pub https: Vec<SocketAddr>,
     pub h3: bool,
+    /// The port of `https` from outside; 0 if it is the same.
+    pub public_port: u16,
     /// The length of the queue of fast-open connections; 0 turns fast open off.
     pub fast_open: u32,
     pub backlog: u32,
@@ -45,6 +47,7 @@ impl Default for Listen {
             http: Vec::new(),
             https: Vec::new(),
             h3: true,
+            public_port: 0,
             fast_open: 256,
             backlog: 4096,
             threads: 0,
@@ -61,6 +64,14 @@ impl Listen {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             count => count.into(),
+        }
+    }
+
+    /// The port that clients connect to for this address of `https`.
+    pub(crate) fn announced_port(&self, https: &SocketAddr) -> u16 {
+        match self.public_port {
+            0 => https.port(),
+            port => port,
         }
     }
 

@@ -201,6 +201,6 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
 }
 
 fn alt_svc(listen: &Listen, https: &[SocketAddr]) -> Option<String> {
-    let port = https.first().filter(|_| listen.h3)?.port();
+    let port = listen.announced_port(https.first().filter(|_| listen.h3)?);
     Some(format!("h3=\":{port}\"; ma={ALT_SVC_MAX_AGE}"))
 }

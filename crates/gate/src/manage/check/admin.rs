@@ -9,6 +9,8 @@ use super::route::not_a_host;
 use crate::config::{Access, Config};
 use crate::forward::h1::MAX_FIELDS;
 
+/// The number of fields that browsers send with some extensions and proxies.
+const USUAL_FIELDS: usize = 32;
 /// RFC 9112 §3 recommends 8000 bytes for just the request line.
 const MIN_HEAD: u64 = 8 * 1024;
 
@@ -46,6 +48,10 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
             format!("limits.{key}"),
             "with 0 no request is served; the minimum is 1",
         );
+    }
+    if (1..USUAL_FIELDS).contains(&limits.fields) {
+        let what = format!("browsers send up to {USUAL_FIELDS} fields; those with more get 431");
+        report.warn("limits.fields", what);
     }
     if limits.fields > MAX_FIELDS {
         let what = format!("the parser has room for {MAX_FIELDS} fields, so more are refused");

@@ -1,6 +1,6 @@
 //! `[listen]`: addresses that belong to this machine and do not conflict.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use super::CheckReport;
@@ -20,6 +20,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         report.error("listen", what);
     }
     addresses(config, report);
+    one_family(config, report);
     for (place, networks) in [
         ("listen.proxy_protocol_from", &listen.proxy_protocol_from),
         ("listen.trusted", &listen.trusted),
@@ -104,12 +105,24 @@ fn addresses(config: &Config, report: &mut CheckReport) {
     }
 }
 
-/// The wildcard address shares its ports with every other address; the IPv6 wildcard includes IPv4.
+/// The wildcard address shares its ports with every other address of its family.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
-    let wide =
-        |a: IpAddr, b: IpAddr| a.is_unspecified() && (a.is_ipv4() == b.is_ipv4() || a.is_ipv6());
-    let meet = a.ip() == b.ip() || wide(a.ip(), b.ip()) || wide(b.ip(), a.ip());
+    let is_wide = a.ip().is_unspecified() || b.ip().is_unspecified();
+    let meet = a.ip() == b.ip() || (is_wide && a.is_ipv4() == b.is_ipv4());
     meet && a.port() == b.port() && a.port() != 0
+}
+
+/// Other programs serve IPv4 at the IPv6 wildcard as well.
+fn one_family(config: &Config, report: &mut CheckReport) {
+    let all = all(config);
+    for (place, address) in &all {
+        let wildcard = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port());
+        let is_alone = all.iter().all(|(_, other)| *other != wildcard);
+        if address.ip() == Ipv6Addr::UNSPECIFIED && is_alone {
+            let what = format!("this is for IPv6 only; add \"{wildcard}\" for IPv4");
+            report.warn(place, what);
+        }
+    }
 }
 
 /// Without a certificate gate makes one, which is for trying it on this machine.

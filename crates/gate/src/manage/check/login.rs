@@ -2,6 +2,7 @@
 //! can be sealed, and cookies that browsers give back.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use url::Url;
 
@@ -41,6 +42,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         let what = "logins are stored sealed, and there is no key; add a [[session.seal]]";
         report.error("session.seal", what);
     }
+    secure(config, login, report);
     paths(login, report);
     cookie(config, login, report);
     provider(login, report);
@@ -89,6 +91,18 @@ fn routes(config: &Config, report: &mut CheckReport) {
                 report.error(&place, "a domain has no '@' in it");
             }
         }
+    }
+}
+
+/// A login needs https, except on this machine.
+fn secure(config: &Config, login: &Login, report: &mut CheckReport) {
+    let listen = &config.listen;
+    let far = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+    let only_clear = listen.https.is_empty() && listen.http.iter().any(far);
+    if only_clear && login.origin.is_none() && listen.trusted.is_empty() {
+        let what = "without https nobody can log in; set 'listen.https', or 'login.origin' and \
+                    'listen.trusted' if a proxy in front of gate has TLS";
+        report.warn("login", what);
     }
 }
 

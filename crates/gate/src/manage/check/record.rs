@@ -1,7 +1,7 @@
 //! The HTTPS records (RFC 9460) that a name server may publish for gate, so that a client learns of
 //! HTTP/3 before it connects.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use crate::config::Listen;
 
@@ -11,7 +11,10 @@ const HTTPS: u16 = 443;
 /// A line for each name and port, as zone files have them.
 pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
     let alpn = if listen.h3 { "h3,h2" } else { "h2" };
-    let mut ports: Vec<u16> = listen.https.iter().map(SocketAddr::port).collect();
+    let mut ports: Vec<u16> = {
+        let all = listen.https.iter();
+        all.map(|address| listen.announced_port(address)).collect()
+    };
     ports.sort_unstable();
     ports.dedup();
     let hosts = names.iter().filter(|name| is_of_a_zone(name));
@@ -68,6 +71,8 @@ mod tests {
             https(&listen, &names[..1]),
             ["mail.example. 300 IN HTTPS 1 . alpn=\"h2\" port=8443"]
         );
+        listen.public_port = 443;
+        assert!(!https(&listen, &names)[0].contains("port="));
         listen.https.clear();
         assert!(https(&listen, &names).is_empty());
     }

@@ -95,6 +95,15 @@ fn upgrades(place: &str, route: &Route, config: &Config, report: &mut CheckRepor
         );
         report.warn(format!("{place}.upgrades"), what);
     }
+    for (key, on) in [("upgrades", route.upgrades), ("streams", route.streams)] {
+        if on && upstream.is_some_and(|u| u.tunnels == 0) {
+            let what = format!(
+                "every request gets 503: [upstream.{}] has tunnels = 0",
+                route.upstream
+            );
+            report.error(format!("{place}.{key}"), what);
+        }
+    }
 }
 
 fn has_one_reading(path: &str) -> bool {

@@ -21,6 +21,21 @@ pub(super) const CASES: &[Case] = &[
         &["error listen.https[0]: 127.0.0.1:8443 is already used"],
     ),
     (
+        "[[route]]",
+        "[limits]\nfields = 3\n[[route]]\nstreams = true",
+        &["warning limits.fields: browsers send up to"],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
+        "http = [\"0.0.0.0:8081\", \"[::]:8081\"]",
+        &[],
+    ),
+    (
+        "http = [\"127.0.0.1:8080\"]",
+        "http = [\"[::]:8081\"]",
+        &["warning listen.http[0]: this is for IPv6 only; add \"0.0.0.0:8081\""],
+    ),
+    (
         "http = [\"127.0.0.1:8080\"]",
         "http = [\"203.0.113.7:80\"]",
         &["error listen.http[0]: this machine cannot listen at 203.0.113.7"],
