@@ -4,6 +4,7 @@
 //! starts a `worker` on each thread, which opens its listeners through `accept`, and a
 //! `maintenance` thread. A reload sends each worker a new plan.
 
+mod free_memory;
 mod gate;
 mod maintenance;
 mod notify;

@@ -52,5 +52,5 @@ pub use presence::Attendance;
 pub use resolver::{ResolveError, Resolver, Wanted, add as add_answer, random_dns_id};
 pub use socket::Socket;
 pub use sys::background::{Half, split};
-pub use sys::{terminal_height, terminal_width};
+pub use sys::{return_free_memory, terminal_height, terminal_width};
 pub use watch::Watch;

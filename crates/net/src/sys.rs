@@ -203,6 +203,15 @@ pub(crate) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
+/// Returns memory that the allocator keeps, although nothing uses it, to the kernel.
+pub fn return_free_memory() {
+    // SAFETY: the call takes no pointers, and touches only memory that nothing uses.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Requests kernel timestamps of arriving data.
 pub(crate) fn set_receive_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     set_int(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)

@@ -6,12 +6,14 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use roundtrip_net::return_free_memory;
 use tokio::net::TcpListener;
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::free_memory::FreeMemory;
 use super::gate::News;
 use crate::GateError;
 use crate::admin::dependencies::{Dependencies, Expiry};
@@ -142,6 +144,7 @@ async fn keep(
     let told = std::rc::Rc::new(told);
     let mut plan = first.plan.clone();
     let mut tasks = tend(first, &told);
+    let mut free_memory = FreeMemory::default();
     let mut looks = interval(LOOK_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -159,7 +162,9 @@ async fn keep(
             _ = looks.tick() => {
                 look(&plan, &told);
                 let mut tell = |line| told(News::Condition(line));
-                dependencies.look(&book.snapshot(), Instant::now(), &mut tell);
+                let snapshot = book.snapshot();
+                dependencies.look(&snapshot, Instant::now(), &mut tell);
+                free_memory.look(&snapshot, return_free_memory);
             }
             _ = expiring.tick() => {
                 let mut tell = |line| told(News::Condition(line));
