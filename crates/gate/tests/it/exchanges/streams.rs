@@ -9,6 +9,7 @@ use roundtrip_gate::manage::SessionManager;
 use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{Answer, RawClient, field};
 use crate::lifecycle::scene::Scene;
+use crate::limits::gate_with;
 
 const ASK_TO_UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: echo\r\n";
 
@@ -163,4 +164,24 @@ fn a_backend_that_switches_without_being_asked_is_a_502() {
     let mut client = RawClient::to(scene.gate().addresses().http[0]);
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(matches!(client.answer(), Answer::Whole(502, _)));
+}
+
+/// RFC 9110 §15.5.22: the answer names the protocols that the server requires.
+#[test]
+fn a_required_upgrade_is_named() {
+    let backend = Backend::start(|mut client| {
+        while client.head().is_some() {
+            client.send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let scene = gate_with(backend.at, |_| {});
+    let gate = scene.gate().addresses().http[0];
+    for (asked, connection) in [("", "upgrade"), ("Connection: close\r\n", "close, upgrade")] {
+        let mut client = RawClient::to(gate);
+        client.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{asked}\r\n"));
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 426 "), "{head}");
+        assert_eq!(field(&head, "upgrade"), Some("websocket"));
+        assert_eq!(field(&head, "connection"), Some(connection));
+    }
 }

@@ -99,11 +99,16 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         if self.chunks {
             self.line("Transfer-Encoding", b"chunked");
         }
-        if switches {
+        let asks_for_upgrade = response.status == 426;
+        if switches || asks_for_upgrade {
             for protocol in response.values("upgrade") {
                 self.line("Upgrade", protocol);
             }
+        }
+        if switches || (asks_for_upgrade && self.stays()) {
             self.line("Connection", b"upgrade");
+        } else if asks_for_upgrade {
+            self.line("Connection", b"close, upgrade");
         } else if is_final && !self.stays() {
             self.line("Connection", b"close");
         } else if self.version == Version::H10 {
