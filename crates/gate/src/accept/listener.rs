@@ -11,6 +11,7 @@ mod quic;
 mod secure;
 mod seed;
 mod session_prefetch;
+mod session_quota;
 mod sockets;
 mod tcp;
 mod tickets;

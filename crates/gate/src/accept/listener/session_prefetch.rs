@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,8 +16,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::session_quota::SessionQuota;
 use super::tickets::Tickets;
 
+/// Tickets for each full handshake: a browser opens more than one connection.
+pub(super) const TICKET_COUNT: usize = 2;
 /// How long a handshake waits for the store: a full handshake costs less than a longer wait.
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
 /// The length of rustls' session names. Nothing else is looked up.
@@ -31,6 +35,7 @@ pub(super) struct SessionPrefetch {
     fetched: Arc<FetchedSessions>,
     store: Rc<AnyStore>,
     seals: Arc<Tickets>,
+    quota: Arc<SessionQuota>,
     carrying: JoinHandle<()>,
     counts: Cell<SingleUseCounts>,
 }
@@ -74,6 +79,16 @@ impl std::fmt::Debug for PrefetchState {
 pub(super) struct FetchedSession {
     fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
+    /// Whether it was stored in the present epoch.
+    is_new: bool,
+}
+
+/// The sessions as QUIC sees them.
+#[derive(Debug)]
+pub(super) struct QuicSessions {
+    fetched: Arc<FetchedSessions>,
+    seals: Arc<Tickets>,
+    quota: Arc<SessionQuota>,
 }
 
 impl Drop for FetchedSession {
@@ -84,13 +99,14 @@ impl Drop for FetchedSession {
 
 impl SessionPrefetch {
     /// Must run on the thread's runtime.
-    pub(super) fn open(store: AnyStore, seals: Arc<Tickets>) -> Self {
+    pub(super) fn open(store: AnyStore, seals: Arc<Tickets>, quota: Arc<SessionQuota>) -> Self {
         let (fetched, store) = (Arc::<FetchedSessions>::default(), Rc::new(store));
         let carrying = carry(fetched.clone(), store.clone(), seals.clone());
         Self {
             fetched,
             store,
             seals,
+            quota,
             carrying: tokio::task::spawn_local(carrying),
             counts: Cell::default(),
         }
@@ -100,8 +116,27 @@ impl SessionPrefetch {
         self.fetched.clone()
     }
 
+    pub(super) fn quic(&self) -> Arc<QuicSessions> {
+        Arc::new(QuicSessions {
+            fetched: self.fetched.clone(),
+            seals: self.seals.clone(),
+            quota: self.quota.clone(),
+        })
+    }
+
     pub(super) fn counts(&self) -> SingleUseCounts {
         self.counts.get()
+    }
+
+    /// The number of tickets for a client. One replaces the session that it brings, and counts only
+    /// if it lives longer.
+    pub(super) fn tickets(&self, client: IpAddr, brings: Option<&FetchedSession>) -> usize {
+        let (tickets, more) = match brings {
+            Some(session) => (1, usize::from(!session.is_new)),
+            None => (TICKET_COUNT, TICKET_COUNT),
+        };
+        let may = self.quota.take(self.seals.now(), Some(client), more);
+        if may { tickets } else { 0 }
     }
 
     /// Takes a session from the store, so that no other process can, and puts it where TLS looks
@@ -111,7 +146,10 @@ impl SessionPrefetch {
         let answer = timeout(FETCH_TIMEOUT, self.store.take(&name)).await;
         let mut counts = self.counts.get();
         let value = match answer {
-            Ok(Ok(value)) => value.and_then(|sealed| self.seals.open(&name, &sealed)),
+            Ok(Ok(value)) => value.and_then(|sealed| {
+                let is_new = self.seals.is_new(&sealed);
+                Some((self.seals.open(&name, &sealed)?, is_new))
+            }),
             Ok(Err(_)) | Err(_) => {
                 counts.failed += 1;
                 self.counts.set(counts);
@@ -123,10 +161,12 @@ impl SessionPrefetch {
             None => counts.absent += 1,
         }
         self.counts.set(counts);
-        self.fetched.inner().fetched.insert(name.clone(), value?);
+        let (value, is_new) = value?;
+        self.fetched.inner().fetched.insert(name.clone(), value);
         Some(FetchedSession {
             fetched: self.fetched.clone(),
             name,
+            is_new,
         })
     }
 }
@@ -188,5 +228,23 @@ impl StoresServerSessions for FetchedSessions {
     /// TLS 1.2 names sessions differently, so its sessions are not kept.
     fn can_cache(&self) -> bool {
         false
+    }
+}
+
+impl StoresServerSessions for QuicSessions {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        self.quota.take(self.seals.now(), None, 1) && self.fetched.put(key, value)
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.fetched.get(key)
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.fetched.take(key)
+    }
+
+    fn can_cache(&self) -> bool {
+        self.fetched.can_cache()
     }
 }

@@ -265,7 +265,10 @@ impl AcceptedSocket {
         }
         let mut facts = self.facts(accept_config);
         let stream = if self.secure {
-            let secure = accept_config.tls.accept(self.stream).await?;
+            let secure = accept_config
+                .tls
+                .accept(self.stream, self.peer.ip())
+                .await?;
             secure.describe(&mut facts);
             ClientStream::Secure(Box::new(secure))
         } else {

@@ -49,7 +49,8 @@ impl Tickets {
         self.epoch * 2
     }
 
-    fn now(&self) -> u64 {
+    /// The number of the present epoch.
+    pub(super) fn now(&self) -> u64 {
         let since = self.clock.now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default().as_secs() / self.epoch.as_secs().max(1)
     }
@@ -87,6 +88,11 @@ impl Tickets {
             )
             .map_err(|_| GateError::Cryptography)?;
         Ok([&number, &nonce[..], &sealed, tag.as_ref()].concat())
+    }
+
+    /// Whether this was sealed in the present epoch.
+    pub(super) fn is_new(&self, ticket: &[u8]) -> bool {
+        ticket.starts_with(&self.now().to_be_bytes())
     }
 
     pub(super) fn open(&self, name: &[u8], ticket: &[u8]) -> Option<Vec<u8>> {

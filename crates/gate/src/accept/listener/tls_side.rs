@@ -15,15 +15,14 @@ use tokio::io::AsyncWriteExt;
 
 use super::certificates::{ACME_PROTOCOL, Certificates};
 use super::hello;
-use super::session_prefetch::{SessionPrefetch, SingleUseCounts};
+use super::session_prefetch::{SessionPrefetch, SingleUseCounts, TICKET_COUNT};
+use super::session_quota::SessionQuota;
 use super::tickets::Tickets;
 use super::{ClientSocket, Secure, Seed};
 use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
 use crate::judge::acme::ActiveAcme;
 
-/// Tickets for each full or resumed handshake: a browser opens more than one connection.
-const TICKET_COUNT: usize = 2;
 /// The most early data over TCP: heads, and a small body. QUIC allows only the largest number (RFC
 /// 9001 §4.6.1).
 const MAX_EARLY_DATA: u32 = 16 * 1024;
@@ -37,13 +36,15 @@ pub(crate) struct TlsSide {
     tickets: Arc<Tickets>,
     early_data: bool,
     place: SharedStore,
+    quota: Arc<SessionQuota>,
     /// Whether the CA's challenges come over TLS.
     answers_acme: bool,
 }
 
 /// One thread's configurations.
 pub(crate) struct ThreadTls {
-    tcp: Arc<ServerConfig>,
+    /// By the number of tickets for the client.
+    tcp: [Arc<ServerConfig>; TICKET_COUNT + 1],
     quic: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
     early_data: bool,
@@ -74,6 +75,7 @@ impl TlsSide {
             tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
             early_data: settings.early_data,
             place: place.unwrap_or_else(|| SharedStore::Memory(Memory::default())),
+            quota: Arc::default(),
             answers_acme,
         })
     }
@@ -92,8 +94,10 @@ impl TlsSide {
     /// Must be called on the thread's runtime.
     pub(crate) fn on_this_thread(&self) -> Result<ThreadTls, GateError> {
         let single = self.resumption == Resumption::SingleUse;
-        let prefetch = single
-            .then(|| SessionPrefetch::open(self.place.on_this_thread(), self.tickets.clone()));
+        let prefetch = single.then(|| {
+            let store = self.place.on_this_thread();
+            SessionPrefetch::open(store, self.tickets.clone(), self.quota.clone())
+        });
         let mut tcp = self.config(&[&version::TLS13, &version::TLS12], prefetch.as_ref())?;
         tcp.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if self.answers_acme {
@@ -105,11 +109,18 @@ impl TlsSide {
         // QUIC is TLS 1.3 (RFC 9001 §4.2).
         let mut quic = self.config(&[&version::TLS13], prefetch.as_ref())?;
         quic.alpn_protocols = vec![b"h3".to_vec()];
+        if let Some(prefetch) = &prefetch {
+            quic.session_storage = prefetch.quic();
+        }
         if self.early_data {
             quic.max_early_data_size = u32::MAX;
         }
         Ok(ThreadTls {
-            tcp: Arc::new(tcp),
+            tcp: std::array::from_fn(|tickets| {
+                let mut config = tcp.clone();
+                config.send_tls13_tickets = tickets.min(config.send_tls13_tickets);
+                Arc::new(config)
+            }),
             quic: Arc::new(quic),
             certificates: self.certificates.clone(),
             early_data: self.early_data,
@@ -146,10 +157,14 @@ impl TlsSide {
 }
 
 impl ThreadTls {
-    pub(super) async fn accept(&self, mut stream: ClientSocket) -> Result<Secure, TlsError> {
-        let config = self.tcp.clone();
+    pub(super) async fn accept(
+        &self,
+        mut stream: ClientSocket,
+        client: IpAddr,
+    ) -> Result<Secure, TlsError> {
+        let [.., config] = &self.tcp;
         if self.prefetch.is_none() && !self.certificates.refuses() {
-            let secure = Secure::accept(ServerStream::new(stream, config)?).await?;
+            let secure = Secure::accept(ServerStream::new(stream, config.clone())?).await?;
             return secure.unless_challenge();
         }
         let (first, hello) = hello::read(&mut stream).await?;
@@ -162,7 +177,10 @@ impl ThreadTls {
             Some(prefetch) => prefetch.fetch(hello.identity).await,
             None => None,
         };
-        let secure = Secure::accept(ServerStream::after(stream, config, first)?).await;
+        let tickets = self.prefetch.as_ref();
+        let tickets = tickets.map(|prefetch| prefetch.tickets(client, fetched.as_ref()));
+        let config = tickets.and_then(|n| self.tcp.get(n)).unwrap_or(config);
+        let secure = Secure::accept(ServerStream::after(stream, config.clone(), first)?).await;
         drop(fetched);
         secure?.unless_challenge()
     }

@@ -132,3 +132,30 @@ fn a_store_that_does_not_answer_costs_a_full_handshake_and_no_more() {
         assert_eq!(scene.tls.counts().failed, 1);
     });
 }
+
+#[test]
+fn a_network_that_has_its_share_of_the_store_gets_no_tickets() {
+    run(async {
+        let scene = Scene::start(&single(None));
+        let client = scene.client();
+        scene.ask(&client, &offer()).await;
+        assert_eq!(client.tickets(false).received(), 2);
+        settled().await;
+        let spend = |peer: [u8; 4]| {
+            let prefetch = scene.tls.prefetch().unwrap();
+            let full = || prefetch.tickets(peer.into(), None);
+            std::iter::from_fn(|| Some(full()).filter(|tickets| *tickets > 0)).sum::<usize>()
+        };
+        let share = spend([127, 0, 0, 1]);
+        assert!((500..1100).contains(&share), "{share}");
+        // A session that the client brings is replaced by one.
+        let again = scene.ask(&client, &offer()).await;
+        assert!(again.contains("resumed=true"), "{again}");
+        assert_eq!(client.tickets(false).received(), 3);
+        let stranger = scene.client();
+        let asked = scene.ask(&stranger, &offer()).await;
+        assert!(asked.contains("resumed=false"), "{asked}");
+        assert_eq!(stranger.tickets(false).received(), 0);
+        assert!(spend([127, 0, 0, 2]) > 500, "another network has its own");
+    });
+}

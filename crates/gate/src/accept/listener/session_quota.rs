@@ -1,0 +1,79 @@
+//! Bounds the single-use TLS sessions that a process stores. Anybody can perform handshakes, and
+//! the store also has the sessions of users.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use crate::judge::original_client::network;
+
+/// The most sessions that are stored in one epoch, about 30 MB in Redis. They live for two.
+const MAX_STORED: usize = 64 * 1024;
+/// A client's network may have this part of what is left, so that many networks get some.
+const SHARE: usize = 64;
+/// The part for all clients over QUIC, which does not say whose session it is.
+const QUIC_SHARE: usize = 2;
+
+/// Shared by all threads.
+#[derive(Debug, Default)]
+pub(super) struct SessionQuota(Mutex<Stored>);
+
+#[derive(Debug, Default)]
+struct Stored {
+    epoch: u64,
+    all: usize,
+    /// `None` has those of QUIC.
+    of: HashMap<Option<IpAddr>, usize>,
+}
+
+impl SessionQuota {
+    /// Counts sessions in this epoch for a client; `None` for all over QUIC. Returns whether they
+    /// may be stored.
+    pub(super) fn take(&self, epoch: u64, client: Option<IpAddr>, wanted: usize) -> bool {
+        // A panic leaves nothing half done, so a poisoned lock can be used.
+        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.epoch != epoch {
+            *stored = Stored {
+                epoch,
+                ..Stored::default()
+            };
+        }
+        let share = client.map_or(QUIC_SHARE, |_| SHARE);
+        let most = MAX_STORED.saturating_sub(stored.all) / share;
+        let client = client.map(network);
+        let after = stored.of.get(&client).copied().unwrap_or_default() + wanted;
+        if after > most {
+            return false;
+        }
+        stored.of.insert(client, after);
+        stored.all += wanted;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(quota: &SessionQuota, client: Option<IpAddr>) -> usize {
+        (0..MAX_STORED)
+            .take_while(|_| quota.take(1, client, 1))
+            .count()
+    }
+
+    #[test]
+    fn many_networks_fill_the_quota_but_each_finds_some_left() {
+        let quota = SessionQuota::default();
+        assert_eq!(fill(&quota, None), MAX_STORED / 3);
+        let first = fill(&quota, Some([10, 0, 0, 0].into()));
+        assert!((600..700).contains(&first), "{first}");
+        let all: usize = (1..=200)
+            .map(|last| fill(&quota, Some([10, 0, 0, last].into())))
+            .sum();
+        assert!(MAX_STORED / 3 + first + all < MAX_STORED);
+        let other: IpAddr = "2001:db8::1".parse().unwrap();
+        assert!(fill(&quota, Some(other)) > 20);
+        assert!(!quota.take(1, "2001:db8::2".parse().ok(), 1), "one /64");
+        assert!(quota.take(2, Some(other), 2), "another epoch");
+    }
+}
