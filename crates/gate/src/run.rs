@@ -4,13 +4,5 @@
 //! starts a `worker` on each thread, which opens its listeners through `accept`, and a
 //! `maintenance` thread. A reload sends each worker a new plan.
 
+mod contents;
 mod free_memory;
-mod gate;
-mod maintenance;
-mod notify;
-pub(crate) mod plan;
-mod signals;
-mod worker;
-
-pub use gate::{Addresses, Gate, News};
-pub use signals::run;

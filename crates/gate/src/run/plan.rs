@@ -8,9 +8,10 @@ use std::time::SystemTime;
 
 use tokio::sync::watch;
 
+use super::contents::Contents;
 use crate::GateError;
 use crate::accept::listener::{Seed, TlsSide};
-use crate::config::{Authz, Config, Listen, Route};
+use crate::config::{Authz, Config, Listen, Route, SessionStore};
 use crate::forward::upstream::Group;
 use crate::judge::acme::AcmeHandle;
 use crate::judge::authz::AskingProxies;
@@ -25,6 +26,7 @@ const ALT_SVC_MAX_AGE: u32 = 24 * 3600;
 
 pub(crate) struct Plan {
     pub(crate) config: Config,
+    contents: Contents,
     pub(crate) rules: watch::Receiver<Arc<Rules>>,
     pub(crate) place: StoreHandle,
     /// The service that people log in by.
@@ -49,16 +51,18 @@ impl Plan {
         https: &[SocketAddr],
     ) -> Result<Self, GateError> {
         lead_somewhere(&config)?;
+        let contents = Contents::read(&config);
         let place = StoreHandle::open(&config.session)?;
         let acme = acme(&config, &place)?;
         let tls = tls_side(&config, &seed, &place, acme.as_ref())?;
-        let groups = groups(&config, None)?;
+        let groups = groups(&config, &contents, None)?;
         Ok(Self {
             login: login(&config, &place)?,
             askers: Arc::new(AskingProxies::new(&config.authz)?),
             rules: keyring.rules(),
             alt_svc: alt_svc(&config.listen, https),
             config,
+            contents,
             place,
             acme,
             tls,
@@ -71,27 +75,37 @@ impl Plan {
     pub(crate) fn reread(&self, config: Config, keyring: &Keyring) -> Result<Self, GateError> {
         needs_no_restart(&self.config, &config)?;
         lead_somewhere(&config)?;
-        let place = if config.session == self.config.session {
+        let (contents, before) = (Contents::read(&config), &self.contents);
+        if contents.seed != before.seed {
+            return Err(GateError::NeedsRestart("the content of tls.seed"));
+        }
+        let same_store = without_keys(&config.session) == without_keys(&self.config.session)
+            && contents.store == before.store;
+        // Services seal with the keys, and store what they sealed.
+        let same_session =
+            same_store && config.session == self.config.session && contents.keys == before.keys;
+        let place = if same_store {
             self.place.clone()
         } else {
             StoreHandle::open(&config.session)?
         };
         let names = |config: &Config| config.acme.as_ref().map(|a| a.all_names(&config.route));
         let same_acme = config.acme == self.config.acme
-            && config.session == self.config.session
+            && contents.acme == before.acme
+            && (same_session || config.acme.is_none())
             && names(&config) == names(&self.config);
         let acme = if same_acme {
             self.acme.clone()
         } else {
             acme(&config, &place)?
         };
-        let tls = if config.tls == self.config.tls && same_acme {
+        let tls = if config.tls == self.config.tls && same_store && same_acme {
             self.tls.clone()
         } else {
             tls_side(&config, &self.seed, &place, acme.as_ref())?
         };
-        let kept = config.login == self.config.login && config.session == self.config.session;
-        let login = if kept {
+        let same_login = config.login == self.config.login && contents.login == before.login;
+        let login = if same_login && same_session {
             self.login.clone()
         } else {
             login(&config, &place)?
@@ -100,14 +114,25 @@ impl Plan {
             login,
             askers: Arc::new(AskingProxies::new(&config.authz)?),
             rules: keyring.rules(),
-            groups: groups(&config, Some(self))?,
+            groups: groups(&config, &contents, Some(self))?,
             alt_svc: self.alt_svc.clone(),
             config,
+            contents,
             place,
             acme,
             tls,
             seed: self.seed.clone(),
         })
+    }
+}
+
+/// The part that says where sessions are.
+fn without_keys(session: &SessionStore) -> SessionStore {
+    SessionStore {
+        seal: Vec::new(),
+        plain: false,
+        cbc: None,
+        ..session.clone()
     }
 }
 
@@ -140,15 +165,17 @@ fn tls_side(
     TlsSide::new(&config.tls, &config.listen, seed, place, clock, acme).map(Arc::new)
 }
 
-/// A group whose settings are unchanged is kept, with its connections.
+/// A group whose settings and CA are unchanged is kept, with its connections.
 fn groups(
     config: &Config,
+    contents: &Contents,
     before: Option<&Plan>,
 ) -> Result<BTreeMap<String, Arc<Group>>, GateError> {
     let make = |(index, (name, settings)): (usize, (&String, &crate::config::Upstream))| {
         let index = u16::try_from(index).unwrap_or(u16::MAX);
         let known = before.and_then(|plan| {
-            let same = plan.config.upstream.get(name) == Some(settings);
+            let same = plan.config.upstream.get(name) == Some(settings)
+                && plan.contents.upstream.get(name) == contents.upstream.get(name);
             plan.groups
                 .get(name)
                 .filter(|group| same && group.index() == index)
@@ -203,4 +230,83 @@ fn needs_no_restart(before: &Config, after: &Config) -> Result<(), GateError> {
 fn alt_svc(listen: &Listen, https: &[SocketAddr]) -> Option<String> {
     let port = listen.announced_port(https.first().filter(|_| listen.h3)?);
     Some(format!("h3=\":{port}\"; ma={ALT_SVC_MAX_AGE}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_reads_replaced_secrets_and_keeps_what_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+        for name in ["client", "seal", "redis", "sentinel"] {
+            write(name, &"1".repeat(32)).unwrap();
+        }
+        let text = r#"
+            [session]
+            store = "redis://127.0.0.1:1/0"
+            password = { file = "DIR/redis" }
+            sentinel = { password = { file = "DIR/sentinel" } }
+            [[session.seal]]
+            id = "k"
+            from = { file = "DIR/seal" }
+            [login]
+            issuer = "https://login.test"
+            client_id = "gate"
+            client_secret = { file = "DIR/client" }
+            [upstream.app]
+            servers = ["https://app.test"]
+            ca = "DIR/ca"
+            [upstream.other]
+            servers = ["http://other.test"]
+            [[route]]
+            upstream = "app"
+        "#;
+        let text = text.replace("DIR", folder.path().to_str().unwrap());
+        let config = Config::parse(&text, "test").unwrap();
+        let seed = Arc::new(Seed::read(None).unwrap());
+        let other = Config::default();
+        let other = Plan::new(
+            other.clone(),
+            &Keyring::open(&other).unwrap(),
+            seed.clone(),
+            &[],
+        );
+        let ca = other.unwrap().tls.self_made().unwrap().to_owned();
+        write("ca", &ca).unwrap();
+        let keyring = Keyring::open(&config).unwrap();
+        let mut plan = Plan::new(config.clone(), &keyring, seed, &[]).unwrap();
+        for (replaced, [same_store, same_login, same_app]) in [
+            (None, [true, true, true]),
+            (Some(("client", "2")), [true, false, true]),
+            (Some(("seal", "3")), [true, false, true]),
+            (Some(("redis", "4")), [false, false, true]),
+            (Some(("sentinel", "5")), [false, false, true]),
+            (Some(("ca", "\n")), [true, true, false]),
+            (None, [true, true, true]),
+        ] {
+            if let Some((name, with)) = replaced {
+                let long = if name == "ca" {
+                    ca.clone()
+                } else {
+                    with.repeat(31)
+                };
+                write(name, &(long + with)).unwrap();
+            }
+            let next = plan.reread(config.clone(), &keyring).unwrap();
+            let is_same = |name: &str| Arc::ptr_eq(&plan.groups[name], &next.groups[name]);
+            let login = |plan: &Plan| plan.login.clone().unwrap();
+            let same = [
+                plan.place.outage().is(next.place.outage()),
+                login(&plan).is(&login(&next)),
+                is_same("app"),
+            ];
+            assert_eq!(same, [same_store, same_login, same_app], "{replaced:?}");
+            assert!(is_same("other"));
+            plan = next;
+        }
+        std::fs::remove_file(folder.path().join("client")).unwrap();
+        assert!(plan.reread(config, &keyring).is_err());
+    }
 }

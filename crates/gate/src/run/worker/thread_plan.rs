@@ -29,7 +29,7 @@ impl ThreadPlan {
     /// Makes a plan. Upstreams are kept if their group is kept.
     pub(super) fn begin(plan: Arc<Plan>, ledger: &Arc<Ledger>, before: Option<&Self>) -> Self {
         let same_place =
-            |thread_plan: &&Self| thread_plan.plan.config.session == plan.config.session;
+            |thread_plan: &&Self| thread_plan.plan.place.outage().is(plan.place.outage());
         let (known, current) = match before.filter(same_place) {
             Some(thread_plan) => (thread_plan.known.clone(), thread_plan.current.clone()),
             None => {
