@@ -84,6 +84,13 @@ impl Redis {
     }
 }
 
+/// The session that a key belongs to. An empty prefix is also that of keys that are no sessions.
+fn session_of<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
+    let others = [once::PREFIX, once::CLAIM_PREFIX, index::PREFIX];
+    let is_other = others.iter().any(|other| key.as_bytes().starts_with(other));
+    key.strip_prefix(prefix).filter(|_| !is_other)
+}
+
 impl Store for Redis {
     async fn get(&self, sid: &str) -> Result<Option<Record>, StoreError> {
         if !is_sid(sid) {
@@ -195,7 +202,7 @@ impl Store for Redis {
             ];
             let (next, keys) = scanned(refused("SCAN", link.ask(&scan).await?)?)?;
             let text = keys.iter().filter_map(|k| str::from_utf8(k.bytes()?).ok());
-            let ours = text.filter_map(|k| k.strip_prefix(prefix));
+            let ours = text.filter_map(|key| session_of(key, prefix));
             sids.extend(ours.filter(|sid| is_sid(sid)).map(str::to_owned));
             at += usize::from(next == "0");
             cursor = next;

@@ -8,8 +8,8 @@ use super::{Redis, refused};
 use crate::index::{Indexes, MAX_INDEXED};
 use crate::{Source, StoreError};
 
-/// Outside the prefix of sessions, so that no watcher is notified of changes.
-const PREFIX: &[u8] = b"roundtrip-index:";
+/// Servers report changes of these keys only if the prefix of sessions is empty.
+pub(super) const PREFIX: &[u8] = b"roundtrip-index:";
 
 impl Indexes for Redis {
     /// The index expires with the session that was entered last; a session that was entered earlier

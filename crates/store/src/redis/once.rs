@@ -15,9 +15,9 @@ use super::{Redis, expect_ok, refused};
 use crate::StoreError;
 use crate::once::{Once, TakesOnce};
 
-/// This differs from the prefix of sessions, so that no notifications are sent for changes.
-const PREFIX: &[u8] = b"roundtrip-ticket:";
-const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
+/// Servers report changes of these keys only if the prefix of sessions is empty.
+pub(super) const PREFIX: &[u8] = b"roundtrip-ticket:";
+pub(super) const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.
 const INFO: &[&[u8]] = &[b"INFO", b"replication"];
 /// The length of a replication id.

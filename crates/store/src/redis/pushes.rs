@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use roundtrip_wire::resp::Value;
 use tokio::sync::Notify;
 
+use super::session_of;
 use crate::{Change, StorePart};
 
 /// The number of changes beyond which everything is reported as changed instead.
@@ -55,7 +56,7 @@ impl Pushes {
     fn touched(&self, key: &Value) {
         let key = key.bytes().and_then(|k| str::from_utf8(k).ok());
         // Keys that are not text, or not under the prefix, are not sessions.
-        if let Some(sid) = key.and_then(|k| k.strip_prefix(self.prefix.as_str())) {
+        if let Some(sid) = key.and_then(|key| session_of(key, &self.prefix)) {
             self.add(Change::Touched(sid.to_owned()));
         }
     }
@@ -108,6 +109,20 @@ mod tests {
             taken(&news),
             [Change::Touched("1".into()), Change::Everything]
         );
+    }
+
+    #[test]
+    fn without_a_prefix_only_sessions_are_reported() {
+        let news = Pushes::new("");
+        let others = [
+            "roundtrip-ticket:00",
+            "roundtrip-claim:00",
+            "roundtrip-index:x",
+        ];
+        let keys = others.into_iter().chain(["roundtrip", "1"]).map(bulk);
+        news.pushed(vec![bulk("invalidate"), Value::Array(keys.collect())]);
+        let touched = |sid: &str| Change::Touched(sid.into());
+        assert_eq!(taken(&news), [touched("roundtrip"), touched("1")]);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::CheckReport;
-use crate::config::Config;
 use crate::config::meaning::{StoreKind, redis};
+use crate::config::{Config, Resumption};
 use crate::judge::credentials::Vault;
 
 /// Bytes of a key for AES-256.
@@ -26,6 +26,12 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         StoreKind::Redis => {
             if let Err(error) = redis(session) {
                 report.error("session.store", error);
+            }
+            if session.prefix.is_empty() && config.tls.resumption == Resumption::SingleUse {
+                let what = "with an empty prefix, Redis tells every thread of each TLS session that is stored, \
+                            which strangers can cause; give the sessions a prefix, as in \"session:\", and \
+                            write them under it";
+                report.warn("session.prefix", what);
             }
         }
     }
