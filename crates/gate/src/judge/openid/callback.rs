@@ -10,7 +10,7 @@ use url::form_urlencoded::parse;
 use super::LoginError;
 use super::id_token::{self, IdToken};
 use super::provider::{Metadata, Tokens, error_code};
-use super::service::{LoginDesk, now, seconds};
+use super::service::{LoginDesk, millis, now, seconds};
 use super::state::{self, LoginState};
 use crate::config::LoginToken;
 use crate::judge::login::{
@@ -96,13 +96,28 @@ impl LoginDesk {
             ("redirect_uri", &*state.redirect_uri),
             ("code_verifier", &*state.verifier),
         ];
+        let began = millis();
         let tokens = self.provider.tokens(&metadata, &tokens).await?;
         let id = self
             .verified(&metadata, &tokens, Some(&state.nonce))
             .await?;
         let id = id.ok_or(refused("the provider gave no ID token"))?;
+        let issued = id.issued;
         let document = self.new_document(&metadata, &tokens, id).await?;
-        let cookie = self.store_new(&document, before).await?;
+        let (cookie, name) = self.store_new(&document).await?;
+        // The provider may have ended this login while it was being completed: its logout has read
+        // the indexes either after the session was stored, or before this reads the marks.
+        for index in self.indexes(&document) {
+            if self.has_ended(&index, issued, began).await? {
+                self.store.revoke(&name).await?;
+                return Err(refused("the provider ended this login meanwhile"));
+            }
+        }
+        // A thief of the old cookie does not know the new one.
+        let realm = self.settings.realm();
+        if let Some(before) = before.and_then(|old| session_name(&realm, old.as_bytes())) {
+            self.store.revoke(&before).await?;
+        }
         self.counts.count(LoginEvent::Completed);
         let settings = &self.settings;
         Ok(LoginReply {
@@ -198,13 +213,18 @@ impl LoginDesk {
         }
     }
 
-    /// Stores a new session, and returns its cookie. A session that the browser had before ends:
-    /// a thief of the old cookie does not know the new one.
-    async fn store_new(
-        &self,
-        document: &LoginDocument,
-        before: Option<String>,
-    ) -> Result<String, LoginError> {
+    /// The indexes of a login: by its person, and by its session at the provider.
+    fn indexes(&self, document: &LoginDocument) -> [String; 2] {
+        let subject = document.subject.as_str();
+        let other = match &document.sid {
+            Some(sid) => self.index("sid", sid),
+            None => self.index("sub without sid", subject),
+        };
+        [self.index("sub", subject), other]
+    }
+
+    /// Stores a new session, and returns its cookie and its name.
+    async fn store_new(&self, document: &LoginDocument) -> Result<(String, String), LoginError> {
         let cookie = state::random()?;
         let realm = self.settings.realm();
         let name = session_name(&realm, cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
@@ -217,20 +237,13 @@ impl LoginDesk {
         // The index first: a session that is in none could not be found when it is to end. All
         // entries last equally long, so that none outlives its index.
         let life = at(now().saturating_add(seconds(self.settings.life.0))).unwrap_or(UNIX_EPOCH);
-        let person = self.index("sub", &document.subject);
-        self.store.enter(&person, &name, life).await?;
-        let other = match &document.sid {
-            Some(sid) => self.index("sid", sid),
-            None => self.index("sub without sid", &document.subject),
-        };
-        self.store.enter(&other, &name, life).await?;
+        for index in self.indexes(document) {
+            self.store.enter(&index, &name, life).await?;
+        }
         self.store
             .put(&name, &Record::new(sealed, at(document.end)))
             .await?;
-        if let Some(before) = before.and_then(|old| session_name(&realm, old.as_bytes())) {
-            self.store.revoke(&before).await?;
-        }
-        Ok(cookie)
+        Ok((cookie, name))
     }
 }
 

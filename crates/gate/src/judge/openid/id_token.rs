@@ -20,7 +20,8 @@ const ABOUT_THE_TOKEN: [&str; 11] = [
 pub(super) struct IdToken {
     pub(super) subject: String,
     pub(super) sid: Option<String>,
-    /// Seconds since 1970.
+    /// Seconds since 1970, on the provider's clock.
+    pub(super) issued: i64,
     pub(super) expires: i64,
     pub(super) claims: Map<String, Value>,
 }
@@ -46,7 +47,7 @@ pub(super) fn check(
 ) -> Result<IdToken, LoginError> {
     let refused = |why| Err(LoginError::Refused(why));
     let mut claims = object(payload)?;
-    expected.check(&claims)?;
+    let issued = expected.check(&claims)?;
     let Some(expires) = whole(&claims, "exp") else {
         return refused("the ID token has no exp");
     };
@@ -81,14 +82,16 @@ pub(super) fn check(
     Ok(IdToken {
         subject,
         sid,
+        issued,
         expires,
         claims,
     })
 }
 
 impl Expected<'_> {
-    /// Checks the issuer and the audience, and that it is not from the future.
-    pub(super) fn check(&self, claims: &Map<String, Value>) -> Result<(), LoginError> {
+    /// Checks the issuer and the audience, and that it is not from the future. Returns when it was
+    /// issued.
+    pub(super) fn check(&self, claims: &Map<String, Value>) -> Result<i64, LoginError> {
         let refused = |why| Err(LoginError::Refused(why));
         if text(claims, "iss") != Some(self.issuer) {
             return refused("the token has another issuer");
@@ -121,7 +124,7 @@ impl Expected<'_> {
         if issued > latest || not_before > latest {
             return refused("the token is not valid yet");
         }
-        Ok(())
+        Ok(issued)
     }
 }
 

@@ -3,7 +3,7 @@
 //! included.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use roundtrip_store::{Indexes, Store, TakesOnce};
 use roundtrip_wire::jwt::Jws;
@@ -14,8 +14,10 @@ use url::form_urlencoded::parse;
 
 use super::LoginError;
 use super::logout_token::{self, LogoutToken};
-use super::service::{LoginDesk, seconds};
-use crate::judge::login::{LoginDocument, LoginPage, LoginReply, remove_cookie, session_name};
+use super::service::{LoginDesk, millis, seconds};
+use crate::judge::login::{
+    LoginDocument, LoginPage, LoginReply, document, remove_cookie, session_name,
+};
 use crate::record::{LoginEvent, Reason};
 
 /// The pause before sessions that could not be ended are tried again.
@@ -82,9 +84,10 @@ impl LoginDesk {
         if !self.store.claim(used.as_bytes(), life).await? {
             return Err(LoginError::Refused("this logout token was used before"));
         }
+        let mark = format!("{} {}", token.issued, millis());
         let (tell, told) = oneshot::channel();
         // It goes on if this answer takes too long, or the store fails for a while.
-        spawn_local(self.clone().end_sessions(token, used, life, tell));
+        spawn_local(self.clone().end_sessions(token, mark, used, life, tell));
         told.await.unwrap_or_else(|_| {
             Err(LoginError::Provider {
                 what: "logout",
@@ -101,6 +104,7 @@ impl LoginDesk {
     async fn end_sessions(
         self: Rc<Self>,
         token: LogoutToken,
+        mark: String,
         used: String,
         life: Duration,
         tell: oneshot::Sender<Result<(), LoginError>>,
@@ -108,7 +112,7 @@ impl LoginDesk {
         let began = Instant::now();
         let mut tell = Some(tell);
         loop {
-            let ended = self.try_to_end_sessions(&token).await;
+            let ended = self.try_to_end_sessions(&token, &mark, life).await;
             let failed = ended.is_err();
             if let Some(tell) = tell.take() {
                 let _ = tell.send(ended);
@@ -122,7 +126,12 @@ impl LoginDesk {
         }
     }
 
-    async fn try_to_end_sessions(&self, token: &LogoutToken) -> Result<(), LoginError> {
+    async fn try_to_end_sessions(
+        &self,
+        token: &LogoutToken,
+        mark: &str,
+        life: Duration,
+    ) -> Result<(), LoginError> {
         // §2.7: a session of the provider, or, if none is named, all of the person.
         // Sessions whose ID token named no session of the provider may be meant as well.
         let subject = token.subject.as_deref().map(|subject| match token.sid {
@@ -132,6 +141,9 @@ impl LoginDesk {
         let sid = token.sid.as_deref().map(|sid| self.index("sid", sid));
         let mut failed = None;
         for index in subject.into_iter().chain(sid) {
+            // A login that is being completed looks for the mark once its session is stored.
+            let until = SystemTime::now() + life;
+            self.store.enter(&marks(&index), mark, until).await?;
             for name in self.store.entered(&index).await? {
                 match self.store.revoke(&name).await {
                     Ok(was_there) => self
@@ -144,4 +156,26 @@ impl LoginDesk {
         }
         failed.map_or(Ok(()), |error| Err(error.into()))
     }
+
+    /// Whether the provider has ended the sessions of an index since it issued this ID token. Both
+    /// times are the provider's, in seconds; of two in the same second, the logout is the later one
+    /// if it arrived after `began`, in milliseconds, when the tokens were requested.
+    pub(super) async fn has_ended(
+        &self,
+        index: &str,
+        issued: i64,
+        began: i64,
+    ) -> Result<bool, LoginError> {
+        let marks = self.store.entered(&marks(index)).await?;
+        let mut marks = marks.iter().filter_map(|mark| {
+            let (ended, arrived) = mark.split_once(' ')?;
+            Some((ended.parse::<i64>().ok()?, arrived.parse::<i64>().ok()?))
+        });
+        Ok(marks.any(|mark| mark >= (issued, began)))
+    }
+}
+
+/// The index of the logouts that ended the sessions of an index.
+fn marks(index: &str) -> String {
+    document::hashed(format!("logouts {index}").as_bytes())
 }

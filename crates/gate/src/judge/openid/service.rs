@@ -212,6 +212,12 @@ pub(super) fn now() -> i64 {
     seconds(since.unwrap_or_default())
 }
 
+/// Milliseconds since 1970.
+pub(super) fn millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
 pub(super) fn seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
 }

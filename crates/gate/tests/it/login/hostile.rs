@@ -320,6 +320,39 @@ fn a_false_logout_token_logs_nobody_out() {
     assert_eq!(scene.program(0, "/").status, 200);
 }
 
+/// The provider issues tokens, and ends the session before gate has stored it.
+#[test]
+fn a_logout_ends_a_login_that_is_being_completed() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    provider.manners().delay = Duration::from_secs(1);
+    let logout = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
+    for (id, named, name) in [("j1", "sid", "s1"), ("j2", "sub", "u")] {
+        provider.manners().claims = Arc::new(move |claims| {
+            claims["iat"] = (now() - 5).into();
+            claims["sid"] = id.replace('j', "s").into();
+        });
+        let sent = scene.page("/");
+        provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
+        let state = sent.parameter("state");
+        let url = scene.url(0, &format!("/.gate/callback?code=c&state={state}"));
+        let mut browser = scene.browser.clone();
+        let coming_back = std::thread::spawn(move || browser.page(&url));
+        std::thread::sleep(Duration::from_millis(200));
+        let token = provider.logout_token(id, |claims| claims[named] = name.into());
+        let told = Browser::default().form(&logout, &format!("logout_token={token}"));
+        assert_eq!(told.status, 200);
+        let back = coming_back.join().unwrap();
+        assert_eq!(back.status, 400, "{named}: {back:?}");
+        assert!(back.cookies().is_empty());
+    }
+    // Who logs in afterwards stays logged in.
+    provider.manners().delay = Duration::ZERO;
+    provider.manners().claims = Arc::new(|_| ());
+    scene.log_in_again(&provider, "/");
+    assert_eq!(scene.program(0, "/").status, 200);
+}
+
 #[test]
 fn a_backend_cannot_change_the_session() {
     let provider = Provider::start();
