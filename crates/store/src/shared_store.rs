@@ -80,11 +80,16 @@ impl TakesOnce for AnyStore {
 }
 
 impl Indexes for AnyStore {
-    async fn enter(&self, index: &str, sid: &str, end: SystemTime) -> Result<(), StoreError> {
+    async fn insert(
+        &self,
+        index: &str,
+        sid: &str,
+        end: SystemTime,
+    ) -> Result<Vec<String>, StoreError> {
         match self {
-            Self::Memory(store, _) => store.enter(index, sid, end).await,
-            Self::Redb(store, _) => store.enter(index, sid, end).await,
-            Self::Redis(store) => store.enter(index, sid, end).await,
+            Self::Memory(store, _) => store.insert(index, sid, end).await,
+            Self::Redb(store, _) => store.insert(index, sid, end).await,
+            Self::Redis(store) => store.insert(index, sid, end).await,
         }
     }
 

@@ -17,7 +17,12 @@ const ENTRIES: TableDefinition<(&str, &str), u64> = TableDefinition::new("indexe
 const ENDS: TableDefinition<(u64, &str, &str), ()> = TableDefinition::new("indexed_ends");
 
 impl Indexes for Redb {
-    async fn enter(&self, index: &str, sid: &str, end: SystemTime) -> Result<(), StoreError> {
+    async fn insert(
+        &self,
+        index: &str,
+        sid: &str,
+        end: SystemTime,
+    ) -> Result<Vec<String>, StoreError> {
         let (index, sid) = (index.to_owned(), sid.to_owned());
         let (now, end) = (millis(self.now()), millis(end));
         self.write_apart(move |transaction| {
@@ -30,7 +35,21 @@ impl Indexes for Redb {
                 ends.remove((before, index, sid))?;
             }
             ends.insert((end, index, sid), ())?;
-            Ok(())
+            let (mut count, mut first) = (0, None);
+            for entry in entries.range((index, "")..)? {
+                let (key, end) = entry?;
+                let (of, other) = key.value();
+                if of != index {
+                    break;
+                }
+                count += 1;
+                let is_first = |(before, _): &(u64, String)| end.value() < *before;
+                if other != sid && first.as_ref().is_none_or(is_first) {
+                    first = Some((end.value(), other.to_owned()));
+                }
+            }
+            let surplus = first.filter(|_| count > MAX_INDEXED);
+            Ok(surplus.map(|(_, sid)| sid).into_iter().collect())
         })
         .await
     }
@@ -71,4 +90,38 @@ pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb
         entries.remove((index.as_str(), sid.as_str()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Record, Store};
+
+    #[tokio::test]
+    async fn a_session_that_a_full_index_cannot_keep_is_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Redb::open(&folder.path().join("s")).unwrap();
+        let after = |seconds| store.now() + Duration::from_secs(seconds);
+        for (sid, seconds) in [("z-first", 100), ("a-second", 200)] {
+            store.put(sid, &Record::new("YTpi", None)).await.unwrap();
+            store.enter("u", sid, after(seconds)).await.unwrap();
+        }
+        let end = millis(after(300));
+        let fill = move |transaction: &WriteTransaction| {
+            let mut entries = transaction.open_table(ENTRIES)?;
+            for number in 2..MAX_INDEXED {
+                entries.insert(("u", format!("m{number}").as_str()), end)?;
+            }
+            Ok(())
+        };
+        store.write_apart(fill).await.unwrap();
+        for (new, revoked) in [("n1", "z-first"), ("n2", "a-second")] {
+            assert!(store.get(revoked).await.unwrap().is_some());
+            store.enter("u", new, after(300)).await.unwrap();
+            assert_eq!(store.get(revoked).await.unwrap(), None);
+            assert_eq!(store.entered("u").await.unwrap().len(), MAX_INDEXED);
+        }
+    }
 }

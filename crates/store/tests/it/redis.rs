@@ -354,6 +354,23 @@ fn a_name_is_claimed_only_once_and_an_index_has_its_sessions() {
         assert!(one.entered("v").await.unwrap().is_empty());
         let left = client.ask(&["PTTL", "roundtrip-index:u"]).await;
         assert!(matches!(left, Value::Integer(1..=3_600_000)), "{left:?}");
+        // A session that a full index cannot keep is revoked.
+        for sid in ["s1", "s2", "s3"] {
+            one.put(sid, &Record::new("YTpi", None)).await.unwrap();
+        }
+        let fill = "for i = 1, 9998 do redis.call('ZADD', KEYS[1], ARGV[1], 'x' .. i) end";
+        let later = past_millis(in_an_hour() + minute);
+        client
+            .ask(&["EVAL", fill, "1", "roundtrip-index:u", &later])
+            .await;
+        assert_eq!(one.entered("u").await.unwrap().len(), 10_000);
+        for (sid, revoked) in [("s3", "s1"), ("s4", "s2")] {
+            assert!(one.get(revoked).await.unwrap().is_some());
+            other.enter("u", sid, in_an_hour() + minute).await.unwrap();
+            assert_eq!(one.get(revoked).await.unwrap(), None);
+            assert_eq!(one.entered("u").await.unwrap().len(), 10_000);
+        }
+        assert!(one.get("s3").await.unwrap().is_some());
     });
 }
 
