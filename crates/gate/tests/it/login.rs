@@ -109,6 +109,41 @@ fn a_login_is_completed_once_and_the_backend_is_told_who_it_is() {
     });
 }
 
+/// A browser opens its tabs again after the session has ended.
+#[test]
+fn tabs_that_begin_at_once_are_all_logged_in() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    let url = scene.url(0, "/x");
+    let tabs: Vec<_> = (0..16)
+        .map(|_| {
+            let mut tab = browser::Browser::default();
+            let sent = tab.page(&url);
+            for (site, cookies) in tab.cookies {
+                scene
+                    .browser
+                    .cookies
+                    .entry(site)
+                    .or_default()
+                    .extend(cookies);
+            }
+            sent
+        })
+        .collect();
+    let callback = |state: &str| format!("/.gate/callback?code=c&state={state}");
+    for sent in &tabs {
+        provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
+        let back = scene.page(&callback(&sent.parameter("state")));
+        assert_eq!((back.status, back.field("location")), (302, Some("/x")));
+    }
+    // A tab whose state is gone finds the login of another one.
+    let late = scene.page(&callback("unknown"));
+    assert_eq!((late.status, late.field("location")), (302, Some("/")));
+    assert!(late.cookies().is_empty());
+    scene.browser.cookies.clear();
+    assert_eq!(scene.page(&callback("unknown")).status, 400);
+}
+
 #[test]
 fn a_callback_cannot_be_repeated_and_a_login_begins_a_new_session() {
     let provider = Provider::start();

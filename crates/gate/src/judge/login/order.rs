@@ -27,6 +27,8 @@ pub(crate) enum LoginOrder {
         /// As the browser sees it.
         origin: String,
         return_to: ReturnPath,
+        /// Cookies that the browser is to remove.
+        surplus: Vec<String>,
     },
     /// The browser comes back from the provider.
     Callback {

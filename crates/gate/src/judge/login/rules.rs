@@ -17,6 +17,8 @@ use crate::record::Reason;
 
 /// The query of the page that says that a login is complete.
 const DONE: &str = "done";
+/// A browser keeps about this many cookies of logins in progress, so that heads stay small.
+const MAX_STATES: usize = 8;
 
 /// The part of the settings that requests are judged by.
 #[derive(Debug)]
@@ -121,10 +123,10 @@ impl LoginRules {
             let mut parameters = parse(query.as_bytes());
             let said = parameters.find(|(name, _)| name == "return");
             let said = said.map_or(Cow::Borrowed("/"), |(_, path)| path);
-            later(self.begin(own, ReturnPath::new(&said)))
+            later(self.begin(request, own, ReturnPath::new(&said)))
         } else if path == self.callback && request.method == "GET" {
             let states = cookies_with(request.fields, self.states.as_bytes());
-            let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+            let text = |(_, value): (_, &[u8])| String::from_utf8_lossy(value).into_owned();
             later(LoginOrder::Callback {
                 query: query.to_owned(),
                 states: states.map(text).collect(),
@@ -164,7 +166,7 @@ impl LoginRules {
             return None;
         }
         if matches!(request.method, "GET" | "HEAD") && inspected.body == Body::None {
-            let order = self.begin(own, ReturnPath::new(inspected.path));
+            let order = self.begin(request, own, ReturnPath::new(inspected.path));
             return Some(later(order, request, inspected));
         }
         let path = format!("{}?return={}%3F{DONE}", self.start, self.start);
@@ -172,7 +174,12 @@ impl LoginRules {
         Some(LoginAnswer::Now(LoginReply::page(401, reason, page)))
     }
 
-    fn begin(&self, own: &OwnOrigin<'_>, return_to: ReturnPath) -> LoginOrder {
+    fn begin(
+        &self,
+        request: &Request<'_>,
+        own: &OwnOrigin<'_>,
+        return_to: ReturnPath,
+    ) -> LoginOrder {
         // To come back to the callback would fail.
         let is_callback = split(return_to.as_str()).0 == self.callback;
         LoginOrder::Begin {
@@ -182,7 +189,21 @@ impl LoginRules {
             } else {
                 return_to
             },
+            surplus: self.surplus(request),
         }
+    }
+
+    /// The cookies of the oldest logins in progress, if there are too many: browsers send the
+    /// oldest ones first (RFC 6265 §5.4).
+    fn surplus(&self, request: &Request<'_>) -> Vec<String> {
+        let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+        let states = || cookies_with(request.fields, self.states.as_bytes());
+        let surplus = (states().count() + 1).saturating_sub(MAX_STATES);
+        let names = states().take(surplus).map(|(name, _)| name);
+        names
+            .filter(|name| name.iter().all(is_safe))
+            .map(|name| format!("{}{}", self.states, String::from_utf8_lossy(name)))
+            .collect()
     }
 
     fn session(&self, request: &Request<'_>) -> Option<String> {

@@ -63,10 +63,14 @@ impl LoginDesk {
         let answer =
             Answer::parse(query).ok_or(refused("the callback's parameters are malformed"))?;
         let named = answer.state.as_deref().unwrap_or_default();
-        let state = LoginState::find(&self.vault, states, named, now());
-        let state = state.ok_or(refused(
-            "this browser has begun no such login, or too long ago",
-        ))?;
+        let Some(state) = LoginState::find(&self.vault, states, named, now()) else {
+            if self.is_logged_in(before).await? {
+                return Ok(LoginReply::redirect(302, Reason::LoggedIn, "/".into()));
+            }
+            return Err(refused(
+                "this browser has begun no such login, or too long ago",
+            ));
+        };
         // RFC 9207 §2.4.
         let metadata = self.provider.metadata().await?;
         let is_other = |issuer: &String| **issuer != *self.settings.issuer;
@@ -127,6 +131,17 @@ impl LoginDesk {
             ],
             ..LoginReply::redirect(302, Reason::LoggedIn, state.return_to().as_str().to_owned())
         })
+    }
+
+    /// Whether this is the cookie of a session, which another tab may have begun.
+    async fn is_logged_in(&self, cookie: Option<String>) -> Result<bool, LoginError> {
+        let Some(name) = cookie.and_then(|cookie| session_name(cookie.as_bytes())) else {
+            return Ok(false);
+        };
+        let record = self.store.get(&name).await?;
+        let document =
+            record.and_then(|record| LoginDocument::open(&self.vault, &name, &record.credentials));
+        Ok(document.is_some_and(|document| now() < document.end))
     }
 
     /// The ID token among these tokens, if there is one.

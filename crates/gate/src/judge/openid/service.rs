@@ -23,7 +23,9 @@ use super::turns::{LoginTurns, PendingLogin};
 use crate::GateError;
 use crate::config::{Login, is_loopback};
 use crate::judge::credentials::Vault;
-use crate::judge::login::{LoginOrder, LoginReply, ReturnPath, document, set_cookie};
+use crate::judge::login::{
+    LoginOrder, LoginReply, ReturnPath, document, remove_cookie, set_cookie,
+};
 use crate::record::{LoginEvent, Reason};
 
 /// Sessions that are refreshed at once.
@@ -118,7 +120,11 @@ impl LoginDesk {
     async fn answer(self: &Rc<Self>, order: LoginOrder, body: Vec<u8>) -> LoginReply {
         let answering = async {
             match order {
-                LoginOrder::Begin { origin, return_to } => self.begin(&origin, &return_to).await,
+                LoginOrder::Begin {
+                    origin,
+                    return_to,
+                    surplus,
+                } => self.begin(&origin, &return_to, &surplus).await,
                 LoginOrder::Callback {
                     query,
                     states,
@@ -148,7 +154,12 @@ impl LoginDesk {
     }
 
     /// Sends the browser to the provider. OpenID Connect Core §3.1.2.1.
-    async fn begin(&self, origin: &str, return_to: &ReturnPath) -> Result<LoginReply, LoginError> {
+    async fn begin(
+        &self,
+        origin: &str,
+        return_to: &ReturnPath,
+        surplus: &[String],
+    ) -> Result<LoginReply, LoginError> {
         let settings = &self.settings;
         let origin = settings.origin.as_deref().unwrap_or(origin);
         if !is_safe(origin) {
@@ -172,8 +183,10 @@ impl LoginDesk {
         self.counts.count(LoginEvent::Begun);
         let cookie = state.cookie(&settings.cookie);
         let sealed = state.seal(&self.vault)?;
+        let mut cookies = vec![set_cookie(&cookie, &sealed, state::LIFE)];
+        cookies.extend(surplus.iter().map(|name| remove_cookie(name)));
         Ok(LoginReply {
-            cookies: vec![set_cookie(&cookie, &sealed, state::LIFE)],
+            cookies,
             ..LoginReply::redirect(302, Reason::LogIn, url.into())
         })
     }

@@ -13,9 +13,9 @@ use crate::judge::login::{ReturnPath, state_cookies};
 
 /// Seconds within which a login must be completed.
 pub(super) const LIFE: i64 = 600;
-/// A browser keeps at most this many: because each tab that begins a login has its own slot, tabs
-/// do not disturb each other, and heads stay small.
-const SLOTS: u8 = 8;
+/// The length of the part of the state that names the cookie: tabs that begin at the same time do
+/// not replace each other's.
+const NAME_LENGTH: usize = 8;
 const PURPOSE: &str = "login state";
 
 #[derive(Serialize, Deserialize)]
@@ -57,8 +57,8 @@ impl LoginState {
     }
 
     pub(super) fn cookie(&self, session_cookie: &str) -> String {
-        let first = self.state.bytes().next().unwrap_or_default();
-        format!("{}{}", state_cookies(session_cookie), first % SLOTS)
+        let name = self.state.get(..NAME_LENGTH).unwrap_or_default();
+        format!("{}{name}", state_cookies(session_cookie))
     }
 
     pub(super) fn seal(&self, vault: &Vault) -> Result<String, LoginError> {

@@ -12,15 +12,16 @@ pub(crate) fn cookie<'a>(fields: &'a [Field<'a>], name: &[u8]) -> Option<&'a [u8
     })
 }
 
-/// The values of all cookies whose names begin with this.
+/// All cookies whose names begin with this: the rest of each name, and the value.
 pub(crate) fn cookies_with<'a>(
     fields: &'a [Field<'a>],
     prefix: &[u8],
-) -> impl Iterator<Item = &'a [u8]> {
+) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     all(fields).filter_map(move |pair| {
         let rest = pair.trim_ascii_start().strip_prefix(prefix)?;
         let at = memchr::memchr(b'=', rest)?;
-        Some(rest.get(at + 1..)?.trim_ascii())
+        let (name, value) = (rest.get(..at)?, rest.get(at + 1..)?);
+        Some((name.trim_ascii(), value.trim_ascii()))
     })
 }
 
@@ -80,8 +81,8 @@ mod tests {
         assert_eq!(cookie(&fields, b"g"), Some(b"2".as_slice()));
         assert_eq!(cookie(&fields, b"b"), Some(b"".as_slice()));
         assert_eq!(cookie(&fields, b"c"), None);
-        let states: Vec<&[u8]> = cookies_with(&fields, b"g-login-").collect();
-        assert_eq!(states, [b"x".as_slice(), b"y"]);
+        let states: Vec<(&[u8], &[u8])> = cookies_with(&fields, b"g-login-").collect();
+        assert_eq!(states, [(&b"0"[..], &b"x"[..]), (b"7", b"y")]);
     }
 
     #[test]

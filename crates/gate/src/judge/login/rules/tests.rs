@@ -39,8 +39,14 @@ fn said_by(rules: &LoginRules, method: &str, target: &str, fields: &[(&str, &str
         None => "as usual".into(),
         Some(LoginAnswer::Now(reply)) => format!("{} {:?}", reply.status, reply.page),
         Some(LoginAnswer::Later(asked)) => match asked.order {
-            LoginOrder::Begin { origin, return_to } => {
-                format!("begin at {origin} for {}", return_to.as_str())
+            LoginOrder::Begin {
+                origin,
+                return_to,
+                surplus,
+            } => {
+                let surplus = surplus.iter().map(|name| format!(" -{name}"));
+                let surplus: String = surplus.collect();
+                format!("begin at {origin} for {}{surplus}", return_to.as_str())
             }
             LoginOrder::Callback { query, states, .. } => format!("callback {query} {states:?}"),
             LoginOrder::LogOut { session } => format!("log out {session:?}"),
@@ -142,6 +148,24 @@ fn own_paths_are_answered_as_they_are_written() {
     );
     let callback = said("GET", "/.gate/callback?state=s", &[cookies]);
     assert_eq!(callback, "callback state=s [\"x\", \"z\"]");
+}
+
+#[test]
+fn the_oldest_of_too_many_logins_in_progress_are_forgotten() {
+    let begun = |count: usize| {
+        let states: Vec<String> = (1..=count)
+            .map(|number| format!("__Host-gate-login-{number}=x"))
+            .collect();
+        let states = format!("__Host-gate-login-\u{e4}=x; {}", states.join("; "));
+        said("GET", "/", &[PAGE, ("Cookie", &states)])
+    };
+    let at = "begin at https://app.example for /";
+    assert_eq!(begun(6), at);
+    assert_eq!(begun(7), at, "a name that would be invalid is not removed");
+    assert_eq!(
+        begun(9),
+        format!("{at} -__Host-gate-login-1 -__Host-gate-login-2")
+    );
 }
 
 /// Browsers send `SameSite=Lax` cookies with POSTs of sibling hosts.
