@@ -56,7 +56,8 @@ pub enum TokenForm {
 pub struct SigningKey {
     /// `HS256` … `HS512`, `RS…`, `PS…`, `ES…`, `EdDSA`.
     pub algorithm: String,
-    /// The token's `kid`; without it the key is tried for every token.
+    /// The token's `kid`; without it the key is tried for every token. A token without `kid` is
+    /// tried with eight of the keys of its algorithm that have an id.
     pub id: Option<String>,
     pub from: SecretFrom,
 }

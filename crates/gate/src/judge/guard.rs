@@ -39,6 +39,11 @@ use token::{SentToken, TokenSource};
 /// Open streams read the clock at least this often, because it may be set, which timers do not
 /// notice.
 const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
+/// Refused tokens that are remembered: over HTTP/2, a client can repeat one in a few bytes (RFC
+/// 7541 §6.1).
+const MAX_REFUSED: usize = 1024;
+/// No longer token can be repeated in that way: RFC 9113 §6.5.2, SETTINGS_HEADER_TABLE_SIZE.
+const MAX_REFUSED_LENGTH: usize = 4096;
 
 /// Judges the requests of one thread.
 pub struct Guard {
@@ -48,6 +53,8 @@ pub struct Guard {
     wall: Box<dyn WallClock>,
     /// Tokens with a verified signature.
     tokens: RefCell<Lru<Verified>>,
+    /// Tokens that none of the keys has signed, and where they were found.
+    refused: RefCell<Lru<TokenSource>>,
     sessions: RefCell<Lru<Rc<ActiveSession>>>,
 }
 
@@ -124,6 +131,7 @@ impl Guard {
     pub fn new(rules: Arc<Rules>, wall: Box<dyn WallClock>) -> Result<Self, GateError> {
         Ok(Self {
             tokens: RefCell::new(Lru::new(rules.tokens, seed()?)),
+            refused: RefCell::new(Lru::new(MAX_REFUSED, seed()?)),
             sessions: RefCell::new(Lru::new(rules.sessions.max(1), seed()?)),
             rules: RefCell::new(rules),
             news: None,
@@ -152,6 +160,7 @@ impl Guard {
         }
         let rules = news.borrow_mut().borrow_and_update().clone();
         self.tokens.borrow_mut().clear(rules.tokens);
+        self.refused.borrow_mut().clear(MAX_REFUSED);
         self.sessions.borrow_mut().clear(rules.sessions.max(1));
         *self.rules.borrow_mut() = rules;
     }
@@ -177,7 +186,10 @@ impl Guard {
         {
             return self.decide(&rules, verified, now);
         }
-        let verified = match verify(&rules, sent) {
+        if self.refused.borrow_mut().get(sent.bytes()) == Some(&sent.source()) {
+            return GuardDecision::Deny(AuthError::BadToken);
+        }
+        let verified = match verify(&rules, sent, &self.refused) {
             Ok(verified) => verified,
             Err(denial) => return GuardDecision::Deny(denial),
         };
@@ -355,7 +367,11 @@ fn open_login(
     Ok(ActiveSession::new(name.clone(), authorization, found).with_login(active, until))
 }
 
-fn verify(rules: &Rules, sent: SentToken<'_>) -> Result<Verified, AuthError> {
+fn verify(
+    rules: &Rules,
+    sent: SentToken<'_>,
+    refused: &RefCell<Lru<TokenSource>>,
+) -> Result<Verified, AuthError> {
     let bare;
     let token = match (sent, rules.cookie_form) {
         (SentToken::Cookie(value), CookieForm::Base64) => {
@@ -366,11 +382,16 @@ fn verify(rules: &Rules, sent: SentToken<'_>) -> Result<Verified, AuthError> {
     };
     let jws = Jws::parse(token).map_err(|_| AuthError::BadToken)?;
     if !rules.keys.verify(&jws) {
-        return Err(if rules.awaits_keys || rules.lack(&jws) {
-            AuthError::NoKeys
-        } else {
-            AuthError::BadToken
-        });
+        if rules.awaits_keys || rules.lack(&jws) {
+            return Err(AuthError::NoKeys);
+        }
+        // A token that names an unknown key may request the key later.
+        let is_final = rules.refresh.is_none() || jws.key_id.is_none_or(|id| rules.keys.have(&id));
+        if is_final && sent.bytes().len() <= MAX_REFUSED_LENGTH {
+            let mut refused = refused.borrow_mut();
+            refused.put(sent.bytes(), sent.source());
+        }
+        return Err(AuthError::BadToken);
     }
     // Claims are read only after the signature was verified.
     let claims = jws.claims().map_err(|_| AuthError::BadToken)?;

@@ -2,7 +2,7 @@
 //! recently used entry is evicted.
 //!
 //! Entries are in sets of eight, which are found by a keyed hash of the whole key. The hash only
-//! selects the set; a match compares all bytes. Only verified values are stored, so an attacker
+//! selects the set; a match compares all bytes. An attacker does not know the hash's key, so it
 //! cannot choose colliding keys.
 
 use zeroize::Zeroizing;

@@ -200,6 +200,51 @@ fn a_kid_chooses_among_current_and_previous_keys() {
 }
 
 #[test]
+fn a_token_that_names_no_key_is_tried_with_a_few_of_the_named_ones() {
+    let secret = |n: u8| Secret::new(vec![n; 64]);
+    let mut keys = Keys::default();
+    for n in b'a'..=b'l' {
+        let name = char::from(n).to_string();
+        let add = keys.add_secret(Algorithm::Hs512, Some(&name), &secret(n));
+        add.unwrap();
+    }
+    keys.add_secret(Algorithm::Hs512, None, &secret(b'x'))
+        .unwrap();
+    let by = |header: &str, n: u8| signed(header, CLAIMS, &[n; 64]);
+    let nameless = r#"{"alg":"HS512"}"#;
+    let accepted = (b'a'..=b'x').filter(|n| accepts(&keys, &by(nameless, *n)));
+    assert_eq!(String::from_utf8(accepted.collect()).unwrap(), "abcdefghx");
+    assert!(accepts(&keys, &by(r#"{"alg":"HS512","kid":"l"}"#, b'l')));
+}
+
+#[test]
+fn a_refused_token_is_not_verified_again_until_the_keys_change() {
+    let first = rules();
+    let forged = signed(r#"{"alg":"HS512"}"#, CLAIMS, &[b'x'; 64]);
+    let mut other = rules();
+    other.keys = Keys::default();
+    let secret = Secret::new(vec![b'x'; 64]);
+    other
+        .keys
+        .add_secret(Algorithm::Hs512, None, &secret)
+        .unwrap();
+    let news = tokio::sync::watch::Sender::new(Arc::new(first));
+    let guard = Guard::following(news.subscribe(), Box::new(SystemTime::now)).unwrap();
+    let field = format!("Bearer {forged}");
+    let judged = || word(&judge(&guard, &[("Authorization", &field)]));
+    let is_known = || guard.refused.borrow_mut().get(forged.as_bytes()).is_some();
+    assert!(!is_known());
+    for _ in 0..2 {
+        assert_eq!(judged(), "deny 401");
+        assert!(is_known());
+    }
+    news.send_replace(Arc::new(other));
+    // Its signature is good by now, but it has expired.
+    assert_eq!(judged(), "deny 401");
+    assert!(!is_known());
+}
+
+#[test]
 fn secrets_of_all_sizes_of_hash() {
     let set = json!({"kty": "oct", "k": b64(&[1; 64])});
     let (keys, added) = keys_of(&set, &Algorithm::ALL, 0o600).unwrap();
