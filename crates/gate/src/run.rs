@@ -6,3 +6,12 @@
 
 mod contents;
 mod free_memory;
+mod gate;
+mod maintenance;
+mod notify;
+pub(crate) mod plan;
+mod signals;
+mod worker;
+
+pub use gate::{Addresses, Gate, News};
+pub use signals::run;

@@ -20,6 +20,8 @@ pub struct Tls {
     pub seed: Option<SecretFrom>,
     /// How long one ticket key is used; tickets of the previous epoch are still accepted.
     pub epoch: Span,
+    /// The most single-use sessions that this process stores in an epoch.
+    pub stored_sessions: usize,
 }
 
 impl Default for Tls {
@@ -30,6 +32,7 @@ impl Default for Tls {
             early_data: false,
             seed: None,
             epoch: Span::seconds(12 * 3600),
+            stored_sessions: 256 * 1024,
         }
     }
 }

@@ -7,16 +7,18 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::judge::original_client::network;
 
-/// The most sessions that are stored in one epoch, about 30 MB in Redis. They live for two.
-const MAX_STORED: usize = 64 * 1024;
 /// A client's network may have this part of what is left, so that many networks get some.
 const SHARE: usize = 64;
 /// The part for all clients over QUIC, which does not say whose session it is.
 const QUIC_SHARE: usize = 2;
 
 /// Shared by all threads.
-#[derive(Debug, Default)]
-pub(super) struct SessionQuota(Mutex<Stored>);
+#[derive(Debug)]
+pub(super) struct SessionQuota {
+    /// The most sessions that are stored in one epoch. They live for two.
+    most: usize,
+    stored: Mutex<Stored>,
+}
 
 #[derive(Debug, Default)]
 struct Stored {
@@ -27,11 +29,18 @@ struct Stored {
 }
 
 impl SessionQuota {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            stored: Mutex::default(),
+        }
+    }
+
     /// Counts sessions in this epoch for a client; `None` for all over QUIC. Returns whether they
     /// may be stored.
     pub(super) fn take(&self, epoch: u64, client: Option<IpAddr>, wanted: usize) -> bool {
         // A panic leaves nothing half done, so a poisoned lock can be used.
-        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         if stored.epoch != epoch {
             *stored = Stored {
                 epoch,
@@ -39,7 +48,7 @@ impl SessionQuota {
             };
         }
         let share = client.map_or(QUIC_SHARE, |_| SHARE);
-        let most = MAX_STORED.saturating_sub(stored.all) / share;
+        let most = self.most.saturating_sub(stored.all) / share;
         let client = client.map(network);
         let after = stored.of.get(&client).copied().unwrap_or_default() + wanted;
         if after > most {
@@ -55,6 +64,8 @@ impl SessionQuota {
 mod tests {
     use super::*;
 
+    const MAX_STORED: usize = 64 * 1024;
+
     fn fill(quota: &SessionQuota, client: Option<IpAddr>) -> usize {
         (0..MAX_STORED)
             .take_while(|_| quota.take(1, client, 1))
@@ -63,7 +74,7 @@ mod tests {
 
     #[test]
     fn many_networks_fill_the_quota_but_each_finds_some_left() {
-        let quota = SessionQuota::default();
+        let quota = SessionQuota::new(MAX_STORED);
         assert_eq!(fill(&quota, None), MAX_STORED / 3);
         let first = fill(&quota, Some([10, 0, 0, 0].into()));
         assert!((600..700).contains(&first), "{first}");

@@ -75,7 +75,7 @@ impl TlsSide {
             tickets: Arc::new(Tickets::new(seed.clone(), settings.epoch.0, clock)),
             early_data: settings.early_data,
             place: place.unwrap_or_else(|| SharedStore::Memory(Memory::default())),
-            quota: Arc::default(),
+            quota: Arc::new(SessionQuota::new(settings.stored_sessions)),
             answers_acme,
         })
     }

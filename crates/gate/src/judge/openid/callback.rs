@@ -135,7 +135,9 @@ impl LoginDesk {
 
     /// Whether this is the cookie of a session, which another tab may have begun.
     async fn is_logged_in(&self, cookie: Option<String>) -> Result<bool, LoginError> {
-        let Some(name) = cookie.and_then(|cookie| session_name(cookie.as_bytes())) else {
+        let Some(name) =
+            cookie.and_then(|cookie| session_name(&self.settings.realm(), cookie.as_bytes()))
+        else {
             return Ok(false);
         };
         let record = self.store.get(&name).await?;
