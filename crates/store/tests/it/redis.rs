@@ -325,6 +325,8 @@ fn a_kept_value_is_taken_only_once() {
             assert_eq!(taken, [None, Some([name.as_slice(), b"-value"].concat())]);
         }
         assert_eq!(one.take(b"x").await.unwrap(), None);
+        // What is left is not a session, although the prefix is empty.
+        assert!(one.list(None, 100).await.unwrap().sids.is_empty());
     });
 }
 

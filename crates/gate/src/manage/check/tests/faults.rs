@@ -311,6 +311,16 @@ pub(super) const CASES: &[Case] = &[
         &["error session.store: 'redis://h' is not the address"],
     ),
     (
+        "redb:DIR/home/sessions.redb\"",
+        "redis://h/0\"\n[tls]\nresumption = \"single-use\"",
+        &["warning session.prefix: with an empty prefix, Redis tells every thread"],
+    ),
+    (
+        "redb:DIR/home/sessions.redb\"",
+        "redis://h/0\"\nprefix = \"s:\"\n[tls]\nresumption = \"single-use\"",
+        &[],
+    ),
+    (
         "id = \"a\"",
         "id = \"a b\"",
         &["error session.seal[0]: the key 'a b' cannot be used"],
