@@ -9,10 +9,10 @@
 //! The user on the server needs the commands `hello`, `select`, `client|tracking`, `ping`, `get`,
 //! `pttl`; to manage sessions also `set`, `del`, `scan` and `wait`; for TLS sessions of early data
 //! `info`, `set` and `getdel` on `roundtrip-ticket:*`; for logins `set` and `del` on
-//! `roundtrip-claim:*`, and `zadd`, `zremrangebyscore`, `zremrangebyrank`, `zrangebyscore` and
-//! `pexpireat` on `roundtrip-index:*`; in a cluster `cluster|slots` and `asking`, behind sentinels
-//! `role`. If a server lacks RESP3 or refuses tracking, each lookup of a session asks the server.
-//! Replicas are never asked for sessions: what they answer can be old.
+//! `roundtrip-claim:*`, and `zadd`, `zremrangebyscore`, `zrangebyscore` and `pexpireat` on
+//! `roundtrip-index:*`; in a cluster `cluster|slots` and `asking`, behind sentinels `role`. If a
+//! server lacks RESP3 or refuses tracking, each lookup of a session asks the server. Replicas are
+//! never asked for sessions: what they answer can be old.
 
 mod discovery;
 mod index;

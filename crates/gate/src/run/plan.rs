@@ -234,12 +234,18 @@ fn alt_svc(listen: &Listen, https: &[SocketAddr]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn a_reload_reads_replaced_secrets_and_keeps_what_has_none() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text)?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+        };
         for name in ["client", "seal", "redis", "sentinel"] {
             write(name, &"1".repeat(32)).unwrap();
         }
