@@ -117,7 +117,8 @@ fn tabs_that_begin_at_once_are_all_logged_in() {
     let url = scene.url(0, "/x");
     let tabs: Vec<_> = (0..16)
         .map(|_| {
-            let mut tab = browser::Browser::default();
+            let mut tab = scene.browser.clone();
+            tab.cookies.clear();
             let sent = tab.page(&url);
             for (site, cookies) in tab.cookies {
                 scene
