@@ -7,6 +7,10 @@ use serde::Serialize;
 
 use crate::{Clock, Event, Moment, Task};
 
+/// From this number of facts on, bytes that arrive within such a time of each other are one fact.
+const MANY_FACTS: usize = 64 * 1024;
+const AT_ONCE: Duration = Duration::from_millis(1);
+
 /// Facts in the order of their times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -20,6 +24,23 @@ impl Timeline {
     pub fn push(&mut self, at: Moment, event: Event) {
         let place = self.entries.partition_point(|(t, _)| *t <= at);
         self.entries.insert(place, (at, event));
+    }
+
+    /// Counts bytes that follow the last ones at once among them, once there are many facts: a body
+    /// can be endless.
+    fn joins(&mut self, at: Moment, event: &Event) -> bool {
+        let many = self.entries.len() >= MANY_FACTS;
+        if many
+            && let Event::Received { bytes: more } = event
+            && let Some((last, Event::Received { bytes })) = self.entries.last_mut()
+            && at >= *last
+            && at.since(*last) < AT_ONCE
+        {
+            *bytes += more;
+            *last = at;
+            return true;
+        }
+        false
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &(Moment, Event)> + Clone {
@@ -102,6 +123,9 @@ impl Sheet {
     }
 
     fn push(&mut self, at: Moment, event: Event) {
+        if self.timeline.joins(at, &event) {
+            return;
+        }
         self.timeline.push(at, event);
         // Half is removed at a time, so that each fact is moved at most once.
         let entries = &mut self.timeline.entries;
@@ -330,6 +354,24 @@ mod tests {
         recorder.record_first_departure(Moment(2), Event::RequestSent);
         let sent = recorder.snapshot().first(|e| *e == Event::RequestSent);
         assert_eq!(sent, Some(Moment(3)));
+    }
+
+    #[test]
+    fn an_endless_body_has_a_limited_number_of_facts() {
+        let recorder = Recorder::new(Arc::new(Frozen));
+        // Two pauses of 1 ms, among 300 000 pieces.
+        let at = |piece: u64| Moment(piece + piece / 100_000 * 1_000_000);
+        for piece in 0..300_000 {
+            recorder.record_at(at(piece), Event::Received { bytes: 10 });
+        }
+        let timeline = recorder.snapshot();
+        assert_eq!(timeline.iter().count(), MANY_FACTS + 2);
+        assert_eq!(timeline.end(), at(299_999));
+        let bytes = timeline.iter().map(|(_, event)| match event {
+            Event::Received { bytes } => *bytes,
+            _ => 0,
+        });
+        assert_eq!(bytes.sum::<u64>(), 3_000_000);
     }
 
     #[test]

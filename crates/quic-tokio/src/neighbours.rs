@@ -125,8 +125,13 @@ impl Neighbours {
             links.add(&link);
             tasks.spawn(receive(link, links.clone(), inboxes.clone()));
         };
+        let is_alone = found.is_empty();
         found.into_iter().for_each(&mut begin);
         let Some(listener) = listener else {
+            // Programs of another user have taken all names.
+            if is_alone {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
             return pending().await;
         };
         let watch = Watch::new(&listener)?;
@@ -254,5 +259,22 @@ mod tests {
                 assert_eq!(decode(&message[..length]), None);
             }
         }
+    }
+
+    /// Any user may take abstract names.
+    #[tokio::test]
+    async fn names_that_others_have_taken_are_told() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 1));
+        let taken: Vec<_> = (0..SLOTS)
+            .map(|slot| {
+                let socket = seqpacket().unwrap();
+                bind(&socket, &name(address, slot).unwrap()).unwrap();
+                socket
+            })
+            .collect();
+        let met = Neighbours::meet(address, Arc::default(), Inboxes::new(1)).unwrap();
+        let ended = met.run().await.unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::AddrInUse);
+        drop(taken);
     }
 }

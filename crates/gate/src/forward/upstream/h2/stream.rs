@@ -56,10 +56,14 @@ impl H2Stream {
         self.secure
     }
 
-    /// Ends the exchange after a complete answer.
+    /// Ends the exchange after a complete answer. The stream counts until its end has come.
     pub(crate) fn end(self) {
         if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
-            tokio::spawn(self.answer.end());
+            let (answer, counted) = (self.answer, self.connection);
+            tokio::spawn(async move {
+                answer.end().await;
+                drop(counted);
+            });
         }
     }
 
