@@ -1,11 +1,13 @@
 //! Finds the IP packet in a captured frame: link layers by the numbers of tcpdump.org, tags, and
 //! common tunnels.
 
+mod radio;
 mod tunnel;
 
 use std::borrow::Cow;
 
 use crate::pcapng::LinkType;
+use radio::{after_prism, after_radiotap, wireless};
 use tunnel::inside;
 
 /// The most nested layers; real captures have two or three.
@@ -23,6 +25,11 @@ const LOOPBACK_PROTOCOL: u16 = 0x9000;
 const VNTAG: u16 = 0x8926;
 /// Provider backbone bridges. IEEE 802.1Q §9.7.
 const BACKBONE: u16 = 0x88e7;
+/// Port extenders of IEEE 802.1BR, and the security group tag of Cisco's switches.
+const ETAG: u16 = 0x893f;
+const SECURITY_GROUP: u16 = 0x8909;
+/// What a switch redirects to a cache, in GRE. draft-param-wccp-v2rev1 §4.
+const REDIRECTED: u16 = 0x883e;
 /// Below it, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
 const MIN_ETHERTYPE: u16 = 0x0600;
 
@@ -43,35 +50,68 @@ pub struct LinkPayload<'a> {
 
 /// The innermost IP packet of a frame; `None` if there is none, or the link layer is unknown.
 pub fn ip_packet<'a>(link: LinkType, frame: &'a Cow<'a, [u8]>) -> Option<LinkPayload<'a>> {
-    let frame: &'a [u8] = frame;
-    let (protocol, payload, way) = match link.0 {
-        0 | 108 => (family(frame)?, frame.get(4..)?, None),
-        1 => ethernet(frame).map(|(p, r)| (p, r, None))?,
-        // PPP with or without its first two bytes, with and without HDLC.
-        9 | 50 => {
-            ppp(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame)).map(|(p, r)| (p, r, None))?
-        }
+    let (protocol, payload, way) = link_layer(link.0, frame)?;
+    let packet = innermost(protocol, payload)?;
+    Some(LinkPayload { packet, way })
+}
+
+type LinkContent<'a> = (u16, &'a [u8], Option<LinkDirection>);
+
+/// The protocol after a link layer's header, the bytes of it, and the direction if it is recorded.
+fn link_layer(link: u16, frame: &[u8]) -> Option<LinkContent<'_>> {
+    let undirected = |(protocol, rest)| Some((protocol, rest, None));
+    match link {
+        0 | 108 => undirected((family(frame)?, frame.get(4..)?)),
+        1 => undirected(ethernet(frame)?),
+        // PPP with or without its first two bytes, with and without HDLC, or Cisco's HDLC.
+        9 | 50 => match frame {
+            [0x0f | 0x8f, 0, rest @ ..] => undirected((ethertype(rest, 0)?, rest.get(2..)?)),
+            [0xff, 0x03, rest @ ..] => undirected(ppp(rest)?),
+            _ => undirected(ppp(frame)?),
+        },
+        // FDDI: its control byte and two addresses.
+        10 => undirected(llc(frame.get(13..)?)?),
         // Cisco's HDLC: two bytes, and an Ethernet type.
-        104 => (ethertype(frame, 2)?, frame.get(4..)?, None),
+        104 => undirected((ethertype(frame, 2)?, frame.get(4..)?)),
         // Raw IP, under the numbers that several systems gave it.
-        12 | 14 | 101 | 228 | 229 => (version(frame)?, frame, None),
-        113 => (
+        12 | 14 | 101 | 228 | 229 => undirected((version(frame)?, frame)),
+        105 => undirected(wireless(frame)?),
+        113 => Some((
             ethertype(frame, 14)?,
             frame.get(16..)?,
             way_of(u16_at(frame, 0)?),
-        ),
-        276 => {
-            let way = way_of(u16::from(*frame.get(10)?));
-            (ethertype(frame, 0)?, frame.get(20..)?, way)
-        }
+        )),
+        119 | 163 => undirected(wireless(after_prism(frame)?)?),
+        127 => undirected(wireless(after_radiotap(frame)?)?),
+        // PPI has the length of radiotap, and the number of what follows.
+        192 => link_layer(u16_le_at(frame, 4)?, after_radiotap(frame)?),
         239 => {
             let packet = nflog(frame)?;
-            (version(packet)?, packet, None)
+            undirected((version(packet)?, packet))
         }
-        _ => return None,
+        // IP over InfiniBand: the other's address comes first. RFC 4391 §6.
+        242 => undirected((ethertype(frame, 40)?, frame.get(44..)?)),
+        258 => pktap(frame),
+        276 => {
+            let way = way_of(u16::from(*frame.get(10)?));
+            Some((ethertype(frame, 0)?, frame.get(20..)?, way))
+        }
+        _ => None,
+    }
+}
+
+/// Parses a frame of macOS' `pktap`, which names the link layer behind its header.
+fn pktap(frame: &[u8]) -> Option<LinkContent<'_>> {
+    const NESTED: u16 = 258;
+    let link = u16_le_at(frame, 8).filter(|link| *link != NESTED)?;
+    let content = frame.get(usize::from(u16_le_at(frame, 0)?)..)?;
+    let way = match u16_le_at(frame, 36)? & 3 {
+        1 => Some(LinkDirection::Incoming),
+        2 => Some(LinkDirection::Outgoing),
+        _ => None,
     };
-    let packet = innermost(protocol, payload)?;
-    Some(LinkPayload { packet, way })
+    let (protocol, rest, inner) = link_layer(link, content)?;
+    Some((protocol, rest, way.or(inner)))
 }
 
 /// Follows tags and tunnels.
@@ -96,7 +136,16 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
             PPPOE => (protocol, bytes) = ppp(bytes.get(6..)?)?,
             TRANSPARENT_ETHERNET => (protocol, bytes) = ethernet(bytes)?,
             PPP => (protocol, bytes) = ppp(bytes.strip_prefix(&[0xff, 0x03]).unwrap_or(bytes))?,
-            VNTAG => (protocol, bytes) = (ethertype(bytes, 4)?, bytes.get(6..)?),
+            VNTAG | ETAG | SECURITY_GROUP => {
+                let length = if protocol == VNTAG { 4 } else { 6 };
+                (protocol, bytes) = (ethertype(bytes, length)?, bytes.get(length + 2..)?);
+            }
+            // The newer form has a header of its own, whose first bits are zero.
+            REDIRECTED => {
+                let header = if version(bytes).is_none() { 4 } else { 0 };
+                bytes = bytes.get(header..)?;
+                protocol = version(bytes)?;
+            }
             BACKBONE => (protocol, bytes) = (TRANSPARENT_ETHERNET, bytes.get(4..)?),
             // Loopback of some systems: the protocol follows.
             LOOPBACK_PROTOCOL => (protocol, bytes) = (version(bytes)?, bytes),
@@ -114,9 +163,13 @@ fn ethernet(frame: &[u8]) -> Option<(u16, &[u8])> {
     if kind >= MIN_ETHERTYPE {
         return Some((kind, rest));
     }
-    match *rest.first_chunk::<3>()? {
-        [0xaa, 0xaa, 0x03] => Some((ethertype(rest, 6)?, rest.get(8..)?)),
-        [0x06, 0x06, 0x03] => Some((IPV4, rest.get(3..)?)),
+    llc(rest)
+}
+
+fn llc(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    match *bytes.first_chunk::<3>()? {
+        [0xaa, 0xaa, 0x03] => Some((ethertype(bytes, 6)?, bytes.get(8..)?)),
+        [0x06, 0x06, 0x03] => Some((IPV4, bytes.get(3..)?)),
         _ => None,
     }
 }
@@ -197,6 +250,10 @@ fn ethertype(bytes: &[u8], at: usize) -> Option<u16> {
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     let two = bytes.get(at..)?.first_chunk::<2>()?;
     Some(u16::from_be_bytes(*two))
+}
+
+fn u16_le_at(bytes: &[u8], at: usize) -> Option<u16> {
+    u16_at(bytes, at).map(u16::swap_bytes)
 }
 
 /// The packet types of Linux's cooked captures.
@@ -336,5 +393,44 @@ mod tests {
         assert_eq!(found(239, vec![2, 0, 0, 5, 0, 0]), None);
         assert_eq!(found(1, ethernet(&[8, 6, 0, 1])), None, "ARP");
         assert_eq!(found(147, ip), None, "nobody knows");
+    }
+    #[test]
+    fn tags_and_link_layers_that_are_seldom_met_are_read_too() {
+        let ip = ipv4(6, &[0; 20]);
+        let after = |head: &[u8]| [head, &ip].concat();
+        let ethernet = |tail: &[u8]| [&[2; 12][..], tail].concat();
+        for (link, frame, way) in [
+            (
+                1,
+                after(&ethernet(&[0x89, 0x3f, 1, 2, 3, 4, 5, 6, 8, 0])),
+                None,
+            ),
+            (
+                1,
+                after(&ethernet(&[0x89, 0x09, 1, 1, 0, 1, 0, 7, 8, 0])),
+                None,
+            ),
+            (9, after(&[0x0f, 0, 8, 0]), None),
+            (
+                10,
+                after(&[&[0x50][..], &[2; 12], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat()),
+                None,
+            ),
+            (242, after(&[&[0; 40][..], &[8, 0, 0, 0]].concat()), None),
+            (
+                258,
+                after(
+                    &[
+                        &[44, 0, 0, 0, 1, 0, 0, 0, 12, 0, 0, 0][..],
+                        &[0; 24],
+                        &[2, 0, 0, 0, 2, 0, 0, 0],
+                    ]
+                    .concat(),
+                ),
+                Some(LinkDirection::Outgoing),
+            ),
+        ] {
+            assert_eq!(found(link, frame), Some((ip.clone(), way)), "link {link}");
+        }
     }
 }

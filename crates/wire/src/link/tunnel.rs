@@ -144,6 +144,8 @@ mod tests {
         for outer in [
             ipv4(IPV4_IN_IP, &ip),
             ipv4(GRE, &[&[0, 0, 8, 0][..], &ip].concat()),
+            ipv4(GRE, &[&[0, 0, 0x88, 0x3e][..], &ip].concat()),
+            ipv4(GRE, &[&[0, 0, 0x88, 0x3e, 0, 0, 0, 0][..], &ip].concat()),
             ipv4(GRE, &[&[0x20, 0, 8, 0, 1, 2, 3, 4][..], &ip].concat()),
             ipv4(
                 UDP,
