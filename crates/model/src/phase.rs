@@ -10,6 +10,7 @@ mod flights;
 mod line;
 mod measurable;
 mod pause;
+mod request;
 mod spread;
 mod steady;
 mod uplink;

@@ -4,6 +4,7 @@
 mod bodies;
 mod quic;
 mod unknown_paths;
+mod uploads;
 mod windows;
 
 use std::net::SocketAddr;

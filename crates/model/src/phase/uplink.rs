@@ -7,6 +7,7 @@
 
 use super::delayed_ack::{Arrivals, MIN_DELAYED_ACK};
 use super::line::with_headers;
+use super::measurable::MIN_MEASURABLE_RTT;
 use super::window::INITIAL_WINDOW;
 use super::{Phase, PhaseName, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, TcpFacts};
@@ -115,7 +116,9 @@ fn leave(exchange: &Exchange, phase: &mut Phase, needed: f64) -> f64 {
     let asked = allowed.map_or(0.0, |wait| ms(wait).min(r));
     let network = phase.waited.network;
     phase.carried = needed.clamp(0.0, (network - asked).max(0.0));
-    phase.round_trips = ((network - phase.carried) / r + 0.1) as u32;
+    if r >= ms(MIN_MEASURABLE_RTT) {
+        phase.round_trips = ((network - phase.carried) / r + 0.1) as u32;
+    }
     phase.carried
 }
 

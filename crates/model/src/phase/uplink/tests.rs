@@ -199,3 +199,15 @@ fn an_acknowledgement_that_came_with_data_shows_no_slow_line() {
     let (together, alone) = (carried(2.0 * R + 50.0), carried(2.0 * R + 45.0));
     assert!(together < 5.0 && alone > 50.0, "{together} {alone}");
 }
+
+/// On a path without a round trip, an upload waits for none.
+#[test]
+fn a_path_within_one_host_has_no_round_trips_to_count() {
+    let mut e = exchange(0.1, 100_000, 0.1, limited_by_what_there_was(40.0));
+    e.rtt = Some(Duration::ZERO);
+    let at = Moment::from_millis(30.0);
+    e.timeline.push(at, Event::Sent { bytes: 100_000 });
+    e.timeline.push(at, Event::RequestSent);
+    let phases = e.phases();
+    assert!(phases.iter().all(|p| p.round_trips < 10), "{phases:?}");
+}
