@@ -13,7 +13,7 @@ use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Packet as IpPacket, Udp};
 use roundtrip_wire::passive::SealedReason;
 use roundtrip_wire::quic::{
-    ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, Packet, Packets,
+    ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, LongPacket, Packet, Packets,
     Side as Sender,
 };
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, ServerHello};
@@ -33,6 +33,8 @@ const MAX_DATAGRAMS: usize = 20_000;
 const MAX_STEPS: usize = 400;
 /// The number of Initial packets of one side whose times are kept.
 const MAX_INITIALS: usize = 64;
+/// The number of Retry packets that are remembered: one for each datagram of a first flight.
+const MAX_RETRIES: usize = 8;
 /// One part in this many.
 const A_LITTLE: u64 = 5;
 
@@ -67,6 +69,8 @@ pub(crate) struct QuicFlow {
     pub(crate) datagrams: Vec<Datagram>,
     merged: u64,
     keys: Option<InitialKeys>,
+    /// The connection ids that Retry packets gave: the client uses that of the first that came.
+    retries: Vec<ConnectionId>,
     largest: [Option<u64>; 2],
     crypto: [CryptoStream; 2],
     /// How much of each hello was sent.
@@ -105,6 +109,7 @@ impl QuicFlow {
             datagrams: Vec::new(),
             merged: 0,
             keys: Some(keys),
+            retries: Vec::new(),
             largest: [None; 2],
             crypto: Default::default(),
             told: [0; 2],
@@ -169,6 +174,7 @@ impl QuicFlow {
                 Ok(Packet::Long(long)) => match long.kind {
                     LongKind::Initial => {
                         kinds.initial = true;
+                        self.follow_retry(from, &long);
                         self.open(at, from, &long);
                     }
                     LongKind::ZeroRtt => kinds.early = true,
@@ -176,7 +182,9 @@ impl QuicFlow {
                 },
                 Ok(Packet::Retry(retry)) => {
                     kinds.retry = true;
-                    self.again(&retry.source, retry.version);
+                    if self.retries.len() < MAX_RETRIES {
+                        self.retries.push(retry.source);
+                    }
                 }
                 Ok(Packet::VersionNegotiation { .. }) => kinds.negotiation = true,
                 Ok(Packet::Short { .. }) => kinds.short = true,
@@ -186,15 +194,19 @@ impl QuicFlow {
         kinds
     }
 
-    /// After a Retry, the keys are derived from the connection id that it gave.
-    fn again(&mut self, id: &ConnectionId, version: roundtrip_wire::quic::Version) {
-        self.keys = InitialKeys::derive(version, id).ok();
-        self.largest = [None; 2];
-        // The hello is sent again, as required.
-        self.told = [0; 2];
+    /// After a Retry, the keys are derived from the connection id that it gave: the client follows
+    /// one, even if each datagram of its first flight was answered by another. RFC 9000 §17.2.5.2.
+    fn follow_retry(&mut self, from: Side, packet: &LongPacket<'_>) {
+        if from == Side::Client && self.retries.contains(&packet.destination) {
+            self.retries.clear();
+            self.keys = InitialKeys::derive(packet.version, &packet.destination).ok();
+            self.largest = [None; 2];
+            // The hello is sent again, as required.
+            self.told = [0; 2];
+        }
     }
 
-    fn open(&mut self, at: u64, from: Side, packet: &roundtrip_wire::quic::LongPacket<'_>) {
+    fn open(&mut self, at: u64, from: Side, packet: &LongPacket<'_>) {
         let sender = match from {
             Side::Client => Sender::Client,
             Side::Server => Sender::Server,
@@ -435,6 +447,7 @@ mod tests {
             datagrams: datagrams.collect(),
             merged: 0,
             keys: None,
+            retries: Vec::new(),
             largest: [None; 2],
             crypto: Default::default(),
             told: [0; 2],

@@ -261,3 +261,17 @@ fn a_second_hello_over_quic_is_known_from_the_first_packets() {
         assert_eq!(exchange.extra_trips, 1);
     }
 }
+
+/// Each datagram of the first flight is answered by a Retry, and the client follows the first.
+#[test]
+fn a_first_flight_of_two_datagrams_does_not_hide_the_path_behind_two_retries() {
+    let retry = |knobs: &mut Knobs| knobs.listen.quic_retry = true;
+    let recorded = Recorded::new(|path| path, retry, "h3", "/bytes/300");
+    for (interface, _) in ENDS {
+        let (_, exchange) = recorded.exchange(interface);
+        let rtt = exchange.rtt.unwrap();
+        assert!(rtt >= RTT * 9 / 10, "interface {interface}: {rtt:?}");
+        let mut found = exchange.findings.iter();
+        assert!(found.any(|finding| finding.id == "quic-retry"));
+    }
+}
