@@ -1,6 +1,8 @@
 //! Follows HTTP/1 through both directions of a connection in clear text: which requests there were,
 //! and where in the streams each head and body begins and ends.
 
+mod malformed;
+
 use std::mem::MaybeUninit;
 
 use roundtrip_wire::http1::{self, Chunked, ChunkedLimits, EMPTY_FIELD, Strictness, end_of_head};
@@ -326,6 +328,7 @@ fn version(is_http10: bool) -> &'static str {
     if is_http10 { "1.0" } else { "1.1" }
 }
 
+/// Reads a head as programs do that accept it; what no grammar allows, with its lines taken apart.
 fn read_message(head: &[u8]) -> Option<Http1Message> {
     let mut room = [MaybeUninit::new(EMPTY_FIELD); MAX_FIELDS];
     let owned = |fields: &[http1::Field<'_>]| {
@@ -335,23 +338,27 @@ fn read_message(head: &[u8]) -> Option<Http1Message> {
             .collect()
     };
     if head.starts_with(b"HTTP/") {
-        let response = http1::response(head, &mut room, Strictness::AsCurl).ok()??;
-        return Some(Http1Message {
-            status: response.status,
-            reason: response.reason.to_owned(),
-            version: version(response.is_http10),
-            fields: owned(response.fields),
-            ..Http1Message::default()
-        });
+        return match http1::response(head, &mut room, Strictness::AsCurl) {
+            Ok(response) => response.map(|response| Http1Message {
+                status: response.status,
+                reason: response.reason.to_owned(),
+                version: version(response.is_http10),
+                fields: owned(response.fields),
+                ..Http1Message::default()
+            }),
+            Err(_) => malformed::response(head),
+        };
     }
-    let request = http1::request(head, &mut room, Strictness::AsCurl).ok()??;
-    Some(Http1Message {
-        method: request.method.to_owned(),
-        target: request.target.to_owned(),
-        version: version(request.is_http10),
-        fields: owned(request.fields),
-        ..Http1Message::default()
-    })
+    match http1::request(head, &mut room, Strictness::AsCurl) {
+        Ok(request) => request.map(|request| Http1Message {
+            method: request.method.to_owned(),
+            target: request.target.to_owned(),
+            version: version(request.is_http10),
+            fields: owned(request.fields),
+            ..Http1Message::default()
+        }),
+        Err(_) => malformed::request(head),
+    }
 }
 
 #[cfg(test)]
@@ -436,5 +443,28 @@ mod tests {
         ] {
             assert!(!Http1::recognises(other), "{other:?}");
         }
+    }
+    /// Programs are sent such heads, and go on.
+    #[test]
+    fn heads_that_no_grammar_allows_are_read_as_far_as_they_can_be() {
+        let get = b"GET /a?b c HTTP/1.0.8\r\nHost : x\r\n\r\n".as_slice();
+        let folded =
+            b"HTTP/1.1 200 ok\r\nnonsense\r\nX: a\r\n b\r\nContent-Length:\r\n 2\r\n\r\nhi";
+        let http = talk(&[(Side::Client, get), (Side::Server, folded)], 1_000);
+        let [request] = http.requests() else {
+            panic!("{http:?}")
+        };
+        let asked = (request.method.as_str(), request.target.as_str());
+        assert_eq!((asked, request.version), (("GET", "/a?b c"), "1.0"));
+        assert_eq!(request.field("host"), Some(b"x".as_slice()));
+        let [response] = http.responses() else {
+            panic!("{http:?}")
+        };
+        assert_eq!((response.status, response.reason.as_str()), (200, "ok"));
+        assert_eq!(response.field("x"), Some(b"a b".as_slice()));
+        assert_eq!(response.end, Some(folded.len() as u64));
+        let other = b"HTTP/1.1 OK\r\nnonsense\r\n\r\n".as_slice();
+        let http = talk(&[(Side::Server, other)], 1_000);
+        assert!(http.responses().is_empty());
     }
 }

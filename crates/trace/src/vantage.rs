@@ -22,6 +22,9 @@ const NOT_AT_HOME: u64 = 100_000;
 const ALIKE: u64 = 3;
 /// One half of the path must be this many times as long as the other to decide anything.
 const CLEARLY: u64 = 5;
+/// Round trips of one path differ by no more than this share of the longer one, or another host
+/// answered.
+const SAME: f64 = 0.8;
 /// If a host is slow, half of the path may be this long as a share of the other: one part in this
 /// many.
 const SLOW_HOST: u64 = 20;
@@ -273,14 +276,14 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
         }
     }
     // A nearby NAT or proxy acknowledges data itself, and only the handshake crosses the path. But
-    // a server that answered sooner than this is nearer: its SYN-ACK was late.
+    // a server that answered clearly sooner than this is nearer: its SYN-ACK was late.
     let answered = [None, first_answer(&flow.sights)];
     if flow.syn.is_some() {
         for ((best, first), answered) in shortest.iter_mut().zip(handshake).zip(answered) {
             let nearby = |best: u64| best <= AT_ONCE * CLEARLY;
             if let (Some(took), Some(first)) = (*best, first)
                 && nearby(took)
-                && answered.is_none_or(|answered| answered >= first)
+                && answered.is_none_or(|answered| answered as f64 >= SAME * first as f64)
                 && took.saturating_mul(SLOW_HOST) <= first
                 && first > AT_ONCE * SLOW_HOST
             {

@@ -97,13 +97,14 @@ pub(crate) fn of_tls(
         })
         .collect()
     };
+    let seals = seals(seen.version);
     let mut requests = of(client.records(), end.requests_from, true);
     let mut answers = of(server.records(), end.answers_from, false);
     if may_be_h2 {
         drop_preface(&mut requests, rtt);
-        drop_settings_ack(&mut requests, server, view);
+        drop_settings_ack(&mut requests, seals, server, view);
         let mut first = answers.iter().take(FIRST_FRAMES);
-        if let Some(found) = first.position(|answer| is_empty_frame(answer.bytes)) {
+        if let Some(found) = first.position(|answer| is_empty_frame(answer.bytes, seals)) {
             answers.remove(found);
         }
     }
@@ -112,7 +113,7 @@ pub(crate) fn of_tls(
     }
     if may_be_h2 {
         let under_way = |at: u64| is_under_way(server.records(), view.read_at(at));
-        drop_control(&mut requests, &answers, rtt, &under_way);
+        drop_control(&mut requests, &answers, seals, rtt, &under_way);
     }
     let mut bursts = [requests, answers].concat();
     bursts.sort_by_key(|burst| burst.at);
@@ -154,10 +155,20 @@ fn after_resumption(server: &RecordFollower) -> u64 {
     data.next().map_or(first.end, |finished| finished.end)
 }
 
+/// What a record may have beside its content.
+fn seals(version: Option<Version>) -> &'static [u64] {
+    let (new, old) = SEALS.split_at(1);
+    match version {
+        Some(Version::TLS13) => new,
+        Some(Version::TLS12) => old,
+        _ => &SEALS,
+    }
+}
+
 /// Whether this record may contain only HTTP/2 control frames: up to three of an acknowledgement of
 /// SETTINGS, a WINDOW_UPDATE or RST_STREAM, and a PING. A short request may have the same length.
-fn may_be_control(length: u64) -> bool {
-    SEALS.iter().any(|seal| {
+fn may_be_control(length: u64, seals: &[u64]) -> bool {
+    seals.iter().any(|seal| {
         let inside = length.checked_sub(*seal);
         inside.is_some_and(|inside| {
             let frames = [0, SETTINGS, WINDOW_UPDATE, PING];
@@ -170,15 +181,15 @@ fn may_be_control(length: u64) -> bool {
 
 /// Whether a record of this length contains no request: SETTINGS with an acknowledgement, or
 /// one WINDOW_UPDATE. A request has more fields than fit.
-fn is_control(length: u64) -> bool {
-    let mut inside = SEALS.iter().filter_map(|seal| length.checked_sub(*seal));
+fn is_control(length: u64, seals: &[u64]) -> bool {
+    let mut inside = seals.iter().filter_map(|seal| length.checked_sub(*seal));
     inside.any(|inside| inside == SETTINGS || inside == WINDOW_UPDATE)
 }
 
 /// Whether a record of this length holds one frame of HTTP/2 without content, such as the
 /// acknowledgement of the client's SETTINGS.
-fn is_empty_frame(length: u64) -> bool {
-    SEALS.iter().any(|seal| length == seal + SETTINGS)
+fn is_empty_frame(length: u64, seals: &[u64]) -> bool {
+    seals.iter().any(|seal| length == seal + SETTINGS)
 }
 
 /// Whether the server had begun a record and not ended it, when the client had read up to `place`:
@@ -191,7 +202,12 @@ fn is_under_way(records: &[RecordPlace], place: u64) -> bool {
 /// Drops the acknowledgement of the server's SETTINGS, which every client sends as soon as it has
 /// read them: the first record that may hold it and follows data of the server at once. RFC 9113
 /// §6.5.3.
-fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, view: &ClientView) {
+fn drop_settings_ack(
+    requests: &mut Vec<DataBurst>,
+    seals: &[u64],
+    server: &RecordFollower,
+    view: &ClientView,
+) {
     let data = server.records().iter().filter(|r| r.is_application_data());
     let came: Vec<u64> = data
         .filter_map(|record| view.readable(record.end))
@@ -203,7 +219,8 @@ fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, vie
     };
     let mut later = requests.iter().enumerate().skip(1);
     let found = later.find(|(_, request)| {
-        is_control(request.bytes) || may_be_control(request.bytes) && follows(request.began)
+        is_control(request.bytes, seals)
+            || may_be_control(request.bytes, seals) && follows(request.began)
     });
     if let Some(found) = found.map(|(place, _)| place) {
         requests.remove(found);
@@ -215,6 +232,7 @@ fn drop_settings_ack(requests: &mut Vec<DataBurst>, server: &RecordFollower, vie
 fn drop_control(
     requests: &mut Vec<DataBurst>,
     answers: &[DataBurst],
+    seals: &[u64],
     rtt: u64,
     under_way: &dyn Fn(u64) -> bool,
 ) {
@@ -231,11 +249,11 @@ fn drop_control(
     let mut n = 0;
     requests.retain(|request| {
         n += 1;
-        if !may_be_control(request.bytes) {
+        if !may_be_control(request.bytes, seals) {
             asked = Some(request.at);
             return true;
         }
-        let answered = after(request.at).filter(|_| !is_control(request.bytes));
+        let answered = after(request.at).filter(|_| !is_control(request.bytes, seals));
         let Some(answered) = answered.filter(|_| !under_way(request.at)) else {
             return false;
         };

@@ -5,7 +5,8 @@ use roundtrip_model::{Exchange, Phase, PhaseName};
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
-    ACK, Drawn, Link, SYN, Segment, client_hello, found, hello, long, record, server_hello, short,
+    ACK, Drawn, Link, SYN, Segment, answer, client_hello, found, hello, long, record, request,
+    server_hello, short,
 };
 
 const R: f64 = 20.0;
@@ -293,4 +294,20 @@ fn the_rest_of_a_hello_that_a_syn_cut_belongs_to_its_flight_however_late_it_leav
         names.contains(&("fast-open-flight-too-large", R)),
         "{names:?}"
     );
+}
+
+/// A NAT on the client's own machine acknowledges what it passes on.
+#[test]
+fn a_nearby_host_that_acknowledges_is_not_the_server() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    drawn.open(0.0, &mut link, R);
+    drawn.send(21.0, &mut link, 0, ACK, &request("/"));
+    drawn.send(21.1, &mut link, 1, ACK, b"");
+    // Round trips of one path are not equally long.
+    drawn.send(21.0 + 0.95 * R, &mut link, 1, ACK, &answer(500, ""));
+    drawn.send(21.1 + 0.95 * R, &mut link, 0, ACK, b"");
+    let (all, _) = drawn.read();
+    let to_server = all[0].vantage.to_server.unwrap().as_secs_f64() * 1e3;
+    assert!((to_server - R).abs() < 0.1, "{to_server}");
 }
