@@ -170,3 +170,9 @@ impl SynOptions {
 pub(crate) fn is_before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
+
+/// Whether a segment that begins at `start` only asks whether the peer is there: it repeats the
+/// last byte of what was sent, which is acknowledged. RFC 9293 §3.8.4.
+pub(crate) fn is_keep_alive(sight: &SeenSegment, start: u64, sent: u64, acknowledged: u64) -> bool {
+    sight.length == 1 && start + 1 == sent && acknowledged >= sent
+}

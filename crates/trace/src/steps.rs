@@ -7,7 +7,7 @@ use std::time::Duration;
 use roundtrip_wire::packet::Flags;
 
 use crate::conversation::LadderStep;
-use crate::segment::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side, is_keep_alive};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
@@ -51,11 +51,13 @@ pub(crate) fn sent_again(flow: &TcpFlow, vantage: &Vantage) -> [u64; 2] {
 }
 
 /// Finds segments that were sent before: with data below what was seen of their side, or another
-/// SYN. What was not seen, and fills a hole sooner than its sender can have heard of that, was only
-/// overtaken.
+/// SYN or FIN. What was not seen, and fills a hole sooner than its sender can have heard of that,
+/// was only overtaken; and a keep-alive repeats nothing that its sender misses.
 struct Copies {
     highest: [u64; 2],
+    acknowledged: [u64; 2],
     syns: [bool; 2],
+    fins: [bool; 2],
     /// What was not seen before data that follows it: where, and since when.
     holes: [VecDeque<(Range<u64>, u64)>; 2],
     /// In nanoseconds: the soonest that a copy can come.
@@ -69,7 +71,9 @@ impl Copies {
         };
         Self {
             highest: [0; 2],
+            acknowledged: [0; 2],
             syns: [false; 2],
+            fins: [false; 2],
             holes: Default::default(),
             soonest: [soonest(vantage.to_client), soonest(vantage.to_server)],
         }
@@ -84,11 +88,18 @@ impl Copies {
     /// Where the segment's data begins, and whether it was sent before.
     fn take(&mut self, flow: &TcpFlow, sight: &SeenSegment) -> (Option<u64>, bool) {
         let side = sight.from.index();
+        if let Some(end) = flow.acknowledged(sight) {
+            let acknowledged = &mut self.acknowledged[sight.from.other().index()];
+            *acknowledged = end.max(*acknowledged);
+        }
         let data_at = sight.sequence.wrapping_add(u32::from(sight.is_syn()));
         let start = flow.place(sight.from, data_at);
         let known = start.filter(|_| sight.length > 0);
         let again = known.is_some_and(|start| {
-            start < self.highest[side] && !self.was_overtaken(side, start, sight.at)
+            let highest = self.highest[side];
+            start < highest
+                && !is_keep_alive(sight, start, highest, self.acknowledged[side])
+                && !self.was_overtaken(side, start, sight.at)
         });
         if let Some(start) = known {
             let end = start.saturating_add(u64::from(sight.length));
@@ -101,7 +112,8 @@ impl Copies {
             self.highest[side] = self.highest[side].max(end);
         }
         let syn_again = sight.is_syn() && std::mem::replace(&mut self.syns[side], true);
-        (start, again || syn_again && known.is_none())
+        let fin_again = sight.is_fin() && std::mem::replace(&mut self.fins[side], true);
+        (start, again || (syn_again || fin_again) && known.is_none())
     }
 }
 

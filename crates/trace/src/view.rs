@@ -10,7 +10,7 @@ use std::time::Duration;
 use roundtrip_model::Event;
 use roundtrip_wire::tls::ContentKind;
 
-use crate::segment::{SeenSegment, Side};
+use crate::segment::{SeenSegment, Side, is_keep_alive};
 pub(crate) use crate::tcp::mss;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
@@ -236,6 +236,10 @@ impl<'a> Watcher<'a> {
             return;
         };
         let end = start + u64::from(sight.length);
+        let acknowledged = self.under_way.first().map_or(self.sent, |open| open.start);
+        if is_keep_alive(sight, start, self.sent, acknowledged) {
+            return;
+        }
         // If a SYN's data was not accepted, it is sent again, which is not a loss.
         if start < self.sent {
             let again = self

@@ -4,7 +4,7 @@
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
-    ACK, Drawn, Link, SYN, Segment, answer, client_hello, found, record, request, server_hello,
+    ACK, Drawn, FIN, Link, SYN, Segment, answer, client_hello, found, record, request, server_hello,
 };
 
 const R: f64 = 20.0;
@@ -215,4 +215,30 @@ fn what_was_overtaken_was_not_sent_again() {
             .any(|(name, _)| *name == "response-segment-lost");
         assert_eq!(is_lost, copies > 0, "{names:?}");
     }
+}
+
+#[test]
+fn a_keep_alive_repeats_nothing_and_a_second_fin_does() {
+    let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));
+    drawn.open(0.0, &mut link, R);
+    drawn.send(R + 0.1, &mut link, 0, ACK, &request("/"));
+    drawn.send(2.0 * R + 0.1, &mut link, 1, ACK, &answer(500, ""));
+    drawn.send(2.0 * R + 0.2, &mut link, 0, ACK, b"");
+    for (at, side) in [(15_000.0, 0), (30_000.0, 1), (45_000.0, 0)] {
+        let last = Segment {
+            sequence: Some(link.next[side] - 1),
+            flags: ACK,
+            payload: b"x",
+            ..Segment::default()
+        };
+        drawn.segment(at, &mut link, side, last);
+        drawn.send(at + R, &mut link, 1 - side, ACK, b"");
+    }
+    drawn.send(46_000.0, &mut link, 0, ACK | FIN, b"");
+    link.next[0] -= 1;
+    drawn.send(46_300.0, &mut link, 0, ACK | FIN, b"");
+    let (all, _) = drawn.read();
+    assert_eq!(all[0].sent_again, [1, 0]);
+    let exchange = &all[0].exchanges[0];
+    assert_eq!(exchange.tcp.as_ref().unwrap().retransmits, 0);
 }
