@@ -12,6 +12,8 @@ const INET_DIAG_INFO: u16 = 2;
 /// The states in which connections can carry data: all but LISTEN, TIME_WAIT, CLOSE and
 /// NEW_SYN_RECV, which have no counters.
 const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+/// The states after the peer's FIN.
+const AFTER_FIN: [u8; 3] = [8, 9, 11];
 /// The length of the message before its attributes, in bytes.
 const HEAD: usize = 72;
 
@@ -70,12 +72,15 @@ fn read(message: &[u8]) -> Option<DiagnosedSocket> {
     };
     let cookie = u64::from(u32_at(message, 44)?) | u64::from(u32_at(message, 48)?) << 32;
     let info = attributes(message.get(HEAD..)?).find(|(kind, _)| *kind == INET_DIAG_INFO);
+    let state = *message.get(1)?;
+    // The peer's FIN has a place in the sequence, which no program reads.
+    let fin = u32::from(AFTER_FIN.contains(&state));
     Some(DiagnosedSocket {
         local: (address(8)?, port(4)?).into(),
         peer: (address(24)?, port(6)?).into(),
-        state: state(*message.get(1)?),
+        state: name_of(state),
         cookie,
-        unread: u32_at(message, 56)?,
+        unread: u32_at(message, 56)?.saturating_sub(fin),
         unsent: u32_at(message, 60)?,
         inode: u32_at(message, 68)?,
         info: info.map(|(_, value)| TcpInfo::parse(value)),
@@ -83,8 +88,8 @@ fn read(message: &[u8]) -> Option<DiagnosedSocket> {
 }
 
 /// RFC 9293 §3.3.2.
-fn state(number: u8) -> &'static str {
-    match number {
+fn name_of(state: u8) -> &'static str {
+    match state {
         1 => "ESTABLISHED",
         2 => "SYN-SENT",
         3 => "SYN-RECEIVED",
@@ -115,6 +120,26 @@ mod tests {
         let cookie = socket2::SockRef::from(&ours).cookie().unwrap();
         assert_eq!(found.cookie, cookie);
         assert!(found.info.is_some_and(|info| info.is_established()));
+    }
+
+    #[test]
+    fn the_end_of_the_peer_is_no_unread_data() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let local = ours.local_addr().unwrap();
+        drop(listener.accept().unwrap());
+        let ended = || {
+            let all = sockets().unwrap();
+            let found = all.into_iter().find(|socket| socket.local == local);
+            found.filter(|socket| socket.state == "CLOSE-WAIT")
+        };
+        let found = loop {
+            match ended() {
+                Some(found) => break found,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(found.unread, 0);
     }
 
     #[test]

@@ -57,11 +57,11 @@ pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Symptom> {
     }
     match more(TcpInfo::retransmits) {
         0 => {}
-        again => say("retransmission", format!("{again} segments sent again")),
+        again => say("retransmission", format!("{} sent again", segments(again))),
     }
     match more(TcpInfo::out_of_order) {
         0 => {}
-        late => say("gap", format!("{late} segments arrived behind a gap")),
+        late => say("gap", format!("{} arrived behind a gap", segments(late))),
     }
     if let Some((rtt, min)) = info.rtt().zip(info.min_rtt())
         && rtt >= min.mul_f64(QUEUED)
@@ -122,8 +122,11 @@ fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String
 fn waits(info: &TcpInfo, say: &mut impl FnMut(&'static str, String)) {
     let (sent, received) = info.idle();
     let never = info.bytes_accepted() == 0 && info.bytes_received() == 0;
-    // We sent last, and the peer has received it.
-    let asked = info.bytes_accepted() > 0 && received > sent && info.unacknowledged() == 0;
+    // We sent last, and the peer has received it: nothing waits for room.
+    let asked = info.bytes_accepted() > 0
+        && received > sent
+        && info.unacknowledged() == 0
+        && !info.is_held_by_zero_window();
     if asked && sent >= MIN_WAIT {
         let since = millis(sent);
         say(
@@ -134,6 +137,11 @@ fn waits(info: &TcpInfo, say: &mut impl FnMut(&'static str, String)) {
         let idle = sent.min(received).as_secs_f64();
         say("idle", format!("idle for {idle:.1} s"));
     }
+}
+
+fn segments(count: u32) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} segment{end}")
 }
 
 fn millis(span: Duration) -> String {
@@ -223,9 +231,11 @@ mod tests {
             assert_eq!(told.first().copied(), expected, "{fields:?}");
             assert!(told.len() <= 1, "{told:?}");
         }
+        // What waits for room was not received.
         let mut closed = vec![0; 240];
-        closed[STATE] = 1;
-        closed[NOTSENT] = 1;
+        (closed[STATE], closed[NOTSENT], closed[BYTES_SENT]) = (1, 1, 9);
+        closed[LAST_DATA_SENT..][..4].copy_from_slice(&300_u32.to_ne_bytes());
+        closed[LAST_DATA_RECV..][..4].copy_from_slice(&900_u32.to_ne_bytes());
         let now = Before {
             info: TcpInfo::parse(&closed),
             ..sample(0.0, &[], 0)
