@@ -62,6 +62,8 @@ pub(crate) struct ClientView {
     pub(crate) syn_data_acked: u64,
     /// When, and by which side, the connection was reset; when it was closed in order.
     pub(crate) reset: Option<(u64, Side)>,
+    /// When each SYN that was refused left, and when its refusal came.
+    pub(crate) refusals: Vec<(u64, u64)>,
     pub(crate) fin: Option<u64>,
     /// When the server closed it, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
@@ -140,6 +142,8 @@ struct Watcher<'a> {
     busy: Option<u64>,
     unacked: u64,
     last_arrival: Option<u64>,
+    /// When the last SYN left.
+    asked: Option<u64>,
     flight: SentFlight,
     /// The last window that was announced to the server.
     window: u64,
@@ -171,6 +175,7 @@ impl<'a> Watcher<'a> {
             busy: None,
             unacked: 0,
             last_arrival: None,
+            asked: None,
             flight: SentFlight::default(),
             window: 0,
             closed: None,
@@ -193,6 +198,7 @@ impl<'a> Watcher<'a> {
         }
         self.view.client_closed |= sight.is_fin() || sight.is_reset();
         if sight.is_syn() {
+            self.asked = Some(at);
             if self.view.syn.is_some() {
                 self.view.syn_repeats += 1;
             } else {
@@ -309,6 +315,9 @@ impl<'a> Watcher<'a> {
     fn arrived(&mut self, at: u64, sight: &SeenSegment, data: &[(u64, u64)]) {
         self.view.congested |= sight.congested;
         if sight.is_reset() {
+            if let Some(asked) = self.asked.filter(|_| self.view.connected.is_none()) {
+                self.view.refusals.push((asked, at));
+            }
             self.view.reset.get_or_insert((at, Side::Server));
             return;
         }

@@ -132,7 +132,8 @@ fn connected(exchange: &Exchange, wait: f64) -> Waited {
     waited
 }
 
-/// A refusal is an answer and took the path's time; silence is a loss.
+/// A refusal is an answer and took the path's time, and what passed between refusals is the
+/// client's; silence is a loss.
 fn unconnected(exchange: &Exchange, left: Moment, end: Moment) -> (u32, Waited) {
     let wait = ms(end.since(left));
     let refused = |a: &&Attempt| was_refused(a) && a.began >= left;
@@ -140,10 +141,11 @@ fn unconnected(exchange: &Exchange, left: Moment, end: Moment) -> (u32, Waited) 
     let mut waited = Waited::default();
     if answers.is_empty() {
         waited.loss = wait;
-    } else if answers.iter().any(|a| crossed(a)) {
-        waited.network = wait;
     } else {
-        waited.client = wait;
+        let crossing = answers.iter().filter(|a| crossed(a));
+        let network: f64 = crossing.map(|a| ms(a.ended.since(a.began))).sum();
+        waited.network = network.min(wait);
+        waited.client = wait - waited.network;
     }
     let trips = answers.iter().filter(|a| crossed(a)).count() as u32;
     (trips, waited)

@@ -16,13 +16,17 @@ impl ExchangeBuilder<'_> {
         let last = view.ended;
         let Some(connected) = view.connected else {
             let _ = view.syn?;
-            return Some(match view.reset {
-                Some((at, Side::Server)) => (
-                    at,
+            // Windows asks again after a refusal.
+            return Some(match view.refusals.last() {
+                Some((_, at)) => (
+                    *at,
                     failure(
                         FailureKind::Refused,
                         PhaseName::Tcp,
-                        format!("{server} refused the connection"),
+                        match view.refusals.len() {
+                            1 => format!("{server} refused the connection"),
+                            times => format!("{server} refused the connection {times} times"),
+                        },
                         "see whether the service listens on that port",
                     ),
                 ),

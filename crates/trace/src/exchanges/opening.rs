@@ -85,31 +85,34 @@ impl ExchangeBuilder<'_> {
         let Some(began) = self.view.syn else {
             return Vec::new();
         };
-        let last = self.view.reset.map(|(at, _)| at);
-        let (ended, outcome) = match (self.view.connected, last) {
-            (Some(at), _) => (at, AttemptOutcome::Won),
-            (None, Some(at)) => (at, AttemptOutcome::Failed("connection refused".into())),
-            (None, None) => (self.view.ended, AttemptOutcome::Abandoned),
+        let refused = || AttemptOutcome::Failed("connection refused".into());
+        let all = match (self.view.connected, self.view.refusals.as_slice()) {
+            (Some(at), _) => vec![(began, at, AttemptOutcome::Won)],
+            (None, []) => vec![(began, self.view.ended, AttemptOutcome::Abandoned)],
+            (None, refusals) => {
+                let refusals = refusals.iter();
+                refusals.map(|(at, end)| (*at, *end, refused())).collect()
+            }
         };
+        let ended = all.first().map_or(began, |(_, ended, _)| *ended);
         let before = self.context.tried.iter().map(|tried| Attempt {
             peer: tried.peer,
             over_quic: false,
             began: moment(zero, tried.began),
             ended: moment(zero, tried.refused.unwrap_or(ended)),
             outcome: match tried.refused {
-                Some(_) => AttemptOutcome::Failed("connection refused".into()),
+                Some(_) => refused(),
                 None => AttemptOutcome::Abandoned,
             },
         });
-        before
-            .chain([Attempt {
-                peer: self.flow.server,
-                over_quic: false,
-                began: moment(zero, began),
-                ended: moment(zero, ended),
-                outcome,
-            }])
-            .collect()
+        let own = all.into_iter().map(|(began, ended, outcome)| Attempt {
+            peer: self.flow.server,
+            over_quic: false,
+            began: moment(zero, began),
+            ended: moment(zero, ended),
+            outcome,
+        });
+        before.chain(own).collect()
     }
 
     pub(super) fn tcp_facts(&self, reused: bool) -> TcpFacts {

@@ -5,7 +5,7 @@ use roundtrip_model::{Exchange, Phase, PhaseName};
 use roundtrip_trace::VantagePoint;
 
 use crate::packets::{
-    ACK, Drawn, Link, SYN, Segment, answer, client_hello, found, hello, long, record, request,
+    ACK, Drawn, Link, RST, SYN, Segment, answer, client_hello, found, hello, long, record, request,
     server_hello, short,
 };
 
@@ -310,4 +310,29 @@ fn a_nearby_host_that_acknowledges_is_not_the_server() {
     let (all, _) = drawn.read();
     let to_server = all[0].vantage.to_server.unwrap().as_secs_f64() * 1e3;
     assert!((to_server - R).abs() < 0.1, "{to_server}");
+}
+
+/// Windows asks three times, half a second apart.
+#[test]
+fn a_client_that_asks_again_after_a_refusal_waited_for_itself() {
+    let mut drawn = Drawn::new();
+    let mut link = Link::new(50_000, 80);
+    for at in [0.0, 500.0, 1000.0] {
+        let again = Segment {
+            sequence: Some(1000),
+            flags: SYN,
+            ..Segment::default()
+        };
+        drawn.segment(at, &mut link, 0, again);
+        drawn.send(at + R, &mut link, 1, RST | ACK, b"");
+    }
+    let exchange = drawn.exchange();
+    let failure = exchange.failure.as_ref().unwrap();
+    assert_eq!(
+        failure.message,
+        "10.0.0.2:80 refused the connection 3 times"
+    );
+    let waited = phase(&exchange, PhaseName::Tcp).waited;
+    let parts = (waited.network.round(), waited.client.round());
+    assert_eq!(parts, (3.0 * R, 1000.0 - 2.0 * R), "{exchange:#?}");
 }
