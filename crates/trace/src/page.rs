@@ -96,6 +96,7 @@ fn summary(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> Markup {
     }
 }
 
+/// On a narrow screen, only the first columns are seen without scrolling.
 fn causes(ranking: &Ranking) -> Markup {
     let causes = ranking.causes();
     html! {
@@ -103,13 +104,13 @@ fn causes(ranking: &Ranking) -> Markup {
             h2 { "Causes, by total cost" }
             div.scroll { table {
                 thead { tr {
-                    @for title in ["Cause", "Exchanges", "Share", "Altogether", "Each", "At most", "Connection (frame)"] { th scope="col" { (title) } }
+                    @for title in ["Cause", "Altogether", "Exchanges", "Share", "Each", "At most", "Connection (frame)"] { th scope="col" { (title) } }
                 } }
                 tbody { @for cause in causes.iter().take(ROWS) { tr {
                     th scope="row" { (cause.id) }
+                    td { (text::span(cause.ms)) }
                     td { (cause.exchanges) }
                     td { (text::share(cause.exchanges, ranking.exchanges)) }
-                    td { (text::span(cause.ms)) }
                     td { (text::span(cause.ms / cause.exchanges.max(1) as f64)) }
                     td { (text::span(cause.most)) }
                     td { (text::examples(cause)) }
@@ -125,12 +126,12 @@ fn servers(ranking: &Ranking) -> Markup {
     html! {
         h2 { "Servers, slowest first" }
         div.scroll { table {
-            thead { tr { @for title in ["Server", "Exchanges", "Median", "p99"] { th scope="col" { (title) } } } }
+            thead { tr { @for title in ["Server", "p99", "Median", "Exchanges"] { th scope="col" { (title) } } } }
             tbody { @for server in servers.iter().take(ROWS) { tr {
                 th scope="row" { (clean(&server.name)) }
-                td { (server.exchanges) }
-                td { (text::span(server.median)) }
                 td { (text::span(server.p99)) }
+                td { (text::span(server.median)) }
+                td { (server.exchanges) }
             } } }
         } }
         @if servers.len() > ROWS { p.quiet { "And " (count((servers.len() - ROWS) as u64, "server", "servers")) " more." } }

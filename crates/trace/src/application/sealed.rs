@@ -483,3 +483,15 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
         answers.retain(|answer| answer.began > early);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_compared_with_frames_under_the_seal_of_its_version() {
+        let may_be = |version| may_be_control(63, seals(version));
+        let all = [None, Some(Version::TLS12), Some(Version::TLS13)].map(may_be);
+        assert_eq!(all, [true, true, false]);
+    }
+}

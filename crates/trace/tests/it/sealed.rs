@@ -72,22 +72,6 @@ fn tls_whose_packets_were_cut_or_lost_is_read_by_its_bursts() {
     }
 }
 
-/// In TLS 1.2, a record of this length could hold two frames without content.
-#[test]
-fn a_request_as_long_as_frames_of_another_version_is_a_request() {
-    let (mut drawn, mut link) = shaken(&["h2"]);
-    let at = 2.0 * R + 0.3;
-    drawn.send(at, &mut link, 0, ACK, &record(23, 5 + 17 + 24 + 40));
-    drawn.send(at + 0.1, &mut link, 0, ACK, &record(23, 63));
-    for answer in [184, 49] {
-        drawn.send(at + R / 2.0, &mut link, 1, ACK, &record(23, answer));
-    }
-    drawn.send(at + R + 1.0, &mut link, 1, ACK, &record(23, 1300));
-    let exchange = drawn.exchange();
-    let http = exchange.http.as_ref().unwrap();
-    assert_eq!(http.request_bytes, 63, "{exchange:#?}");
-}
-
 /// A connection whose handshake is over at `2 R + 0.2`, with these protocols.
 fn shaken(alpn: &[&str]) -> (Drawn, Link) {
     let mut drawn = Drawn::new();
