@@ -1,6 +1,7 @@
 //! A QUIC connection as its client saw it: bursts of datagrams, which may be requests and answers.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{
@@ -352,7 +353,10 @@ impl<'a> QuicReading<'a> {
         };
         let named = client.as_ref().and_then(|c| c.server_name.clone());
         let named = named.or_else(|| name.map(str::to_owned));
-        let host = named.unwrap_or_else(|| flow.server.ip().to_string());
+        let host = named.unwrap_or_else(|| match flow.server.ip() {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        });
         let port = flow.server.port();
         let url = if port == 443 {
             format!("https://{host}/")
