@@ -1,5 +1,5 @@
-//! Heads that break the grammar of RFC 9112: names with blanks, folded or stray lines, versions with
-//! more digits. What cannot be read of a line is skipped.
+//! Heads that break the grammar of RFC 9112: names with blanks, folded or stray lines, versions
+//! with more digits. What cannot be read of a line is skipped.
 
 use super::{Http1Message, MAX_FIELDS, version};
 
