@@ -10,6 +10,7 @@ import itertools
 import os
 import random
 import select
+import struct
 import time
 
 DROP = "drop"
@@ -91,6 +92,7 @@ class Way:
         late=None,
         burst=None,
         police=None,
+        tells=None,
     ):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
         self.hole, self.outages, self.shift = hole, outages, shift
@@ -99,6 +101,8 @@ class Way:
         # many packets are overtaken; (share, packets): losses in a row; (Mbit/s, kB): a policer.
         self.others, self.grant, self.sleep = others, grant, sleep
         self.late, self.burst, self.police = late, burst, police
+        # The MTU that a packet too large for the hole is answered with (RFC 1191).
+        self.tells = tells
 
     def start(self, seed):
         self.wander = Wander(*self.jitter, seed) if self.jitter else None
@@ -168,6 +172,23 @@ class Way:
             self.other_at += self.draw.expovariate(1 / gap)
 
 
+def too_big(data, mtu):
+    """The far end of the path says what fits it: ICMP, fragmentation needed (RFC 1191 §4)."""
+    said = bytearray(struct.pack(">BBHHH", 3, 4, 0, 0, mtu) + data[:28])
+    said[2:4] = checksum(said)
+    head = bytearray(struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(said), 0, 0, 64, 1, 0))
+    head += data[16:20] + data[12:16]
+    head[10:12] = checksum(head)
+    return bytes(head + said)
+
+
+def checksum(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack(">H", total ^ 0xFFFF)
+
+
 def run(near, far, up, down, rule, seed):
     """Carries packets until it is killed. `near` and `far` are the TUN devices' descriptors."""
     try:
@@ -205,6 +226,9 @@ def run(near, far, up, down, rule, seed):
                 flows.add(port)
             verdict = rule(packet) if rule and port in flows else None
             due = line.due(packet, now - began)
+            if line.tells and packet.size > line.hole and not packet.v6:
+                back = (now + (up.delay + down.delay) / 1e3, next(order), source)
+                heapq.heappush(heap, (*back, too_big(data, line.tells)))
             if verdict == DROP or due is None:
                 continue
             copies = 1
