@@ -18,10 +18,13 @@ def all():
 
 
 def scripts():
-    yield story("think-75-webrick", lambda s: more_servers.webrick(s, 75), "server-think-time", SITE + "b600", rtt=55, ms=75)
+    # Its ticket, head and body are written one by one, with Nagle's algorithm on.
+    yield story("nagle-webrick", more_servers.webrick, "nagle-delayed-ack", SITE + "b600", rtt=55)
     yield story("think-160-twisted", lambda s: more_servers.twisted(s, 160), "server-think-time", SITE + "b600", rtt=35, ms=160)
-    yield story("php-has-another-client", more_servers.php, "server-think-time", rtt=25,
-                around=more_servers.occupied(900))
+    # Over HTTP/2, an empty frame ends the body; Nagle's algorithm holds it back.
+    yield story("nagle-twisted-h2", more_servers.twisted, "nagle-delayed-ack", SITE + "b600", rtt=55)
+    yield story("php-has-another-client", more_servers.occupied(more_servers.php, 900), "server-think-time", rtt=25, warm=False,
+                settle=0.3)
     yield story("rate-150k-apache", lambda s: more_servers.apache_limited(s, 150), BODY, "http://site.test:8088/b150000",
                 resolve="site.test:8088:10.9.0.1", rtt=30)
     yield story("rate-100k-lighttpd", lambda s: more_servers.lighttpd_limited(s, 100), BODY + " slow-downlink",
@@ -36,11 +39,15 @@ def quic():
                 ms=240, party=("server", 240))
     yield story("h3-retry-aioquic", lambda s: more_servers.aioquic(s, retry="retry"), "quic-retry", SITE + "b600", three,
                 rtt=65, ms=65)
-    yield story("h3-chain-aioquic", lambda s: more_servers.aioquic(s, cert="large"), "quic-amplification-stall", SITE + "b600",
-                three, rtt=55, ms=55)
-    yield story("h3-slow-start-150k-caddy", more_servers.caddy_h3, "slow-start", SITE + "b150000", three, rtt=75)
-    yield story("h3-downlink-2-mbit-caddy", more_servers.caddy_h3, "slow-downlink", SITE + "b300000", three, rtt=25,
-                down={"rate": 2, "queue": 1500})
+    yield story("h3-chain-ngtcp2", lambda s: servers.ngtcp2(s, cert="large"), "quic-amplification-stall", SITE + "b600",
+                three, rtt=55)
+    # aioquic throws its flight away at the limit, and never recovers.
+    yield story("h3-chain-aioquic", lambda s: more_servers.aioquic(s, cert="large"), "", SITE + "b600", three + " --max-time 4",
+                rtt=55, fail="timeout", party=("client", 0))
+    # Debian's Caddy may lose the second datagram of a ClientHello, hence --no-pq.
+    yield story("h3-slow-start-150k-caddy", more_servers.caddy_h3, "slow-start", SITE + "b150000", three + " --no-pq", rtt=75)
+    yield story("h3-downlink-2-mbit-caddy", more_servers.caddy_h3, "slow-downlink", SITE + "b300000", three + " --no-pq",
+                rtt=25, down={"rate": 2, "queue": 1500})
 
 
 def pairs():
@@ -85,7 +92,8 @@ def before():
 
     yield story("ipv6-large-packets-lost", nginx(cert="medium"), "mtu-black-hole", SITE + "b600", "--max-time 4",
                 rule=large_six, resolve="site.test:443:[fd09::1],10.9.0.1", fail="timeout")
-    yield story("mtu-told-down", nginx(cert="medium"), LOST, SITE + "b600", down={"hole": 1400, "tells": 1400}, rtt=70)
+    yield story("mtu-told-down", nginx(cert="medium"), LOST, SITE + "b600", down={"hole": 1400, "tells": 1400}, rtt=70,
+                stage={"far": (("net.ipv4.route.mtu_expires", 1),)}, settle=1.3)
     yield story("resets-the-hello", sockets(resets, port=443), "", SITE + "b600", fail="reset body-reset connection-reset",
                 rtt=30)
 
@@ -107,9 +115,14 @@ def lines():
 
 def names():
     site = {"site.test": ["10.9.0.1"]}
-    at = {"port": 5353, "delay": lambda name, kind: 180}
-    yield story("resolver-forwards-180", with_names(site, both(lambda s: more_servers.dnsmasq(s), sockets(raw.think(0))), **at),
-                "slow-name-lookup", resolve="", rtt=20, ms=200)
+    def forwarding(start):
+        def begin(stage):
+            stage.fork_far(lambda: raw.names(site, delay=lambda name, kind: 180, port=5353), 5353)
+            more_servers.dnsmasq(stage)
+            start(stage)
+        return begin
+    yield story("resolver-forwards-180", with_names(None, forwarding(sockets(raw.think(0)))), "slow-name-lookup", resolve="",
+                rtt=20, ms=200)
     yield story("resolver-210-and-think-90", with_names(site, sockets(raw.think(90)), delay=lambda name, kind: 210),
                 "slow-name-lookup", resolve="", rtt=30, ms=240, party=("server", 90))
     yield story("aaaa-900-late", with_names(site, sockets(raw.think(0)), delay=lambda name, kind: 900 if kind == 28 else 0),
@@ -119,18 +132,17 @@ def names():
 def bulk(stage):
     """Another client of the same line loads all the time."""
     nginx(plain=8000)(stage)
-    subprocess.Popen(["sh", "-c", "while :; do curl -s -o /dev/null http://10.9.0.1:8000/b2000000; done"])
+    load = "while :; do curl -s -m 4 --connect-timeout 1 -o /dev/null http://10.9.0.1:8000/b2000000; done"
+    subprocess.Popen(["sh", "-c", load])
 
 
 def healthy_ones():
-    yield healthy("well-webrick", more_servers.webrick, rtt=55)
-    yield healthy("well-twisted", more_servers.twisted, rtt=55)
     yield healthy("well-php", more_servers.php, CLEAR + "b5000", rtt=55)
     yield healthy("well-stunnel-busybox", more_servers.stunnel_busybox, rtt=55)
     yield healthy("well-h3-aioquic", more_servers.aioquic, args="--http3", rtt=55)
-    yield healthy("well-h3-caddy", more_servers.caddy_h3, args="--http3", rtt=55)
-    yield healthy("well-h3-caddy-count", more_servers.caddy_h3, args="--http3 -c 5 -i 0.02", rtt=55)
+    yield healthy("well-h3-caddy", more_servers.caddy_h3, args="--http3 --no-pq", rtt=55)
+    yield healthy("well-h3-caddy-count", more_servers.caddy_h3, args="--http3 --no-pq -c 5 -i 0.02", rtt=55)
     yield healthy("overtaken-6-h3", servers.ngtcp2, SITE + "b5000", "--http3", up={"late": (0.15, 6)}, down={"late": (0.15, 6)},
                   allow="path-varies", rtt=35)
-    yield healthy("bulk-beside-6-mbit", bulk, rtt=30, down={"rate": 6, "queue": 350}, warm=False,
+    yield healthy("bulk-beside-6-mbit", bulk, rtt=30, args="-c 6 -i 0.3", down={"rate": 6, "queue": 350}, warm=False,
                   allow="path-varies slow-first-packet slow-downlink response-segment-lost syn-lost segment-lost", seconds=25)

@@ -161,7 +161,8 @@ def with_names(records, start, resolv="nameserver 10.9.0.1\n", **more):
         file = stage.dir / "resolv.conf"
         file.write_text(resolv)
         subprocess.run(["mount", "--bind", str(file), "/etc/resolv.conf"], check=True)
-        stage.fork_far(lambda: raw.names(records, **more), 53)
+        if records:
+            stage.fork_far(lambda: raw.names(records, **more), 53)
         start(stage)
 
     return begin

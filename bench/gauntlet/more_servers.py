@@ -1,6 +1,5 @@
 """Servers that few measure: a client of one thread, scripts, name servers, and HTTP/3 of two makers."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -90,16 +89,17 @@ def php(stage):
     stage.serve("php", "-S", "0.0.0.0:80", script, port=80, env={"PKI": str(stage.pki)})
 
 
-def occupied(ms):
-    """Another client has the server's only thread for so long."""
+def occupied(start, ms):
+    """Other clients have the server's only thread, one after the other, for so long each."""
 
-    def around(stage, child):
+    def begin(stage):
+        start(stage)
+        load = f"while :; do curl -s -o /dev/null 'http://127.0.0.1/b600?ms={ms}'; done"
         with stage.at_far():
-            url = f"http://127.0.0.1/b600?ms={ms}"
-            words = [PYTHON, "-c", "import sys, urllib.request as u; u.urlopen(sys.argv[1]).read()", url]
-            subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(2):
+                subprocess.Popen(["sh", "-c", load])
 
-    return around
+    return begin
 
 
 WEBRICK = """
@@ -144,7 +144,7 @@ reactor.run()
 
 
 def twisted(stage, think=0):
-    if not importlib.util.find_spec("twisted"):
+    if subprocess.run([PYTHON, "-c", "import twisted, OpenSSL"], capture_output=True).returncode:
         raise FileNotFoundError(2, "not installed", "twisted")
     stage.serve(PYTHON, "-c", TWISTED, str(stage.pki), str(think), port=443, seconds=20)
 

@@ -364,7 +364,7 @@ def nghttpd(stage, *options):
     )
 
 
-def ngtcp2(stage):
+def ngtcp2(stage, cert="leaf"):
     stage.serve(
         "gtlsserver",
         "-q",
@@ -373,7 +373,7 @@ def ngtcp2(stage):
         "*",
         "443",
         f"{stage.pki}/key.pem",
-        f"{stage.pki}/leaf.pem",
+        f"{stage.pki}/{cert}.pem",
         port=443,
     )
 
