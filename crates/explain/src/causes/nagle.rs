@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use roundtrip_model::{Event, PhaseName, Setting};
+use roundtrip_model::{Event, Moment, PhaseName, Setting};
 
 use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
@@ -53,12 +53,32 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let r = case.rtt?;
     let timeline = &case.exchange.timeline;
     let asked = timeline.last(|e| *e == Event::RequestSent)?;
-    let mut received = timeline.iter().filter_map(|(at, e)| match e {
+    let received = timeline.iter().filter_map(|(at, e)| match e {
         Event::Received { bytes } if *at > asked => Some((*at, *bytes)),
         _ => None,
     });
-    let (first, bytes) = received.next()?;
-    let (next, _) = received.next()?;
+    let received: Vec<(Moment, u64)> = received.collect();
+    // The head and the first piece of the body; or the last piece, such as an empty frame that ends
+    // it.
+    let pairs = [
+        (received.get(..2), false),
+        (received.rchunks(2).next(), true),
+    ];
+    pairs.into_iter().find_map(|(pair, is_last)| match pair {
+        Some([first, next]) => held_back_after(case, r, is_last, *first, next.0),
+        _ => None,
+    })
+}
+
+/// Whether the segment that arrived at `next` had waited for the acknowledgement of the first one.
+fn held_back_after(
+    case: &Case<'_>,
+    r: f64,
+    is_last: bool,
+    (first, bytes): (Moment, u64),
+    next: Moment,
+) -> Option<Cost> {
+    let timeline = &case.exchange.timeline;
     let pause = ms(next.since(first));
     let full = case.exchange.segment();
     let small = case.exchange.tcp.is_some() && bytes < full;
@@ -74,9 +94,18 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
     let delayed = timeline
         .iter()
         .any(|(at, e)| *at >= first && *at < next && *e == Event::AckDelayed);
+    // Data that the client sends carries the acknowledgement.
+    let carried = timeline.iter().find_map(|(at, e)| {
+        let is_between = *at > first && *at < next;
+        matches!(e, Event::Sent { .. } if is_between).then_some(*at)
+    });
+    let delayed = delayed && carried.is_none();
+    let left = carried.unwrap_or(first);
     // A delay on purpose that the kernel reports is more special than a round trip.
     let factor = if delayed { 2.0 } else { 1.0 };
-    if is_off || spread > factor * STEADY.max(STEADY_SHARE * r) {
+    // A server that sends pieces in step with the path does so for another reason.
+    let at_once = !delayed && carried.is_none();
+    if is_off || is_last && at_once || spread > factor * STEADY.max(STEADY_SHARE * r) {
         return None;
     }
     let fits = if delayed {
@@ -88,11 +117,13 @@ fn held_back(case: &Case<'_>) -> Option<Cost> {
         let (least, most) = range.into_inner();
         (least - exact..=most + exact).contains(&(pause - r))
     } else {
-        r >= MIN_TRIP && (pause - r).abs() <= exact
+        r >= MIN_TRIP && (ms(next.since(left)) - r).abs() <= exact
     };
     (small && fits).then(|| {
         let when = if delayed {
             format!("{:.0} ms later, because it delays acknowledgements", pause - r)
+        } else if carried.is_some() {
+            format!("with its own data {:.1} ms later", ms(left.since(first)))
         } else {
             "at once".to_owned()
         };

@@ -111,6 +111,19 @@ fn no_answer_is_not_a_slow_server() {
     assert_silent(&story.end());
 }
 
+/// A middlebox reset the connection one round trip after the ClientHello.
+#[test]
+fn a_refused_hello_does_not_make_a_path_that_varies() {
+    let mut story = Story::new().connected(0.2).hello().pass(R).acknowledged(R);
+    story.e.failure = Some(roundtrip_model::Failure {
+        kind: roundtrip_model::FailureKind::Reset,
+        phase: roundtrip_model::PhaseName::Tls,
+        message: String::new(),
+        advice: String::new(),
+    });
+    assert_silent(&story.pass(0.9).event(Event::Finished).e);
+}
+
 /// An exchange through a proxy at distance `R`; the target is `beyond` ms behind it.
 fn tunnelled(beyond: f64, think: f64) -> Exchange {
     tunnelled_over(0.0, beyond, think)

@@ -11,6 +11,7 @@ mod early_data;
 mod fast_open;
 mod healthy;
 mod http;
+mod nagle;
 mod name;
 mod page;
 mod properties;

@@ -120,6 +120,17 @@ fn half_a_hello(r: f64, chain: u64) -> Story {
     story
 }
 
+/// A server that acknowledges the first datagram and drops the second: a round trip in vain, then
+/// the client's timer.
+#[test]
+fn a_round_trip_that_only_showed_half_a_hello_is_part_of_the_loss() {
+    let mut story = quic(R).answered(0.1, 47).pass(200.0).sent(1_200);
+    story = story.answered(0.4, 3_000);
+    story.e.quic.as_mut().unwrap().lost_in_handshake = 1;
+    let e = finish(story, 2_000);
+    assert_only(&e, "quic-handshake-loss", 200.0 + R, 1);
+}
+
 #[test]
 fn half_a_hello_that_is_lost() {
     for r in [0.5, 20.0, R] {
