@@ -65,7 +65,10 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
         }
     };
     // An answer that never arrived was not late.
-    let is_wait = |name: &PhaseName| *name != PhaseName::FirstByte || case.is_answered();
+    let failed_in = case.exchange.failure.as_ref().map(|failure| failure.phase);
+    let is_wait = |name: &PhaseName| {
+        Some(*name) != failed_in && (*name != PhaseName::FirstByte || case.is_answered())
+    };
     // A single late packet does not make a path that varies.
     let least = case.least_spread();
     if case.phases.iter().any(|phase| phase.carried > 0.0) {

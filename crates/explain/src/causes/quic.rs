@@ -288,8 +288,8 @@ fn lost_to_timeouts(case: &Case<'_>) -> f64 {
     (case.waited(PhaseName::Quic, WaitPart::Loss) - given_up).max(0.0)
 }
 
-/// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip; a
-/// timeout costs no more than its wait. If the chain exceeds the limit, the first extra round trip
+/// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip, and
+/// so does an answer that acknowledges only a part of the client's flight. If the chain exceeds the limit, the first extra round trip
 /// is attributed to the chain.
 fn trips_of_loss(case: &Case<'_>) -> u32 {
     let lost = case
@@ -297,7 +297,7 @@ fn trips_of_loss(case: &Case<'_>) -> u32 {
         .quic
         .as_ref()
         .map_or(0, |q| q.lost_in_handshake);
-    if lost == 0 || case.rtt.is_some_and(|r| lost_to_timeouts(case) > r) {
+    if lost == 0 {
         return 0;
     }
     let stalled = u32::from(chain_over_limit(case).is_some());
