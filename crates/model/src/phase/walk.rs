@@ -15,6 +15,9 @@ use crate::{Event, Exchange, Moment, PhaseName, Waited};
 const FULL_FIRST_WINDOW: u64 = 9;
 /// The shortest retransmission timeout of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
+/// In milliseconds: a client that neither computes nor lacks a processor sends sooner, unless it
+/// waits for a timer.
+const MIN_WAIT: f64 = 20.0;
 /// A sender that skips packet numbers skips one at a time; and its probe timeout takes at least
 /// two round trips (RFC 9002 §6.2.1).
 const MIN_MISSED: u64 = 2;
@@ -271,8 +274,29 @@ impl<'a> Walk<'a> {
             (Some(Out), Out) if quic && gap >= MIN_TIMEOUT => self.waited.loss += gap,
             // The client's timer shows which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
+            (Some(In), Out) if quic && self.exchange.failure.is_some() => {
+                // Longer than its own work, the client waits for its timer.
+                let own = self.worked(since, at) + heard.not_running();
+                let lost = if gap - own >= MIN_WAIT {
+                    gap - own
+                } else {
+                    0.0
+                };
+                self.waited.loss += lost;
+                self.waited.client += gap - lost;
+            }
             (_, Out) | (None, In) => self.waited.client += gap,
         }
+    }
+
+    /// The milliseconds of the client's tasks that ended between two moments.
+    fn worked(&self, since: Moment, until: Moment) -> f64 {
+        let events = self.exchange.timeline.iter();
+        let tasks = events.filter_map(|(at, event)| match event {
+            Event::Worked { took, .. } if *at > since && *at <= until => Some(ms(*took)),
+            _ => None,
+        });
+        tasks.sum()
     }
 
     /// Nothing arrived for a while, although the peer was not waiting for the client.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use roundtrip_model::{Exchange, FailureKind, PhaseName};
+use roundtrip_model::{Event, Exchange, FailureKind, PhaseName};
 use roundtrip_net::{NetError, ResolveError};
 
 use super::Words;
@@ -97,6 +97,11 @@ pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName)
             "the name servers did not answer".to_owned(),
             "check /etc/resolv.conf, or bypass it with --resolve or --doh-url",
         ),
+        PhaseName::Quic if has_answered(exchange) => (
+            FailureKind::Timeout,
+            "the QUIC handshake stalled".to_owned(),
+            "the server answered, but not to the end: see its log, look for large datagrams that are dropped on the path, or try without --http3",
+        ),
         PhaseName::Quic => (
             FailureKind::ConnectTimeout,
             "nothing answered the QUIC Initial".to_owned(),
@@ -124,4 +129,29 @@ pub(super) fn timeout(error: &ProbeError, exchange: &Exchange, phase: PhaseName)
         ),
     };
     Words::new(kind, format!("{what}: {error}"), advice)
+}
+
+fn has_answered(exchange: &Exchange) -> bool {
+    let received = |event: &Event| matches!(event, Event::Received { .. });
+    exchange.timeline.first(received).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use roundtrip_model::Moment;
+
+    use super::*;
+
+    #[test]
+    fn a_quic_server_that_said_something_is_not_blocked() {
+        let error = ProbeError::Timeout(std::time::Duration::from_secs(3));
+        let mut exchange = Exchange::default();
+        let told = |exchange: &Exchange| timeout(&error, exchange, PhaseName::Quic);
+        assert!(told(&exchange).message.contains("nothing answered"));
+        let received = Event::Received { bytes: 52 };
+        exchange.timeline.push(Moment::from_millis(50.0), received);
+        let stalled = told(&exchange);
+        assert!(stalled.message.contains("stalled"), "{}", stalled.message);
+        assert_eq!(stalled.kind, FailureKind::Timeout);
+    }
 }

@@ -26,6 +26,32 @@ fn quic_pays_for_retry_and_loses_to_timeouts() {
     assert!((quic.waited.loss - 1000.0).abs() < 1e-6, "{quic:?}");
 }
 
+/// A server acknowledges the client's packets for ever, but its own flight does not come.
+#[test]
+fn a_client_that_waits_for_its_timer_does_not_compute() {
+    let mut e = exchange(&[
+        (0.0, Event::AttemptStarted { peer: peer() }),
+        (0.0, Event::HandshakeStarted),
+        (0.5, sent(1200)),
+        (50.7, received(52)),
+        (400.0, sent(1200)),
+        (450.0, received(52)),
+        (1_200.0, sent(1200)),
+        (1_250.0, received(52)),
+        (3_000.0, Event::Finished),
+    ]);
+    (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+    e.failure = Some(crate::Failure {
+        kind: crate::FailureKind::Timeout,
+        phase: PhaseName::Quic,
+        message: String::new(),
+        advice: String::new(),
+    });
+    let quic = *e.phases().last().unwrap();
+    assert!(quic.waited.client < 1.0, "{quic:?}");
+    assert!((quic.waited.loss - 1_099.3).abs() < 1.0, "{quic:?}");
+}
+
 #[test]
 fn a_server_at_its_limit_waits_for_an_acknowledgement_that_left_before() {
     let mut events = vec![
