@@ -36,6 +36,10 @@ const MIN_CERTAIN_PAUSE: f64 = 0.25;
 const MIN_CERTAIN_PAUSE_MS: f64 = 5.0;
 /// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
+/// Bytes that can be read within this time of each other had arrived behind one hole.
+const TOGETHER: Duration = Duration::from_millis(1);
+/// The line took at most this many times as long for some bytes as for others.
+const SLACK_OF_PACE: f64 = 1.1;
 /// A client that did not read for this share of a silence had closed its window.
 const UNREAD: f64 = 0.4;
 
@@ -91,10 +95,11 @@ impl Exchange {
     }
 
     /// When the final response began, if interim responses to the request preceded it. 100
-    /// (Continue) answers only the request's head.
+    /// (Continue) answers only the request's head, if the client waited for it.
     pub(super) fn answered_after_interim(&self) -> Option<Moment> {
         let http = self.http.as_ref()?;
-        let told = http.interim.iter().any(|status| *status != 100);
+        let asked = http.continue_wait.is_some();
+        let told = http.interim.iter().any(|status| *status != 100 || !asked);
         told.then(|| self.timeline.first(|e| *e == Event::Answered))?
     }
 
@@ -173,6 +178,8 @@ struct BodyAnalysis<'a> {
     transfer: BodyTransfer,
     /// A segment has been missing.
     lossy: bool,
+    /// The milliseconds that the line needed for each byte before that, if it was busy.
+    pace: Option<f64>,
     /// The number of bytes that arrived last and may be part of the answer.
     last: u64,
 }
@@ -201,6 +208,7 @@ impl<'a> BodyAnalysis<'a> {
             waited: Waited::default(),
             transfer: BodyTransfer::default(),
             lossy: false,
+            pace: None,
             last: 0,
         };
         let last = arrivals.last().map_or(start, |a| a.at);
@@ -237,7 +245,12 @@ impl<'a> BodyAnalysis<'a> {
             flights.next_if(|f| f.first < n);
             let next = flights.next_if(|f| f.first == n).map(|f| f.bytes);
             let was_overtaken = arrival.heard.overtaken().is_some_and(overtaken);
-            self.lossy |= arrival.heard.has_gap() && !was_overtaken;
+            if !self.lossy && arrival.heard.has_gap() && !was_overtaken {
+                self.lossy = true;
+                stretches.push(std::mem::take(&mut steady));
+                let (bytes, took) = self.steady(&stretches);
+                self.pace = (bytes > 0).then(|| took / bytes as f64);
+            }
             while holes.next_if(|(_, filled)| *filled < arrival.at).is_some() {}
             let missed = holes.peek().map_or(0.0, |(open, _)| {
                 let open = ms(arrival.at.since(*open));
@@ -249,9 +262,17 @@ impl<'a> BodyAnalysis<'a> {
                 };
                 due.clamp(0.0, gap)
             });
-            if self.step(gap, missed, arrival, window.map(|(_, window)| window), next) {
+            // Behind a hole, the line went on with the data that can be read now.
+            let together = arrivals.iter().skip(n);
+            let together = together.take_while(|a| a.at.since(arrival.at) < TOGETHER);
+            let carried = self.pace.map_or(0.0, |pace| {
+                let bytes: u64 = together.map(|arrival| arrival.bytes).sum();
+                (SLACK_OF_PACE * pace * bytes as f64).min(gap)
+            });
+            let window = window.map(|(_, window)| window);
+            if self.step(gap, (missed, carried), arrival, window, next) {
                 stretches.push(std::mem::take(&mut steady));
-                steady.push(0.0, arrival.bytes);
+                steady.push(carried, arrival.bytes);
             } else {
                 steady.push(gap, arrival.bytes);
             }
@@ -262,24 +283,30 @@ impl<'a> BodyAnalysis<'a> {
             last = arrival.at;
         }
         stretches.push(steady);
-        let segment = self.exchange.segment();
-        self.transfer.steady = steady::carried(&stretches, segment, self.rtt, self.spread);
+        self.transfer.steady = self.steady(&stretches);
+    }
+
+    fn steady(&self, stretches: &[SteadyStretch]) -> (u64, f64) {
+        steady::carried(stretches, self.exchange.segment(), self.rtt, self.spread)
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was
-    /// missing. Returns whether the stream had stopped there.
+    /// missing, and during `carried` of it, the line was busy all the same. Returns whether the
+    /// stream had stopped there.
     fn step(
         &mut self,
         gap: f64,
-        missed: f64,
+        (missed, carried): (f64, f64),
         arrival: &Arrival,
         window: Option<FullWindow>,
         next: Option<u64>,
     ) -> bool {
         let heard = &arrival.heard;
         let lost = heard.loss(self.exchange, gap, arrival.at).max(missed);
+        let lost = (lost - carried).max(0.0);
         self.waited.loss += lost;
-        let gap = gap - lost;
+        self.waited.network += carried;
+        let gap = (gap - lost - carried).max(0.0);
         // A loss caused this delay, not a window.
         let window = window.filter(|_| lost < (MIN_PAUSE * self.rtt).min(f64::MAX));
         if let Some(window) = window {

@@ -19,9 +19,10 @@ pub(super) const DOUBLES: std::ops::RangeInclusive<f64> = 1.7..=2.4;
 /// The first windows, in segments, of systems before RFC 6928 (RFC 2581 §3.1, RFC 3390 §1), less
 /// one for a head that was sent separately.
 const SMALL_WINDOW: std::ops::RangeInclusive<u64> = 2..=4;
-/// Flights that follow a small first window grow by at least this factor, since about every segment
-/// is acknowledged.
-const SMALL_GROWTH: f64 = 1.4;
+/// Flights that follow a small first window grow by a factor of this range: about every segment is
+/// acknowledged, and each acknowledgement lets one more leave (RFC 5681 §3.1). The first may be
+/// smaller by the segment of the head.
+const SMALL_GROWTH: std::ops::RangeInclusive<f64> = 1.4..=3.2;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
@@ -107,7 +108,9 @@ pub(super) fn grow_from_a_small_window(flights: &[Flight], segment: u64, rtt: f6
         let took = ms(next.began.since(of.began));
         (0.8..=1.2).contains(&(took / rtt))
     };
-    let grew = |of: &Flight, next: &Flight| next.bytes as f64 >= SMALL_GROWTH * of.bytes as f64;
+    let grew = |of: &Flight, next: &Flight| {
+        SMALL_GROWTH.contains(&(next.bytes as f64 / of.bytes.max(1) as f64))
+    };
     SMALL_WINDOW.contains(&first.bytes.div_ceil(segment.max(1)))
         && on_time(first, second)
         && on_time(second, third)

@@ -171,7 +171,7 @@ impl Spread {
     /// an acknowledgement arrived in time just before.
     pub fn most(&self) -> f64 {
         let (count, sum) = (self.usual().len(), self.usual().map(|(_, late)| late).sum());
-        self.most_after(count, sum, CHANCE)
+        self.most_with_data(count, sum, CHANCE)
     }
 
     /// Like [`Self::most`], if there are only a few samples, which say little: one delay in twenty
@@ -184,7 +184,14 @@ impl Spread {
     /// crossed it together count as one.
     pub fn most_later(&self) -> f64 {
         let (count, sum) = states(self.usual());
-        self.most_after(count, sum, CHANCE_LATER)
+        self.most_with_data(count, sum, CHANCE_LATER)
+    }
+
+    /// Considers also acknowledgements that came with data: the path made them no later than this.
+    fn most_with_data(&self, count: usize, sum: f64, chance: f64) -> f64 {
+        let (more, at_most) = states(self.with_data.iter());
+        let with_data = self.most_after(count + more, sum + at_most, chance);
+        self.most_after(count, sum, chance).min(with_data)
     }
 
     /// Like [`Self::most`], for the first round trip, judged by samples that came some time after
@@ -281,6 +288,23 @@ mod tests {
         };
         assert!(most(60.0).is_infinite());
         assert!(most(80.0) < 230.0, "{}", most(80.0));
+    }
+
+    /// The server's flight came with the acknowledgement of the ClientHello, in time.
+    #[test]
+    fn acknowledgements_with_data_show_that_a_path_does_not_vary_much() {
+        let mut spread = spread(&[6.0]);
+        let alone = spread.most();
+        assert!(alone > 500.0, "{alone}");
+        spread.with_data = vec![
+            (Moment::from_millis(2e3), 0.0),
+            (Moment::from_millis(3e3), 10.0),
+        ];
+        assert!((30.0..90.0).contains(&spread.most()), "{}", spread.most());
+        assert!(spread.most_later() < 0.2 * alone, "{}", spread.most_later());
+        // The server may have thought before it sent them.
+        spread.with_data = vec![(Moment::from_millis(2e3), 900.0)];
+        assert!((spread.most() - alone).abs() < 1e-9);
     }
 
     /// The only acknowledgement came in one segment with the answer.

@@ -54,9 +54,10 @@ impl SteadyStretch {
         2 * full.count() >= self.arrivals.len()
     }
 
-    /// Whether it is long enough to show the rate of a line.
-    fn is_long(&self, rtt: f64) -> bool {
-        self.took() >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX)
+    /// Whether it is long enough to show the rate of a line. The path may have delayed its end by
+    /// up to `spread`.
+    fn is_long(&self, rtt: f64, spread: f64) -> bool {
+        self.took() - spread >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX)
     }
 
     fn took(&self) -> f64 {
@@ -111,7 +112,7 @@ pub(super) fn carried(
 ) -> (u64, f64) {
     let is_line = |s: &&SteadyStretch| s.fills(segment) && s.is_steady(rtt, spread);
     let steady = stretches.iter().filter(is_line);
-    let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(rtt));
+    let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(rtt, spread));
     let at_pace = |s: &&&SteadyStretch| {
         let is_same = |pace: f64| (1.0 / SAME_PACE..=SAME_PACE).contains(&(s.pace() / pace));
         long.iter().any(|long| is_same(long.pace()))
@@ -144,6 +145,18 @@ mod tests {
         assert!(steady(&merged, 20.0));
         assert!(!steady(&[(24.0, 1448)], 20.0), "it is too short");
         assert!(!steady(&[(100.0, 1000); 20], 20.0), "a sender with a clock");
+    }
+
+    /// One packet of a flight may have been delayed by as much as the whole took.
+    #[test]
+    fn a_stretch_that_the_path_s_variation_explains_shows_no_rate() {
+        let stretch = || {
+            let mut stretch = SteadyStretch::default();
+            (0..12).for_each(|_| stretch.push(4.0, 1448));
+            stretch
+        };
+        assert!(carried(&[stretch()], 1448, 20.0, 1.0).0 > 0);
+        assert_eq!(carried(&[stretch()], 1448, 20.0, 25.0).0, 0);
     }
 
     /// The rate doubled when the sender had measured the path again.

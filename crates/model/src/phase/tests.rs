@@ -2,6 +2,7 @@
 //! cause.
 
 mod bodies;
+mod lines;
 mod quic;
 mod unknown_paths;
 mod uploads;
@@ -343,6 +344,35 @@ fn the_wait_for_100_continue_is_a_round_trip_or_a_time_out() {
         assert_eq!(asked(left, R + 10.0, vec![100]), (1, 10));
         assert_eq!(asked(left, 1_000.0, Vec::new()), (0, 1_000));
     }
+}
+
+/// A client that did not ask for it gets `100 Continue` at once, and the response later.
+#[test]
+fn a_100_that_nobody_waited_for_is_not_the_answer() {
+    let first_byte = |continue_wait: Option<Duration>| {
+        let mut events = connect(50.3);
+        events.extend([
+            (50.4, Event::RequestStarted),
+            (50.5, sent(200)),
+            (50.5, Event::RequestSent),
+            (101.0, received(25)),
+            (101.0, Event::FirstByte),
+            (241.0, received(600)),
+            (241.0, Event::Answered),
+            (241.1, Event::Finished),
+        ]);
+        let mut e = exchange(&events);
+        e.http = Some(HttpFacts {
+            interim: vec![100],
+            continue_wait,
+            ..HttpFacts::default()
+        });
+        let phases = e.phases();
+        let first_byte = phases.iter().find(|p| p.name == PhaseName::FirstByte);
+        first_byte.unwrap().ms().round() as u32
+    };
+    assert_eq!(first_byte(None), 191);
+    assert_eq!(first_byte(Some(Duration::from_millis(50))), 51);
 }
 
 fn any_event() -> impl Strategy<Value = Event> {

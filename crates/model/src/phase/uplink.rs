@@ -48,12 +48,12 @@ impl Exchange {
 
 /// How long the line may have needed for a byte, by the acknowledgements of flights of less than
 /// `most` bytes that were not delayed on purpose. What comes with data may have waited for it for
-/// any time.
+/// any time. Data that was sent again may have been late because of the line, too.
 pub(super) fn slowest_ms_per_byte(exchange: &Exchange, most: u64) -> f64 {
     let r = rtt_ms(exchange);
     let arrivals = Arrivals::of(exchange);
     let paces = exchange.timeline.iter().map(|(at, event)| match event {
-        Event::Acknowledged { after, again: None } => {
+        Event::Acknowledged { after, .. } => {
             let flight = sent_until(exchange, *at - *after);
             let late = ms(*after) - r;
             let soon = late < MIN_DELAYED_ACK && arrivals.is_alone(*at);

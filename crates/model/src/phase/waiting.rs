@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::body;
-use super::delayed_ack::{DELAYED_ACK, TOGETHER, was_not_delayed};
+use super::delayed_ack::{DELAYED_ACK, MIN_DELAYED_ACK, TOGETHER, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
 use super::measurable::MIN_MEASURABLE_RTT;
@@ -114,7 +114,8 @@ pub(super) fn answer_began(exchange: &Exchange, start: Moment, end: Moment) -> M
 }
 
 /// After a SYN or SYN-ACK was lost, the server begins with a window of one segment (RFC 5681 §3.1):
-/// an answer that comes just one round trip after a ticket had to wait for that window.
+/// an answer that comes just one round trip after a ticket, or after its delayed acknowledgement,
+/// had to wait for that window.
 fn window_of_one(exchange: &Exchange, start: Moment, began: Moment, waited: &mut Waited) {
     let r = rtt_ms(exchange);
     if exchange.first_window() > 1 || exchange.tls.is_none() || waited.server < 0.5 * r {
@@ -125,7 +126,16 @@ fn window_of_one(exchange: &Exchange, start: Moment, began: Moment, waited: &mut
     });
     let Some(first) = arrivals.next() else { return };
     let pause = ms(began.since(first));
-    if arrivals.next().is_none() && (pause - r).abs() <= (0.15 * r).max(2.0) {
+    let mut events = exchange.timeline.iter();
+    let delayed = events.any(|(at, e)| *at >= first && *at < began && *e == Event::AckDelayed);
+    let late = pause - r - if delayed { MIN_DELAYED_ACK } else { 0.0 };
+    let most = if delayed {
+        DELAYED_ACK - MIN_DELAYED_ACK
+    } else {
+        0.0
+    };
+    let slack = (0.15 * r).max(2.0);
+    if arrivals.next().is_none() && (-slack..=most + slack).contains(&late) {
         let moved = waited.server.min(pause);
         waited.network += moved;
         waited.server -= moved;

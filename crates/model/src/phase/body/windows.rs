@@ -19,12 +19,18 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// This many flights in a row, each a round trip after the one before, are not chance, if the path
 /// varies by no more than `MAX_VARIES` round trips.
 const PERIODS: usize = 3;
+/// The same for flights that are in step with the path and grow: an application that sleeps writes
+/// pieces of one size.
+const GROWING_PERIODS: usize = 2;
 const MAX_VARIES: f64 = 0.3;
 /// In milliseconds: the measured time of several round trips may be too short by this much.
 const EARLY_MS: f64 = 0.3;
-/// In round trips: a sender that waits for acknowledgements sends nothing for this long at least,
-/// unless it paces its segments.
+/// In round trips: a sender that waits for acknowledgements sends nothing for this long at least;
+/// for the second if it paces its segments.
 const WAITED: f64 = 0.75;
+const WAITED_PACED: f64 = 0.5;
+/// A pause is longer than any within the flight before it by at least this factor.
+const PAUSED: f64 = 2.0;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
 const ALMOST: f64 = 0.08;
 
@@ -172,10 +178,18 @@ impl BodyAnalysis<'_> {
             let late = self.lateness(flight, next, &heard);
             let on_time = is_broken(n) && late.abs() <= tolerance;
             // A slow line separates single segments.
-            let may_wait = heard.segments().is_some()
-                && flight.bytes > self.exchange.segment()
-                && next.gap >= WAITED * self.rtt;
-            may_wait && (on_time || self.follows_in_step(flight, next, &heard))
+            let may_wait = heard.segments().is_some() && flight.bytes > self.exchange.segment();
+            let long = next.gap >= WAITED * self.rtt;
+            let longest = longest_gap(both, arrivals);
+            let in_step = next.gap >= PAUSED * longest && self.waits_in_step(flight, next, &heard);
+            may_wait && (on_time && long || in_step)
+        };
+        let grows_in_step = |n: usize| {
+            let both = flights.get(n).zip(flights.get(n + 1)).zip(heard(n));
+            both.is_some_and(|((flight, next), heard)| {
+                next.bytes as f64 >= GROWTH * flight.bytes as f64
+                    && self.waits_in_step(flight, next, &heard)
+            })
         };
         let mut periodic: Vec<bool> = flights.windows(2).enumerate().map(waited).collect();
         let mut first = 0;
@@ -186,7 +200,9 @@ impl BodyAnalysis<'_> {
             // No acknowledgement comes sooner than after a round trip, but a timer may.
             let early = run.len() as f64 * self.rtt - took;
             let is_timer = early > EARLY_MS + self.spread && !(first..end).all(is_broken);
-            if run.len() < PERIODS || is_timer {
+            let grow = (first..end).all(&grows_in_step);
+            let least = if grow { GROWING_PERIODS } else { PERIODS };
+            if run.len() < least || is_timer {
                 run.fill(false);
             }
             first = end;
@@ -236,6 +252,14 @@ impl BodyAnalysis<'_> {
         is_in_step(period, self.rtt) && next.gap >= WAITED * self.rtt
     }
 
+    /// The same for senders that pace their segments, and for those that wait until the last segment
+    /// has been acknowledged.
+    fn waits_in_step(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> bool {
+        let period = self.lateness(flight, next, heard) + self.rtt;
+        let paced = is_in_step(period, self.rtt) && next.gap >= WAITED_PACED * self.rtt;
+        paced || is_in_step(next.gap, self.rtt)
+    }
+
     /// By how many milliseconds a flight began later than a round trip after the one before. The
     /// time during which the client did not run is subtracted if it has to acknowledge QUIC's
     /// packets itself.
@@ -263,6 +287,17 @@ impl BodyAnalysis<'_> {
     fn may_be_the_rest(&self, last: &Flight, windows: usize) -> bool {
         last.gap >= MIN_PAUSE * self.rtt || windows >= 2
     }
+}
+
+/// The longest time between two arrivals of the first of two flights, in milliseconds.
+fn longest_gap(both: &[Flight], arrivals: &[Arrival]) -> f64 {
+    let [flight, next] = both else { return 0.0 };
+    let of_flight = arrivals.get(flight.first..next.first).unwrap_or_default();
+    let gaps = of_flight.windows(2).map(|pair| match pair {
+        [one, next] => ms(next.at.since(one.at)),
+        _ => 0.0,
+    });
+    gaps.fold(0.0, f64::max)
 }
 
 /// The number of segments in the first of two flights, if the kernel told it.

@@ -85,6 +85,37 @@ fn a_flight_smaller_than_an_acknowledged_one_was_not_stopped_by_the_congestion_w
     assert!(windows.iter().all(|w| w.limited && !w.grew), "{windows:?}");
 }
 
+/// A send buffer under BBR: the first flight is small, the next ones are far more than twice as
+/// large, or paced. The last one waited until its last segment had been acknowledged.
+#[test]
+fn flights_of_a_buffer_that_grows_with_the_pace_are_limited() {
+    let grows = flights(R, &[(4_338, 3), (18_576, 13), (27_512, 19)]);
+    let windows = grows.transfer().unwrap().windows;
+    assert!(
+        windows.len() == 2 && windows.iter().all(|w| w.limited),
+        "{windows:?}"
+    );
+
+    let paced = |step: f64| {
+        let mut parts = vec![(0.0, 3)];
+        parts.extend((0..8).map(|n| (R + step * f64::from(n), 2)));
+        let next = 2.0 * R;
+        parts.extend((0..8).map(|n| (next + step * f64::from(n), 2)));
+        let end = next + 7.0 * step;
+        parts.push((end + R, 12));
+        let mut e = answer(&parts);
+        in_clear_text(&mut e);
+        flight_ended(&mut e, 0.1, 3, 3 * MSS - 9, false);
+        flight_ended(&mut e, R + 7.0 * step + 0.1, 16, 16 * MSS - 9, false);
+        flight_ended(&mut e, end + 0.1, 16, 16 * MSS - 9, false);
+        let windows = on_a_steady_path(&e).transfer().unwrap().windows;
+        windows.iter().filter(|window| window.limited).count()
+    };
+    assert_eq!(paced(0.06 * R), 3);
+    // Arrivals as far apart as the flights are those of a line.
+    assert_eq!(paced(0.125 * R), 0);
+}
+
 /// A congestion window counts segments: the first ten, of HTTP/2, had few bytes.
 #[test]
 fn a_congestion_window_that_grows_is_not_limited() {

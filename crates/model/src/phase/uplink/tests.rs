@@ -146,6 +146,18 @@ fn a_hello_shows_how_long_a_large_request_may_take() {
     assert!(carriage(1_000) < 1e-9, "it is one segment");
 }
 
+/// A modem needed longer for the hello than the kernel's timer waits: a copy left in vain.
+#[test]
+fn a_line_is_slow_also_if_the_hello_was_sent_again() {
+    let mut e = exchange(R + 400.0, 300, R, TcpFacts::default());
+    let span = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    let (after, again) = (span(R + 400.0), Some(span(R + 150.0)));
+    let at = Moment::from_millis(R + 400.0);
+    e.timeline.push(at, Event::Acknowledged { after, again });
+    let slowest = super::slowest_ms_per_byte(&e, u64::MAX);
+    assert!((slowest - 400.0 / 1804.0).abs() < 0.01, "{slowest}");
+}
+
 #[test]
 fn a_client_that_pauses_between_two_writes_is_not_a_slow_line() {
     let mut e = exchange(R + 20.0, 100, R + 5.0, limited_by_what_there_was(2.0 * R));
