@@ -6,7 +6,7 @@ import subprocess
 import more_servers
 import raw
 import servers
-from case import CLEAR, SITE, both, healthy, lose, sockets, story, syn, with_names
+from case import CLEAR, SITE, both, data, healthy, lose, nth, sockets, story, syn, with_names
 from relay import DOWN, DROP, UP
 from stories import BODY, SLOW, behind, nginx
 
@@ -14,7 +14,7 @@ LOST = "response-segment-lost mtu-black-hole"
 
 
 def all():
-    return [*scripts(), *quic(), *pairs(), *before(), *lines(), *names(), *healthy_ones()]
+    return [*scripts(), *quic(), *pairs(), *before(), *lines(), *names(), *one_trip(), *healthy_ones()]
 
 
 def scripts():
@@ -146,3 +146,12 @@ def healthy_ones():
                   allow="path-varies", rtt=35)
     yield healthy("bulk-beside-6-mbit", bulk, rtt=30, args="-c 6 -i 0.3", down={"rate": 6, "queue": 350}, warm=False,
                   allow="path-varies slow-first-packet slow-downlink response-segment-lost syn-lost segment-lost", seconds=25)
+
+
+def one_trip():
+    """A request of one round trip, on a connection that was kept: a server that delays its
+    acknowledgement would look the same."""
+    yield story("kept-first-packet-120", sockets(raw.think(0)), "slow-first-packet path-varies late-answer", args="--reuse --http1.1",
+                rule=nth(UP, data, 2, verdict=("late", 0.12)), rtt=35, ms=120)
+    yield story("kept-first-packet-90-tls", nginx(h2=False), "slow-first-packet path-varies late-answer", SITE + "b600", "--reuse",
+                rule=nth(UP, data, 4, verdict=("late", 0.09)), rtt=35, ms=90)

@@ -87,7 +87,10 @@ impl Exchange {
             }
             _ => None,
         });
-        let with_data = with_data.collect();
+        // A kept connection has seen two round trips at least: one to open it, and one for a
+        // request.
+        let with_data = known.into_iter().chain(with_data);
+        let with_data = with_data.map(|(at, late)| (at, late.max(0.0))).collect();
         let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
             Event::Acknowledged { after, again: None } if arrivals.is_alone(*at) => {
                 let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
@@ -187,11 +190,14 @@ impl Spread {
         self.most_with_data(count, sum, CHANCE_LATER)
     }
 
-    /// Considers also acknowledgements that came with data: the path made them no later than this.
+    /// Considers also acknowledgements that came with data, up to any time: the path made them no
+    /// later than this.
     fn most_with_data(&self, count: usize, sum: f64, chance: f64) -> f64 {
-        let (more, at_most) = states(self.with_data.iter());
-        let with_data = self.most_after(count + more, sum + at_most, chance);
-        self.most_after(count, sum, chance).min(with_data)
+        let until = (0..=self.with_data.len()).map(|end| {
+            let (more, at_most) = states(self.with_data.iter().take(end));
+            self.most_after(count + more, sum + at_most, chance)
+        });
+        until.fold(f64::INFINITY, f64::min)
     }
 
     /// Like [`Self::most`], for the first round trip, judged by samples that came some time after
@@ -349,6 +355,17 @@ mod tests {
         };
         assert!(known(7.4) < 0.1, "{}", known(7.4));
         assert!((9.0..13.0).contains(&known(15.3)), "{}", known(15.3));
+    }
+
+    #[test]
+    fn a_kept_connection_has_seen_several_round_trips() {
+        let late = Spread::new(vec![(Moment::ZERO, 1.0)], 35.0);
+        let kept = Spread {
+            with_data: vec![(Moment::ZERO, 1.0), (Moment::from_millis(155.0), 120.0)],
+            ..late.clone()
+        };
+        assert!(late.most_later() > 500.0, "{}", late.most_later());
+        assert!(kept.most_later() < 100.0, "{}", kept.most_later());
     }
 
     #[test]

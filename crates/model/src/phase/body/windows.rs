@@ -29,6 +29,8 @@ const EARLY_MS: f64 = 0.3;
 /// for the second if it paces its segments.
 const WAITED: f64 = 0.75;
 const WAITED_PACED: f64 = 0.5;
+/// In round trips: the delay of an acknowledgement that does not hide which one it was.
+const MAX_LATE: f64 = 0.04;
 /// A pause is longer than any within the flight before it by at least this factor.
 const PAUSED: f64 = 2.0;
 /// In round trips: a last flight that ends this much early still counts as a whole round trip.
@@ -256,8 +258,11 @@ impl BodyAnalysis<'_> {
     /// has been acknowledged.
     fn waits_in_step(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> bool {
         let period = self.lateness(flight, next, heard) + self.rtt;
-        let paced = is_in_step(period, self.rtt) && next.gap >= WAITED_PACED * self.rtt;
-        paced || is_in_step(next.gap, self.rtt)
+        // The path, or a host that is busy, may delay an acknowledgement a little.
+        let late = self.spread.min(MAX_LATE * self.rtt);
+        let in_step =
+            |took: f64| is_in_step(took, self.rtt) || (0.0..=late).contains(&(took - self.rtt));
+        in_step(period) && next.gap >= WAITED_PACED * self.rtt || in_step(next.gap)
     }
 
     /// By how many milliseconds a flight began later than a round trip after the one before. The
