@@ -40,6 +40,11 @@ const RECOVERY: f64 = 1.2;
 const TOGETHER: Duration = Duration::from_millis(1);
 /// The line took at most this many times as long for some bytes as for others.
 const SLACK_OF_PACE: f64 = 1.1;
+/// So many arrivals whose distances, of at least this many milliseconds, differ by this share show a
+/// sender with a clock.
+const MIN_PERIODS: usize = 10;
+const MIN_PERIOD_MS: f64 = 5.0;
+const SAME_PERIOD: f64 = 0.1;
 /// A client that did not read for this share of a silence had closed its window.
 const UNREAD: f64 = 0.4;
 
@@ -138,6 +143,23 @@ fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, E
     (arrivals, heard)
 }
 
+/// Whether pieces smaller than segments arrived at equal distances, which is not the path's
+/// variation.
+fn has_a_clock(arrivals: &[Arrival], segment: u64) -> bool {
+    let gaps = arrivals.windows(2).filter_map(|both| match both {
+        [one, next] if next.bytes < segment => Some(ms(next.at.since(one.at))),
+        _ => None,
+    });
+    let mut gaps: Vec<f64> = gaps.filter(|gap| *gap >= MIN_PERIOD_MS).collect();
+    gaps.sort_by(f64::total_cmp);
+    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or_default();
+    let equal = gaps
+        .iter()
+        .filter(|gap| (*gap - usual).abs() <= SAME_PERIOD * usual);
+    let equal = equal.count();
+    equal >= MIN_PERIODS && 10 * equal >= 8 * gaps.len()
+}
+
 /// The period during which a segment was missing while later ones had arrived.
 fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     arrivals.iter().filter_map(|arrival| {
@@ -211,6 +233,9 @@ impl<'a> BodyAnalysis<'a> {
             pace: None,
             last: 0,
         };
+        if has_a_clock(&arrivals, exchange.segment()) {
+            (body.most, body.tolerance) = (0.0, 0.0);
+        }
         let last = arrivals.last().map_or(start, |a| a.at);
         body.follow(start, &arrivals);
         body.trailing(last, end, &after);

@@ -225,6 +225,8 @@ pub fn is_like_timeouts(late: f64, r: f64) -> bool {
         let timeouts = [
             after(r + shortest, shortest, times),
             after(shortest, 2.0 * shortest, times),
+            // A probe for one of several segments leaves sooner (RFC 8985 §7.2).
+            after(2.0 * r, shortest, times),
         ];
         let slack = slack(f64::from(times));
         timeouts

@@ -1,4 +1,4 @@
-//! Losses on a slow line.
+//! Losses on a slow line, and senders with a clock.
 
 use super::bodies::{MSS, body, in_clear_text};
 use super::*;
@@ -39,4 +39,27 @@ fn a_line_that_goes_on_behind_a_lost_segment_loses_no_time() {
         let (_, took) = transfer.steady;
         assert!((took - 111.0 * 4.0).abs() < 20.0, "{hole}: {took}");
     }
+}
+
+/// A server writes a small piece every 10 ms. The only sample of the path is so late that any one of
+/// these pauses might be the path's.
+#[test]
+fn pieces_at_equal_distances_are_the_sender_s() {
+    let paused = |irregular: f64| {
+        let mut parts = vec![(0.0, 0)];
+        parts.extend((1..30).map(|n| (10.0 * f64::from(n) + irregular * f64::from(7 * n % 11), 0)));
+        let mut e = super::bodies::answer(&parts);
+        in_clear_text(&mut e);
+        let at = |ms: f64| Moment::from_millis(ms);
+        for (when, _) in &parts {
+            e.timeline.push(at(R + when), received(1_000));
+            super::bodies::flight_ended(&mut e, *when, 1, 1_000, false);
+        }
+        e.rtt = Some(Duration::from_millis(10));
+        let tcp = e.tcp.as_mut().unwrap();
+        tcp.handshake_rtt = Some(Duration::from_micros(10_700));
+        e.transfer().unwrap().pauses.len()
+    };
+    assert_eq!(paused(0.05), 29);
+    assert_eq!(paused(0.6), 0);
 }
