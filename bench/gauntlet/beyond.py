@@ -2,6 +2,7 @@
 a name server behind another, a path that tells its MTU, a kernel's shaper, a full queue."""
 
 import subprocess
+import time
 
 import more_servers
 import raw
@@ -69,7 +70,6 @@ def pairs():
 
 def interims(ms, lines=("102 Processing", "103 Early Hints")):
     """Interim responses at once, and the answer after a while."""
-    import time
 
     def tell(talk):
         if talk.request() is None:
@@ -129,6 +129,15 @@ def names():
                 "dns-one-family-unanswered slow-name-lookup", resolve="", rtt=30)
 
 
+def one_trip():
+    """A request of one round trip, on a connection that was kept: a server that delays its
+    acknowledgement would look the same."""
+    yield story("kept-first-packet-120", sockets(raw.think(0)), "slow-first-packet path-varies late-answer", args="--reuse --http1.1",
+                rule=nth(UP, data, 2, verdict=("late", 0.12)), rtt=35, ms=120)
+    yield story("kept-first-packet-90-tls", nginx(h2=False), "slow-first-packet path-varies late-answer", SITE + "b600", "--reuse",
+                rule=nth(UP, data, 4, verdict=("late", 0.09)), rtt=35, ms=90)
+
+
 def bulk(stage):
     """Another client of the same line loads all the time."""
     nginx(plain=8000)(stage)
@@ -146,12 +155,3 @@ def healthy_ones():
                   allow="path-varies", rtt=35)
     yield healthy("bulk-beside-6-mbit", bulk, rtt=30, args="-c 6 -i 0.3", down={"rate": 6, "queue": 350}, warm=False,
                   allow="path-varies slow-first-packet slow-downlink response-segment-lost syn-lost segment-lost", seconds=25)
-
-
-def one_trip():
-    """A request of one round trip, on a connection that was kept: a server that delays its
-    acknowledgement would look the same."""
-    yield story("kept-first-packet-120", sockets(raw.think(0)), "slow-first-packet path-varies late-answer", args="--reuse --http1.1",
-                rule=nth(UP, data, 2, verdict=("late", 0.12)), rtt=35, ms=120)
-    yield story("kept-first-packet-90-tls", nginx(h2=False), "slow-first-packet path-varies late-answer", SITE + "b600", "--reuse",
-                rule=nth(UP, data, 4, verdict=("late", 0.09)), rtt=35, ms=90)

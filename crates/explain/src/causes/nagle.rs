@@ -13,7 +13,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         id: "nagle-delayed-ack",
         decidable: Decidable::Packets,
         name: "The server held a small segment back until the client had acknowledged the one before",
-        shows: "a partial segment came first, and the next bytes came exactly one round trip after the client had acknowledged it, at once or 40 ms later; no two small segments came together, because Nagle's algorithm holds the second one back",
+        shows: "a partial segment came first, and the next bytes came exactly one round trip after the client had acknowledged it: at once, with its own data, or 40 ms later; no two small segments came together, because Nagle's algorithm holds the second one back",
         signature: held_back,
         cost: "1 round trip and 40 ms with a client on Linux, 200 ms on others",
         remedy: "let the server write head and body at once, or switch Nagle's algorithm off",
