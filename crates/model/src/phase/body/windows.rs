@@ -254,8 +254,8 @@ impl BodyAnalysis<'_> {
         is_in_step(period, self.rtt) && next.gap >= WAITED * self.rtt
     }
 
-    /// The same for senders that pace their segments, and for those that wait until the last segment
-    /// has been acknowledged.
+    /// The same for senders that pace their segments, and for those that wait until the last
+    /// segment has been acknowledged.
     fn waits_in_step(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> bool {
         let period = self.lateness(flight, next, heard) + self.rtt;
         // The path, or a host that is busy, may delay an acknowledgement a little.
