@@ -289,8 +289,8 @@ fn lost_to_timeouts(case: &Case<'_>) -> f64 {
 }
 
 /// The round trips caused by losses: a loss reported by an acknowledgement costs a round trip, and
-/// so does an answer that acknowledges only a part of the client's flight. If the chain exceeds the limit, the first extra round trip
-/// is attributed to the chain.
+/// so does an answer that acknowledges only a part of the client's flight. If the chain exceeds the
+/// limit, the first extra round trip is attributed to the chain.
 fn trips_of_loss(case: &Case<'_>) -> u32 {
     let lost = case
         .exchange
