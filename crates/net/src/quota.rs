@@ -13,34 +13,55 @@ const CPU: CgroupFile = CgroupFile {
     version_1: "cpu.stat",
 };
 
+/// The longest list of cgroups that is compared; longer ones are cut.
+const MAX_GROUPS: usize = 4096;
+
 /// The cgroups of this process, as in `/proc/self/cgroup`, and their accounting files.
 struct Accounts {
-    groups: String,
+    /// That file, which tells the present groups each time that it is read.
+    list: Option<File>,
+    groups: Vec<u8>,
     files: Vec<File>,
 }
 
 impl Accounts {
-    fn of(groups: String) -> Self {
-        let paths = groups.lines().flat_map(|line| CPU.places(line));
-        let mut files: Vec<File> = paths.filter_map(|path| File::open(path).ok()).collect();
+    const fn new() -> Self {
+        Self {
+            list: None,
+            groups: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Opens the files again if the process was moved to another group, which can happen at any
+    /// time.
+    fn refresh(&mut self) {
+        if self.list.is_none() {
+            self.list = File::open("/proc/self/cgroup").ok();
+        }
+        let mut text = [0; MAX_GROUPS];
+        let length = self.list.as_ref().map(|list| list.read_at(&mut text, 0));
+        let length = length.and_then(Result::ok).unwrap_or_default();
+        let groups = text.get(..length).unwrap_or_default();
+        if groups == self.groups {
+            return;
+        }
+        let lines = String::from_utf8_lossy(groups);
+        let paths = lines.lines().flat_map(|line| CPU.places(line));
+        self.files = paths.filter_map(|path| File::open(path).ok()).collect();
         // The root's file has no such line.
-        files.retain(|file| read(file).is_some());
-        Self { groups, files }
+        self.files.retain(|file| read(file).is_some());
+        self.groups = groups.to_vec();
     }
 }
 
 /// The total throttled time of all processes in the cgroups since their creation. Zero if there is
 /// no quota.
 pub(crate) fn throttled() -> Duration {
-    static ACCOUNTS: Mutex<Option<Accounts>> = Mutex::new(None);
-    // A process can be moved to another group at any time.
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    static ACCOUNTS: Mutex<Accounts> = Mutex::new(Accounts::new());
     let mut accounts = ACCOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if accounts.as_ref().is_none_or(|known| known.groups != groups) {
-        *accounts = Some(Accounts::of(groups));
-    }
-    let files = accounts.iter().flat_map(|known| &known.files);
-    files.filter_map(read).sum()
+    accounts.refresh();
+    accounts.files.iter().filter_map(read).sum()
 }
 
 fn read(file: &File) -> Option<Duration> {
