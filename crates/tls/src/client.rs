@@ -64,6 +64,12 @@ impl Client {
         })
     }
 
+    /// Lets this client accept chains that the process verified a short time ago under the same
+    /// roots, for those who ask the same servers again and again.
+    pub fn remember_chains(&self) {
+        self.verifier.remember();
+    }
+
     pub fn tickets(&self, quic: bool) -> &Arc<Tickets> {
         if quic {
             &self.quic_tickets

@@ -52,6 +52,7 @@ mod suites;
 mod ticket_clock;
 mod tickets;
 mod trust_fingerprint;
+mod verified;
 mod verifier;
 
 pub use client::{Client, Offer, join, key_exchanges};

@@ -1,5 +1,6 @@
 //! A certificate verifier that records its verdict, the stapled answer, and the time it took.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,9 @@ use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
+use crate::verified::Presented;
 use crate::{Roots, TlsError, compression, is_an_authoritys, seal};
 
 /// The observations of one verification.
@@ -31,8 +33,17 @@ pub(crate) struct Observation {
 pub struct RecordingVerifier {
     roots: Roots,
     provider: Arc<CryptoProvider>,
-    inner: OnceLock<Option<Arc<WebPkiServerVerifier>>>,
+    inner: OnceLock<Option<Inner>>,
     seen: Mutex<Observation>,
+    /// Whether a chain that was verified a short time ago is accepted at once.
+    remembers: AtomicBool,
+}
+
+/// webpki's verifier, and the roots that it trusts.
+#[derive(Debug)]
+struct Inner {
+    verifier: Arc<WebPkiServerVerifier>,
+    roots: Arc<RootCertStore>,
 }
 
 impl RecordingVerifier {
@@ -44,6 +55,7 @@ impl RecordingVerifier {
             provider,
             inner: OnceLock::new(),
             seen: Mutex::default(),
+            remembers: AtomicBool::new(false),
         };
         if let Roots::File(_) | Roots::Pem(_) = verifier.roots {
             let loaded = verifier.load()?;
@@ -52,20 +64,27 @@ impl RecordingVerifier {
         Ok(Arc::new(verifier))
     }
 
-    fn load(&self) -> Result<Option<Arc<WebPkiServerVerifier>>, TlsError> {
+    fn load(&self) -> Result<Option<Inner>, TlsError> {
         let roots = self.roots.load()?;
-        Ok(
-            WebPkiServerVerifier::builder_with_provider(roots, self.provider.clone())
-                .build()
-                .ok(),
-        )
+        let provider = self.provider.clone();
+        let builder = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider);
+        let verifier = builder.build().ok();
+        Ok(verifier.map(|verifier| Inner { verifier, roots }))
+    }
+
+    /// Accepts chains from now on that any client of this process verified a short time ago under
+    /// the same roots.
+    pub(crate) fn remember(&self) {
+        // Text is parsed for each client, so that no two have the same roots.
+        let may = matches!(self.roots, Roots::System | Roots::File(_));
+        self.remembers.store(may, Ordering::Relaxed);
     }
 
     /// If the system's roots cannot be read, every certificate has an unknown issuer.
-    fn inner(&self) -> Option<&WebPkiServerVerifier> {
+    fn inner(&self) -> Option<&Inner> {
         self.inner
             .get_or_init(|| self.load().ok().flatten())
-            .as_deref()
+            .as_ref()
     }
 
     /// Loads the trusted certificates, if they are not loaded.
@@ -106,6 +125,31 @@ impl RecordingVerifier {
         Err(error)
     }
 
+    /// webpki's verdict, which does not depend on a stapled answer.
+    fn verdict(
+        &self,
+        inner: &Inner,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let presented = self.remembers.load(Ordering::Relaxed);
+        let presented = presented.then(|| Presented::new(end_entity, intermediates, server_name));
+        let presented = presented.flatten();
+        if let Some(presented) = &presented
+            && presented.is_verified(&inner.roots, now)
+        {
+            return Ok(());
+        }
+        let verifier = &inner.verifier;
+        verifier.verify_server_cert(end_entity, intermediates, server_name, &[], now)?;
+        if let Some(presented) = presented {
+            presented.remember(&inner.roots, now);
+        }
+        Ok(())
+    }
+
     fn note<T>(&self, work: impl FnOnce(&mut Observation) -> T) -> T {
         let began = Instant::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,9 +182,8 @@ impl ServerCertVerifier for RecordingVerifier {
                 self.inner()
             };
             let verdict = match inner {
-                Some(inner) => inner
-                    .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-                    .map(|_| ())
+                Some(inner) => self
+                    .verdict(inner, end_entity, intermediates, server_name, now)
                     .or_else(|error| self.is_own_anchor(error, end_entity, server_name)),
                 None => Err(CertificateError::UnknownIssuer.into()),
             };

@@ -55,3 +55,61 @@ fn its_name_dates_and_bytes_are_still_checked() {
         "home.example"
     ))));
 }
+
+/// A verdict is used again only for the same chain, name and roots, and while the certificates are
+/// valid.
+#[test]
+fn a_remembered_verdict_is_for_the_same_chain_alone() {
+    const DAY: u64 = 86_400;
+    let folder = tempfile::tempdir().unwrap();
+    let issuer = homemade_issuer();
+    let (leaf, end) = (issued(&issuer, 2001), 11_323 * DAY);
+    let other = issued(&issuer, 2001);
+    let files = ["a.pem", "b.pem"].map(|name| folder.path().join(name));
+    for file in &files {
+        std::fs::write(file, issuer.pem()).unwrap();
+    }
+    let verify = |file: &std::path::Path, leaf: &rcgen::Certificate, name: &str, at: u64| {
+        let roots = Roots::File(file.to_owned());
+        let verifier = RecordingVerifier::new(roots, default_provider().into()).unwrap();
+        verifier.remember();
+        let inner = verifier.inner().unwrap();
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(at));
+        let presented = Presented::new(leaf.der(), &[], &name).unwrap();
+        let known = presented.is_verified(&inner.roots, now);
+        let outcome = verifier.verify_server_cert(leaf.der(), &[], &name, &[], now);
+        (known, outcome.is_ok())
+    };
+    let (first, second) = (&files[0], &files[1]);
+    let before = end - 10;
+    assert_eq!(verify(first, &leaf, "home.example", before), (false, true));
+    assert_eq!(verify(first, &leaf, "home.example", before), (true, true));
+    assert_eq!(
+        verify(first, &leaf, "home.example", before - 1),
+        (false, true)
+    );
+    assert_eq!(verify(first, &leaf, "home.example", before), (true, true));
+    assert_eq!(verify(first, &leaf, "else.example", before), (false, false));
+    assert_eq!(verify(first, &other, "home.example", before), (false, true));
+    assert_eq!(verify(second, &leaf, "home.example", before), (false, true));
+    assert_eq!(
+        verify(second, &leaf, "home.example", end + 1),
+        (false, false)
+    );
+}
+
+fn homemade_issuer() -> rcgen::CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    rcgen::CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn issued(issuer: &rcgen::CertifiedIssuer<'static, KeyPair>, until: i32) -> rcgen::Certificate {
+    let mut params = CertificateParams::new(["home.example".to_owned()]).unwrap();
+    params.not_before = date_time_ymd(2000, 1, 1);
+    params.not_after = date_time_ymd(until, 1, 1);
+    params
+        .signed_by(&KeyPair::generate().unwrap(), issuer)
+        .unwrap()
+}
