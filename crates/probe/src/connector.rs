@@ -38,10 +38,11 @@ impl Connector {
     pub(crate) fn prepare_tls(&mut self) -> Result<(), ProbeError> {
         if self.tls.is_none() {
             let options = &self.options;
-            self.tls = Some(Client::new(
-                options.roots.clone(),
-                options.identity.as_ref(),
-            )?);
+            let client = Client::new(options.roots.clone(), options.identity.as_ref())?;
+            if options.remembers_chains {
+                client.remember_chains();
+            }
+            self.tls = Some(client);
         }
         Ok(())
     }

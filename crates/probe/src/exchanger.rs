@@ -276,7 +276,9 @@ impl Exchanger {
         if facts.status == 0 {
             exchange.unanswered = Some(facts);
         } else {
-            if let Some(alt_svc) = answer::read(&mut facts) {
+            if let Some(alt_svc) = answer::read(&mut facts)
+                && self.options.announcements
+            {
                 self.protocols.read_alt_svc(target, &alt_svc);
             }
             exchange.http = Some(facts);

@@ -1,5 +1,6 @@
 //! Goes from one exchange to the next: redirects, and 425 Too Early.
 
+mod cookies;
 mod redirect;
 mod spool;
 
@@ -9,6 +10,7 @@ use roundtrip_model::{EarlyData, Exchange, Memory, Scheme, Strategy, Target, Tra
 use crate::exchange::{echo, exchange};
 use crate::exchanger::Exchanger;
 use crate::{Options, ProbeError};
+use cookies::Cookies;
 pub(crate) use spool::Spool;
 
 /// Requests a target, and follows its answers to further requests. The body of the last goes to
@@ -36,6 +38,7 @@ pub(crate) async fn follow(
     sink: &mut dyn Sink,
 ) -> Vec<Exchange> {
     let mut next = Some(first);
+    let mut cookies = Cookies::default();
     while let Some((mut request, strategy)) = next.take() {
         if let Some(trace) = exchanger.options().trace {
             pass_on(trace.child(run, hops.len() as u32), &mut request);
@@ -43,7 +46,16 @@ pub(crate) async fn follow(
         // Only the last hop's body is wanted, and only its head shows which hop is the last: bodies
         // are buffered until then.
         let mut spool = Spool::new(exchanger.options().follow, sink);
-        let mut exchange = exchange(exchanger, &request, strategy, &mut spool).await;
+        let with_cookies = cookies.added_to(&request);
+        let sent = with_cookies.as_ref().unwrap_or(&request);
+        let mut exchange = exchange(exchanger, sent, strategy, &mut spool).await;
+        if let Some(http) = exchange
+            .http
+            .as_ref()
+            .filter(|_| exchanger.options().cookies)
+        {
+            cookies.receive(&request.target, http);
+        }
         (exchange.run, exchange.hop) = (run, hops.len() as u32);
         next = settle(
             exchanger.options(),

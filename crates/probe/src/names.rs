@@ -3,7 +3,7 @@
 
 mod doh;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +11,14 @@ use roundtrip_model::{Answer, Event, Http, NameFacts, Recorder, Scheme, Target};
 use roundtrip_net::{ResolveError, Resolver, Wanted};
 
 use crate::ProbeError;
-use crate::options::{Destination, Family, Options};
+use crate::options::{Destination, Options};
 pub(crate) use doh::Requester;
 
 /// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
+/// An address of each family, to ask whether the options admit it.
+const V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
 /// Looks names up. Owns the resolver, which is created when it is first needed.
 pub(crate) struct Names {
@@ -43,12 +46,12 @@ impl Names {
         recorder.record(Event::LookupStarted);
         let mut facts = self.answer(destination, target, requester).await?;
         let family = self.options.family;
-        facts.addresses.retain(|a| family.admits(*a));
+        family.choose(&mut facts.addresses);
         if facts.addresses.is_empty() {
-            let family = match family {
-                Family::Any => "IPv4 or IPv6",
-                Family::V4 => "IPv4",
-                Family::V6 => "IPv6",
+            let family = match (family.admits(V4), family.admits(V6)) {
+                (true, false) => "IPv4",
+                (false, true) => "IPv6",
+                _ => "IPv4 or IPv6",
             };
             return Err(ProbeError::NoAddressOfFamily {
                 host: destination.host.clone(),
@@ -75,10 +78,11 @@ impl Names {
         }
         let is_targets_own = target.host_name() == to.host;
         let wanted = Wanted {
-            v4: options.family != Family::V6,
-            v6: options.family != Family::V4,
+            v4: options.family.admits(V4),
+            v6: options.family.admits(V6),
             https: (target.scheme == Scheme::Https
                 && is_targets_own
+                && options.announcements
                 && matches!(options.strategy.http, Http::Auto | Http::H3))
             .then_some((target.port, HTTPS_GRACE)),
         };

@@ -36,6 +36,10 @@ pub struct Options {
     pub compressed: bool,
     pub follow: bool,
     pub max_redirects: u32,
+    /// Send the cookies that an answer sets with the requests that it leads to.
+    pub cookies: bool,
+    /// Let HTTPS records and `Alt-Svc` change the protocol to HTTP/3.
+    pub announcements: bool,
     pub family: Family,
     pub overrides: Vec<Override>,
     pub connect_to: Vec<ConnectTo>,
@@ -45,11 +49,15 @@ pub struct Options {
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
     pub proxy: Option<Proxy>,
+    /// Further header fields of CONNECT, for the proxy alone.
+    pub connect_headers: Vec<(String, String)>,
     /// The proxies that environment variables name; none by default.
     pub environment: Environment,
     /// `--noproxy`: connect directly to these hosts, even if the two fields above name a proxy.
     pub unproxied: Exceptions,
     pub roots: Roots,
+    /// Accept chains of certificates that this process verified a short time ago.
+    pub remembers_chains: bool,
     pub identity: Option<Identity>,
     pub connect_timeout: Duration,
     /// The time limit of one exchange; each redirect is an exchange.
@@ -78,6 +86,8 @@ impl Default for Options {
             compressed: false,
             follow: false,
             max_redirects: 20,
+            cookies: false,
+            announcements: true,
             family: Family::Any,
             overrides: Vec::new(),
             connect_to: Vec::new(),
@@ -86,9 +96,11 @@ impl Default for Options {
             bind: None,
             unix_socket: None,
             proxy: None,
+            connect_headers: Vec::new(),
             environment: Environment::default(),
             unproxied: Exceptions::default(),
             roots: Roots::System,
+            remembers_chains: false,
             identity: None,
             connect_timeout: Duration::from_secs(15),
             max_time: Duration::from_mins(1),
@@ -175,6 +187,12 @@ pub enum Family {
     Any,
     V4,
     V6,
+    /// One address alone: IPv4 if `v4` is set, otherwise IPv6. `falls_back` allows the other family
+    /// if the name has no address of this one.
+    One {
+        v4: bool,
+        falls_back: bool,
+    },
 }
 
 impl Family {
@@ -183,6 +201,17 @@ impl Family {
             Self::Any => true,
             Self::V4 => address.is_ipv4(),
             Self::V6 => address.is_ipv6(),
+            Self::One { v4, falls_back } => falls_back || address.is_ipv4() == v4,
+        }
+    }
+
+    /// Keeps the addresses to use.
+    pub(crate) fn choose(self, addresses: &mut Vec<IpAddr>) {
+        addresses.retain(|address| self.admits(*address));
+        if let Self::One { v4, .. } = self {
+            let preferred = addresses.iter().find(|address| address.is_ipv4() == v4);
+            let one = preferred.or(addresses.first()).copied();
+            *addresses = one.into_iter().collect();
         }
     }
 }

@@ -68,6 +68,18 @@ impl Options {
         }
         headers
     }
+
+    /// All headers of CONNECT.
+    pub(crate) fn tunnel_headers(&self, target: &Target) -> Vec<(String, String)> {
+        let given = |name: &str| {
+            let mut names = self.connect_headers.iter();
+            names.any(|(given, _)| given.eq_ignore_ascii_case(name))
+        };
+        let mut headers = self.proxy_headers(target);
+        headers.retain(|(name, _)| !given(name));
+        headers.extend(self.connect_headers.iter().cloned());
+        headers
+    }
 }
 
 /// RFC 7617 §2.

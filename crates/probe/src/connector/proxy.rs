@@ -49,7 +49,7 @@ impl Connector {
         let status = open_tunnel(
             stream.as_mut(),
             target,
-            &self.options.proxy_headers(target),
+            &self.options.tunnel_headers(target),
             recorder,
         )
         .await?;
