@@ -13,7 +13,9 @@ use crate::text::MetricText;
 /// verify.
 const NO_TIME: f64 = -62_135_596_800.0;
 
-pub(crate) fn metrics(tls: &TlsFacts, verified: bool, text: &mut MetricText) {
+/// Adds the metrics of a handshake; `verified` is `None` if it failed, and otherwise whether the
+/// chain was verified. The certificates of a failed handshake show why.
+pub(crate) fn metrics(tls: &TlsFacts, verified: Option<bool>, text: &mut MetricText) {
     let sent = tls
         .chain
         .as_ref()
@@ -27,14 +29,19 @@ pub(crate) fn metrics(tls: &TlsFacts, verified: bool, text: &mut MetricText) {
             "Returns last SSL chain expiry in unixtime",
             earliest,
         );
-        text.gauge(
-            "probe_ssl_last_chain_expiry_timestamp_seconds",
-            "Returns last SSL chain expiry in timestamp",
-            if verified { earliest } else { NO_TIME },
-        );
+        if let Some(verified) = verified {
+            text.gauge(
+                "probe_ssl_last_chain_expiry_timestamp_seconds",
+                "Returns last SSL chain expiry in timestamp",
+                if verified { earliest } else { NO_TIME },
+            );
+        }
     }
     if let Some(leaf) = sent.first() {
         chain_info(leaf, sent, text);
+    }
+    if verified.is_none() {
+        return;
     }
     let version = tls.version.replace("TLSv", "TLS ");
     let help = "Returns the TLS version used or NaN when unknown";

@@ -1,8 +1,11 @@
 //! Reads blackbox_exporter's configuration file. Unsupported settings are listed with line and
 //! column; unknown settings are an error.
 
+mod credentials;
 mod dns;
 mod http;
+mod octets;
+mod pattern;
 mod scalar;
 mod shown;
 mod tcp;
@@ -19,10 +22,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
 
+pub(crate) use credentials::OAuth2;
 pub(crate) use dns::{DnsModule, RecordRules, Transport};
-pub(crate) use http::{HttpModule, IpProtocol};
-pub(crate) use scalar::{Pattern, Span};
-pub(crate) use tcp::{TcpModule, TcpStep};
+pub(crate) use http::{Compression, HttpModule, IpProtocol};
+pub(crate) use pattern::Pattern;
+use scalar::{Span, or_default};
+use shown::Shown;
+pub(crate) use tcp::{SourceAddress, TcpModule, TcpStep};
 pub(crate) use tls::TlsSettings;
 
 /// The largest size of a file, in bytes; larger ones are not read.
@@ -33,7 +39,7 @@ const MAX_FILE: usize = 4 * 1024 * 1024;
 pub struct ProbeModules {
     modules: BTreeMap<String, Module>,
     unsupported: Vec<Unsupported>,
-    shown: String,
+    shown: Shown,
 }
 
 #[derive(Debug, Clone)]
@@ -47,6 +53,21 @@ pub(crate) enum ModuleKind {
     Http(Box<HttpModule>),
     Tcp(Box<TcpModule>),
     Dns(Box<DnsModule>),
+}
+
+impl Module {
+    /// Says that a probe cannot be for `hostname`, if the module names another host.
+    pub(crate) fn host_conflict(&self, hostname: Option<&str>) -> Option<String> {
+        let ModuleKind::Http(http) = &self.kind else {
+            return None;
+        };
+        let (own, asked) = (http.field("host")?, hostname?);
+        (own != asked).then(|| {
+            format!(
+                "host header defined both in module configuration ({own}) and with URL-parameter 'hostname' ({asked})\n"
+            )
+        })
+    }
 }
 
 /// A setting, or a whole module, that blackbox_exporter supports and this exporter does not.
@@ -79,7 +100,7 @@ pub enum ConfigError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     modules: BTreeMap<String, ModuleTable>,
 }
 
@@ -87,18 +108,22 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct ModuleTable {
     prober: Spanned<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     timeout: Span,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     http: HttpModule,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     tcp: TcpModule,
     #[serde(default, rename = "icmp")]
     _icmp: Option<IgnoredAny>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     dns: DnsModule,
     #[serde(default, rename = "grpc")]
     _grpc: Option<IgnoredAny>,
+    #[serde(default, rename = "unix")]
+    _unix: Option<IgnoredAny>,
+    #[serde(default, rename = "websocket")]
+    _websocket: Option<IgnoredAny>,
 }
 
 impl ProbeModules {
@@ -134,44 +159,50 @@ impl ProbeModules {
         Self {
             modules: [("http_2xx".to_owned(), module)].into(),
             unsupported: Vec::new(),
-            shown: "modules:\n  http_2xx:\n    prober: http\n".into(),
+            shown: Shown::new("modules:\n  http_2xx:\n    prober: http\n"),
         }
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let file: File = serde_saphyr::from_str(text).map_err(|error| told(&error))?;
+        let file: File =
+            serde_saphyr::from_str(&octets::quoted(text)).map_err(|error| told(&error))?;
         let (mut modules, mut unsupported) = (BTreeMap::new(), Vec::new());
         for (name, table) in file.modules {
             let mut reasons = Vec::new();
             let prober = &table.prober;
-            let kind = match prober.value.as_str() {
+            let (kind, mistake) = match prober.value.as_str() {
                 "http" => {
                     table.http.unsupported(&mut reasons);
-                    Some(ModuleKind::Http(Box::new(table.http)))
+                    let mistake = table.http.mistake();
+                    (Some(ModuleKind::Http(Box::new(table.http))), mistake)
                 }
                 "tcp" => {
                     table.tcp.unsupported(&mut reasons);
-                    Some(ModuleKind::Tcp(Box::new(table.tcp)))
+                    let mistake = table.tcp.mistake();
+                    (Some(ModuleKind::Tcp(Box::new(table.tcp))), mistake)
                 }
                 "dns" => {
-                    if let Some(mistake) = table.dns.mistake() {
-                        let line = prober.referenced.line();
-                        return Err(format!("line {line}: module '{name}': {mistake}"));
-                    }
                     table.dns.unsupported(&mut reasons);
-                    Some(ModuleKind::Dns(Box::new(table.dns)))
+                    let mistake = table.dns.mistake();
+                    (Some(ModuleKind::Dns(Box::new(table.dns))), mistake)
                 }
-                "icmp" | "grpc" => {
+                "icmp" | "grpc" | "unix" | "websocket" => {
                     reasons.push((format!("prober: {}", prober.value), prober.referenced));
-                    None
+                    (None, None)
                 }
                 other => {
+                    let (line, column) = (prober.referenced.line(), prober.referenced.column());
                     return Err(format!(
-                        "line {}: '{other}' is not a prober; known are dns, http and tcp (and icmp and grpc, which are not supported)",
-                        prober.referenced.line()
+                        "line {line}, column {column}: '{other}' is not a prober; known are dns, http and tcp (and icmp, grpc, unix and websocket, which are not supported)"
                     ));
                 }
             };
+            if let Some(mistake) = mistake {
+                let (line, column) = (prober.referenced.line(), prober.referenced.column());
+                return Err(format!(
+                    "line {line}, column {column}: module '{name}': {mistake}"
+                ));
+            }
             let supported = reasons.is_empty();
             unsupported.extend(reasons.into_iter().map(|(what, at)| Unsupported {
                 module: name.clone(),
@@ -188,7 +219,7 @@ impl ProbeModules {
         Ok(Self {
             modules,
             unsupported,
-            shown: shown::shown(text),
+            shown: Shown::new(&octets::quoted(text)),
         })
     }
 
@@ -207,7 +238,13 @@ impl ProbeModules {
 
     /// The file's values without its secrets.
     pub(crate) fn shown(&self) -> &str {
-        &self.shown
+        &self.shown.all
+    }
+
+    /// The settings of a module without its secrets.
+    pub(crate) fn shown_module(&self, name: &str) -> &str {
+        let found = self.shown.modules.get(name);
+        found.map(String::as_str).unwrap_or_default()
     }
 }
 

@@ -1,14 +1,14 @@
 //! Asks a name server one question, and checks the records of its answer as text.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use roundtrip_wire::dns::{Kind, Name, Query, ResponseText};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio::time::timeout_at;
 
-use crate::config::{DnsModule, Pattern, RecordRules, Transport};
-use crate::line::{Line, told};
+use crate::config::{DnsModule, Pattern, RecordRules, SourceAddress, Transport};
+use crate::line::{self, Line, told};
 use crate::lookup;
 use crate::probe::{KindRun, ProbeLog, ProbeTarget};
 use crate::text::MetricText;
@@ -50,7 +50,7 @@ pub(crate) async fn probe(
     metrics(
         module,
         outcome.as_ref(),
-        &run.lookup,
+        run.lookup.unwrap_or_default(),
         &spans,
         &mut run.metrics,
     );
@@ -70,7 +70,7 @@ async fn ask(
 ) -> Result<ResponseText, String> {
     let port = if module.dns_over_tls { TLS_PORT } else { PORT };
     let (host, port) = lookup::host_and_port(target).unwrap_or((target, port));
-    let family = (module.preferred_ip_protocol, module.ip_protocol_fallback);
+    let family = (module.preferred_ip_protocol, module.falls_back());
     let server = lookup::address(host, port, family, run).await?;
     run.address = Some(server.ip());
     let (id, query) = query(module)?;
@@ -81,7 +81,7 @@ async fn ask(
     let began = Instant::now();
     match module.transport_protocol {
         Transport::Udp => {
-            let socket = udp(server).await.map_err(told)?;
+            let socket = udp(server, module.source_ip_address).await.map_err(told)?;
             spans.connect = began.elapsed();
             *phase = "first_byte";
             let asked = Instant::now();
@@ -101,7 +101,8 @@ async fn ask(
         }
         Transport::Tcp => {
             *phase = "tcp";
-            let mut line = Line::Clear(TcpStream::connect(server).await.map_err(told)?);
+            let source = module.source_ip_address;
+            let mut line = line::connect(server, source).await.map_err(told)?;
             if module.dns_over_tls {
                 *phase = "tls";
                 let settings = &module.tls_config;
@@ -129,24 +130,25 @@ fn query(module: &DnsModule) -> Result<(u16, Vec<u8>), String> {
     let name: Name = module.query_name.parse().map_err(told)?;
     let id = roundtrip_net::random_dns_id();
     let query = Query {
-        recursion_desired: module.recursion_desired,
+        recursion_desired: module.wants_recursion(),
         udp_size: None,
-        ..Query::new(id, name, module.query_type)
+        ..Query::new(id, name, module.kind())
     };
     let mut bytes = query.encode().map_err(told)?;
     // The class of the question ends a query without further records.
     let class_at = bytes.len().saturating_sub(2);
     bytes.truncate(class_at);
-    bytes.extend(module.query_class.to_be_bytes());
+    bytes.extend(module.class().to_be_bytes());
     Ok((id, bytes))
 }
 
-async fn udp(server: SocketAddr) -> std::io::Result<UdpSocket> {
-    let local: SocketAddr = if server.is_ipv4() {
-        ([0, 0, 0, 0], 0).into()
+async fn udp(server: SocketAddr, source: SourceAddress) -> std::io::Result<UdpSocket> {
+    let any: IpAddr = if server.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
     } else {
-        ([0_u16; 8], 0).into()
+        Ipv6Addr::UNSPECIFIED.into()
     };
+    let local = SocketAddr::new(source.0.unwrap_or(any), 0);
     let socket = UdpSocket::bind(local).await?;
     socket.connect(server).await?;
     Ok(socket)
@@ -171,14 +173,14 @@ async fn framed_response(line: &mut Line) -> Result<ResponseText, String> {
 fn metrics(
     module: &DnsModule,
     response: Option<&ResponseText>,
-    lookup: &Duration,
+    lookup: Duration,
     spans: &Spans,
     text: &mut MetricText,
 ) {
     let phases = [
         ("connect", spans.connect),
         ("request", spans.request),
-        ("resolve", *lookup),
+        ("resolve", lookup),
     ];
     text.gauges(
         "probe_dns_duration_seconds",
@@ -203,7 +205,7 @@ fn metrics(
         "Displays whether or not the query was executed successfully",
         f64::from(u8::from(response.is_some())),
     );
-    if let Some(response) = response.filter(|_| module.query_type == Kind::SOA) {
+    if let Some(response) = response.filter(|_| module.kind() == Kind::SOA) {
         text.gauge(
             "probe_dns_serial",
             "Returns the serial number of the zone",
@@ -218,11 +220,7 @@ fn judge(
     by_pattern: &mut bool,
     log: &mut ProbeLog,
 ) -> bool {
-    if !module
-        .valid_rcodes
-        .iter()
-        .any(|valid| valid.0 == response.rcode)
-    {
+    if !module.is_valid(response.rcode) {
         log.say(
             "error",
             &format!("the response code {} is not valid", response.rcode),
@@ -262,13 +260,13 @@ fn broken(rules: &RecordRules, records: &[String]) -> Option<String> {
     if records.is_empty() && needed.iter().any(|patterns| !patterns.is_empty()) {
         return Some("a pattern must match, but there are no records".into());
     }
-    let matches = |pattern: &Pattern, record: &String| pattern.0.is_match(record);
+    let matches = |pattern: &Pattern, record: &String| pattern.is_match(record);
     for record in records {
         if let Some(found) = rules.any_matches.iter().find(|p| matches(p, record)) {
-            return Some(format!("{record} matches {}", found.0));
+            return Some(format!("{record} matches {found}"));
         }
         if let Some(missed) = rules.one_misses.iter().find(|p| !matches(p, record)) {
-            return Some(format!("{record} does not match {}", missed.0));
+            return Some(format!("{record} does not match {missed}"));
         }
     }
     let mut all = rules.all_match.iter();

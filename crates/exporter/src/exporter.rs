@@ -14,7 +14,7 @@ use crate::server;
 use crate::state::{ExporterOptions, ExporterState};
 
 /// The largest number of connections at once; more have to wait.
-const MAX_CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 2048;
 /// The pause after a failed accept, which usually means that file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

@@ -1,56 +1,15 @@
 //! Probes a URL by a module, and decides whether the probe succeeded.
 
-use std::io::{self, Write};
-use std::net::IpAddr;
+use std::io;
 use std::time::{Duration, Instant};
 
-use roundtrip_model::{Exchange, Finding, PhaseName, Scheme, Strategy, Target};
+use roundtrip_model::{Exchange, Finding, HttpFacts, Scheme, Strategy, Target};
 use roundtrip_probe::{ConnectTo, Family, Options, Prober};
 
-use crate::config::{HttpModule, IpProtocol, Pattern};
-use crate::http_metrics;
+use crate::body::ProbedBody;
+use crate::config::{HttpModule, IpProtocol};
 use crate::probe::{KindRun, ProbeLog, ProbeTarget};
-
-/// The length of a body that patterns see, if the module sets no limit.
-const MAX_MATCHED: usize = 4 * 1024 * 1024;
-
-/// Keeps a body for patterns, and fails if it is larger than the module allows.
-struct Body {
-    limit: usize,
-    kept: Option<Vec<u8>>,
-    came: usize,
-}
-
-impl Body {
-    fn new(module: &HttpModule) -> Self {
-        let patterns = !module.fail_if_body_matches_regexp.is_empty()
-            || !module.fail_if_body_not_matches_regexp.is_empty();
-        let limit = usize::try_from(module.body_size_limit.0).unwrap_or(usize::MAX);
-        Self {
-            limit: if limit == 0 { usize::MAX } else { limit },
-            kept: patterns.then(Vec::new),
-            came: 0,
-        }
-    }
-}
-
-impl Write for Body {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.came = self.came.saturating_add(bytes.len());
-        if self.came > self.limit {
-            return Err(io::Error::other("the body is larger than body_size_limit"));
-        }
-        if let Some(kept) = &mut self.kept {
-            let room = MAX_MATCHED.saturating_sub(kept.len()).min(bytes.len());
-            kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use crate::{http_metrics, token};
 
 pub(crate) async fn probe(
     module: &HttpModule,
@@ -59,23 +18,41 @@ pub(crate) async fn probe(
     log: &mut ProbeLog,
 ) -> KindRun {
     let deadline = Instant::now() + limit;
-    let (target, options) = match request(module, asked, deadline) {
+    let (target, options) = match request(module, asked, deadline).await {
         Ok(request) => request,
         Err(why) => {
             log.say("error", &why);
-            return KindRun::default();
+            return http_metrics::nothing();
         }
     };
-    let mut body = Body::new(module);
-    let (mut prober, hops) = ask(module, &target, options, &mut body, log).await;
-    let mut run = http_metrics::metrics(&hops, module);
+    let mut body = ProbedBody::new(module);
+    let mut prober = Prober::new(options);
+    let hops = prober.run(&target, 0, &mut body).await;
+    let undecoded = body.finish().err();
+    let mut run = http_metrics::metrics(&hops, module, body.length());
     let last = hops.last();
     log_hops(&hops, log);
     let failure = last.and_then(|last| last.failure.as_ref());
     run.failed_phase = failure.map(|failure| failure.phase.as_str());
-    run.success = last.is_some_and(|last| {
-        last.ok() && judge(module, last, &body, log, &mut run.failed_by_pattern)
-    });
+    if let Some(http) = last.and_then(|last| last.http.as_ref()) {
+        let is_whole = failure.is_none() && undecoded.is_none();
+        let mut fails = judge(
+            module,
+            http,
+            &mut body,
+            is_whole,
+            &mut run.failed_by_pattern,
+        );
+        fails.extend(undecoded.filter(|_| failure.is_none()));
+        fails.extend(by_security(
+            module,
+            last.is_some_and(|last| last.tls.is_some()),
+        ));
+        for why in &fails {
+            log.say("error", why);
+        }
+        run.success = fails.is_empty() && failure.is_none();
+    }
     if module.roundtrip.warm && last.is_some_and(Exchange::ok) {
         let warm = prober.run(&target, 1, &mut io::sink()).await;
         http_metrics::warm(&warm, &mut run.metrics);
@@ -85,63 +62,25 @@ pub(crate) async fn probe(
     run
 }
 
-/// Uses the preferred address family, or the other one if the name has no address of it.
-async fn ask(
-    module: &HttpModule,
-    target: &Target,
-    options: Options,
-    body: &mut Body,
-    log: &mut ProbeLog,
-) -> (Prober, Vec<Exchange>) {
-    let other = match options.family {
-        Family::V4 => Family::V6,
-        _ => Family::V4,
-    };
-    let mut prober = Prober::new(options.clone());
-    let hops = prober.run(target, 0, body).await;
-    let unnamed = hops.last().and_then(|last| last.failure.as_ref());
-    let unnamed = unnamed.is_some_and(|failure| failure.phase == PhaseName::Name);
-    let is_late = options.deadline.is_some_and(|end| end <= Instant::now());
-    if !unnamed || !module.ip_protocol_fallback || options.family == Family::Any || is_late {
-        return (prober, hops);
-    }
-    log.say(
-        "info",
-        "no address of the preferred IP protocol; trying the other one",
-    );
-    let mut prober = Prober::new(Options {
-        family: other,
-        ..options
-    });
-    let hops = prober.run(target, 0, body).await;
-    (prober, hops)
-}
-
-fn request(
+async fn request(
     module: &HttpModule,
     asked: &ProbeTarget,
     deadline: Instant,
 ) -> Result<(Target, Options), String> {
-    let given = if asked.target.starts_with("http://") || asked.target.starts_with("https://") {
-        asked.target.clone()
-    } else {
-        format!("http://{}", asked.target)
-    };
-    let named = Target::parse(&given).map_err(|error| error.to_string())?;
-    let mut options = options(module, deadline).map_err(|error| error.to_string())?;
+    let named = target(module, &asked.target)?;
+    let mut options = options(module, deadline)?;
     options.trace = asked.trace;
-    let is_host = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("host");
-    let host = options
-        .headers
-        .iter()
-        .find(is_host)
-        .map(|(_, value)| value.clone());
+    if let Some(settings) = &module.oauth2 {
+        let value = token::fetch(settings, deadline).await?;
+        options.headers.push(("Authorization".into(), value));
+    }
+    let host = module.field("host").map(str::to_owned);
     let host = host.or_else(|| asked.hostname.clone());
     let server_name = module
         .tls_config
         .server_name
         .clone()
-        .filter(|_| named.scheme == Scheme::Https);
+        .filter(|name| named.scheme == Scheme::Https && !name.is_empty());
     let target = match server_name.or_else(|| host.clone()) {
         None => named,
         Some(name) => {
@@ -154,7 +93,7 @@ fn request(
                 to_host: Some(named.host_name()),
                 to_port: Some(named.port),
             });
-            if !options.headers.iter().any(|field| is_host(&field)) {
+            if module.field("host").is_none() {
                 options
                     .headers
                     .push(("Host".into(), host.unwrap_or_else(|| named.authority())));
@@ -162,12 +101,8 @@ fn request(
             renamed
         }
     };
-    if target
-        .host_name()
-        .trim_matches(['[', ']'])
-        .parse::<IpAddr>()
-        .is_ok()
-    {
+    if options.proxy_for(&target).is_some() {
+        // The module's protocol is for the target, whose address only the proxy looks up.
         options.family = Family::Any;
     }
     options.check().map_err(|error| error.to_string())?;
@@ -175,6 +110,22 @@ fn request(
         .check_for(&target)
         .map_err(|error| error.to_string())?;
     Ok((target, options))
+}
+
+/// The URL to ask: `http` is the default scheme, and HTTP/3 needs `https`.
+fn target(module: &HttpModule, given: &str) -> Result<Target, String> {
+    let after = |scheme: &str| {
+        let start = given.get(..scheme.len())?;
+        let rest = given.get(scheme.len()..)?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    };
+    let (scheme, rest) = match (after("https://"), after("http://")) {
+        (Some(rest), _) => ("https", rest),
+        (None, Some(rest)) if module.http_version() == Some("h3") => ("https", rest),
+        (None, Some(rest)) => ("http", rest),
+        (None, None) => ("http", given),
+    };
+    Target::parse(&format!("{scheme}://{rest}")).map_err(|error| error.to_string())
 }
 
 /// Replaces the host of the URL, and its port if the new one has a port.
@@ -192,16 +143,10 @@ fn renamed(target: &Target, name: &str) -> Result<Target, String> {
     Target::parse(url.as_str()).map_err(|error| error.to_string())
 }
 
-fn options(module: &HttpModule, deadline: Instant) -> io::Result<Options> {
+fn options(module: &HttpModule, deadline: Instant) -> Result<Options, String> {
     let limit = deadline.saturating_duration_since(Instant::now());
-    let mut headers: Vec<(String, String)> = module
-        .headers
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    if let Some(value) = module.authorization()? {
-        headers.push(("Authorization".into(), value));
-    }
+    let told = |error: io::Error| error.to_string();
+    let mut headers = module.fields().map_err(told)?;
     let mut user_agent = concat!("roundtrip-exporter/", env!("CARGO_PKG_VERSION")).to_owned();
     headers.retain(|(name, value)| {
         let is_agent = name.eq_ignore_ascii_case("user-agent");
@@ -210,34 +155,49 @@ fn options(module: &HttpModule, deadline: Instant) -> io::Result<Options> {
         }
         !is_agent
     });
-    let compressed = module.compression.is_some();
-    if let Some(coding) = module
-        .compression
-        .as_ref()
-        .filter(|coding| *coding != "identity")
-    {
-        headers.push(("Accept-Encoding".into(), coding.clone()));
+    for (_, value) in headers.iter_mut().filter(|(_, value)| value.is_empty()) {
+        // A field is sent even if it is empty, which an empty value would prevent.
+        " ".clone_into(value);
     }
-    let proxy = module.proxy_url.as_deref().map(str::parse).transpose();
+    for name in ["Accept", "Content-Type"] {
+        if !headers
+            .iter()
+            .any(|(given, _)| given.eq_ignore_ascii_case(name))
+        {
+            headers.push((name.into(), String::new()));
+        }
+    }
+    let proxy = module.proxy_url.as_ref().map(|url| url.value.as_str());
+    let proxy = proxy.filter(|url| !url.is_empty()).map(str::parse);
+    let proxy = proxy.transpose();
     Ok(Options {
         strategy: strategy(module)?,
         // A warm module measures the cold request, too.
         cold: module.roundtrip.warm,
         keeps_way: true,
-        method: module.method.clone(),
+        method: module
+            .method
+            .clone()
+            .filter(|method| !method.is_empty())
+            .or(Some("GET".into())),
         headers,
-        body: module.body()?.into(),
-        user: module.user()?,
+        body: module.body().map_err(told)?.into(),
+        user: module.user().map_err(told)?,
         user_agent,
-        compressed,
         follow: module.follows(),
         max_redirects: 10,
-        family: match module.preferred_ip_protocol {
-            IpProtocol::Ip4 => Family::V4,
-            IpProtocol::Ip6 => Family::V6,
+        cookies: true,
+        announcements: false,
+        family: Family::One {
+            v4: module.preferred_ip_protocol == IpProtocol::Ip4,
+            falls_back: module.falls_back(),
         },
-        proxy: proxy.map_err(io::Error::other)?,
+        proxy: proxy.map_err(|error: roundtrip_probe::OptionsError| error.to_string())?,
+        connect_headers: module.connect_fields(),
+        environment: module.environment()?,
+        unproxied: module.unproxied(),
         roots: module.tls_config.roots(),
+        remembers_chains: true,
         identity: module.tls_config.identity(),
         connect_timeout: limit,
         max_time: limit,
@@ -247,7 +207,7 @@ fn options(module: &HttpModule, deadline: Instant) -> io::Result<Options> {
 }
 
 /// The module's own strategy, or the one that blackbox_exporter's settings describe.
-fn strategy(module: &HttpModule) -> io::Result<Strategy> {
+fn strategy(module: &HttpModule) -> Result<Strategy, String> {
     let own = module.roundtrip.strategy;
     if own != Strategy::default() {
         return Ok(Strategy {
@@ -258,7 +218,8 @@ fn strategy(module: &HttpModule) -> io::Result<Strategy> {
     let parts = [module.http_version().unwrap_or("auto")].into_iter();
     let parts = parts.chain(module.tls_config.only_version());
     let word: Vec<&str> = parts.collect();
-    let described: Strategy = word.join("+").parse().map_err(io::Error::other)?;
+    let described = word.join("+").parse::<Strategy>();
+    let described = described.map_err(|error| error.to_string())?;
     Ok(Strategy {
         reuse: module.roundtrip.warm,
         ..described
@@ -301,66 +262,64 @@ fn log_hops(hops: &[Exchange], log: &mut ProbeLog) {
     }
 }
 
-/// Whether an answer meets the module's rules.
+/// Why an answer breaks the module's rules. Patterns see the header only if the status is valid,
+/// and the body only if the header is.
 fn judge(
     module: &HttpModule,
-    last: &Exchange,
-    body: &Body,
-    log: &mut ProbeLog,
+    http: &HttpFacts,
+    body: &mut ProbedBody,
+    is_whole: bool,
     by_pattern: &mut bool,
-) -> bool {
-    let Some(http) = &last.http else {
-        return false;
-    };
+) -> Vec<String> {
     let mut fails = Vec::new();
     let codes = &module.valid_status_codes;
     let valid = if codes.is_empty() {
         (200..300).contains(&http.status)
     } else {
-        codes.contains(&http.status)
+        codes.contains(&http.status.into())
     };
     if !valid {
         fails.push(format!("the status code {} is not valid", http.status));
+    }
+    if fails.is_empty() {
+        by_header(module, http, &mut fails);
+        *by_pattern = !fails.is_empty();
+    }
+    if fails.is_empty() && module.has_body_patterns() {
+        if is_whole {
+            by_body(module, &body.text(), &mut fails);
+        }
+        *by_pattern = !is_whole || !fails.is_empty();
     }
     let versions = &module.valid_http_versions;
     let version = http_metrics::version(&http.version);
     if !versions.is_empty() && !versions.contains(&version.0) {
         fails.push(format!("the version {} is not valid", version.0));
     }
-    let is_secure = last.tls.is_some();
-    if is_secure && module.fail_if_ssl {
-        fails.push("the final request was over TLS".into());
-    }
-    if !is_secure && module.fail_if_not_ssl {
-        fails.push("the final request was not over TLS".into());
-    }
-    let before = fails.len();
-    by_patterns(module, http, body, &mut fails);
-    *by_pattern = fails.len() > before;
-    for why in &fails {
-        log.say("error", why);
-    }
-    fails.is_empty()
+    fails
 }
 
-fn by_patterns(
-    module: &HttpModule,
-    http: &roundtrip_model::HttpFacts,
-    body: &Body,
-    fails: &mut Vec<String>,
-) {
-    let text = String::from_utf8_lossy(body.kept.as_deref().unwrap_or_default());
-    let matches = |pattern: &&Pattern| pattern.0.is_match(&text);
-    if let Some(pattern) = module.fail_if_body_matches_regexp.iter().find(matches) {
-        fails.push(format!("the body matches {}", pattern.0));
+fn by_security(module: &HttpModule, is_secure: bool) -> Option<String> {
+    let why = match is_secure {
+        true if module.fail_if_ssl => "the final request was over TLS",
+        false if module.fail_if_not_ssl => "the final request was not over TLS",
+        _ => return None,
+    };
+    Some(why.into())
+}
+
+fn by_body(module: &HttpModule, text: &str, fails: &mut Vec<String>) {
+    let mut unwanted = module.fail_if_body_matches_regexp.iter();
+    if let Some(pattern) = unwanted.find(|pattern| pattern.is_match(text)) {
+        fails.push(format!("the body matches {pattern}"));
     }
-    let missed = module
-        .fail_if_body_not_matches_regexp
-        .iter()
-        .find(|pattern| !matches(pattern));
-    if let Some(pattern) = missed {
-        fails.push(format!("the body does not match {}", pattern.0));
+    let mut wanted = module.fail_if_body_not_matches_regexp.iter();
+    if let Some(pattern) = wanted.find(|pattern| !pattern.is_match(text)) {
+        fails.push(format!("the body does not match {pattern}"));
     }
+}
+
+fn by_header(module: &HttpModule, http: &HttpFacts, fails: &mut Vec<String>) {
     let values = |name: &str| -> Vec<String> {
         let of = http
             .headers
@@ -369,28 +328,25 @@ fn by_patterns(
         of.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
             .collect()
     };
-    for rule in &module.fail_if_header_matches {
+    let unwanted = module
+        .fail_if_header_matches
+        .iter()
+        .map(|rule| (rule, true));
+    let wanted = module
+        .fail_if_header_not_matches
+        .iter()
+        .map(|rule| (rule, false));
+    for (rule, fails_if) in unwanted.chain(wanted) {
         let found = values(&rule.header);
-        if found.is_empty() && !rule.allow_missing {
-            fails.push(format!("the field {} is missing", rule.header));
-        } else if found.iter().any(|value| rule.regexp.0.is_match(value)) {
-            fails.push(format!(
-                "the field {} matches {}",
-                rule.header, rule.regexp.0
-            ));
-        }
-    }
-    for rule in &module.fail_if_header_not_matches {
-        let found = values(&rule.header);
+        let matches = found.iter().any(|value| rule.regexp.is_match(value));
+        let (field, pattern) = (&rule.header, &rule.regexp);
         if found.is_empty() {
             if !rule.allow_missing {
-                fails.push(format!("the field {} is missing", rule.header));
+                fails.push(format!("the field {field} is missing"));
             }
-        } else if !found.iter().any(|value| rule.regexp.0.is_match(value)) {
-            fails.push(format!(
-                "the field {} does not match {}",
-                rule.header, rule.regexp.0
-            ));
+        } else if matches == fails_if {
+            let word = if matches { "matches" } else { "does not match" };
+            fails.push(format!("the field {field} {word} {pattern}"));
         }
     }
 }

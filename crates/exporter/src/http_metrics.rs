@@ -31,37 +31,56 @@ pub(crate) fn version(of: &str) -> (String, f64) {
     (format!("HTTP/{word}"), number)
 }
 
-pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule) -> KindRun {
+/// The metrics of a probe that could not begin.
+pub(crate) fn nothing() -> KindRun {
+    let mut text = MetricText::default();
+    let last = Exchange::default();
+    answer(&last, &mut text);
+    rest(&[], &last, 0, &mut text);
+    KindRun {
+        metrics: text,
+        ..KindRun::default()
+    }
+}
+
+/// The metrics of a probe whose body had `length` bytes without its coding.
+pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule, length: usize) -> KindRun {
     let mut text = MetricText::default();
     let Some(last) = hops.last() else {
-        return KindRun::default();
+        return nothing();
     };
     answer(last, &mut text);
     phases(hops, &mut text);
-    rest(hops, last, &mut text);
+    rest(hops, last, length, &mut text);
     if let Some(tls) = &last.tls {
-        certificates::metrics(tls, module.tls_config.is_verified(), &mut text);
+        let is_complete = last
+            .failure
+            .as_ref()
+            .is_none_or(|failure| failure.phase != PhaseName::Tls);
+        let verified = is_complete.then(|| module.tls_config.is_verified());
+        certificates::metrics(tls, verified, &mut text);
     }
     explained(hops, &mut text);
     let peer = last.tcp.as_ref().and_then(|tcp| tcp.peer);
     let peer = peer.or_else(|| last.quic.as_ref().and_then(|quic| quic.peer));
     KindRun {
-        success: false,
-        lookup: in_phases(hops, &[PhaseName::Name]),
+        lookup: Some(in_phases(hops, &[PhaseName::Name])),
         // Otherwise the address that was tried.
         address: peer
             .or_else(|| last.attempts.first().map(|attempt| attempt.peer))
             .map(|peer| peer.ip()),
-        failed_by_pattern: false,
-        failed_phase: None,
         metrics: text,
-        exchanges: Vec::new(),
+        ..KindRun::default()
     }
 }
 
 fn answer(last: &Exchange, text: &mut MetricText) {
     let http = last.http.as_ref();
     let length = http.and_then(|http| {
+        // These statuses have no content. RFC 9110 §6.4.1.
+        if matches!(http.status, 204 | 304) {
+            return Some(0.0);
+        }
         let value = std::str::from_utf8(http.header("content-length")?).ok()?;
         value.trim().parse::<f64>().ok()
     });
@@ -77,11 +96,17 @@ fn answer(last: &Exchange, text: &mut MetricText) {
 }
 
 fn phases(hops: &[Exchange], text: &mut MetricText) {
+    // Without an address, no other phase begins.
+    let failed = hops.first().and_then(|first| first.failure.as_ref());
+    let is_unnamed = failed.is_some_and(|failure| failure.phase == PhaseName::Name);
+    let phases = PHASES
+        .iter()
+        .filter(|(name, _)| !is_unnamed || *name == "resolve");
     text.gauges(
         "probe_http_duration_seconds",
         "Duration of http request by phase, summed over all redirects",
         "phase",
-        PHASES.map(|(name, ours)| (name, in_phases(hops, ours).as_secs_f64())),
+        phases.map(|(name, ours)| (*name, in_phases(hops, ours).as_secs_f64())),
     );
 }
 
@@ -93,7 +118,7 @@ fn in_phases(hops: &[Exchange], names: &[PhaseName]) -> Duration {
         .sum()
 }
 
-fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
+fn rest(hops: &[Exchange], last: &Exchange, length: usize, text: &mut MetricText) {
     let http = last.http.as_ref();
     let modified = http.and_then(|http| {
         let value = http.header("last-modified")?;
@@ -119,7 +144,7 @@ fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
     text.gauge(
         "probe_http_ssl",
         "Indicates if SSL was used for the final redirect",
-        f64::from(u8::from(last.tls.is_some())),
+        f64::from(u8::from(http.is_some() && last.tls.is_some())),
     );
     let status = http.map_or(0.0, |http| http.status.into());
     text.gauge(
@@ -131,7 +156,7 @@ fn rest(hops: &[Exchange], last: &Exchange, text: &mut MetricText) {
         "probe_http_uncompressed_body_length",
         "Length of uncompressed response body",
         http.filter(|_| unfollowed == 0)
-            .map_or(0.0, |http| http.decoded.max(http.downloaded) as f64),
+            .map_or(0.0, |_| length as f64),
     );
     text.gauge(
         "probe_http_version",

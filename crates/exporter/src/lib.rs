@@ -6,13 +6,15 @@
 //!
 //! - `exporter`, `server`, `routes`: accept connections and answer paths;
 //! - `state`: what requests share, with `own_metrics` and `history`; `message`: requests and
-//!   answers;
+//!   answers; `process_metrics`: what the kernel says about the process;
 //! - `run`: a probe by its module, with its deadline; `http`, `tcp` and `dns` are the three kinds;
-//!   `lookup` and `line` are the address and the connection of the latter two;
+//!   `body` and `token` belong to the first, `lookup` and `line` (the address and the connection)
+//!   to the latter two;
 //! - `http_metrics`, `certificates`: metrics from exchanges; `probe`: the values of a probe;
 //! - `tracing`: spans from probes;
 //! - `config`: blackbox_exporter's file; `text`: metrics as text.
 
+mod body;
 mod certificates;
 mod config;
 mod dns;
@@ -25,12 +27,14 @@ mod lookup;
 mod message;
 mod own_metrics;
 mod probe;
+mod process_metrics;
 mod routes;
 mod run;
 mod server;
 mod state;
 mod tcp;
 mod text;
+mod token;
 mod tracing;
 
 pub use config::{ConfigError, ProbeModules, Unsupported};

@@ -1,15 +1,17 @@
 //! A connection that may change to TLS.
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use roundtrip_model::Recorder;
 use roundtrip_net::SystemClock;
 use roundtrip_tls::{Client, Offer, Stream, handshake_facts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::certificates;
-use crate::config::TlsSettings;
+use crate::config::{SourceAddress, TlsSettings};
 use crate::text::MetricText;
 
 pub(crate) fn told(error: impl std::fmt::Display) -> String {
@@ -20,6 +22,20 @@ pub(crate) fn told(error: impl std::fmt::Display) -> String {
 pub(crate) enum Line {
     Clear(TcpStream),
     Secure(Box<Stream<TcpStream>>),
+}
+
+/// Opens a TCP connection, from `source` if the module names an address.
+pub(crate) async fn connect(to: SocketAddr, source: SourceAddress) -> io::Result<Line> {
+    let Some(source) = source.0 else {
+        return TcpStream::connect(to).await.map(Line::Clear);
+    };
+    let socket = if to.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.bind(SocketAddr::new(source, 0))?;
+    socket.connect(to).await.map(Line::Clear)
 }
 
 impl Line {
@@ -35,6 +51,7 @@ impl Line {
         };
         let identity = settings.identity();
         let client = Client::new(settings.roots(), identity.as_ref()).map_err(told)?;
+        client.remember_chains();
         let offer = Offer {
             tls12: settings.only_version() != Some("tls1.3"),
             tls13: settings.only_version() != Some("tls1.2"),
@@ -48,7 +65,7 @@ impl Line {
         let mut stream = client.connect(tcp, &offer, host, &recorder).map_err(told)?;
         stream.handshake().await.map_err(told)?;
         let facts = handshake_facts(stream.connection(), Some(client.verifier()));
-        certificates::metrics(&facts, settings.is_verified(), metrics);
+        certificates::metrics(&facts, Some(settings.is_verified()), metrics);
         Ok(Self::Secure(Box::new(stream)))
     }
 

@@ -1,7 +1,7 @@
 //! The address of a target that is a host and a port.
 
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use roundtrip_net::{Resolver, Wanted};
 
@@ -30,10 +30,15 @@ pub(crate) async fn address(
     run: &mut KindRun,
 ) -> Result<SocketAddr, String> {
     let bare = host.trim_matches(['[', ']']);
-    if let Ok(address) = bare.parse::<IpAddr>() {
-        return Ok(SocketAddr::new(address, port));
-    }
     let began = Instant::now();
+    run.lookup = Some(Duration::ZERO);
+    let prefers_4 = preferred == IpProtocol::Ip4;
+    let no_address = "the name has no address of the preferred IP protocol";
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        let fits = falls_back || address.is_ipv4() == prefers_4;
+        let address = fits.then(|| SocketAddr::new(address, port));
+        return address.ok_or_else(|| no_address.into());
+    }
     let resolver = Resolver::system().map_err(told)?;
     let wanted = Wanted {
         v4: true,
@@ -41,13 +46,10 @@ pub(crate) async fn address(
         https: None,
     };
     let found = resolver.look_up(host, wanted).await.map_err(told)?;
-    run.lookup = began.elapsed();
-    let prefers_4 = preferred == IpProtocol::Ip4;
+    run.lookup = Some(began.elapsed());
     let mut all = found.addresses.iter();
     let preferred = all.find(|address| address.is_ipv4() == prefers_4);
     let other = found.addresses.first().filter(|_| falls_back);
-    let address = preferred
-        .or(other)
-        .ok_or("the name has no address of the preferred IP protocol")?;
+    let address = preferred.or(other).ok_or(no_address)?;
     Ok(SocketAddr::new(*address, port))
 }

@@ -9,8 +9,8 @@ pub(crate) struct Asked {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
-    /// `X-Prometheus-Scrape-Timeout-Seconds`.
-    pub(crate) scrape_timeout: Option<f64>,
+    /// `X-Prometheus-Scrape-Timeout-Seconds`, if it is a number.
+    pub(crate) scrape_timeout: Option<Result<f64, ()>>,
     /// The trace that the scrape belongs to.
     pub(crate) trace: Option<TraceContext>,
     /// The client prefers Prometheus' protobuf format to text.

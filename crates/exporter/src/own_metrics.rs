@@ -15,7 +15,6 @@ const BUCKETS: [f64; 12] = [
 #[derive(Debug, Default)]
 pub(crate) struct OwnMetrics {
     modules: BTreeMap<String, ModuleCounts>,
-    pub(crate) running: usize,
     pub(crate) unknown_modules: u64,
     pub(crate) refused: u64,
     reloaded: Option<SystemTime>,
@@ -91,7 +90,7 @@ impl OwnMetrics {
         }
     }
 
-    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+    pub(crate) fn families(&self, running: usize) -> Vec<MetricFamily> {
         let since = self
             .reloaded
             .and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -131,7 +130,7 @@ impl OwnMetrics {
                 "roundtrip_exporter_probes_running",
                 "Probes that are running",
                 MetricKind::Gauge,
-                self.running as f64,
+                running as f64,
             ),
             self.outcomes(),
             self.durations(),

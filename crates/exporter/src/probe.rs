@@ -19,6 +19,8 @@ pub(crate) struct ProbeTarget {
     pub(crate) target: String,
     /// The name for `Host` and SNI, if it is not the target's.
     pub(crate) hostname: Option<String>,
+    /// The time that the module and the scrape allow.
+    pub(crate) timeout: Duration,
     /// The trace that the probe belongs to.
     pub(crate) trace: Option<TraceContext>,
 }
@@ -27,9 +29,11 @@ pub(crate) struct ProbeTarget {
 #[derive(Debug, Default)]
 pub(crate) struct KindRun {
     pub(crate) success: bool,
-    pub(crate) lookup: Duration,
+    /// The time of the lookup, or of reading an address; absent if there was no name to look up.
+    pub(crate) lookup: Option<Duration>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) failed_by_pattern: bool,
+    pub(crate) failed_by_bytes: bool,
     /// The phase that failed or timed out.
     pub(crate) failed_phase: Option<&'static str>,
     pub(crate) metrics: MetricText,

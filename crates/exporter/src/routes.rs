@@ -13,7 +13,7 @@ use crate::probe::ProbeTarget;
 use crate::run::{self, ProbeRun};
 use crate::state::ExporterState;
 use crate::text::{CONTENT_TYPE, MetricText};
-use crate::tracing;
+use crate::{process_metrics, tracing};
 
 /// The largest length of a target, in bytes.
 const MAX_TARGET: usize = 8 * 1024;
@@ -41,7 +41,7 @@ pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
         "/probe" => probe(&Query::parse(query), asked, state).await,
         "/metrics" => metrics(asked, state),
         "/config" => Answered::text(200, &state.modules().shown().replace("\r\n", "\n")),
-        "/-/healthy" => Answered::text(200, "Healthy\n"),
+        "/-/healthy" => Answered::text(200, "Healthy"),
         "/logs" => logs(&Query::parse(query), state),
         "/" => page(state),
         _ => Answered::text(
@@ -85,7 +85,8 @@ fn reload(state: &ExporterState) -> Answered {
 }
 
 fn metrics(scrape: &Asked, state: &ExporterState) -> Answered {
-    let mut families = state.own.borrow().families();
+    let mut families = state.own.borrow().families(state.running());
+    families.extend(process_metrics::families());
     if let Some(telemetry) = &state.options.telemetry {
         families.push(own_metrics::spans(&telemetry.counts()));
     }
@@ -137,25 +138,35 @@ async fn probe(query: &Query, scrape: &Asked, state: &ExporterState) -> Answered
         state.own.borrow_mut().unknown_modules += 1;
         return Answered::text(400, &format!("Unknown module {name:?}\n"));
     };
-    let limit = run::time_limit(module, scrape.scrape_timeout, state.options.timeout_offset);
-    let Some((_place, limit)) = place(state, limit).await else {
+    if let Some(conflict) =
+        module.host_conflict(query.hostname.as_deref().filter(|name| !name.is_empty()))
+    {
+        return Answered::text(400, &conflict);
+    }
+    if scrape.scrape_timeout == Some(Err(())) {
+        let why = "Failed to parse timeout from Prometheus header\n";
+        return Answered::text(500, why);
+    }
+    let announced = scrape.scrape_timeout.and_then(Result::ok);
+    let limit = run::time_limit(module, announced, state.options.timeout_offset);
+    let Some((_place, left)) = place(state, limit).await else {
         state.own.borrow_mut().refused += 1;
         let why = "Too many probes are running; see --max-probes.\n";
         return Answered::text(503, why);
     };
-    state.own.borrow_mut().running += 1;
     let telemetry = state.options.telemetry.as_ref();
     let asked = ProbeTarget {
         module: name,
         target,
-        hostname: query.hostname.clone(),
+        hostname: query.hostname.clone().filter(|name| !name.is_empty()),
+        timeout: limit,
         trace: tracing::begin(telemetry, scrape.trace),
     };
-    let ran = run::run(module, &asked, limit).await;
+    let ran = run::run(module, &asked, left).await;
     tracing::end(telemetry, scrape.trace, &asked, &ran);
     tell(state, &asked, &ran);
     if query.debug {
-        return Answered::text(200, &debug(&ran, &asked.module));
+        return Answered::text(200, &debug(&ran, modules.shown_module(&asked.module)));
     }
     metrics_text(&ran.metrics)
 }
@@ -176,9 +187,8 @@ async fn place(
 
 fn tell(state: &ExporterState, asked: &ProbeTarget, ran: &ProbeRun) {
     let mut own = state.own.borrow_mut();
-    own.running = own.running.saturating_sub(1);
     own.probed(&asked.module, ran.success, ran.took);
-    let told = debug(ran, &asked.module);
+    let told = debug(ran, state.modules().shown_module(&asked.module));
     state
         .history
         .borrow_mut()
@@ -187,7 +197,7 @@ fn tell(state: &ExporterState, asked: &ProbeTarget, ran: &ProbeRun) {
 
 fn debug(ran: &ProbeRun, module: &str) -> String {
     format!(
-        "Logs for the probe:\n{}\n\n\nMetrics that would have been returned:\n{}\n\n\nModule:\n{module} (see /config)\n",
+        "Logs for the probe:\n{}\n\n\nMetrics that would have been returned:\n{}\n\n\nModule configuration:\n{module}",
         ran.log.as_str(),
         ran.metrics.as_str()
     )

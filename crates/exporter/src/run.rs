@@ -57,11 +57,13 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         &format!("Probe {word} after {:.3} s", took.as_secs_f64()),
     );
     let mut metrics = MetricText::default();
-    metrics.gauge(
-        "probe_dns_lookup_time_seconds",
-        "Returns the time taken for probe dns lookup in seconds",
-        kind.lookup.as_secs_f64(),
-    );
+    if let Some(lookup) = kind.lookup {
+        metrics.gauge(
+            "probe_dns_lookup_time_seconds",
+            "Returns the time taken for probe dns lookup in seconds",
+            lookup.as_secs_f64(),
+        );
+    }
     metrics.gauge(
         "probe_duration_seconds",
         "Returns how long the probe took to complete in seconds",
@@ -81,21 +83,18 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         );
     }
     metrics.append(&kind.metrics);
-    metrics.gauge(
-        "probe_ip_addr_hash",
-        "Specifies the hash of IP address. It's useful to detect if the IP address changes.",
-        kind.address.map_or(0.0, address_hash),
-    );
-    metrics.gauge(
-        "probe_ip_protocol",
-        "Specifies whether probe ip protocol is IP4 or IP6",
-        kind.address
-            .map_or(0.0, |ip| if ip.is_ipv4() { 4.0 } else { 6.0 }),
-    );
+    if kind.lookup.is_some() {
+        of_address(kind.address, &mut metrics);
+    }
     metrics.gauge(
         "probe_success",
         "Displays whether or not the probe was a success",
         f64::from(u8::from(kind.success)),
+    );
+    metrics.gauge(
+        "probe_timeout_seconds",
+        "Returns how long the probe timeout is in seconds",
+        asked.timeout.as_secs_f64(),
     );
     ProbeRun {
         success: kind.success,
@@ -104,6 +103,19 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         log,
         exchanges: kind.exchanges,
     }
+}
+
+fn of_address(address: Option<IpAddr>, metrics: &mut MetricText) {
+    metrics.gauge(
+        "probe_ip_addr_hash",
+        "Specifies the hash of IP address. It's useful to detect if the IP address changes.",
+        address.map_or(0.0, address_hash),
+    );
+    metrics.gauge(
+        "probe_ip_protocol",
+        "Specifies whether probe ip protocol is IP4 or IP6",
+        address.map_or(0.0, |ip| if ip.is_ipv4() { 4.0 } else { 6.0 }),
+    );
 }
 
 /// FNV-1a with 32 bits, as blackbox_exporter computes it.

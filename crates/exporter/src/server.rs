@@ -26,7 +26,10 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
     loop {
         let (answered, stays, is_head) = match read(&mut stream, &mut buffer).await {
             Some(Ok(asked)) => {
-                let answered = routes::answer(&asked, &state).await;
+                let answered = tokio::select! {
+                    answered = routes::answer(&asked, &state) => answered,
+                    () = gone(&mut stream, &mut buffer) => break,
+                };
                 (answered, asked.stays, asked.method == "HEAD")
             }
             Some(Err(status)) => (Answered::text(status, reason(status)), false, false),
@@ -39,6 +42,17 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
         }
     }
     let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
+}
+
+/// Returns when the client has closed the connection: nobody waits for the answer. Keeps the bytes
+/// of a next request.
+async fn gone(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
+    while buffer.len() <= MAX_HEAD {
+        if !matches!(stream.read_buf(buffer).await, Ok(length) if length > 0) {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Reads the next request, or returns the status that refuses it. Returns `None` if the client has
@@ -91,7 +105,9 @@ fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
     let asked = Asked {
         method: head.method.to_owned(),
         path: head.target.to_owned(),
-        scrape_timeout: field("x-prometheus-scrape-timeout-seconds").and_then(|s| s.parse().ok()),
+        scrape_timeout: field("x-prometheus-scrape-timeout-seconds")
+            .filter(|value| !value.is_empty())
+            .map(|value| value.parse().map_err(drop)),
         trace: field("traceparent").and_then(TraceContext::parse),
         prefers_protobuf: field("accept").is_some_and(prefers_protobuf),
         stays: bodiless && !closes && !head.is_http10,

@@ -11,6 +11,11 @@ use tokio::sync::Semaphore;
 use crate::config::{ConfigError, ProbeModules};
 use crate::history::History;
 use crate::own_metrics::OwnMetrics;
+use crate::process_metrics;
+
+/// The descriptors that a probe holds at once, with its scrape, and those that are no probe's.
+const DESCRIPTORS_OF_PROBE: usize = 5;
+const OWN_DESCRIPTORS: usize = 64;
 
 #[derive(Clone)]
 pub struct ExporterOptions {
@@ -23,7 +28,8 @@ pub struct ExporterOptions {
     pub timeout_offset: Duration,
     /// The number of recent probes that are kept with their logs.
     pub history: usize,
-    /// The number of probes that may run at once; more have to wait.
+    /// The number of probes that may run at once, if the process may open that many descriptors;
+    /// more have to wait.
     pub probes: usize,
     /// The destination of probes' spans.
     pub telemetry: Option<Telemetry>,
@@ -36,6 +42,8 @@ pub(crate) struct ExporterState {
     pub(crate) own: RefCell<OwnMetrics>,
     pub(crate) history: RefCell<History>,
     pub(crate) places: Semaphore,
+    /// The number of places.
+    limit: usize,
 }
 
 impl ExporterState {
@@ -43,13 +51,23 @@ impl ExporterState {
         let modules = read(&options)?;
         let mut own = OwnMetrics::default();
         own.reloaded(true);
+        let affordable = process_metrics::max_descriptors().map_or(usize::MAX, |most| {
+            most.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_OF_PROBE
+        });
+        let places = options.probes.min(affordable).max(1);
         Ok(Self {
             modules: RefCell::new(Rc::new(modules)),
             own: RefCell::new(own),
             history: RefCell::new(History::new(options.history)),
-            places: Semaphore::new(options.probes.max(1)),
+            places: Semaphore::new(places),
+            limit: places,
             options,
         })
+    }
+
+    /// The number of probes that are running.
+    pub(crate) fn running(&self) -> usize {
+        self.limit.saturating_sub(self.places.available_permits())
     }
 
     pub(crate) fn modules(&self) -> Rc<ProbeModules> {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use regex::Captures;
-use tokio::net::TcpStream;
 use tokio::time::timeout_at;
 
-use crate::config::{TcpModule, TcpStep};
-use crate::line::{Line, told};
+use crate::config::{Pattern, TcpModule, TcpStep};
+use crate::line::{self, Line, told};
 use crate::lookup;
 use crate::probe::{KindRun, ProbeLog, ProbeTarget};
+use crate::text::MetricText;
 
 /// A longer line ends the probe.
 const MAX_LINE: usize = 64 * 1024;
@@ -25,10 +25,15 @@ pub(crate) async fn probe(
     let mut run = KindRun::default();
     let deadline = tokio::time::Instant::now() + limit;
     let mut phase = "name";
-    let talking = talk(module, &asked.target, &mut run, &mut phase, log);
+    let talking = talk(module, asked, &mut run, &mut phase, log);
     let outcome = timeout_at(deadline, talking).await;
     run.success = matches!(outcome, Ok(Ok(())));
     run.failed_phase = Some(phase).filter(|_| !run.success);
+    run.metrics.gauge(
+        "probe_failed_due_to_bytes",
+        "Indicates if probe failed due to bytes",
+        f64::from(u8::from(run.failed_by_bytes)),
+    );
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(why)) => log.say("error", &format!("failed in phase {phase}: {why}")),
@@ -39,19 +44,24 @@ pub(crate) async fn probe(
 
 async fn talk(
     module: &TcpModule,
-    target: &str,
+    asked: &ProbeTarget,
     run: &mut KindRun,
     phase: &mut &'static str,
     log: &mut ProbeLog,
 ) -> Result<(), String> {
-    let (host, port) = lookup::host_and_port(target).ok_or("the target is not HOST:PORT")?;
-    let family = (module.preferred_ip_protocol, module.ip_protocol_fallback);
+    let (host, port) = lookup::host_and_port(&asked.target).ok_or("the target is not HOST:PORT")?;
+    let family = (module.preferred_ip_protocol, module.falls_back());
     let peer = lookup::address(host, port, family, run).await?;
-    let host = module.tls_config.server_name.as_deref().unwrap_or(host);
+    let name = module.tls_config.server_name.as_deref();
+    let name = name
+        .filter(|name| !name.is_empty())
+        .or(asked.hostname.as_deref());
+    let host = name.unwrap_or(host);
     run.address = Some(peer.ip());
     *phase = "tcp";
     log.say("info", &format!("Dialing TCP {peer}"));
-    let mut line = Line::Clear(TcpStream::connect(peer).await.map_err(told)?);
+    let source = module.source_ip_address;
+    let mut line = line::connect(peer, source).await.map_err(told)?;
     log.say("info", "Successfully dialed");
     if module.tls {
         *phase = "tls";
@@ -62,13 +72,17 @@ async fn talk(
     let mut came = Vec::new();
     for step in &module.query_response {
         *phase = "query_response";
-        let found = match &step.expect {
-            Some(_) => expect(step, &mut line, &mut came, run, log).await?,
-            None => step.send.clone(),
+        let send = match &step.expect {
+            Some(pattern) => expect(step, pattern, &mut line, &mut came, run, log).await?,
+            None => step.send.0.clone(),
         };
-        if !found.is_empty() {
+        if !step.expect_bytes.0.is_empty() {
+            expect_bytes(&step.expect_bytes.0, &mut line, &mut came, run).await?;
+            log.say("info", "Bytes matched");
+        }
+        if !send.is_empty() {
             log.say("info", "Sending line");
-            line.write(format!("{found}\n").as_bytes()).await?;
+            line.write(&[send.as_slice(), b"\n"].concat()).await?;
         }
         if step.starttls {
             *phase = "tls";
@@ -84,41 +98,93 @@ async fn talk(
     Ok(())
 }
 
-/// Reads lines until one matches, and returns the line to send next.
+/// Reads lines until one matches, and returns the bytes to send next. The last line needs no end.
 async fn expect(
     step: &TcpStep,
+    pattern: &Pattern,
     line: &mut Line,
     came: &mut Vec<u8>,
     run: &mut KindRun,
     log: &mut ProbeLog,
-) -> Result<String, String> {
-    let Some(pattern) = &step.expect else {
-        return Ok(String::new());
-    };
-    let mut read = 0;
+) -> Result<Vec<u8>, String> {
+    let (mut read, mut is_over) = (0, false);
     loop {
-        while let Some(end) = came.iter().position(|byte| *byte == b'\n') {
-            let text: Vec<u8> = came.drain(..=end).collect();
-            let text = String::from_utf8_lossy(&text);
-            let text = text.trim_end_matches(['\r', '\n']);
+        while let Some(text) = next_line(came, is_over) {
             log.say("debug", &format!("Read line {text}"));
-            if let Some(captures) = pattern.0.captures(text) {
-                log.say("info", &format!("{} matched", pattern.0));
-                return Ok(filled(&step.send, &captures));
+            if let Some(captures) = pattern.captures(&text) {
+                log.say("info", &format!("{pattern} matched"));
+                labels(step, &captures, &mut run.metrics);
+                return Ok(match std::str::from_utf8(&step.send.0) {
+                    Ok(send) => filled(send, &captures).into_bytes(),
+                    Err(_) => step.send.0.clone(),
+                });
             }
+        }
+        if is_over || read > MAX_READ || came.len() > MAX_LINE {
+            run.failed_by_pattern = true;
+            return Err(format!("no line matched {pattern}"));
         }
         let length = line.read(came).await?;
         read += length;
-        if length == 0 || read > MAX_READ || came.len() > MAX_LINE {
-            run.failed_by_pattern = true;
-            return Err(format!("no line matched {}", pattern.0));
-        }
+        is_over = length == 0;
     }
 }
 
+/// Takes a line without its end off the bytes; if no more bytes will come, the rest is a line.
+fn next_line(came: &mut Vec<u8>, is_over: bool) -> Option<String> {
+    let end = came.iter().position(|byte| *byte == b'\n');
+    let length = match end {
+        Some(end) => end + 1,
+        None if is_over && !came.is_empty() => came.len(),
+        None => return None,
+    };
+    let bytes: Vec<u8> = came.drain(..length).collect();
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Some(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+/// Reads as many bytes as are expected, and compares them.
+async fn expect_bytes(
+    expected: &[u8],
+    line: &mut Line,
+    came: &mut Vec<u8>,
+    run: &mut KindRun,
+) -> Result<(), String> {
+    while came.len() < expected.len() {
+        if line.read(came).await? == 0 {
+            return Err("the connection ended before the expected bytes".into());
+        }
+    }
+    let found: Vec<u8> = came.drain(..expected.len()).collect();
+    run.failed_by_bytes = found != expected;
+    if run.failed_by_bytes {
+        return Err(format!("the bytes are not the expected ones: {found:02x?}"));
+    }
+    Ok(())
+}
+
+/// What the matched line says, as labels of a metric.
+fn labels(step: &TcpStep, captures: &Captures<'_>, metrics: &mut MetricText) {
+    if step.labels.is_empty() {
+        return;
+    }
+    let name = "probe_expect_info";
+    metrics.head(name, "Explicit content matched", "gauge");
+    let labels = step.labels.iter();
+    let labels: Vec<_> = labels
+        .map(|label| (label.name.value.as_str(), filled(&label.value, captures)))
+        .collect();
+    let labels: Vec<_> = labels
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    metrics.sample(name, &labels, 1.0);
+}
+
 /// Replaces `${1}`, `${2}`, … by the matched groups.
-fn filled(send: &str, captures: &Captures<'_>) -> String {
-    let mut text = String::new();
-    captures.expand(send, &mut text);
-    text
+fn filled(text: &str, captures: &Captures<'_>) -> String {
+    let mut filled = String::new();
+    captures.expand(text, &mut filled);
+    filled
 }

@@ -1,40 +1,52 @@
 //! The `dns` table of a module.
 
 use roundtrip_wire::dns::{Kind, Rcode, class_number};
-use serde::de::{Error, IgnoredAny};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Location;
 
 use super::http::IpProtocol;
-use super::scalar::Pattern;
+use super::pattern::Pattern;
+use super::scalar::or_default;
+use super::tcp::SourceAddress;
 use super::tls::TlsSettings;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DnsModule {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) query_name: String,
     #[serde(deserialize_with = "kind")]
-    pub(crate) query_type: Kind,
+    query_type: Option<Kind>,
     #[serde(deserialize_with = "class")]
-    pub(crate) query_class: u16,
-    pub(crate) recursion_desired: bool,
+    query_class: Option<u16>,
+    recursion_desired: Option<bool>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) transport_protocol: Transport,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) dns_over_tls: bool,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tls_config: TlsSettings,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) preferred_ip_protocol: IpProtocol,
-    pub(crate) ip_protocol_fallback: bool,
+    ip_protocol_fallback: Option<bool>,
     #[serde(deserialize_with = "rcodes")]
-    pub(crate) valid_rcodes: Vec<Rcode>,
+    valid_rcodes: Option<Vec<Rcode>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) validate_answer_rrs: RecordRules,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) validate_authority_rrs: RecordRules,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) validate_additional_rrs: RecordRules,
-    source_ip_address: Option<Spanned<IgnoredAny>>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) source_ip_address: SourceAddress,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Transport {
     #[default]
+    #[serde(alias = "")]
     Udp,
     Tcp,
 }
@@ -43,38 +55,43 @@ pub(crate) enum Transport {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RecordRules {
-    #[serde(rename = "fail_if_matches_regexp")]
+    #[serde(rename = "fail_if_matches_regexp", deserialize_with = "or_default")]
     pub(crate) any_matches: Vec<Pattern>,
-    #[serde(rename = "fail_if_all_match_regexp")]
+    #[serde(rename = "fail_if_all_match_regexp", deserialize_with = "or_default")]
     pub(crate) all_match: Vec<Pattern>,
-    #[serde(rename = "fail_if_not_matches_regexp")]
+    #[serde(rename = "fail_if_not_matches_regexp", deserialize_with = "or_default")]
     pub(crate) one_misses: Vec<Pattern>,
-    #[serde(rename = "fail_if_none_matches_regexp")]
+    #[serde(
+        rename = "fail_if_none_matches_regexp",
+        deserialize_with = "or_default"
+    )]
     pub(crate) none_matches: Vec<Pattern>,
 }
 
-impl Default for DnsModule {
-    fn default() -> Self {
-        Self {
-            query_name: String::new(),
-            query_type: Kind::ANY,
-            query_class: 1,
-            recursion_desired: true,
-            transport_protocol: Transport::Udp,
-            dns_over_tls: false,
-            tls_config: TlsSettings::default(),
-            preferred_ip_protocol: IpProtocol::Ip6,
-            ip_protocol_fallback: true,
-            valid_rcodes: vec![Rcode::NO_ERROR],
-            validate_answer_rrs: RecordRules::default(),
-            validate_authority_rrs: RecordRules::default(),
-            validate_additional_rrs: RecordRules::default(),
-            source_ip_address: None,
+impl DnsModule {
+    pub(crate) fn kind(&self) -> Kind {
+        self.query_type.unwrap_or(Kind::ANY)
+    }
+
+    pub(crate) fn class(&self) -> u16 {
+        self.query_class.unwrap_or(1)
+    }
+
+    pub(crate) fn wants_recursion(&self) -> bool {
+        self.recursion_desired.unwrap_or(true)
+    }
+
+    pub(crate) fn falls_back(&self) -> bool {
+        self.ip_protocol_fallback.unwrap_or(true)
+    }
+
+    pub(crate) fn is_valid(&self, rcode: u16) -> bool {
+        match &self.valid_rcodes {
+            Some(valid) => valid.iter().any(|valid| valid.0 == rcode),
+            None => rcode == Rcode::NO_ERROR.0,
         }
     }
-}
 
-impl DnsModule {
     /// Errors in the table as a whole.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         if self.query_name.is_empty() {
@@ -82,35 +99,44 @@ impl DnsModule {
         } else if self.dns_over_tls && self.transport_protocol != Transport::Tcp {
             Some("dns_over_tls needs transport_protocol: tcp")
         } else {
-            None
+            self.tls_config.mistake()
         }
     }
 
     pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
-        if let Some(address) = &self.source_ip_address {
-            reasons.push(("source_ip_address".into(), address.referenced));
-        }
         self.tls_config.unsupported(reasons);
     }
 }
 
-fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Kind, D::Error> {
-    let name = String::deserialize(from)?;
+fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Kind>, D::Error> {
+    let Some(name) = word(from)? else {
+        return Ok(None);
+    };
     let unknown = || D::Error::custom(format!("'{name}' is not a DNS record type"));
-    Kind::from_name(&name).ok_or_else(unknown)
+    Kind::from_name(&name).map(Some).ok_or_else(unknown)
 }
 
-fn class<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
-    let name = String::deserialize(from)?;
+fn class<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let Some(name) = word(from)? else {
+        return Ok(None);
+    };
     let unknown = || D::Error::custom(format!("'{name}' is not a DNS class"));
-    class_number(&name).ok_or_else(unknown)
+    class_number(&name).map(Some).ok_or_else(unknown)
 }
 
-fn rcodes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Rcode>, D::Error> {
-    let names = Vec::<String>::deserialize(from)?;
+/// Text that is not empty.
+fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let given = Option::<String>::deserialize(from)?;
+    Ok(given.filter(|text| !text.is_empty()))
+}
+
+fn rcodes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Rcode>>, D::Error> {
+    let Some(names) = Option::<Vec<String>>::deserialize(from)? else {
+        return Ok(None);
+    };
     let known = |name: &String| {
         let unknown = || D::Error::custom(format!("'{name}' is not a DNS response code"));
         Rcode::from_name(name).ok_or_else(unknown)
     };
-    names.iter().map(known).collect()
+    names.iter().map(known).collect::<Result<_, _>>().map(Some)
 }

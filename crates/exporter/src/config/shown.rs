@@ -1,6 +1,7 @@
 //! The configuration as `/config` shows it: parsed as plain values, masked, and serialised again,
 //! so that no other notation of a secret (an escape, an anchor, a comment) is left.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -37,15 +38,34 @@ const SECRET_WORDS: [&str; 9] = [
 /// Words that YAML takes for something else than text.
 const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
-/// The file's values without its secrets.
-pub(super) fn shown(text: &str) -> String {
-    let Ok(mut values) = serde_saphyr::from_str::<Value>(text) else {
-        return "# not shown: the file has keys that are not text\n".into();
-    };
-    mask(&mut values, false);
-    let mut out = String::new();
-    write(&values, 0, &mut out);
-    out
+/// The file's values without its secrets: all of them, and those of each module.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) all: String,
+    pub(super) modules: BTreeMap<String, String>,
+}
+
+impl Shown {
+    pub(super) fn new(text: &str) -> Self {
+        let Ok(mut values) = serde_saphyr::from_str::<Value>(text) else {
+            return Self {
+                all: "# not shown: the file has values that are not text\n".into(),
+                modules: BTreeMap::new(),
+            };
+        };
+        mask(&mut values, false);
+        let written = |value: &Value| {
+            let mut out = String::new();
+            write(value, 0, &mut out);
+            out
+        };
+        let modules = values.get("modules").and_then(Value::as_object);
+        let of_module = |(name, value): (&String, &Value)| (name.clone(), written(value));
+        Self {
+            all: written(&values),
+            modules: modules.into_iter().flatten().map(of_module).collect(),
+        }
+    }
 }
 
 /// Masks the secrets in a value; `in_fields` says that its keys are names of fields.
@@ -154,7 +174,7 @@ modules:
       valid_status_codes: [200, 201]
   b: {prober: http, http: {basic_auth: *basic, http_headers: {X-A: {secrets: [s3cret], values: [en]}}}}
 "#;
-        let shown = shown(text);
+        let shown = Shown::new(text).all;
         assert!(
             !shown.contains("s3cret") && !shown.contains("pa5"),
             "{shown}"
@@ -190,7 +210,7 @@ modules:
     fn what_is_shown_is_yaml_with_the_same_values() {
         let text = "a: {b: [[1, 2], {c: 'x: y #z'}, [], {}], \"d e\": null, f: -1.5}\n";
         let before: Value = serde_saphyr::from_str(text).unwrap();
-        let after: Value = serde_saphyr::from_str(&shown(text)).unwrap();
-        assert_eq!(before, after, "{}", shown(text));
+        let after: Value = serde_saphyr::from_str(&Shown::new(text).all).unwrap();
+        assert_eq!(before, after);
     }
 }

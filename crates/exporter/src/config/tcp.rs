@@ -1,67 +1,100 @@
 //! The `tcp` table of a module.
 
+use std::net::IpAddr;
+
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_saphyr::{Location, Spanned};
 
 use super::http::IpProtocol;
-use super::scalar::Pattern;
+use super::octets::Octets;
+use super::pattern::Pattern;
+use super::scalar::or_default;
 use super::tls::TlsSettings;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TcpModule {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) preferred_ip_protocol: IpProtocol,
-    pub(crate) ip_protocol_fallback: bool,
+    ip_protocol_fallback: Option<bool>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) query_response: Vec<TcpStep>,
-    source_ip_address: Option<Spanned<IgnoredAny>>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) source_ip_address: SourceAddress,
     /// Whether TLS begins at once.
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tls: bool,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tls_config: TlsSettings,
 }
 
-/// One step of a conversation: it waits for a line, then sends one.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One step of a conversation: it waits for a line or for bytes, then sends a line.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct TcpStep {
     pub(crate) expect: Option<Pattern>,
-    #[serde(default)]
-    pub(crate) send: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) expect_bytes: Octets,
+    /// What the matched line gives to `probe_expect_info`.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) labels: Vec<Label>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) send: Octets,
     /// Whether TLS begins after this step.
-    #[serde(default)]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) starttls: bool,
-    labels: Option<Spanned<IgnoredAny>>,
-    expect_bytes: Option<Spanned<IgnoredAny>>,
 }
 
-impl Default for TcpModule {
-    fn default() -> Self {
-        Self {
-            preferred_ip_protocol: IpProtocol::Ip6,
-            ip_protocol_fallback: true,
-            query_response: Vec::new(),
-            source_ip_address: None,
-            tls: false,
-            tls_config: TlsSettings::default(),
-        }
-    }
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Label {
+    pub(crate) name: Spanned<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) value: String,
 }
+
+/// The address that a probe comes from, if the module says one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SourceAddress(pub(crate) Option<IpAddr>);
 
 impl TcpModule {
-    pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
-        if let Some(address) = &self.source_ip_address {
-            reasons.push(("source_ip_address".into(), address.referenced));
+    pub(crate) fn falls_back(&self) -> bool {
+        self.ip_protocol_fallback.unwrap_or(true)
+    }
+
+    /// What contradicts itself in the table.
+    pub(super) fn mistake(&self) -> Option<&'static str> {
+        let both = |step: &TcpStep| step.expect.is_some() && !step.expect_bytes.0.is_empty();
+        if self.query_response.iter().any(both) {
+            return Some("expect and expect_bytes exclude each other");
         }
+        self.tls_config.mistake()
+    }
+
+    pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
         self.tls_config.unsupported(reasons);
-        for step in &self.query_response {
-            for (name, value) in [
-                ("labels", &step.labels),
-                ("expect_bytes", &step.expect_bytes),
-            ] {
-                if let Some(value) = value {
-                    reasons.push((name.into(), value.referenced));
-                }
-            }
+        let labels = self.query_response.iter().flat_map(|step| &step.labels);
+        for label in labels.filter(|label| !is_label(&label.name.value)) {
+            reasons.push((format!("label {}", label.name.value), label.name.referenced));
         }
     }
+}
+
+impl<'de> Deserialize<'de> for SourceAddress {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        let wrong = |_| serde::de::Error::custom(format!("'{text}' is not an IP address"));
+        text.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(wrong)
+    }
+}
+
+/// The names that Prometheus admits for labels.
+fn is_label(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.chars().all(word) && name.starts_with(|c: char| !c.is_ascii_digit())
 }

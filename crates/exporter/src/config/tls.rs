@@ -7,9 +7,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_saphyr::{Location, Spanned};
 
+use super::scalar::or_default;
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TlsSettings {
+    #[serde(deserialize_with = "or_default")]
     insecure_skip_verify: bool,
     ca_file: Option<PathBuf>,
     ca: Option<String>,
@@ -24,7 +27,11 @@ pub(crate) struct TlsSettings {
 
 impl TlsSettings {
     pub(crate) fn roots(&self) -> Roots {
-        match (&self.ca_file, &self.ca) {
+        let file = self
+            .ca_file
+            .as_ref()
+            .filter(|file| !file.as_os_str().is_empty());
+        match (file, &self.ca) {
             _ if self.insecure_skip_verify => Roots::Anything,
             (Some(file), _) => Roots::File(file.clone()),
             (None, Some(pem)) => Roots::Pem(pem.clone()),
@@ -33,9 +40,11 @@ impl TlsSettings {
     }
 
     pub(crate) fn identity(&self) -> Option<Identity> {
-        self.cert_file.clone().map(|certificate| Identity {
-            certificate,
-            key: self.key_file.clone(),
+        let set = |file: &&PathBuf| !file.as_os_str().is_empty();
+        let certificate = self.cert_file.as_ref().filter(set)?;
+        Some(Identity {
+            certificate: certificate.clone(),
+            key: self.key_file.as_ref().filter(set).cloned(),
         })
     }
 
@@ -53,6 +62,21 @@ impl TlsSettings {
             (Some("TLS13"), _) => Some("tls1.3"),
             (_, Some("TLS12")) => Some("tls1.2"),
             _ => None,
+        }
+    }
+
+    /// What contradicts itself in the table.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        let is =
+            |bound: &Option<Spanned<String>>, word| bound.as_ref().is_some_and(|b| b.value == word);
+        if self.ca_file.is_some() && self.ca.is_some() {
+            Some("tls_config has both ca_file and ca")
+        } else if self.cert_file.is_some() != self.key_file.is_some() {
+            Some("tls_config needs both cert_file and key_file")
+        } else if is(&self.min_version, "TLS13") && is(&self.max_version, "TLS12") {
+            Some("min_version is above max_version")
+        } else {
+            None
         }
     }
 

@@ -16,6 +16,8 @@ configuration is blackbox_exporter's file; a setting that is not supported is an
 line and column. All of its metrics have the same names and labels. Further ones count round trips,
 show how long the probe waited for each party, and name the causes that were found.
 
+--config.file, --web.listen-address, --timeout-offset and --history.limit work as in blackbox_exporter.
+
 Also: /metrics, /config, /logs, /-/healthy, /-/reload (POST, or SIGHUP); debug=true shows a probe's log.
 
 Examples:
@@ -29,16 +31,22 @@ pub(crate) struct ExporterArgs {
     #[command(flatten)]
     pub config: ExporterConfigArgs,
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9115")]
+    #[arg(
+        long,
+        alias = "web.listen-address",
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:9115",
+        value_parser = listen_address
+    )]
     pub listen: SocketAddr,
     /// End each probe this long before the time limit of its scrape
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = offset)]
     pub timeout_offset: Duration,
     /// How many of the last probes are shown with their logs
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, alias = "history.limit", value_name = "N", default_value_t = 100)]
     pub history: usize,
-    /// How many probes may run at once; others wait for a place
-    #[arg(long, value_name = "N", default_value_t = 128)]
+    /// How many probes may run at once (fewer if few files may be open); others wait for a place
+    #[arg(long, value_name = "N", default_value_t = 1024)]
     pub max_probes: usize,
     #[command(flatten)]
     pub otlp: OtlpArgs,
@@ -47,7 +55,7 @@ pub(crate) struct ExporterArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExporterConfigArgs {
     /// The configuration of blackbox_exporter; without it there is the module http_2xx
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "config.file", value_name = "FILE")]
     pub config: Option<String>,
     /// Leave out modules with unsupported settings, and print a line for each
     #[arg(long)]
@@ -61,4 +69,22 @@ pub(crate) enum ExporterCommand {
         #[arg(value_name = "FILE")]
         file: String,
     },
+}
+
+/// An address and a port; without an address, as in `:9115`, any address of this host.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let full = if text.starts_with(':') {
+        ["[::]", text].concat()
+    } else {
+        text.to_owned()
+    };
+    let wrong = |_| format!("'{text}' is not ADDRESS:PORT, as in 127.0.0.1:9115 or :9115");
+    full.parse().map_err(wrong)
+}
+
+/// A duration, or a number of seconds.
+fn offset(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.map_or_else(|| parse_duration(text), Ok)
 }

@@ -5,5 +5,7 @@ mod beside;
 mod dns;
 mod faults;
 mod redirects;
+mod requests;
 pub(crate) mod scene;
 mod served;
+mod talks;

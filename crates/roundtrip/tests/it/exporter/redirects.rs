@@ -14,7 +14,7 @@ use super::scene::{ask, exporter, probe, samples, write};
 const WAIT: Duration = Duration::from_millis(400);
 
 /// A server that answers each connection's only request with what `answer` makes of its head.
-fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
+pub(super) fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -22,7 +22,7 @@ fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
             let Ok(mut stream) = stream else { break };
             let mut head = Vec::new();
             let mut buffer = [0; 1024];
-            while !head.ends_with(b"\r\n\r\n") {
+            while !is_whole(&head) {
                 match stream.read(&mut buffer) {
                     Ok(length) if length > 0 => head.extend(&buffer[..length]),
                     _ => break,
@@ -34,13 +34,24 @@ fn server(answer: impl Fn(&str) -> String + Send + 'static) -> SocketAddr {
     at
 }
 
-fn redirect(to: &str) -> String {
+/// Whether a request has come with its body.
+fn is_whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_ascii_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head.split("content-length: ").nth(1);
+    let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+    body.len() >= length.unwrap_or(0)
+}
+
+pub(super) fn redirect(to: &str) -> String {
     format!(
         "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     )
 }
 
-fn body(text: &str) -> String {
+pub(super) fn body(text: &str) -> String {
     let length = text.len();
     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}")
 }

@@ -162,6 +162,23 @@ fn a_module_says_what_makes_a_probe_fail() {
     assert!(probe(at, "fine", &https)["probe_success"] < 1.0);
 }
 
+/// A client that goes away takes its probe with it.
+#[test]
+fn nobody_probes_for_a_client_that_has_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, at) = exporter(&write(folder.path(), "b.yml", PLAIN));
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = silent.local_addr().unwrap();
+    let running = || samples(&get(at, "/metrics").1)["roundtrip_exporter_probes_running"];
+    let mut client = TcpStream::connect(at).unwrap();
+    let asked = format!("GET /probe?target={target} HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.write_all(asked.as_bytes()).unwrap();
+    assert!(eventually(|| (running() > 0.0).then_some(())).is_some());
+    drop(client);
+    // Without a scrape's timeout, the probe would take two minutes.
+    assert!(eventually(|| (running() < 1.0).then_some(())).is_some());
+}
+
 /// Heads that are no HTTP, too long or cut short end their own connection only.
 #[test]
 fn a_hostile_client_hurts_nobody() {
