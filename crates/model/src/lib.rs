@@ -17,6 +17,7 @@ mod phase;
 mod phase_name;
 mod random;
 mod saving;
+mod secret_name;
 mod strategy;
 mod summary;
 mod target;
@@ -45,6 +46,7 @@ pub use phase::{
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
 pub use saving::{CONFIDENCE, MIN_PAIRS, Saving};
+pub use secret_name::{is_secret_name, mask_parameters};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Target, TargetError};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::{Origin, Scheme};
+use crate::{Origin, Scheme, mask_parameters};
 
 /// A URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,13 +152,18 @@ impl Target {
             .then(|| (user, self.url.password().unwrap_or("")))
     }
 
-    /// The URL without user and password, safe to show.
-    pub fn redacted(&self) -> String {
-        let mut url = self.url.clone();
+    /// The target without user and password.
+    #[must_use]
+    pub fn without_userinfo(mut self) -> Self {
         // Both fail only for URLs that cannot have a host; those were rejected earlier.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url.into()
+        let _ = self.url.set_username("");
+        let _ = self.url.set_password(None);
+        self
+    }
+
+    /// The URL without user and password, and with `***` for secret parameters: safe to show.
+    pub fn redacted(&self) -> String {
+        mask_parameters(self.clone().without_userinfo().url.as_str(), "***")
     }
 
     pub fn url(&self) -> &Url {
@@ -259,6 +264,9 @@ mod tests {
 
     #[test]
     fn locations_are_resolved_and_secrets_stay_out_of_sight() {
+        let secret = Target::parse("https://u:p@example.com/?api_key=x&q=1").unwrap();
+        assert_eq!(secret.to_string(), "https://example.com/?api_key=***&q=1");
+        assert_eq!(secret.path_and_query(), "/?api_key=x&q=1");
         let base = Target::parse("https://u:p@example.com/a/b?q#top").unwrap();
         assert_eq!(base.to_string(), "https://example.com/a/b?q#top");
         assert_eq!(

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use roundtrip_model::{is_secret_name, mask_parameters};
 use serde_json::Value;
 
 const MASK: &str = "<secret>";
@@ -22,18 +23,6 @@ const FIELDS: [&str; 4] = [
     "headers",
     "http_headers",
     "proxy_connect_header",
-];
-/// Parts of the names of fields that hold secrets.
-const SECRET_WORDS: [&str; 9] = [
-    "auth",
-    "cookie",
-    "credential",
-    "key",
-    "password",
-    "secret",
-    "session",
-    "signature",
-    "token",
 ];
 /// Words that YAML takes for something else than text.
 const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
@@ -74,7 +63,7 @@ fn mask(value: &mut Value, in_fields: bool) {
         Value::Object(table) => {
             for (name, inner) in table {
                 let name = name.as_str();
-                if SECRETS.contains(&name) || (in_fields && is_secret_field(name)) {
+                if SECRETS.contains(&name) || (in_fields && is_secret_name(name)) {
                     *inner = MASK.into();
                 } else {
                     mask(inner, FIELDS.contains(&name));
@@ -82,18 +71,13 @@ fn mask(value: &mut Value, in_fields: bool) {
             }
         }
         Value::Array(values) => values.iter_mut().for_each(|value| mask(value, false)),
-        Value::String(text) if text.contains("://") => *text = without_user(text),
+        Value::String(text) if text.contains("://") => *text = without_secrets(text),
         _ => {}
     }
 }
 
-fn is_secret_field(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
-}
-
-/// Masks the passwords of URLs. A user without a password may be a token.
-fn without_user(text: &str) -> String {
+/// Masks the passwords and secret parameters of URLs. A user without a password may be a token.
+fn without_secrets(text: &str) -> String {
     let mut parts = text.split("://");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -109,7 +93,7 @@ fn without_user(text: &str) -> String {
         }
         out += rest;
     }
-    out
+    mask_parameters(&out, MASK)
 }
 
 fn write(value: &Value, depth: usize, out: &mut String) {
@@ -167,7 +151,7 @@ modules:
           s3cret
       bearer_token: 's3cret'
       proxy_url: http://en:pa55@proxy.example:3128/en
-      oauth2: {client_id: en, client_secret: s3cret, token_url: "https://s3cret@b.example/",
+      oauth2: {client_id: en, client_secret: s3cret, token_url: "https://s3cret@b.example/?api_key=s3cret&en=1",
         endpoint_params: {scope: en, access_token: s3cret}}
       tls_config: {key: s3cret, key_file: /en}
       fail_if_body_matches_regexp: ["en ", "true", '1']
@@ -188,7 +172,7 @@ modules:
             "username: en",
             "type: en",
             "proxy_url: \"http://en:<secret>@proxy.example:3128/en\"",
-            "token_url: \"https://<secret>@b.example/\"",
+            "token_url: \"https://<secret>@b.example/?api_key=<secret>&en=1\"",
             "scope: en",
             "access_token: <secret>",
             "key_file: /en",

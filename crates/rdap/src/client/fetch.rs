@@ -38,7 +38,8 @@ impl Client {
     }
 
     async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
-        let mut target = bare(target);
+        // Passwords are sent only to their origin.
+        let mut target = target.clone().without_userinfo();
         let mut seen: Vec<String> = Vec::new();
         let mut clear = false;
         loop {
@@ -58,7 +59,7 @@ impl Client {
                 return Ok(source);
             };
             seen.push(url);
-            target = bare(&next?);
+            target = next?.without_userinfo();
         }
     }
 
@@ -348,12 +349,6 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
         return Some(Err(refuse("it leaves TLS, and is not followed")));
     }
     Some(Ok(next))
-}
-
-/// The URL without its password: passwords are sent only to their origin.
-fn bare(target: &Target) -> Target {
-    let bare = target.userinfo().map(|_| Target::parse(&target.redacted()));
-    bare.and_then(Result::ok).unwrap_or_else(|| target.clone())
 }
 
 pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {

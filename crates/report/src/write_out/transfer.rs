@@ -86,10 +86,10 @@ impl<'a> TemplateInput<'a> {
     pub(super) fn redirect_url(&self) -> Option<String> {
         let to = self.http()?.redirect.as_deref()?;
         let base = Target::parse(&self.effective_url()).ok()?;
-        Some(
-            base.join(to)
-                .map_or_else(|_| to.to_owned(), |t| t.to_string()),
-        )
+        Some(base.join(to).map_or_else(
+            |_| to.to_owned(),
+            |t| t.without_userinfo().url().to_string(),
+        ))
     }
 
     pub(super) fn local(&self) -> Option<SocketAddr> {

@@ -1,6 +1,8 @@
 //! Secrets in a command line: passwords, cookies, bodies and the headers that carry credentials
 //! become `***`. In doubt, a word is masked.
 
+use roundtrip_model::{is_secret_name, mask_parameters};
+
 const HIDDEN: &str = "***";
 
 /// Commands whose flags are curl's.
@@ -9,9 +11,13 @@ const ASKING: [&str; 6] = ["probe", "compare", "curl", "wget", "http", "httping"
 const SHORT_SECRETS: &str = "uUbdF";
 const SHORT_VALUES: &str = "XHAeExmciowryzCDKPQTYt";
 const LONG_SECRETS: [&str; 4] = ["--data", "--cookie", "--form", "--url-query"];
-/// Words that denote secrets in the names of headers and of long flags.
-const SECRET_WORDS: [&str; 9] = [
-    "auth", "cookie", "token", "secret", "password", "passwd", "api-key", "apikey", "session",
+/// Flags with a secret's name whose value is the name of a file, or its format.
+const NAMES_OF_FILES: [&str; 5] = [
+    "--key",
+    "--key-type",
+    "--proxy-key",
+    "--proxy-key-type",
+    "--pubkey",
 ];
 
 /// The words of a command line, without its secrets.
@@ -55,10 +61,10 @@ fn flag(word: &str) -> Flag {
             Some(at) => (word.get(..at).unwrap_or(word), Some(at + 1)),
             None => (word, None),
         };
-        let names = name == "--user" || name == "--proxy-user" || name == "--pass";
-        let is_secret = names
+        let is_secret = name == "--user"
+            || name == "--proxy-user"
             || LONG_SECRETS.iter().any(|flag| name.starts_with(flag))
-            || SECRET_WORDS.iter().any(|word| name.contains(word));
+            || (is_secret_name(name) && !NAMES_OF_FILES.contains(&name));
         return match (is_secret, equals) {
             (false, _) => Flag::None,
             (true, Some(at)) => Flag::Inside(at),
@@ -93,8 +99,8 @@ fn value(secret: &str) -> String {
     }
 }
 
-/// A word that only its form shows to be a secret: a header, a URL with a password, a line for a
-/// shell.
+/// A word that only its form shows to be a secret: a header, a URL with a password or with secret
+/// parameters, a line for a shell.
 fn plain(word: &str) -> String {
     if let Some(name) = header(word) {
         return format!("{name}: {HIDDEN}");
@@ -107,19 +113,19 @@ fn plain(word: &str) -> String {
             return words.join(" ");
         }
     }
-    without_user(word)
+    mask_parameters(&without_user(word), HIDDEN)
 }
 
 /// Everything before the value of a header that carries credentials.
 fn header(word: &str) -> Option<&str> {
     let (before, _) = word.split_once(':')?;
     let name = before.rsplit(['=', ' ']).next().unwrap_or(before);
-    let name = name.strip_prefix("-H").unwrap_or(name).to_ascii_lowercase();
+    let name = name.strip_prefix("-H").unwrap_or(name);
     let is_name = !name.is_empty()
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    (is_name && SECRET_WORDS.iter().any(|secret| name.contains(secret))).then_some(before)
+    (is_name && is_secret_name(name)).then_some(before)
 }
 
 /// The word with user and password removed from each URL, and from a proxy without a scheme.
@@ -198,6 +204,24 @@ mod tests {
             &["probe", "-HAuthorization: Bearer SECRET", "https://a/"],
             &["probe", "--header=X-Auth-Token: SECRET", "https://a/"],
             &["probe", "-H", "cookie: sid=SECRET; b=SECRET", "https://a/"],
+            &["probe", "-H", "X-Access-Key: SECRET", "https://a/"],
+            &["probe", "-H", "X-Credential: SECRET", "https://a/"],
+            &["probe", "-HX-Signature: SECRET", "https://a/"],
+            &[
+                "probe",
+                "-H",
+                "Ocp-Apim-Subscription-Key: SECRET",
+                "https://a/",
+            ],
+            &["probe", "https://a/?q=1&access_token=SECRET&n=2"],
+            &[
+                "probe",
+                "-H",
+                "Referer: https://b/?sig=SECRET",
+                "https://a/",
+            ],
+            &["probe", "a/?next=https://b/?api_key=SECRET#token=SECRET"],
+            &["path", "--", "sh", "-c", "wget 'https://a/?sig=SECRET&n=2'"],
             &["probe", "-b", "sid=SECRET", "https://a/"],
             &["probe", "--cookie", "sid=SECRET", "https://a/"],
             &["probe", "-d", "password=SECRET", "https://a/"],
@@ -262,6 +286,7 @@ mod tests {
             ],
             &["perf", "-d", "quic/proto+gso44", "--seed", "7"],
             &["rdap", "--timing", "example.com"],
+            &["probe", "--key", "key.pem", "https://a/?author=b&keyword=c"],
         ] {
             assert_eq!(of(line), line.join(" "));
         }

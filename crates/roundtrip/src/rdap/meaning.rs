@@ -172,8 +172,7 @@ fn options(args: &RdapArgs, server: Option<Target>) -> Result<LookupOptions, Usa
         _ => None,
     };
     // From here on, only the credentials hold the password.
-    let server = server.map(|server| Target::parse(&server.redacted()));
-    let server = server.transpose().map_err(UsageError::Server)?;
+    let server = server.map(Target::without_userinfo);
     let certified = args.connection.cert.as_ref().and(server.clone());
     Ok(LookupOptions {
         kind: args.asking.kind,
