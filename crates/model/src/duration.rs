@@ -1,4 +1,4 @@
-//! Durations as people write them: `90ms`, `1.5s`, `200us`, `2min`, `8h`, `7d`.
+//! Durations as people write them: `90ms`, `1.5s`, `200us`, `2m` or `2min`, `8h`, `7d`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "us" | "µs" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
-        "min" => 60.0,
+        "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
         "" if number.parse::<f64>() == Ok(0.0) => 1.0,
@@ -26,8 +26,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("`{text}` is not a valid time; write it like 90ms, 1.5s or 200us"))?;
     // Rounds to the nanosecond, so that 0.3 ms is 300 000 ns.
     let nanoseconds = (number * seconds * 1e9).round();
-    if !(0.0..=3.6e15).contains(&nanoseconds) {
-        return Err(format!("`{text}` is not between 0 and 1000 hours"));
+    if !(0.0..=8.64e16).contains(&nanoseconds) {
+        return Err(format!("`{text}` is not between 0 and 1000 days"));
     }
     Ok(Duration::from_nanos(nanoseconds as u64))
 }
@@ -47,6 +47,7 @@ mod tests {
             ("7ns", 7),
             ("0", 0),
             ("1min", 60_000_000_000),
+            ("30m", 1_800_000_000_000),
             ("1.5h", 5_400_000_000_000),
             ("2d", 172_800_000_000_000),
         ] {
@@ -57,7 +58,7 @@ mod tests {
             );
         }
         for text in [
-            "", "90", "ms", "-1ms", "1e99s", "nan s", "NaNs", "infs", "1 m", "90mss",
+            "", "90", "ms", "-1ms", "1e99s", "nan s", "NaNs", "infs", "1 m", "90mss", "1001d",
         ] {
             assert!(parse_duration(text).is_err(), "{text}");
         }

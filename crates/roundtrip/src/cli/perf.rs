@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use roundtrip_model::parse_duration;
 use roundtrip_perf::PlanError;
 use roundtrip_perf::plan::{
     AckEvery, Amount, Cipher, Congestion, DatagramLength, EngineName, Pattern, Pin, Tuning, Work,
@@ -15,6 +14,7 @@ use roundtrip_perf::plan::{
 use roundtrip_perf::remote::PORT;
 
 use super::path::Said;
+use super::probe::seconds_or_unit;
 use super::{Color, QlogArgs};
 
 #[derive(Debug, Args)]
@@ -241,12 +241,7 @@ impl KnobArgs {
 
 /// Seconds as a bare number, or a time with its unit.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let bare = text.parse::<f64>().is_ok();
-    let time = parse_duration(&if bare {
-        format!("{text}s")
-    } else {
-        text.to_owned()
-    })?;
+    let time = seconds_or_unit(text)?;
     if time.is_zero() {
         return Err("the time has to be longer than 0".into());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use roundtrip_model::{Limit, Strategy};
+use roundtrip_model::{Limit, Strategy, parse_duration};
 use roundtrip_net::Bind;
 use roundtrip_probe::{ConnectTo, Override, Proxy};
 
@@ -310,47 +310,40 @@ fn cookie(text: &str) -> Result<String, String> {
     Err("NAME=VALUE; cookie files are not supported".into())
 }
 
-const MAX_SECONDS: f64 = 86_400.0;
+const MAX_SECONDS: u64 = 86_400;
 
 /// A limit in seconds. As with curl, 0 means none, which here is a day.
 pub(super) fn deadline(text: &str) -> Result<Duration, String> {
     seconds(text).map(|limit| match limit {
-        Duration::ZERO => Duration::from_secs_f64(MAX_SECONDS),
+        Duration::ZERO => Duration::from_secs(MAX_SECONDS),
         limit => limit,
     })
 }
 
-/// Seconds, as in curl and httping; `250ms` works too.
+/// Seconds, as in curl and httping; a time with its unit works too.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let (number, scale) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1e-3),
-        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
-    };
-    let value: f64 = number
-        .trim()
-        .parse()
-        .map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
-    if !(0.0..=MAX_SECONDS).contains(&(value * scale)) {
-        return Err(format!("between 0 and {MAX_SECONDS} seconds"));
-    }
-    Ok(Duration::from_secs_f64(value * scale))
+    let time =
+        seconds_or_unit(text).map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
+    (time <= Duration::from_secs(MAX_SECONDS))
+        .then_some(time)
+        .ok_or_else(|| format!("between 0 and {MAX_SECONDS} seconds"))
 }
 
 /// A time from a second to a day: seconds, or with a unit.
 fn pace(text: &str) -> Result<Duration, String> {
-    let (number, scale) = match text.strip_suffix('h').map(|n| (n, 3600.0)) {
-        Some(hours) => hours,
-        None => match text.strip_suffix("min").or(text.strip_suffix('m')) {
-            Some(minutes) => (minutes, 60.0),
-            None => (text.strip_suffix('s').unwrap_or(text), 1.0),
-        },
-    };
-    let value: Result<f64, _> = number.trim().parse();
-    let seconds = value.map_err(|_| "a time, as in 30s, 1m or 1h".to_owned())? * scale;
-    if !(1.0..=MAX_SECONDS).contains(&seconds) {
-        return Err(format!("between 1 and {MAX_SECONDS} seconds"));
+    let time = seconds_or_unit(text).map_err(|_| "a time, as in 30s, 1m or 1h".to_owned())?;
+    (1..=MAX_SECONDS)
+        .contains(&time.as_secs())
+        .then(|| Duration::from_secs(time.as_secs()))
+        .ok_or_else(|| format!("between 1 and {MAX_SECONDS} seconds"))
+}
+
+/// A bare number means seconds.
+pub(super) fn seconds_or_unit(text: &str) -> Result<Duration, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => parse_duration(&format!("{}s", text.trim())),
+        Err(_) => parse_duration(text),
     }
-    Ok(Duration::from_secs(seconds as u64))
 }
 
 fn bind(text: &str) -> Result<Bind, String> {
@@ -376,4 +369,33 @@ pub(super) fn name_server(text: &str) -> Result<SocketAddr, String> {
     alone
         .or_else(|_| text.parse())
         .map_err(|_| "an address, as in 192.0.2.53, [2001:db8::53]:5353".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_have_units_and_bounds() {
+        for (text, milliseconds) in [("0.5", 500), ("250ms", 250), ("2s", 2000), ("1m", 60_000)] {
+            assert_eq!(
+                seconds(text),
+                Ok(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
+        }
+        for (text, after) in [
+            ("90", 90),
+            ("30s", 30),
+            ("1m", 60),
+            ("15min", 900),
+            ("1h", 3600),
+        ] {
+            assert_eq!(pace(text), Ok(Duration::from_secs(after)), "{text}");
+        }
+        for text in ["", "-1", "nan", "25h", "86401", "x"] {
+            assert!(seconds(text).is_err() && pace(text).is_err(), "{text}");
+        }
+        assert!(pace("0.9").is_err());
+    }
 }

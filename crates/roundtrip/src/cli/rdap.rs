@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use roundtrip_model::Strategy;
+use roundtrip_model::{Strategy, parse_duration};
 use roundtrip_probe::Override;
 
 use super::Color;
@@ -109,7 +109,7 @@ pub(crate) struct BulkArgs {
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
     /// Wait at most this long when a server asks for a pause; one that wants more is not asked
-    #[arg(long, value_name = "SPAN", value_parser = span, default_value = "2m")]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, default_value = "2m")]
     pub patience: Duration,
     /// Lookups in flight to each server: 100, or 40 for each connection if --rate is off
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -157,7 +157,7 @@ pub(crate) struct MemoryArgs {
     #[arg(long)]
     pub refresh: bool,
     /// Take answers up to this old without asking, as in 12h or 7d
-    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with = "refresh")]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, conflicts_with = "refresh")]
     pub max_age: Option<Duration>,
 }
 
@@ -232,20 +232,4 @@ pub(crate) struct RdapOutputArgs {
     /// Colour
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
-}
-
-/// `90s`, `30m`, `12h`, `7d`.
-fn span(text: &str) -> Result<Duration, String> {
-    let bad = || "a span of time, as in 90s, 30m, 12h or 7d".to_owned();
-    let mut number = text.chars();
-    let scale = match number.next_back() {
-        Some('s') => 1,
-        Some('m') => 60,
-        Some('h') => 3600,
-        Some('d') => 86_400,
-        _ => return Err(bad()),
-    };
-    let number: u64 = number.as_str().parse().map_err(|_| bad())?;
-    let seconds = number.checked_mul(scale).ok_or_else(bad)?;
-    Ok(Duration::from_secs(seconds))
 }
