@@ -29,6 +29,8 @@ pub enum HistoryError {
     File { file: String, source: io::Error },
     #[error("the history {file} cannot be used: {source}")]
     Redb { file: String, source: redb::Error },
+    #[error("{file} is not a history (`probe --every --store` writes one)")]
+    NotHistory { file: String },
     #[error("the history {file} already has {MAX_SERIES} URLs and strategies; begin another file")]
     Full { file: String },
 }
@@ -155,9 +157,13 @@ fn open_read_only(
 }
 
 fn unusable(file: &str, error: impl Into<redb::Error>) -> HistoryError {
-    HistoryError::Redb {
-        file: file.to_owned(),
-        source: error.into(),
+    let file = file.to_owned();
+    match error.into() {
+        // The file is empty, or begins like a file of another kind.
+        redb::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            HistoryError::NotHistory { file }
+        }
+        source => HistoryError::Redb { file, source },
     }
 }
 

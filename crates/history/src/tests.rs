@@ -57,6 +57,20 @@ fn six_hours() -> Vec<Reading> {
 }
 
 #[test]
+fn a_file_of_another_kind_is_called_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.json");
+    for content in ["", "{\"schema\": \"roundtrip/probe/1\", \"results\": []}"] {
+        fs::write(&path, content).unwrap();
+        let error = HistoryReader::open(&path).map(|_| ()).unwrap_err();
+        assert!(
+            matches!(&error, crate::HistoryError::NotHistory { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn the_file_keeps_so_many_periods_and_no_more() {
     let each = 120;
     let readings = |days: u64| {

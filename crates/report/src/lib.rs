@@ -7,6 +7,7 @@
 
 mod assertion;
 pub mod baseline;
+mod edit_distance;
 mod facts;
 mod first;
 pub mod html;
@@ -22,6 +23,7 @@ pub mod ways;
 pub mod write_out;
 
 pub use assertion::{Assertion, annotations, junit};
+pub use edit_distance::edit_distance;
 pub use facts::{Fact, facts};
 pub use numbers::{count, ms};
 pub use party::Party;

@@ -89,9 +89,9 @@ impl Vantage {
         if let (Some(client), Some(server)) = (to_client, to_server) {
             let place = near(client, server, at_once);
             let why = format!(
-                "the client acknowledges within {}, the server within {}",
-                span(client),
-                span(server)
+                "the client acknowledges {}, the server {}",
+                delay(client),
+                delay(server)
             );
             let weight = if place == VantagePoint::Unknown { 0 } else { 2 };
             votes.push((place, weight, why));
@@ -192,12 +192,11 @@ fn near(client: u64, server: u64, at_once: u64) -> VantagePoint {
     }
 }
 
-fn span(nanoseconds: u64) -> String {
-    let ms = nanoseconds as f64 / 1e6;
-    if ms >= 10.0 {
-        format!("{ms:.0} ms")
-    } else {
-        format!("{ms:.2} ms")
+fn delay(nanoseconds: u64) -> String {
+    match nanoseconds as f64 / 1e6 {
+        ..0.005 => "at once".into(),
+        ms @ ..10.0 => format!("within {ms:.2} ms"),
+        ms => format!("within {ms:.0} ms"),
     }
 }
 
@@ -343,6 +342,19 @@ fn first_answer(sights: &[SeenSegment]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_that_rounds_to_nothing_is_at_once() {
+        let told = [0, 4_999, 8_000, 9_500_000, 80_000_000].map(delay);
+        let expected = [
+            "at once",
+            "at once",
+            "within 0.01 ms",
+            "within 9.50 ms",
+            "within 80 ms",
+        ];
+        assert_eq!(told, expected);
+    }
 
     const MS: u64 = 1_000_000;
 
