@@ -1,5 +1,7 @@
 //! A frame as a packet socket delivers it: `virtio_net_hdr`, Ethernet header, IP packet.
 
+use roundtrip_wire::packet::ones_complement_sum;
+
 use crate::direction::Direction;
 use crate::rtnetlink::Mac;
 use crate::side::{CLIENT, SERVER};
@@ -60,27 +62,13 @@ pub(crate) fn complete_checksum(bytes: &mut [u8]) {
 
 fn write_checksum(covered: &mut [u8], offset: usize) {
     // Zero would mean "none" in UDP. All ones is equivalent, for TCP too (RFC 768, RFC 1071).
-    let checksum = match !sum(covered) {
+    let checksum = match !ones_complement_sum(covered) {
         0 => 0xffff,
         checksum => checksum,
     };
     if let Some(field) = covered.get_mut(offset..offset + 2) {
         field.copy_from_slice(&checksum.to_be_bytes());
     }
-}
-
-/// The ones' complement sum of 16-bit words, an odd last byte padded with zero (RFC 1071).
-fn sum(bytes: &[u8]) -> u16 {
-    let (words, last) = bytes.as_chunks::<2>();
-    let words = words
-        .iter()
-        .map(|word| u64::from(u16::from_be_bytes(*word)));
-    let last = last.iter().map(|byte| u64::from(*byte) << 8);
-    let mut sum: u64 = words.chain(last).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub mod write_out;
 pub use assertion::{Assertion, annotations, junit};
 pub use edit_distance::edit_distance;
 pub use facts::{Fact, facts};
-pub use numbers::{count, ms};
+pub use numbers::{count, ms, round_up};
 pub use party::Party;
 pub use run::{Run, runs};
 pub use terminal::clean;

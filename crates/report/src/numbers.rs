@@ -16,6 +16,17 @@ pub(crate) fn least(places: usize) -> f64 {
     0.5 / 10f64.powf(places as f64)
 }
 
+/// The end of a scale: the smallest of these multiples of a power of ten, or ten, that is at least
+/// `value`. It is 1 if `value` is not a positive number.
+pub fn round_up(value: f64, multiples: &[f64]) -> f64 {
+    if !(value.is_finite() && value > 0.0) {
+        return 1.0;
+    }
+    let power = 10_f64.powf(value.log10().floor());
+    let fits = |multiple: &&f64| **multiple * power >= value * 0.999_999;
+    multiples.iter().find(fits).unwrap_or(&10.0) * power
+}
+
 /// Milliseconds outside of a column, with a precision that suits their size.
 pub fn ms(value: f64) -> String {
     format!("{value:.*}", decimals(value.abs()))

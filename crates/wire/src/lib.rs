@@ -26,6 +26,7 @@ pub mod jwt;
 pub mod key_log;
 pub mod link;
 pub mod message;
+mod named_codes;
 pub mod netlink;
 pub mod otlp;
 pub mod packet;

@@ -19,6 +19,7 @@ mod udp;
 mod view;
 
 pub use answer::{reset, too_big};
+pub use checksum::sum as ones_complement_sum;
 pub use compose::{IpHeader, compose};
 pub use flags::Flags;
 pub use fragment::{Fragments, fragments};

@@ -6,7 +6,7 @@
 
 use maud::{Markup, html};
 use roundtrip_report::html::{percent, swatch};
-use roundtrip_report::{Party, clean, ms};
+use roundtrip_report::{Party, clean, ms, round_up};
 
 use crate::time::{mark, minute, span};
 use crate::view::{RecordedCause, View};
@@ -186,11 +186,5 @@ fn row(
 
 /// Rounds up to 1, 2, 3, 4, 5, 6, 8 or 10 times a power of ten.
 fn nice(value: f64) -> f64 {
-    if !value.is_finite() || value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10_f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    let fitting = steps.into_iter().find(|step| step * power >= value);
-    fitting.unwrap_or(10.0) * power
+    round_up(value, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0])
 }

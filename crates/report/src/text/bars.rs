@@ -2,6 +2,7 @@
 
 use roundtrip_model::Waited;
 
+use crate::numbers::round_up;
 use crate::party::Party;
 use crate::terminal::{Style, Tone, cut, width};
 
@@ -173,12 +174,7 @@ pub(crate) fn round_step(wanted: f64) -> f64 {
     if wanted <= 0.0 || !wanted.is_finite() {
         return 0.0;
     }
-    let power = 10f64.powf(wanted.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|m| m * power)
-        .find(|s| *s >= wanted * 0.999)
-        .unwrap_or(power * 10.0)
+    round_up(wanted * 0.999, &[1.0, 2.0, 5.0])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use roundtrip_model::{Event, Exchange};
 
-use crate::numbers;
+use crate::numbers::{self, count};
 use crate::terminal::{Style, Tone, clean, cut, lossy};
 
 /// Headers and events of one exchange, and the causes that were withdrawn.
@@ -72,12 +72,12 @@ fn told(event: &Event) -> String {
         Event::Received { bytes } => format!("<- {bytes} bytes"),
         Event::Resent { segments, unacked } => format!(
             "{} again, the last acknowledged after {:.0} ms",
-            counted(u64::from(*segments), "segment sent", "segments sent"),
+            count(u64::from(*segments), "segment sent", "segments sent"),
             unacked.as_secs_f64() * 1e3
         ),
         Event::Overtaken { segments, late } => format!(
             "{} {:.1} ms before this data",
-            counted(
+            count(
                 u64::from(*segments),
                 "segment had arrived",
                 "segments had arrived"
@@ -88,7 +88,7 @@ fn told(event: &Event) -> String {
             segments, bytes, ..
         } => format!(
             "end of a flight of {} with {bytes} bytes",
-            counted(*segments, "segment", "segments")
+            count(*segments, "segment", "segments")
         ),
         Event::CutOff => "the data pauses although the sender had more".into(),
         Event::AckDelayed => "the acknowledgement is delayed".into(),
@@ -104,12 +104,12 @@ fn told(event: &Event) -> String {
         ),
         Event::GapOpened { segments, short } => format!(
             "{}{} behind a gap",
-            counted(u64::from(*segments), "segment", "segments"),
+            count(u64::from(*segments), "segment", "segments"),
             if *short { ", none of them full," } else { "" }
         ),
         Event::Missed { packets } => format!(
             "{} missing before this data",
-            counted(*packets, "packet", "packets")
+            count(*packets, "packet", "packets")
         ),
         Event::Starved { took, throttled } => format!(
             "did not run for {:.1} ms: {}",
@@ -130,8 +130,4 @@ fn told(event: &Event) -> String {
             task.title()
         ),
     }
-}
-
-fn counted(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::named_codes::named_codes;
+
 /// Why a stream or a connection ends. RFC 9113 §7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(u32);
@@ -14,23 +16,8 @@ pub struct ConnectionError {
     pub why: &'static str,
 }
 
-macro_rules! codes {
-    ($($name:ident = $value:literal,)*) => {
-        impl Code {
-            $(pub const $name: Self = Self($value);)*
-
-            /// The name of a code that the RFC defines.
-            pub fn name(self) -> Option<&'static str> {
-                match self.0 {
-                    $($value => Some(stringify!($name)),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-codes! {
+named_codes! {
+    u32:
     NO_ERROR = 0,
     PROTOCOL_ERROR = 1,
     INTERNAL_ERROR = 2,
@@ -48,14 +35,6 @@ codes! {
 }
 
 impl Code {
-    pub fn from_value(value: u32) -> Self {
-        Self(value)
-    }
-
-    pub fn value(self) -> u32 {
-        self.0
-    }
-
     /// The error that ends the connection with this code.
     pub(super) fn because(self, why: &'static str) -> ConnectionError {
         ConnectionError { code: self, why }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::named_codes::named_codes;
+
 /// An application error code. RFC 9114 §8.1, RFC 9204 §6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(u64);
@@ -14,23 +16,8 @@ pub struct ProtocolError {
     pub why: &'static str,
 }
 
-macro_rules! codes {
-    ($($name:ident = $value:literal,)*) => {
-        impl Code {
-            $(pub const $name: Self = Self($value);)*
-
-            /// The name of a code that the RFCs define.
-            pub fn name(self) -> Option<&'static str> {
-                match self.0 {
-                    $($value => Some(stringify!($name)),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-codes! {
+named_codes! {
+    u64:
     H3_NO_ERROR = 0x100,
     H3_GENERAL_PROTOCOL_ERROR = 0x101,
     H3_INTERNAL_ERROR = 0x102,
@@ -51,16 +38,6 @@ codes! {
     QPACK_DECOMPRESSION_FAILED = 0x200,
     QPACK_ENCODER_STREAM_ERROR = 0x201,
     QPACK_DECODER_STREAM_ERROR = 0x202,
-}
-
-impl Code {
-    pub fn from_value(value: u64) -> Self {
-        Self(value)
-    }
-
-    pub fn value(self) -> u64 {
-        self.0
-    }
 }
 
 impl fmt::Display for Code {

@@ -1,7 +1,7 @@
 //! The Internet checksum: computed from all bytes (RFC 1071), or updated after a change (RFC 1624).
 
 /// The ones' complement sum of 16-bit words; an odd last byte is padded with zero. RFC 1071 §1.
-pub(super) fn sum(bytes: &[u8]) -> u16 {
+pub fn sum(bytes: &[u8]) -> u16 {
     // In this arithmetic 2^16 equals 1, so words of 32 bits can be added and folded at the end. RFC
     // 1071 §2.
     let (words, rest) = bytes.as_chunks::<4>();

@@ -1,5 +1,7 @@
 //! Numbers in a form for people.
 
+use roundtrip_report::round_up;
+
 /// The number with a narrow space between thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -50,13 +52,7 @@ pub(super) fn percent(share: f64) -> String {
 
 /// The next larger round number: the end of a scale.
 pub(super) fn ceiling(largest: f64) -> f64 {
-    if !(largest.is_finite() && largest > 0.0) {
-        return 1.0;
-    }
-    let power = 10_f64.powf(largest.log10().floor());
-    let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0].map(|step| step * power);
-    let fits = steps.into_iter().find(|end| *end >= largest * 0.999_999);
-    fits.unwrap_or(10.0 * power)
+    round_up(largest, &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0])
 }
 
 #[cfg(test)]

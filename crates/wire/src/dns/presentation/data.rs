@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::{escape, name};
 use crate::cursor::Cursor;
 use crate::dns::{Kind, Service};
-use crate::{Result, calendar};
+use crate::{Result, calendar, hex};
 
 const BASE32_HEX: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 /// The names of the service parameters, by key. RFC 9460 §14.3.2.
@@ -106,13 +106,6 @@ pub(super) fn text<'a>(kind: Kind, mut data: Cursor<'a>, message: &'a [u8]) -> R
 
 fn rest<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     cursor.take(cursor.rest().len())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// Encodes bytes without padding.
