@@ -23,6 +23,8 @@ mod sessions;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 mod smuggling;
+#[path = "../../../../tests/tls_client.rs"]
+mod tls_client;
 
 use std::time::{Duration, Instant};
 

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+
+use crate::tls_client::client_config;
 
 const END: &str = "-----END CERTIFICATE-----";
 const READY: &str = "all are in";
@@ -105,17 +106,8 @@ trait Client: Read + Write {}
 impl<T: Read + Write> Client for T {}
 
 fn config(pem: &str, protocol: Option<&str>) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-    roots.add(certificate).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = protocol.map(Into::into).into_iter().collect();
-    config
+    let protocols: Vec<&[u8]> = protocol.map(str::as_bytes).into_iter().collect();
+    client_config(Some(pem), &protocols, rustls::DEFAULT_VERSIONS)
 }
 
 pub(crate) type Secure = StreamOwned<ClientConnection, TcpStream>;

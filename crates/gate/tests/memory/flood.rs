@@ -2,13 +2,12 @@
 //! memory tests and by the example `strangers`.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roundtrip_wire::quic::ConnectionId;
-use rustls::crypto::aws_lc_rs::default_provider;
 
 use crate::strangers::{Kind, first, hello};
+use crate::tls_client::h3_config;
 
 /// This many are sent before answers are read, which mostly come at once or not at all.
 const BATCH: usize = 64;
@@ -24,13 +23,7 @@ pub(crate) struct Answers {
 
 /// Sends `count` of them, numbered from `start` on.
 pub(crate) fn flood(to: SocketAddr, kind: Kind, start: u32, count: u32) -> Answers {
-    let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
-    let hello = hello(&tls);
+    let hello = hello(&h3_config(None));
     let frames = kind.frames(&hello);
     let mut answers = Answers::default();
     let mut sockets: Vec<UdpSocket> = Vec::new();

@@ -16,6 +16,8 @@ mod key_holder;
 mod quic_client;
 #[path = "../../../quic/tests/world/strangers.rs"]
 mod strangers;
+#[path = "../../../../tests/tls_client.rs"]
+mod tls_client;
 mod transfers;
 mod unvalidated;
 mod validated;

@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 
 use quinn::crypto::rustls::QuicClientConfig;
 use roundtrip_gate::Gate;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use crate::flood::flood;
 use crate::gauge::{address, gate, resident, right};
 use crate::strangers::KINDS;
+use crate::tls_client::h3_config;
 use crate::{Kind, alone};
 
 /// The number of each kind.
@@ -76,18 +75,7 @@ pub(crate) struct Regular {
 
 impl Regular {
     pub(crate) fn new(to: SocketAddr, pem: &str) -> Self {
-        let mut roots = rustls::RootCertStore::empty();
-        roots
-            .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-            .unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"h3".to_vec()];
-        let tls = QuicClientConfig::try_from(tls).unwrap();
+        let tls = QuicClientConfig::try_from(h3_config(Some(pem))).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use roundtrip_wire::resp::Value;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 use std::io::{Read, Write};
 
 use crate::exchanges::backend::{Backend, echo};
@@ -17,6 +16,7 @@ use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::{Scene, session};
 use crate::server::Server;
 use crate::skip;
+use crate::tls_client::client_config;
 
 const REQUESTS: usize = 300;
 /// Requests on each of the two connections before counting begins.
@@ -152,16 +152,7 @@ fn clear(scene: &Scene) -> TcpStream {
 }
 
 fn secure(scene: &Scene) -> StreamOwned<ClientConnection, TcpStream> {
-    let mut roots = RootCertStore::empty();
-    let pem = scene.gate().certificate().unwrap();
-    let certificate = rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes());
-    roots.add(certificate.unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let config = client_config(scene.gate().certificate(), &[], rustls::DEFAULT_VERSIONS);
     let name = ServerName::try_from("localhost").unwrap();
     let tls = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(scene.gate().addresses().https[0]).unwrap();

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use crate::lifecycle::eventually;
 use crate::lifecycle::scene::{Scene, backend};
+use crate::tls_client::h3_config;
 
 pub(crate) const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data = true\n";
 
@@ -50,16 +49,7 @@ impl Caller {
     }
 
     fn make(to: SocketAddr, pem: &str, change: impl FnOnce(&mut ClientConfig)) -> Self {
-        let mut roots = rustls::RootCertStore::empty();
-        let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-        roots.add(certificate).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let mut tls = h3_config(Some(pem));
         tls.enable_early_data = true;
         let tls = QuicClientConfig::try_from(tls).unwrap();
         let mut endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
@@ -183,13 +173,7 @@ fn handshakes_are_counted_as_what_they_were() {
 /// addresses. Each got an answer.
 fn strangers(scene: &Scene, count: u8) -> Vec<UdpSocket> {
     let now = roundtrip_quic::Time(1_000_000_000);
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let tls = h3_config(None);
     let transport = roundtrip_quic::Transport::default();
     let config = roundtrip_quic::ClientConfig::new(Arc::new(tls), Arc::new(transport));
     let to = scene.gate().addresses().https[0];

@@ -5,11 +5,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
 
 use crate::lifecycle::scene::{PATIENCE, Scene};
+use crate::tls_client::client_config;
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -268,17 +268,7 @@ pub(crate) fn tls(scene: &Scene, protocols: &[&[u8]]) -> Tls {
 }
 
 fn tls_to(address: SocketAddr, certificate: &str, protocols: &[&[u8]]) -> Tls {
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap())
-        .unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    let config = client_config(Some(certificate), protocols, rustls::DEFAULT_VERSIONS);
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(address).unwrap();

@@ -9,15 +9,13 @@ use roundtrip_quic_tokio::{
     Connection, Endpoint, H3Error, H3Requests, MessagePart, MessageStream, RecvStream, connect,
 };
 use roundtrip_wire::h3::SectionLimits;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::lifecycle::scene::{PATIENCE, Scene};
 use crate::readings::h2::Answered;
+use crate::tls_client::h3_config;
 
 const LIMITS: SectionLimits = SectionLimits {
     fields: 100,
@@ -96,16 +94,6 @@ async fn answer(stream: &mut MessageStream<RecvStream>) -> Result<Answered, H3Er
 }
 
 fn config(scene: &Scene) -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    let pem = scene.gate().certificate().unwrap();
-    let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-    roots.add(certificate).unwrap();
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let tls = h3_config(scene.gate().certificate());
     ClientConfig::new(Arc::new(tls), Arc::new(Transport::default()))
 }
