@@ -26,7 +26,6 @@ impl Code {
     pub const CRYPTO_BUFFER_EXCEEDED: Self = Self(0x0d);
     pub const KEY_UPDATE_ERROR: Self = Self(0x0e);
     pub const AEAD_LIMIT_REACHED: Self = Self(0x0f);
-    pub const NO_VIABLE_PATH: Self = Self(0x10);
     /// RFC 9368 §10.2.
     pub const VERSION_NEGOTIATION_ERROR: Self = Self(0x11);
 

@@ -195,6 +195,7 @@ impl Servers {
     }
 
     /// Whether the entry comes from the overlay and not from IANA.
+    #[cfg(test)]
     pub fn is_overlaid(&self) -> bool {
         self.overlaid
     }

@@ -149,6 +149,7 @@ impl Credentials {
 
     /// Takes nonces from `random`, which fills bytes and returns whether it could; for tests.
     #[must_use]
+    #[cfg(test)]
     pub fn with_random(
         mut self,
         random: impl Fn(&mut [u8]) -> bool + Send + Sync + 'static,

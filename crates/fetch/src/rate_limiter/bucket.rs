@@ -90,12 +90,6 @@ impl Limit {
         }
     }
 
-    #[must_use]
-    pub fn with_burst(self, burst: u64) -> Self {
-        let burst = burst.clamp(1, 1_000_000);
-        Self { burst, ..self }
-    }
-
     pub fn a_second(&self) -> f64 {
         self.rate as f64 / TOKEN as f64
     }

@@ -53,6 +53,7 @@ impl Feedback {
     }
 
     #[cfg(test)]
+    #[cfg(test)]
     pub(crate) fn newly_acked(&self) -> bool {
         self.newest.is_some()
     }

@@ -67,10 +67,6 @@ impl<'a> Nameserver<'a> {
 }
 
 impl<'a> SecureDns<'a> {
-    pub fn zone_signed(self) -> Option<bool> {
-        self.flag("zoneSigned")
-    }
-
     /// Whether the parent zone signs the delegation, as stated in the answer or implied by its DS
     /// or key records.
     pub fn delegation_signed(self) -> Option<bool> {

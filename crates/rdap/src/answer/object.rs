@@ -189,21 +189,6 @@ impl<'a> Search<'a> {
     pub fn sort(self) -> Option<&'a str> {
         self.top.item("sorting_metadata")?.text("currentSort")
     }
-
-    /// The sort orders that the server offers, by property.
-    pub fn sorts(self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let metadata = self.top.item("sorting_metadata").into_iter();
-        metadata
-            .flat_map(|m| m.items("availableSorts"))
-            .filter_map(|s| s.text("property"))
-    }
-
-    /// The name of the field set that was sent (RFC 8982, section 2.1).
-    pub fn field_set(self) -> Option<&'a str> {
-        self.top
-            .item("subsetting_metadata")?
-            .text("currentFieldSet")
-    }
 }
 
 impl<'a> Problem<'a> {

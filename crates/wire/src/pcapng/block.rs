@@ -35,9 +35,6 @@ impl LinkType {
     pub const ETHERNET: Self = Self(1);
     /// An IP header of either version.
     pub const RAW: Self = Self(101);
-    /// Linux's "any" interface, in two versions.
-    pub const LINUX_SLL: Self = Self(113);
-    pub const LINUX_SLL2: Self = Self(276);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -117,6 +117,7 @@ impl Decoder {
     }
 
     /// Whether a value is incomplete or bytes are unused.
+    #[cfg(test)]
     pub fn is_amid(&self) -> bool {
         self.used < self.buffer.len() || !self.open.is_empty() || self.string.is_some()
     }

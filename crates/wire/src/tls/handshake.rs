@@ -21,9 +21,7 @@ impl HandshakeKind {
     pub const ENCRYPTED_EXTENSIONS: Self = Self(8);
     pub const CERTIFICATE: Self = Self(11);
     pub const SERVER_KEY_EXCHANGE: Self = Self(12);
-    pub const CERTIFICATE_REQUEST: Self = Self(13);
     pub const SERVER_HELLO_DONE: Self = Self(14);
-    pub const CLIENT_KEY_EXCHANGE: Self = Self(16);
     pub const FINISHED: Self = Self(20);
     pub const COMPRESSED_CERTIFICATE: Self = Self(25);
 }

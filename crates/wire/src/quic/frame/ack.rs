@@ -43,11 +43,6 @@ impl<'a> Ack<'a> {
         }
     }
 
-    #[inline]
-    pub fn smallest_of_first(&self) -> u64 {
-        self.largest.saturating_sub(self.first)
-    }
-
     /// Parses the part after the type. `Err` says what is wrong.
     pub(super) fn read(
         reader: &mut VarintReader<'a>,
