@@ -90,7 +90,7 @@ impl Looks {
     }
 
     /// Whether it is time to check; otherwise the task is woken when it is.
-    pub(crate) fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn poll_due(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(timer) = &mut self.timer else {
             return false;
         };
@@ -174,7 +174,7 @@ mod tests {
         let mut times = Vec::new();
         while times.len() < 4 {
             poll_fn(|cx| {
-                if looks.is_due(cx) {
+                if looks.poll_due(cx) {
                     Poll::Ready(())
                 } else {
                     Poll::Pending

@@ -138,7 +138,7 @@ impl Socket {
         self.recorder.record_at(at, event);
         drop(state);
         if answer.is_none() {
-            self.was_absent(self.recorder.zero() + at.since(Moment::ZERO));
+            self.note_absence(self.recorder.zero() + at.since(Moment::ZERO));
         }
     }
 
@@ -191,7 +191,7 @@ impl Socket {
         } else if self.waiting {
             state.read_stamps(self.fd.get_ref(), &self.recorder, &reading);
             drop(state);
-            self.was_absent(info.map_or(first, |info| {
+            self.note_absence(info.map_or(first, |info| {
                 self.watch
                     .readable_since(awaited(&reading, stamps), info.counters())
             }));
@@ -199,7 +199,7 @@ impl Socket {
             drop(state);
             // The bytes may have been there for long, in a buffer that was full.
             if reading.after.since(self.presence.at) >= MIN_ABSENCE {
-                self.was_absent(first);
+                self.note_absence(first);
             }
         }
         let at = if !std::mem::take(&mut self.waiting) {
@@ -216,7 +216,7 @@ impl Socket {
     }
 
     /// Records that the thread did not run although bytes had arrived at `first`, by the clock.
-    fn was_absent(&mut self, first: Moment) {
+    fn note_absence(&mut self, first: Moment) {
         let now = Presence::now(&self.recorder);
         if let Some(took) = self.presence.absence(first, &now, &self.recorder) {
             let at = Moment::ZERO + now.at.since(self.recorder.zero());
@@ -333,7 +333,7 @@ impl AsyncRead for Socket {
         loop {
             this.watch_opening(cx);
             let Poll::Ready(guard) = this.fd.poll_read_ready(cx) else {
-                while this.looks.is_due(cx) {
+                while this.looks.poll_due(cx) {
                     TcpInfo::of(this.fd.get_ref()).inspect(|info| this.look(info));
                 }
                 return Poll::Pending;

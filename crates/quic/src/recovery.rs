@@ -193,7 +193,7 @@ impl Recovery {
     pub(crate) fn next_number(&mut self, space: Space) -> u64 {
         let ledger = &mut self.spaces[space.index()];
         let mut number = ledger.number;
-        if space == Space::Data && self.skips.is_skipped(number) {
+        if space == Space::Data && self.skips.skip(number) {
             number += 1;
         }
         ledger.number = number + 1;
@@ -395,6 +395,7 @@ impl Recovery {
         self.controller.window()
     }
 
+    #[cfg(test)]
     #[cfg(test)]
     pub(crate) fn has_in_flight_eliciting(&self, space: Space) -> bool {
         self.spaces[space.index()].eliciting > 0

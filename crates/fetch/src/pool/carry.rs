@@ -91,7 +91,7 @@ impl RequestAttempt<'_> {
         let what = match outcome {
             Ok(Ok(())) => {
                 if facts.keep_alive {
-                    lease.is_kept();
+                    lease.keep();
                 }
                 return Ok(self.reply(&timeline, facts, kept));
             }

@@ -58,7 +58,7 @@ impl Hop for Reset {
         let Some((read, segment)) = read.and_then(|read| Some((read, read.tcp()?))) else {
             return exit.forward(packet, way, at);
         };
-        if !self.0.is_met(&read, &segment, at) {
+        if !self.0.observe(&read, &segment, at) {
             exit.forward(packet, way, at);
             return;
         }
@@ -75,7 +75,8 @@ impl Hop for Reset {
 }
 
 impl Trigger {
-    fn is_met(&mut self, packet: &wire::Packet<'_>, segment: &Tcp<'_>, at: Duration) -> bool {
+    /// Reads a segment, and returns whether it is one to reset.
+    fn observe(&mut self, packet: &wire::Packet<'_>, segment: &Tcp<'_>, at: Duration) -> bool {
         match self {
             Self::Syn => is_syn(segment),
             Self::Data => !segment.payload().is_empty(),

@@ -91,8 +91,8 @@ impl LocalIds {
             .then(|| self.issuer.id(sequence))
     }
 
-    /// Whether the peer uses another id than when it last moved; this counts as a move.
-    pub(crate) fn is_another(&mut self, id: &[u8]) -> bool {
+    /// Records the id that the peer uses, and returns whether it is another one than before.
+    pub(crate) fn switch_to(&mut self, id: &[u8]) -> bool {
         let mut active = self.active.iter().copied();
         let found = active.find(|sequence| self.issuer.id(*sequence).0.as_slice() == id);
         let before = self.used;

@@ -188,7 +188,7 @@ impl Connection {
         };
         // A peer that moves on purpose takes another id, and must not be recognized by ours. RFC
         // 9000 §9.5.
-        let took_another = self.local_ids.is_another(destination);
+        let took_another = self.local_ids.switch_to(destination);
         let must_differ = moved.left.is_some() || took_another;
         self.remote_ids.move_to(left, way.remote, must_differ);
         // A NAT that changes only the port changes nothing else about the path. RFC 9000 §9.4.

@@ -26,7 +26,7 @@ impl Skips {
 
     /// Whether to skip this number; if so, the next one to skip is chosen.
     #[inline]
-    pub(super) fn is_skipped(&mut self, number: u64) -> bool {
+    pub(super) fn skip(&mut self, number: u64) -> bool {
         let skipped = number >= self.next;
         if skipped {
             self.choose(number);
@@ -52,7 +52,7 @@ mod tests {
 
     fn skipped(seed: u64) -> Vec<u64> {
         let mut skips = Skips::new(seed);
-        (0..4_000_000).filter(|n| skips.is_skipped(*n)).collect()
+        (0..4_000_000).filter(|n| skips.skip(*n)).collect()
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Lease {
         }
     }
 
-    /// Whether the answer is complete and the server keeps the connection open.
-    pub(in crate::pool) fn is_kept(&mut self) {
+    /// Records that the answer is complete and the server keeps the connection open.
+    pub(in crate::pool) fn keep(&mut self) {
         self.clean = true;
     }
 
