@@ -8,6 +8,9 @@
 mod clients;
 #[path = "../tests/memory/gauge.rs"]
 mod gauge;
+#[allow(dead_code, reason = "tests use all of it")]
+#[path = "../../../tests/tls_client.rs"]
+mod tls_client;
 
 use std::process::Command;
 

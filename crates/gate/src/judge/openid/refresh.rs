@@ -48,7 +48,7 @@ impl LoginDesk {
         let refreshed = timeout(span, self.refresh(&name)).await;
         let outcome = match refreshed {
             Ok(Ok(())) => RefreshOutcome::Refreshed,
-            Ok(Err(error)) if !error.is_outage() => {
+            Ok(Err(error)) if error.ends_session() => {
                 info!(%error, "a login ended, because its tokens were not refreshed");
                 RefreshOutcome::Ended
             }
@@ -89,7 +89,7 @@ impl LoginDesk {
             }
             if !missing && self.store.claim(claim.as_bytes(), CLAIM_LIFE).await? {
                 let refreshed = self.refresh_now(name, &record, document, &token).await;
-                if refreshed.as_ref().is_err_and(LoginError::is_outage) {
+                if refreshed.as_ref().is_err_and(|error| !error.ends_session()) {
                     // Whoever asks next may try again, but not at once.
                     self.refresh_failed.set(Some(Instant::now()));
                     self.store.release(claim.as_bytes()).await?;
@@ -152,15 +152,20 @@ impl LoginDesk {
                     .store
                     .replace(name, &record.credentials, &after)
                     .await?;
-                if replaced {
-                    Ok(())
-                } else {
-                    Err(LoginError::Ended)
+                if !replaced {
+                    return Err(LoginError::Ended);
                 }
+                // Replicas with another clock can use them, and no other refresh helps here.
+                if document.tokens_end <= now() {
+                    return Err(provider(
+                        "the new tokens have expired already; is this machine's clock right?",
+                    ));
+                }
+                Ok(())
             }
             Err(error) => {
                 self.counts.count(LoginEvent::RefreshFailed);
-                if !error.is_outage() {
+                if error.ends_session() {
                     // What the store thinks of it is found out by the next request.
                     let _ = self.store.revoke(name).await;
                 }
@@ -187,9 +192,7 @@ impl LoginDesk {
         let id = self.verified(&metadata, &tokens, None).await?;
         // OpenID Connect Core §12.2.
         if id.as_ref().is_some_and(|id| id.subject != document.subject) {
-            return Err(LoginError::Refused(
-                "the refreshed ID token belongs to another user",
-            ));
+            return Err(LoginError::OtherUser);
         }
         let access = tokens.access_token.as_ref().map(|token| token.as_str());
         let more = self
@@ -202,11 +205,6 @@ impl LoginDesk {
         }
         document.claims.extend(more);
         self.take_tokens(&mut document, &tokens, expires);
-        if document.tokens_end <= now() {
-            return Err(LoginError::Refused(
-                "the refreshed tokens have expired already",
-            ));
-        }
         Ok(document)
     }
 }

@@ -133,6 +133,25 @@ fn a_refresh_that_is_refused_ends_the_session_everywhere() {
     );
 }
 
+/// The clock of a replica, or that of the provider, may be wrong for a while.
+#[test]
+fn tokens_that_come_expired_end_no_session() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let Some((mut scene, _server)) = fleet("expired tokens", &provider, login) else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    provider.manners().life = -3600;
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(scene.program(0, "/").status, 503);
+    assert_eq!(provider.counts().refreshes, 1);
+    provider.manners().life = 3600;
+    eventually_true(|| scene.program(0, "/").status == 200);
+    assert_eq!(scene.program(1, "/").status, 200);
+}
+
 #[test]
 fn while_the_provider_is_down_a_session_lasts_as_long_as_its_tokens() {
     let provider = Provider::start();
