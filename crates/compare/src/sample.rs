@@ -122,10 +122,14 @@ async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
         outcome,
         sequence: None,
     };
+    let Some(filled) = filled(line, &config.url, k) else {
+        let why = "a shell would execute parts of the URL, because the word URL is inside quotes";
+        return taken(Err(why.into()));
+    };
     let began = Instant::now();
     let child = Command::new("sh")
         .arg("-c")
-        .arg(filled(line, &config.url, k))
+        .arg(filled)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -157,7 +161,13 @@ async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
 }
 
 /// The command line with the URL in place of each word `URL`, or at the end; once for each request.
-fn filled(line: &str, url: &str, k: u32) -> String {
+/// `None` if the word is inside quotes, which those of the URL would end, and the URL has characters
+/// that mean something to a shell: whoever made it could run commands.
+fn filled(line: &str, url: &str, k: u32) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@%=+,".contains(c);
+    if has_quoted_word(line) && !url.chars().all(is_plain) {
+        return None;
+    }
     let quoted = format!("'{}'", url.replace('\'', r"'\''"));
     let urls = vec![quoted; k as usize].join(" ");
     let mut found = false;
@@ -170,11 +180,21 @@ fn filled(line: &str, url: &str, k: u32) -> String {
         })
         .collect();
     let line = words.join(" ");
-    if found {
+    Some(if found {
         line
     } else {
         format!("{line} {urls}")
-    }
+    })
+}
+
+/// Whether any word `URL` of a shell's line is inside quotes, or may be.
+fn has_quoted_word(line: &str) -> bool {
+    let mut before = 0;
+    line.split(' ').any(|word| {
+        let quoted = word == "URL" && before > 0;
+        before += word.matches(['\'', '"', '`', '\\']).count();
+        quoted
+    })
 }
 
 #[cfg(test)]
@@ -183,10 +203,33 @@ mod tests {
 
     #[test]
     fn urls_are_filled_in_as_words() {
+        let filled = |line, url, k| filled(line, url, k).unwrap();
         assert_eq!(filled("curl -s URL", "http://a/", 1), "curl -s 'http://a/'");
         assert_eq!(
             filled("curl -s", "http://a/?b=';rm'", 2),
             r"curl -s 'http://a/?b='\'';rm'\''' 'http://a/?b='\'';rm'\'''"
         );
+        let nested = filled("sh -c 'curl URL ; true'", "http://a/?b=c", 1);
+        assert_eq!(nested, "sh -c 'curl 'http://a/?b=c' ; true'");
+    }
+
+    #[test]
+    fn no_url_ends_the_quotes_around_it() {
+        for line in [
+            "sh -c 'curl URL '",
+            "sh -c \"curl URL \"",
+            "a 'b' URL",
+            "a \\' URL",
+        ] {
+            for url in [
+                "http://a/$(x)",
+                "http://a/?b&c",
+                "http://a/;b",
+                "http://a/'",
+            ] {
+                assert_eq!(filled(line, url, 1), None, "{line} {url}");
+            }
+        }
+        assert!(filled("curl URL 'b'", "http://a/$(x)", 1).is_some());
     }
 }
