@@ -22,8 +22,6 @@ pub(super) const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 const INFO: &[&[u8]] = &[b"INFO", b"replication"];
 /// The length of a replication id.
 const TERM_LENGTH: usize = 40;
-/// Stands for the id of a single server that does not tell it.
-const NO_TERM: &[u8; TERM_LENGTH] = &[b'-'; TERM_LENGTH];
 
 /// Servers have `GETDEL` since version 6.2.
 impl TakesOnce for Redis {
@@ -46,7 +44,7 @@ impl TakesOnce for Redis {
         let asked = self.servers.ask(&key, &[&take, INFO]).await?;
         let (mut answers, link) = (asked.answers.into_iter(), asked.link);
         let value = refused("GETDEL", answers.next().unwrap_or(Value::Null))?;
-        let term = self.read_term(answers.next().unwrap_or(Value::Null), &link)?;
+        let term = Self::read_term(answers.next().unwrap_or(Value::Null), &link)?;
         if value == Value::Null {
             return Ok(None);
         }
@@ -83,25 +81,16 @@ impl Redis {
         if let Some(term) = link.term.borrow().clone() {
             return Ok(term);
         }
-        self.read_term(link.ask(INFO).await?, &link)
+        Self::read_term(link.ask(INFO).await?, &link)
     }
 
-    fn read_term(&self, info: Value, link: &Link) -> Result<Vec<u8>, StoreError> {
-        let term = match refused("INFO", info) {
-            Ok(info) => term(info.bytes().unwrap_or_default()).map(<[u8]>::to_vec),
-            Err(error @ StoreError::Refused { .. }) if !self.servers.is_single() => {
-                return Err(error);
-            }
-            Err(StoreError::Refused { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        let term = match term {
-            Some(term) => term,
-            None if self.servers.is_single() => NO_TERM.to_vec(),
-            None => return Err(StoreError::down("it is not a master any more")),
-        };
-        *link.term.borrow_mut() = Some(term.clone());
-        Ok(term)
+    /// Without its id, a server that has restarted from a snapshot would hand out a value twice.
+    fn read_term(info: Value, link: &Link) -> Result<Vec<u8>, StoreError> {
+        let info = refused("INFO", info)?;
+        let term = term(info.bytes().unwrap_or_default());
+        let term = term.ok_or(StoreError::down("it is not a master with a replication id"))?;
+        *link.term.borrow_mut() = Some(term.to_vec());
+        Ok(term.to_vec())
     }
 }
 

@@ -325,6 +325,17 @@ fn a_kept_value_is_taken_only_once() {
             assert_eq!(taken, [None, Some([name.as_slice(), b"-value"].concat())]);
         }
         assert_eq!(one.take(b"x").await.unwrap(), None);
+        // Without its replication id, the server could hand out a value twice.
+        let default = ["ACL", "SETUSER", "default", "-info"];
+        server.client().await.ask(&default).await;
+        let third = store();
+        assert!(
+            third
+                .keep(entries.to_vec(), Duration::from_mins(1))
+                .await
+                .is_err()
+        );
+        assert!(third.take(b"b").await.is_err());
         // What is left is not a session, although the prefix is empty.
         assert!(one.list(None, 100).await.unwrap().sids.is_empty());
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_model::Recorder;
 use roundtrip_net::SystemClock;
-use roundtrip_store::Store;
+use roundtrip_store::{Store, TakesOnce};
 use roundtrip_tls::{Client, Offer, Roots};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use url::Url;
 use super::CheckReport;
 use super::upstream::server;
 use crate::config::meaning::{StoreKind, place};
-use crate::config::{Config, Upstream, UpstreamProtocol};
+use crate::config::{Config, Resumption, Upstream, UpstreamProtocol};
 use crate::judge::acme::AcmeClient;
 use crate::judge::openid::OpenIdProvider;
 
@@ -67,7 +67,17 @@ async fn store(config: &Config, report: &mut CheckReport) {
     let found = match place(session) {
         Ok(place) => {
             let store = place.on_this_thread();
-            timeout(STORE_TIMEOUT, store.get(NOBODY)).await
+            let found = timeout(STORE_TIMEOUT, store.get(NOBODY)).await;
+            if config.tls.resumption == Resumption::SingleUse
+                && let Ok(Ok(_)) = found
+            {
+                let taken = timeout(STORE_TIMEOUT, store.take(NOBODY.as_bytes())).await;
+                if let Ok(Err(error)) = taken {
+                    let what = format!("clients cannot resume sessions of TLS: {error}");
+                    report.error("tls.resumption", what);
+                }
+            }
+            found
         }
         // Reported already when the configuration was checked, except for a damaged file.
         Err(error) => {
