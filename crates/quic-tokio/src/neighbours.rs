@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use roundtrip_net::Watch;
 use roundtrip_quic::RecvMeta;
@@ -19,9 +20,12 @@ use rustix::net::{
 };
 use rustix::process::geteuid;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::inboxes::Inboxes;
 
+/// The pause after an accept that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The most processes at one address: one that ends, one that begins, and two more.
 const SLOTS: u8 = 4;
 /// A datagram of UDP, and who sent it.
@@ -142,7 +146,8 @@ impl Neighbours {
                 Ok(link) if is_ours(&link) => begin(link),
                 Ok(_) => {}
                 Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(error) => return Err(error.into()),
+                // As when descriptors run out.
+                Err(_) => sleep(ACCEPT_PAUSE).await,
             }
         }
     }

@@ -9,6 +9,10 @@ use roundtrip_wire::resp::{SLOTS, Value};
 use super::settings::Address;
 use crate::change::{SlotPart, StorePart};
 
+/// The most servers of a cluster: each thread connects to all of them. Redis recommends no more
+/// than 1000 nodes.
+const MAX_SERVERS: usize = 1000;
+
 /// The masters, by the slots that they have, and their replicas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotMap {
@@ -78,7 +82,9 @@ impl SlotMap {
         ranges.sort_by_key(|shard| shard.first);
         let apart = |two: &[Shard]| matches!(two, [a, b] if a.last < b.first);
         let ordered = ranges.iter().all(|shard| shard.first <= shard.last);
-        (ordered && ranges.windows(2).all(apart)).then_some(Self { ranges })
+        let is_sound = ordered && ranges.windows(2).all(apart);
+        let map = Self { ranges };
+        (is_sound && map.servers().len() <= MAX_SERVERS).then_some(map)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -219,6 +225,16 @@ mod tests {
         };
         let answer = Value::Array(shards.iter().map(shard).collect());
         SlotMap::parse(&answer, |_, port| Some(at(u16::try_from(port).ok()?)))
+    }
+
+    #[test]
+    fn a_map_of_too_many_servers_is_refused() {
+        let of = |replicas: i64| {
+            let servers = (1..=replicas + 1).map(|port| server("h", port)).collect();
+            parse(&[(0, 16383, servers)])
+        };
+        assert!(of(999).is_some());
+        assert_eq!(of(1000), None);
     }
 
     #[test]
