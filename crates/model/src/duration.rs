@@ -17,13 +17,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "" if number.parse::<f64>() == Ok(0.0) => 1.0,
         _ => {
             return Err(format!(
-                "`{text}` is not a valid time; write it like 90ms, 1.5s or 200us"
+                "`{text}` is not a valid time; write it like 200us, 90ms, 1.5s, 30m, 12h or 7d"
             ));
         }
     };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("`{text}` is not a valid time; write it like 90ms, 1.5s or 200us"))?;
+    let number: f64 = number.parse().map_err(|_| {
+        format!("`{text}` is not a valid time; write it like 200us, 90ms, 1.5s, 30m, 12h or 7d")
+    })?;
     // Rounds to the nanosecond, so that 0.3 ms is 300 000 ns.
     let nanoseconds = (number * seconds * 1e9).round();
     if !(0.0..=8.64e16).contains(&nanoseconds) {

@@ -14,7 +14,7 @@ type Digests = Vec<Option<[u8; 32]>>;
 
 pub(super) struct Contents {
     pub(super) store: Digests,
-    /// Of the keys that seal.
+    /// The keys that seal.
     pub(super) keys: Digests,
     pub(super) login: Digests,
     pub(super) acme: Digests,

@@ -322,11 +322,13 @@ pub(super) fn deadline(text: &str) -> Result<Duration, String> {
 
 /// Seconds, as in curl and httping; a time with its unit works too.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let time =
-        seconds_or_unit(text).map_err(|_| "a number of seconds, as in 0.5 or 250ms".to_owned())?;
-    (time <= Duration::from_secs(MAX_SECONDS))
-        .then_some(time)
-        .ok_or_else(|| format!("between 0 and {MAX_SECONDS} seconds"))
+    match seconds_or_unit(text) {
+        Ok(time) if time <= Duration::from_secs(MAX_SECONDS) => Ok(time),
+        Err(_) if text.trim().parse::<f64>().is_err() => {
+            Err("a number of seconds, as in 0.5 or 250ms".to_owned())
+        }
+        _ => Err(format!("between 0 and {MAX_SECONDS} seconds")),
+    }
 }
 
 /// A time from a second to a day: seconds, or with a unit.
