@@ -48,11 +48,8 @@ use turn::StreamQueue;
 
 /// Smaller send buffers are not worth their bookkeeping.
 const MIN_SEND_BUFFER: u64 = 4096;
-/// The size of the send buffer while the congestion window is small: at first, and a few bursts
-/// once as much has been acknowledged. A peer that acknowledges nothing makes this side keep
-/// little.
-const FIRST_SEND_BUFFER: u64 = 64 << 10;
-const SMALL_SEND_BUFFER: u64 = 512 << 10;
+/// The size of the send buffer while the congestion window is small: a few bursts.
+const FIRST_SEND_BUFFER: u64 = 512 << 10;
 /// The buffer holds twice the window, because the window may double in a round trip.
 const WINDOWS_BUFFERED: u64 = 2;
 /// What each stream may write even if the others have filled the buffer, or the peer does not let

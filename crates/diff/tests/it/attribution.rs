@@ -35,7 +35,7 @@ fn the_two_images_of_the_article_are_told_apart() {
         "0.30 ms is 1 round trip less in the TLS handshake (TLS 1.3 instead of TLS 1.2)",
         "It is not the network: a round trip is 0.30 ms in A and 0.30 ms in B",
         "'slow-client-library' in A alone (130.5 ms), 'tls12-full-handshake' in A alone (0.30 ms)",
-        "One result on each side",
+        "With one result on each side",
     ] {
         assert!(answer.contains(said), "'{said}' is not in: {answer}");
     }

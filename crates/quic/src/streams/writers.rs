@@ -1,9 +1,7 @@
 //! Decides when blocked writers can continue: some wait for room in the buffer, others for a higher
 //! limit from the peer.
 
-use super::{
-    FIRST_SEND_BUFFER, RESERVE, SMALL_SEND_BUFFER, StreamEvent, Streams, WINDOWS_BUFFERED,
-};
+use super::{FIRST_SEND_BUFFER, RESERVE, StreamEvent, Streams, WINDOWS_BUFFERED};
 
 /// A waiting writer is woken when it may write this much.
 const WORTH_WAKING: u64 = 64 << 10;
@@ -13,9 +11,7 @@ impl Streams {
     pub(crate) fn on_window(&mut self, window: u64) {
         let wanted = window.saturating_mul(WINDOWS_BUFFERED);
         let before = self.send_buffer;
-        let acked = self.counters.bytes_acked;
-        let least = acked.clamp(FIRST_SEND_BUFFER, SMALL_SEND_BUFFER);
-        self.send_buffer = wanted.max(least).min(self.max_send_buffer);
+        self.send_buffer = wanted.max(FIRST_SEND_BUFFER).min(self.max_send_buffer);
         if self.send_buffer > before && !self.writers.is_empty() {
             self.wake_writers();
         }
