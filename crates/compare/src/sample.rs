@@ -161,8 +161,8 @@ async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
 }
 
 /// The command line with the URL in place of each word `URL`, or at the end; once for each request.
-/// `None` if the word is inside quotes, which those of the URL would end, and the URL has characters
-/// that mean something to a shell: whoever made it could run commands.
+/// `None` if the word is inside quotes, which those of the URL would end, and the URL has
+/// characters that mean something to a shell: whoever made it could run commands.
 fn filled(line: &str, url: &str, k: u32) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@%=+,".contains(c);
     if has_quoted_word(line) && !url.chars().all(is_plain) {
