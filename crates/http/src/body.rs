@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use brotli_decompressor::DecompressorWriter;
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use roundtrip_model::HttpFacts;
 
-use crate::HttpError;
+use crate::{Decoder, HttpError};
 
 /// Takes a body piece by piece. `io::sink()`, a file and a `Vec` are sinks.
 pub trait Sink: Write + Send {}
@@ -15,16 +13,9 @@ impl<T: Write + Send> Sink for T {}
 
 /// Counts the bytes from the wire, and the bytes after decoding.
 pub(crate) struct ReceivedBody<'a> {
-    decoder: BodyDecoder<'a>,
+    decoder: Decoder<Counted<'a>>,
     /// The counts are kept here, even if the rest of the body is not waited for.
     pub(crate) facts: &'a mut HttpFacts,
-}
-
-enum BodyDecoder<'a> {
-    Plain(Counted<'a>),
-    Gzip(Box<MultiGzDecoder<Counted<'a>>>),
-    Deflate(Box<ZlibDecoder<Counted<'a>>>),
-    Brotli(Box<DecompressorWriter<Counted<'a>>>),
 }
 
 struct Counted<'a> {
@@ -47,10 +38,10 @@ impl<'a> ReceivedBody<'a> {
             .filter(|_| decode)
             .unwrap_or_default();
         let decoder = match encoding.to_ascii_lowercase().as_slice() {
-            b"gzip" | b"x-gzip" => BodyDecoder::Gzip(Box::new(MultiGzDecoder::new(counted))),
-            b"deflate" => BodyDecoder::Deflate(Box::new(ZlibDecoder::new(counted))),
-            b"br" => BodyDecoder::Brotli(Box::new(DecompressorWriter::new(counted, 4096))),
-            _ => BodyDecoder::Plain(counted),
+            b"gzip" | b"x-gzip" => Decoder::gzip(counted),
+            b"deflate" => Decoder::zlib(counted),
+            b"br" => Decoder::brotli(counted),
+            _ => Decoder::Identity(counted),
         };
         Self { decoder, facts }
     }
@@ -61,50 +52,28 @@ impl<'a> ReceivedBody<'a> {
 
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), HttpError> {
         self.facts.downloaded += bytes.len() as u64;
-        let outcome = match &mut self.decoder {
-            BodyDecoder::Plain(to) => to.write_all(bytes),
-            BodyDecoder::Gzip(to) => to.write_all(bytes),
-            BodyDecoder::Deflate(to) => to.write_all(bytes),
-            BodyDecoder::Brotli(to) => to.write_all(bytes),
-        };
+        let outcome = self.decoder.write_all(bytes);
         outcome.map_err(|e| self.blame(e))
     }
 
     /// Ends the body: an encoding that stopped half way is an error.
     pub(crate) fn finish(&mut self) -> Result<(), HttpError> {
         if self.downloaded() > 0 {
-            let outcome = match &mut self.decoder {
-                BodyDecoder::Plain(to) => to.flush(),
-                BodyDecoder::Gzip(to) => to.try_finish(),
-                BodyDecoder::Deflate(to) => to.try_finish(),
-                BodyDecoder::Brotli(to) => to.close(),
-            };
+            let outcome = self.decoder.finish();
             outcome.map_err(|e| self.blame(e))?;
         }
-        self.facts.decoded = self.counted().count;
+        self.facts.decoded = self.decoder.get_mut().count;
         Ok(())
     }
 
-    fn counted(&mut self) -> &mut Counted<'a> {
-        match &mut self.decoder {
-            BodyDecoder::Plain(to) => to,
-            BodyDecoder::Gzip(to) => to.get_mut(),
-            BodyDecoder::Deflate(to) => to.get_mut(),
-            BodyDecoder::Brotli(to) => to.get_mut(),
-        }
-    }
-
     fn blame(&mut self, source: io::Error) -> HttpError {
-        if let Some(own) = self.counted().failed.take() {
+        if let Some(own) = self.decoder.get_mut().failed.take() {
             return HttpError::Sink(own);
         }
-        let encoding = match self.decoder {
-            BodyDecoder::Plain(_) => return HttpError::Sink(source),
-            BodyDecoder::Gzip(_) => "gzip",
-            BodyDecoder::Deflate(_) => "deflate",
-            BodyDecoder::Brotli(_) => "br",
-        };
-        HttpError::Encoding { encoding, source }
+        match self.decoder.coding() {
+            None => HttpError::Sink(source),
+            Some(encoding) => HttpError::Encoding { encoding, source },
+        }
     }
 }
 

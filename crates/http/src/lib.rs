@@ -8,6 +8,7 @@
 
 mod body;
 mod connection;
+mod decoder;
 mod error;
 mod h1;
 mod h2;
@@ -22,6 +23,7 @@ mod tunnel;
 
 pub use body::Sink;
 pub use connection::Connection;
+pub use decoder::Decoder;
 pub use error::{HttpError, QuicError};
 pub use h1::response_head;
 pub use h3::{Quic, QuicAttempt, QuicGauge, Tokens};
