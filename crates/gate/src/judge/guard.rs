@@ -211,8 +211,8 @@ impl Guard {
         {
             return self.decide(rules, verified, now);
         }
-        let realm = rules.login.as_ref().map(|login| login.realm());
-        let Some(session) = realm.and_then(|realm| login::session_name(realm, cookie)) else {
+        let login = rules.login.as_ref();
+        let Some(session) = login.and_then(|login| login.session_name(cookie)) else {
             return GuardDecision::Deny(AuthError::UnknownSession);
         };
         let verified = Verified {
@@ -388,8 +388,7 @@ fn verify(
         // A token that names an unknown key may request the key later.
         let is_final = rules.refresh.is_none() || jws.key_id.is_none_or(|id| rules.keys.have(&id));
         if is_final && sent.bytes().len() <= MAX_REFUSED_LENGTH {
-            let mut refused = refused.borrow_mut();
-            refused.put(sent.bytes(), sent.source());
+            refused.borrow_mut().put(sent.bytes(), sent.source());
         }
         return Err(AuthError::BadToken);
     }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use url::form_urlencoded::parse;
 
-use super::{LoginOrder, LoginPage, LoginReply, LoginRequest, ReturnPath};
+use super::{LoginOrder, LoginPage, LoginReply, LoginRequest, ReturnPath, session_name};
 use crate::config::{Login, LoginToken};
 use crate::judge::cors::OwnOrigin;
 use crate::judge::request::{Body, Field, Inspected, Request, cookie, cookies_with, prefers_page};
@@ -58,9 +58,9 @@ impl LoginRules {
         }
     }
 
-    /// See [`Login::realm`].
-    pub(crate) fn realm(&self) -> &str {
-        &self.realm
+    /// See [`session_name`].
+    pub(crate) fn session_name(&self, cookie: &[u8]) -> Option<String> {
+        session_name(&self.realm, cookie)
     }
 
     /// The name of the cookie with a session.

@@ -13,9 +13,7 @@ use super::provider::{Metadata, Tokens, error_code};
 use super::service::{LoginDesk, millis, now, seconds};
 use super::state::{self, LoginState};
 use crate::config::LoginToken;
-use crate::judge::login::{
-    LoginDocument, LoginReply, document, remove_cookie, session_name, set_cookie,
-};
+use crate::judge::login::{LoginDocument, LoginReply, document, remove_cookie, set_cookie};
 use crate::record::{LoginEvent, Reason};
 
 /// How long a state that was used is remembered: longer than it can be used.
@@ -118,8 +116,7 @@ impl LoginDesk {
             }
         }
         // A thief of the old cookie does not know the new one.
-        let realm = self.settings.realm();
-        if let Some(before) = before.and_then(|old| session_name(&realm, old.as_bytes())) {
+        if let Some(before) = before.and_then(|old| self.session_name(&old)) {
             self.store.revoke(&before).await?;
         }
         self.counts.count(LoginEvent::Completed);
@@ -135,15 +132,11 @@ impl LoginDesk {
 
     /// Whether this is the cookie of a session, which another tab may have begun.
     async fn is_logged_in(&self, cookie: Option<String>) -> Result<bool, LoginError> {
-        let Some(name) =
-            cookie.and_then(|cookie| session_name(&self.settings.realm(), cookie.as_bytes()))
-        else {
+        let Some(name) = cookie.and_then(|cookie| self.session_name(&cookie)) else {
             return Ok(false);
         };
-        let record = self.store.get(&name).await?;
-        let document =
-            record.and_then(|record| LoginDocument::open(&self.vault, &name, &record.credentials));
-        Ok(document.is_some_and(|document| now() < document.end))
+        let found = self.find(&name).await?;
+        Ok(found.is_some_and(|(_, document)| now() < document.end))
     }
 
     /// The ID token among these tokens, if there is one.
@@ -248,8 +241,7 @@ impl LoginDesk {
     /// Stores a new session, and returns its cookie and its name.
     async fn store_new(&self, document: &LoginDocument) -> Result<(String, String), LoginError> {
         let cookie = state::random()?;
-        let realm = self.settings.realm();
-        let name = session_name(&realm, cookie.as_bytes()).ok_or(LoginError::Cryptography)?;
+        let name = self.session_name(&cookie).ok_or(LoginError::Cryptography)?;
         let sealed = document
             .seal(&self.vault, &name)
             .ok_or(LoginError::Cryptography)?;

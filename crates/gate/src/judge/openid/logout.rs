@@ -15,9 +15,7 @@ use url::form_urlencoded::parse;
 use super::LoginError;
 use super::logout_token::{self, LogoutToken};
 use super::service::{LoginDesk, millis, seconds};
-use crate::judge::login::{
-    LoginDocument, LoginPage, LoginReply, document, remove_cookie, session_name,
-};
+use crate::judge::login::{LoginPage, LoginReply, document, remove_cookie};
 use crate::record::{LoginEvent, Reason};
 
 /// The pause before sessions that could not be ended are tried again.
@@ -25,15 +23,11 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 impl LoginDesk {
     pub(super) async fn log_out(&self, cookie: Option<String>) -> Result<LoginReply, LoginError> {
-        let name =
-            cookie.and_then(|cookie| session_name(&self.settings.realm(), cookie.as_bytes()));
+        let name = cookie.and_then(|cookie| self.session_name(&cookie));
         let mut id_token = None;
         if let Some(name) = &name {
-            let record = self.store.get(name).await?;
-            let document = record
-                .as_ref()
-                .and_then(|record| LoginDocument::open(&self.vault, name, &record.credentials));
-            id_token = document.map(|document| document.id_token.clone());
+            let found = self.find(name).await?;
+            id_token = found.map(|(_, document)| document.id_token.clone());
             self.store.revoke(name).await?;
             self.counts.count(LoginEvent::LoggedOut);
         }

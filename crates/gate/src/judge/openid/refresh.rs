@@ -69,7 +69,8 @@ impl LoginDesk {
         let began = Instant::now();
         let mut missing = false;
         loop {
-            let (record, document) = self.find(name).await?;
+            let found = self.find(name).await?;
+            let (record, document) = found.ok_or(LoginError::Ended)?;
             let Some(token) = document
                 .refresh_token
                 .clone()
@@ -123,12 +124,6 @@ impl LoginDesk {
             .is_some_and(|waiting| !waiting.is_empty())
     }
 
-    async fn find(&self, name: &str) -> Result<(Record, LoginDocument), LoginError> {
-        let record = self.store.get(name).await?.ok_or(LoginError::Ended)?;
-        let document = LoginDocument::open(&self.vault, name, &record.credentials);
-        Ok((record, document.ok_or(LoginError::Ended)?))
-    }
-
     /// The session may have been refreshed or revoked since `record` was read.
     async fn refresh_now(
         &self,
@@ -137,7 +132,8 @@ impl LoginDesk {
         document: LoginDocument,
         token: &str,
     ) -> Result<(), LoginError> {
-        if self.find(name).await?.0.credentials != record.credentials {
+        let (present, _) = self.find(name).await?.ok_or(LoginError::Ended)?;
+        if present.credentials != record.credentials {
             return Ok(());
         }
         match self.new_tokens(document, token).await {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roundtrip_store::{AnyStore, SharedStore};
+use roundtrip_store::{AnyStore, Record, SharedStore, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -24,7 +24,8 @@ use crate::GateError;
 use crate::config::{Login, is_loopback};
 use crate::judge::credentials::Vault;
 use crate::judge::login::{
-    LoginOrder, LoginReply, ReturnPath, document, remove_cookie, set_cookie,
+    LoginDocument, LoginOrder, LoginReply, ReturnPath, document, remove_cookie, session_name,
+    set_cookie,
 };
 use crate::record::{LoginEvent, Reason};
 
@@ -198,6 +199,22 @@ impl LoginDesk {
             now: now(),
             leeway: seconds(self.settings.leeway.0),
         }
+    }
+
+    pub(super) fn session_name(&self, cookie: &str) -> Option<String> {
+        session_name(&self.settings.realm(), cookie.as_bytes())
+    }
+
+    /// A login as the store has it; `None` if there is none.
+    pub(super) async fn find(
+        &self,
+        name: &str,
+    ) -> Result<Option<(Record, LoginDocument)>, StoreError> {
+        let record = self.store.get(name).await?;
+        Ok(record.and_then(|record| {
+            let document = LoginDocument::open(&self.vault, name, &record.credentials)?;
+            Some((record, document))
+        }))
     }
 
     /// The name of an index of sessions: all of a user, or those of one session at the provider.
