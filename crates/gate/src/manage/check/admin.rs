@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use super::CheckReport;
+use super::listen::is_far;
 use super::route::not_a_host;
 use crate::config::{Access, Config};
 use crate::forward::h1::MAX_FIELDS;
@@ -16,7 +17,7 @@ const MIN_HEAD: u64 = 8 * 1024;
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
     if let Some(address) = config.admin.listen
-        && !address.ip().to_canonical().is_loopback()
+        && is_far(&address)
     {
         let what = format!("it is not protected, and {address} can be reached from other machines");
         report.warn("admin.listen", what);

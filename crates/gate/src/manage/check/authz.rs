@@ -1,6 +1,7 @@
 //! Checks `[authz]`: only trusted proxies may ask, because an answer contains the session's login.
 
 use super::CheckReport;
+use super::listen::is_far;
 use super::listen::{is_everybody, spelling};
 use crate::config::Config;
 
@@ -40,8 +41,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         }
     }
     for (key, list) in authz.addresses() {
-        let far = |a: &&std::net::SocketAddr| !a.ip().to_canonical().is_loopback();
-        if let Some(address) = list.iter().find(far)
+        if let Some(address) = list.iter().find(|address| is_far(address))
             && key != "authz.https"
         {
             let what = format!(

@@ -125,10 +125,15 @@ fn one_family(config: &Config, report: &mut CheckReport) {
     }
 }
 
+/// Whether other machines can reach an address.
+pub(super) fn is_far(address: &SocketAddr) -> bool {
+    !address.ip().to_canonical().is_loopback()
+}
+
 /// Without a certificate gate makes one, which is for trying it on this machine.
 fn untrusted(config: &Config, report: &mut CheckReport) {
     let numbered = config.listen.https.iter().enumerate();
-    let mut far = numbered.filter(|(_, a)| !a.ip().to_canonical().is_loopback());
+    let mut far = numbered.filter(|(_, address)| is_far(address));
     if config.tls.certificate.is_empty()
         && config.acme.is_none()
         && let Some((n, _)) = far.next()

@@ -2,11 +2,11 @@
 //! can be sealed, and cookies that browsers give back.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 
 use url::Url;
 
 use super::CheckReport;
+use super::listen::is_far;
 use crate::config::meaning::algorithm;
 use crate::config::{Config, Login, Route};
 use crate::judge::request::is_token;
@@ -97,8 +97,7 @@ fn routes(config: &Config, report: &mut CheckReport) {
 /// A login needs https, except on this machine.
 fn secure(config: &Config, login: &Login, report: &mut CheckReport) {
     let listen = &config.listen;
-    let far = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-    let only_clear = listen.https.is_empty() && listen.http.iter().any(far);
+    let only_clear = listen.https.is_empty() && listen.http.iter().any(is_far);
     if only_clear && login.origin.is_none() && listen.trusted.is_empty() {
         let what = "without https nobody can log in; set 'listen.https', or 'login.origin' and \
                     'listen.trusted' if a proxy in front of gate has TLS";

@@ -11,10 +11,8 @@ const HTTPS: u16 = 443;
 /// A line for each name and port, as zone files have them.
 pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
     let alpn = if listen.h3 { "h3,h2" } else { "h2" };
-    let mut ports: Vec<u16> = {
-        let all = listen.https.iter();
-        all.map(|address| listen.announced_port(address)).collect()
-    };
+    let ports = listen.https.iter().map(|at| listen.announced_port(at));
+    let mut ports: Vec<u16> = ports.collect();
     ports.sort_unstable();
     ports.dedup();
     let hosts = names.iter().filter(|name| is_of_a_zone(name));
