@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 
-use super::scene::{run, until};
+use super::scene::{ANY, run, until};
 use super::streams::{Server, over_h2};
 use crate::Authenticator;
 use crate::accept::front;
@@ -184,7 +184,7 @@ fn a_request_that_http_2_cannot_express_is_the_clients_mistake() {
 fn a_client_that_leaves_takes_its_stream_with_it() {
     run(async || {
         let (address, server) = Server::start(None).await;
-        let upstream = over_h2(address, |_| {});
+        let upstream = over_h2(address, |config| config.connections = 1);
         let mut client = client(&upstream).await;
         client
             .write_all(b"GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -194,5 +194,7 @@ fn a_client_that_leaves_takes_its_stream_with_it() {
         drop(client);
         server.held.notify_one();
         until(|| !server.resets.borrow().is_empty()).await;
+        // Its place is free.
+        assert!(upstream.lease_if_free(ANY).await.unwrap().is_some());
     });
 }
