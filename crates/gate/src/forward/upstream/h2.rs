@@ -25,11 +25,11 @@ pub(super) use asking::SharedSlot;
 pub(crate) use stream::H2Stream;
 
 /// The most streams on one connection. RFC 9113 §6.5.2 recommends that servers allow as many.
-const MAX_STREAMS: u32 = 100;
+const MAX_STREAMS: usize = 100;
 /// The largest number of bytes that a server may send before gate takes them: for one stream, and
 /// in total. Clients that read nothing on all other streams cannot block one of them.
 const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
+const CONNECTION_WINDOW: u32 = MAX_STREAMS as u32 * STREAM_WINDOW;
 const SEND_BUFFER: usize = 64 * 1024;
 const HEADER_LIST: u32 = 64 * 1024;
 
@@ -101,7 +101,7 @@ impl SharedH2 {
 
     fn most_streams(&self) -> usize {
         let most = self.send.current_max_send_streams();
-        most.min(MAX_STREAMS as usize)
+        most.min(MAX_STREAMS)
     }
 
     /// The number of streams in use: each shares the standing, as does the driver.

@@ -35,9 +35,7 @@ impl Upstream {
             self.pools.counts().left.add(1);
         }
         // The server's other connections have its limit.
-        let most = place
-            .last()
-            .map_or(MAX_STREAMS as usize, SharedH2::most_streams);
+        let most = place.last().map_or(MAX_STREAMS, SharedH2::most_streams);
         let mut shared = self.share(server, most, deadline).await?;
         let stream = shared.stream().await;
         let stream = stream.map_err(|source| self.no_h2(server, source))?;
@@ -53,7 +51,7 @@ impl Upstream {
         let deadline = self.deadline();
         let mut place = self.place(server, false, deadline).await?;
         if place.is_empty() {
-            let shared = self.share(server, MAX_STREAMS as usize, deadline).await?;
+            let shared = self.share(server, MAX_STREAMS, deadline).await?;
             place.push(shared);
         }
         Ok(())
