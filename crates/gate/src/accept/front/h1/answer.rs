@@ -99,20 +99,20 @@ impl<IO: Stream> Sink for Answer<'_, '_, IO> {
         if self.chunks {
             self.line("Transfer-Encoding", b"chunked");
         }
-        let asks_for_upgrade = response.status == 426;
-        if switches || asks_for_upgrade {
+        let names_protocols = switches || response.status == 426;
+        if names_protocols {
             for protocol in response.values("upgrade") {
                 self.line("Upgrade", protocol);
             }
         }
-        if switches || (asks_for_upgrade && self.stays()) {
-            self.line("Connection", b"upgrade");
-        } else if asks_for_upgrade {
-            self.line("Connection", b"close, upgrade");
-        } else if is_final && !self.stays() {
-            self.line("Connection", b"close");
-        } else if self.version == Version::H10 {
-            self.line("Connection", b"keep-alive");
+        match (names_protocols, is_final && !self.stays()) {
+            (true, false) => self.line("Connection", b"upgrade"),
+            (true, true) => self.line("Connection", b"close, upgrade"),
+            (false, true) => self.line("Connection", b"close"),
+            (false, false) if self.version == Version::H10 => {
+                self.line("Connection", b"keep-alive");
+            }
+            (false, false) => {}
         }
         self.out.extend_from_slice(b"\r\n");
     }
