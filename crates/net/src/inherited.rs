@@ -73,14 +73,12 @@ impl InheritedSockets {
 
     /// Takes all listening TCP sockets at an address.
     pub fn listeners(&mut self, address: SocketAddr) -> Vec<TcpListener> {
-        let at = |(bound, _): &mut (SocketAddr, _)| *bound == address;
-        self.tcp.extract_if(.., at).map(|(_, s)| s).collect()
+        take(&mut self.tcp, address)
     }
 
     /// Takes all UDP sockets at an address.
     pub fn datagrams(&mut self, address: SocketAddr) -> Vec<UdpSocket> {
-        let at = |(bound, _): &mut (SocketAddr, _)| *bound == address;
-        self.udp.extract_if(.., at).map(|(_, s)| s).collect()
+        take(&mut self.udp, address)
     }
 
     /// The address of a socket that was not taken, and whether it is for UDP.
@@ -89,6 +87,11 @@ impl InheritedSockets {
         let udp = self.udp.iter().map(|(address, _)| (*address, true));
         tcp.chain(udp).next()
     }
+}
+
+fn take<T>(sockets: &mut Vec<(SocketAddr, T)>, address: SocketAddr) -> Vec<T> {
+    let taken = sockets.extract_if(.., |(bound, _)| *bound == address);
+    taken.map(|(_, socket)| socket).collect()
 }
 
 #[cfg(test)]

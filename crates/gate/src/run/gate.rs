@@ -97,8 +97,8 @@ impl Gate {
         Self::start_service(config, InheritedSockets::default(), None, told)
     }
 
-    /// The same with sockets that the service manager opened. Sends spans and durations to a
-    /// collector, if there is one.
+    /// Like [`Self::start`], with sockets that the service manager opened. If there is a collector,
+    /// sends it spans and durations.
     pub fn start_service(
         config: Config,
         inherited: InheritedSockets,

@@ -252,17 +252,17 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
 
 /// The memory limit for all connections of one socket; those of one client may use half of it. Once
 /// half is used, windows shrink; beyond the limit, the connections that keep most are closed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QuicMemory {
     most: u64,
 }
 
 impl QuicMemory {
-    /// The memory of this process, for one of `sockets`.
+    /// The memory of this process, for one of its `sockets`; there must be one.
     pub(crate) fn new(sockets: usize) -> Self {
         let all = memory_limit().unwrap_or(u64::MAX);
         Self {
-            most: all / MEMORY_DIVISOR / sockets.max(1) as u64,
+            most: all / MEMORY_DIVISOR / sockets as u64,
         }
     }
 

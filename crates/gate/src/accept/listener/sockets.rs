@@ -9,7 +9,7 @@ use aws_lc_rs::rand;
 use roundtrip_net::{InheritedSockets, Listening, bind_listener, listen_udp, set_fast_open};
 use roundtrip_quic_tokio::Sibling;
 
-use super::Seed;
+use super::{QuicMemory, Seed};
 use crate::GateError;
 use crate::config::{Authz, Listen};
 
@@ -23,6 +23,7 @@ pub(crate) struct ThreadSockets {
     pub(crate) https: Vec<TcpListener>,
     /// QUIC sockets at the addresses of `https`; empty without HTTP/3.
     pub(crate) quic: Vec<(UdpSocket, Sibling)>,
+    pub(crate) quic_memory: QuicMemory,
     /// The sockets for proxies that ask, as in `[authz]`.
     pub(crate) authz: AuthzPlaces<TcpListener>,
 }
@@ -100,9 +101,20 @@ impl Sockets {
                 thread.quic.push(quic);
             }
         }
+        sockets.share_memory();
         match plan.inherited.unused() {
             Some((address, udp)) => Err(GateError::UnusedSocket { address, udp }),
             None => Ok(sockets),
+        }
+    }
+
+    fn share_memory(&mut self) {
+        let count = self.threads.iter().map(|thread| thread.quic.len()).sum();
+        if count > 0 {
+            let memory = QuicMemory::new(count);
+            for thread in &mut self.threads {
+                thread.quic_memory = memory;
+            }
         }
     }
 
@@ -205,19 +217,28 @@ impl SocketPlan {
             set_fast_open(listener, &self.how)?;
         }
         let shared = tcp.iter().cycle().take(self.threads);
-        let mut all = shared
-            .map(TcpListener::try_clone)
-            .collect::<io::Result<Vec<_>>>()?;
-        while all.len() < self.threads {
-            all.push(bind_listener(address, &self.how)?);
-        }
+        let tcp: io::Result<_> = shared.map(TcpListener::try_clone).collect();
         udp.truncate(self.threads);
-        if udp.is_empty() && with_udp {
+        self.complete(address, tcp?, udp, with_udp)
+    }
+
+    /// Binds the sockets that are missing.
+    fn complete(
+        &self,
+        address: SocketAddr,
+        mut tcp: Vec<TcpListener>,
+        mut udp: Vec<UdpSocket>,
+        with_udp: bool,
+    ) -> io::Result<Bound> {
+        while tcp.len() < self.threads {
+            tcp.push(bind_listener(address, &self.how)?);
+        }
+        if with_udp && udp.is_empty() {
             for _ in 0..self.threads {
                 udp.push(listen_udp(address, true)?);
             }
         }
-        Ok((address, all, udp))
+        Ok((address, tcp, udp))
     }
 
     fn attempt(&self, wanted: SocketAddr, with_udp: bool) -> io::Result<Bound> {
@@ -228,16 +249,7 @@ impl SocketPlan {
             // `SO_REUSEPORT` would hide that another process of this user has the port.
             listen_udp(address, false)?;
         }
-        let (mut tcp, mut udp) = (vec![first], Vec::new());
-        for _ in 1..self.threads {
-            tcp.push(bind_listener(address, &self.how)?);
-        }
-        if with_udp {
-            for _ in 0..self.threads {
-                udp.push(listen_udp(address, true)?);
-            }
-        }
-        Ok((address, tcp, udp))
+        self.complete(address, vec![first], Vec::new(), with_udp)
     }
 }
 

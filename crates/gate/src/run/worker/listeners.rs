@@ -13,7 +13,7 @@ use super::thread_plan::ThreadPlan;
 use crate::GateError;
 use crate::accept::admission::{Admission, ListenerRole};
 use crate::accept::connection_limits::ConnectionLimits;
-use crate::accept::listener::{Listener, QuicListener, QuicMemory, SingleUseCounts, ThreadSockets};
+use crate::accept::listener::{Listener, QuicListener, SingleUseCounts, ThreadSockets};
 use crate::accept::thread::Thread;
 use crate::forward::upstream;
 use crate::record::{
@@ -72,13 +72,11 @@ impl Listeners {
             }
         }
         let mut quic = Vec::new();
-        let threads = thread_plan.plan.config.listen.thread_count();
-        let memory = QuicMemory::new(threads * sockets.quic.len());
         for socket in sockets.quic {
             let listener = admission.open_quic(
                 socket,
                 &thread_plan.plan.config.limits,
-                memory,
+                sockets.quic_memory,
                 &thread_plan.plan.seed,
             )?;
             accepting.spawn_local(
