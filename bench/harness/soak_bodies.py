@@ -5,7 +5,8 @@ import time
 
 from harness.soak_backend import pattern
 from harness.soak_client import Client, fields
-from harness.soak_wire import Broken, request
+from harness.soak_requests import H2
+from harness.soak_wire import Answer, Broken, request
 
 MIB = 1 << 20
 
@@ -13,6 +14,14 @@ MIB = 1 << 20
 class Counted(Client):
     def turn(self):
         self.exchange(self.someone(), "POST", body=self.random.randbytes(self.random.randint(1, 512 << 10)))
+
+
+class Buffered(Counted):
+    route = "/buffered"
+
+
+class CountedToH2(Counted):
+    route = "/h2"
 
 
 class Chunked(Client):
@@ -58,10 +67,14 @@ class AbortedUpload(Client):
     def turn(self):
         self.wire, identity, session = self.open(), self.book.identity(self.kind), self.someone()
         length = self.random.choice([20_000, 400_000])
-        self.wire.send(request("POST", "/echo", fields(identity, session) | {"Content-Length": str(length)}) + self.random.randbytes(length // 2))
+        self.wire.send(request("POST", f"{self.route}/echo", fields(identity, session) | {"Content-Length": str(length)}) + self.random.randbytes(length // 2))
         self.scene.over.wait(self.random.uniform(0, 0.3))
         self.drop(self.random.random() < 0.5)
         self.befell(identity, "POST", "left", left=True)
+
+
+class AbortedUploadToH2(AbortedUpload):
+    route = "/h2"
 
 
 class Download(Client):
@@ -71,7 +84,7 @@ class Download(Client):
         identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
         try:
             self.wire = self.wire or self.open()
-            self.wire.ask("GET", f"/large?bytes={self.size}", fields(identity, session))
+            self.wire.ask("GET", f"{self.route}/large?bytes={self.size}", fields(identity, session))
             answer = self.wire.head()
             at = self.read(answer, identity)
         except Broken as error:
@@ -99,11 +112,19 @@ class Download(Client):
         return at
 
 
+class DownloadFromH2(Download):
+    route = "/h2"
+
+
 class AbortedDownload(Download):
     size = 16 * MIB
 
     def read(self, answer, identity, enough=None):
         return super().read(answer, identity, self.random.randint(1, MIB))
+
+
+class AbortedDownloadFromH2(AbortedDownload):
+    route = "/h2"
 
 
 class SlowDownload(Download):
@@ -208,15 +229,70 @@ class Socket(Client):
     def talk(self, identity):
         for number in range(self.random.randint(1, 6)):
             said = f"{identity} {number}".encode()
-            self.say(1, said)
-            if self.wire.exactly(2 + len(said)) != bytes([0x81, len(said)]) + said:
+            self.say(self.frame(1, said))
+            if self.hear(2 + len(said)) != bytes([0x81, len(said)]) + said:
                 self.book.is_wrong("mixed-up answer", f"{identity}: another WebSocket's words")
             self.book.fact("WebSocket messages")
             self.scene.over.wait(0.2)
         if self.random.random() < 0.7:
-            self.say(8, b"\x03\xe8")
-            self.wire.exactly(4)
+            self.say(self.frame(8, b"\x03\xe8"))
+            self.hear(4)
 
-    def say(self, kind, payload):
+    def frame(self, kind, payload):
         mask = self.random.randbytes(4)
-        self.wire.send(bytes([0x80 | kind, 0x80 | len(payload)]) + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload)))
+        return bytes([0x80 | kind, 0x80 | len(payload)]) + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+
+    def say(self, data):
+        self.wire.send(data)
+
+    def hear(self, count):
+        return self.wire.exactly(count)
+
+
+class SocketOverH2(Socket, H2):
+    """A WebSocket on a stream of HTTP/2 (RFC 8441)."""
+
+    def turn(self):
+        identity, session, sent = self.book.identity(self.kind), self.someone(), time.monotonic()
+        self.reply, self.heard, self.is_over, self.streams = Answer(0, {}), b"", False, {}
+        try:
+            self.wire = self.open()
+            while not self.h2.remote_settings.enable_connect_protocol:
+                self.pump()
+            self.stream = self.h2.get_next_available_stream_id()
+            self.streams[self.stream] = True
+            head = {":method": "CONNECT", ":protocol": "websocket", ":scheme": "https", ":authority": "localhost", ":path": "/socket", "sec-websocket-version": "13"}
+            self.h2.send_headers(self.stream, list((head | {name.lower(): value for name, value in fields(identity, session).items()}).items()))
+            self.wire.send(self.h2.data_to_send())
+            while not self.reply.status:
+                self.pump()
+            self.look(identity, session, "GET", b"", self.reply, sent)
+            if self.reply.status == 200:
+                self.talk(identity)
+            self.drop()
+        except Broken as error:
+            self.befell(identity, "GET", str(error), session.ends(sent))
+            raise
+
+    def say(self, data):
+        self.h2.send_data(self.stream, data)
+        super().say(self.h2.data_to_send())
+
+    def hear(self, count):
+        while len(self.heard) < count:
+            if self.is_over:
+                raise Broken("closed")
+            self.pump()
+        found, self.heard = self.heard[:count], self.heard[count:]
+        return found
+
+    def take(self, stream, event, kinds):
+        if isinstance(event, kinds.ResponseReceived):
+            self.reply.headers = dict(event.headers)
+            self.reply.status = int(self.reply.headers[":status"])
+        elif isinstance(event, kinds.DataReceived):
+            self.heard += event.data
+        elif isinstance(event, kinds.StreamReset):
+            raise Broken(f"RST_STREAM {int(event.error_code)}")
+        elif isinstance(event, kinds.StreamEnded):
+            self.is_over = True

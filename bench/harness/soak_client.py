@@ -33,6 +33,8 @@ class Scene:
 class Client:
     """A client of some kind, with separate random numbers and connections."""
 
+    route = ""  # the prefix of its paths
+
     def __init__(self, scene, kind, pause, seed):
         self.scene, self.book, self.kind, self.pause = scene, scene.book, kind, pause
         self.random, self.wire, self.tls_session, self.rounds = random.Random(seed), None, None, 0
@@ -70,7 +72,7 @@ class Client:
             if raw:
                 raw(identity, fields(identity, session))
             else:
-                self.wire.ask(method, path, fields(identity, session), body)
+                self.wire.ask(method, self.route + path, fields(identity, session), body)
             answer = self.wire.answer(method)
         except Broken as error:
             self.befell(identity, method, str(error), session.ends(sent))

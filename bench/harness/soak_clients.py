@@ -2,8 +2,9 @@
 
 import threading
 
-from harness.soak_bodies import AbortedDownload, AbortedUpload, Chunked, Counted, Download, Events, Expecting, RevokedEvents, SlowDownload, Socket, Trickled
-from harness.soak_requests import Bad, H2, H3, Kept, Leaves, New, NoWindow, Old, Pipelined, Posts, Resumed, Revoked, Tls
+from harness.soak_bodies import (AbortedDownload, AbortedDownloadFromH2, AbortedUpload, AbortedUploadToH2, Buffered, Chunked, Counted, CountedToH2, Download,
+                                 DownloadFromH2, Events, Expecting, RevokedEvents, SlowDownload, Socket, SocketOverH2, Trickled)
+from harness.soak_requests import Bad, H2, H2ToH2, H3, Kept, KeptToH2, Leaves, New, NoWindow, Old, Pipelined, Posts, PostsToH2, Resumed, Revoked, Tls
 
 
 # kind: (its class, how many of them, seconds between two turns)
@@ -13,6 +14,9 @@ KINDS = {
     "upload counted": (Counted, 1, 0.6), "upload chunked": (Chunked, 1, 0.5), "upload trickled": (Trickled, 2, 0.5), "upload aborted": (AbortedUpload, 1, 0.4),
     "download": (Download, 1, 1.5), "download aborted": (AbortedDownload, 1, 0.6), "WebSocket": (Socket, 2, 0.3), "events": (Events, 2, 0.3),
     "HTTP/1.0": (Old, 1, 0.4), "upload expected": (Expecting, 1, 0.5), "download slow": (SlowDownload, 2, 0.5), "h2 without a window": (NoWindow, 1, 0.5),
+    "to h2": (KeptToH2, 2, 0.12), "POST to h2": (PostsToH2, 2, 0.06), "h2 to h2": (H2ToH2, 2, 0.6), "upload to h2": (CountedToH2, 1, 0.6),
+    "upload to h2 aborted": (AbortedUploadToH2, 1, 0.4), "download from h2": (DownloadFromH2, 1, 1.5), "download from h2 aborted": (AbortedDownloadFromH2, 1, 0.6),
+    "upload buffered": (Buffered, 1, 0.6), "WebSocket over h2": (SocketOverH2, 1, 0.4),
     "bad token": (Bad, 1, 0.25), "left while it thinks": (Leaves, 2, 0.4), "revoked": (Revoked, 2, 0.06), "revoked events": (RevokedEvents, 1, 0.1),
 }
 

@@ -141,7 +141,7 @@ class H2(Client):
         body = self.random.randbytes(4000) if method == "POST" else b""
         stream = self.h2.get_next_available_stream_id()
         self.streams[stream] = (identity, session, method, path, body, time.monotonic(), Answer(0, {}))
-        head = [(":method", method), (":scheme", "https"), (":authority", "localhost"), (":path", path)]
+        head = [(":method", method), (":scheme", "https"), (":authority", "localhost"), (":path", self.route + path)]
         self.h2.send_headers(stream, head + [(name.lower(), value) for name, value in fields(identity, session).items()], end_stream=not body)
         while body and stream in self.streams and self.h2.local_flow_control_window(stream) < len(body):
             self.pump()
@@ -185,6 +185,18 @@ class H2(Client):
             self.look(identity, session, method, body, answer, sent)
             if answer.status == 200 and path.startswith("/large") and answer.body != pattern(identity, 200000):
                 self.book.is_wrong("mixed-up answer", f"{identity}: another body")
+
+
+class KeptToH2(Kept):
+    route = "/h2"
+
+
+class PostsToH2(Posts):
+    route = "/h2"
+
+
+class H2ToH2(H2):
+    route = "/h2"
 
 
 class NoWindow(H2):

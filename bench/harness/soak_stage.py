@@ -1,5 +1,5 @@
-"""The processes of a soak: gate, two backends, Redis on a Unix socket; and what is done to them while clients
-make requests.
+"""The processes of a soak: gate, two backends, nginx as an HTTP/2 server before one of them, Redis on a Unix
+socket; and what is done to them while clients make requests.
 """
 
 import base64
@@ -29,7 +29,7 @@ TAKEN = 10  # seconds that a reload may take
 class Stage:
     def __init__(self, place, roundtrip, book):
         self.place, self.roundtrip, self.book = place, roundtrip, book
-        self.http, self.https, self.admin = (proxies.free_port() for _ in range(3))
+        self.http, self.https, self.admin, self.h2 = (proxies.free_port() for _ in range(4))
         self.ports = {"a": proxies.free_port(), "b": proxies.free_port()}
         self.journal, self.log = place / "journal", place / "gate.log"
         self.settings, self.serial, self.numbers = 0, (0, 0.0), 0
@@ -44,6 +44,7 @@ class Stage:
         self.start_store()
         for name in self.ports:
             self.start_backend(name)
+        self.start_nginx()
         self.replace_certificate()
         self.config().write_text(self.text())
         self.config().chmod(0o600)
@@ -98,8 +99,48 @@ set = {{ X-Soak-Settings = "{self.settings}" }}
 path = "/events"
 upstream = "backend"
 streams = true
+[upstream.h2]
+servers = ["http://127.0.0.1:{self.h2}"]
+protocol = "h2"
+idle_time = "{IDLE}s"
+[[route]]
+path = "/h2"
+upstream = "h2"
+set = {{ X-Soak-Settings = "{self.settings}" }}
+[[route]]
+path = "/buffered"
+upstream = "backend"
+buffer_request = "1MiB"
 [admin]
 listen = "127.0.0.1:{self.admin}"
+"""
+
+    def nginx(self):
+        """It ends each connection gracefully after some requests (RFC 9113 §6.8), and repeats no request."""
+        at = self.place
+        return f"""
+daemon off;
+worker_processes 1;
+pid {at}/nginx.pid;
+error_log {at}/nginx.log;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    {"".join(f"{kind}_temp_path {at}/nginx-{kind};" for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"])}
+    client_max_body_size 0;
+    keepalive_requests 200;
+    server {{
+        listen 127.0.0.1:{self.h2} http2;
+        location /h2/ {{
+            proxy_pass http://127.0.0.1:{self.ports["a"]}/;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_buffering off;
+            proxy_request_buffering off;
+            proxy_next_upstream off;
+        }}
+    }}
+}}
 """
 
     def authority(self):
@@ -169,6 +210,12 @@ listen = "127.0.0.1:{self.admin}"
         process = self.run(name, [sys.executable, pathlib.Path(__file__).parent / "soak_backend.py", name, self.ports[name], self.journal], self.place / f"{name}.log")
         if not processes.await_port(self.ports[name], process):
             tools.fail(f"backend {name} does not listen: {(self.place / f'{name}.log').read_text()[-500:]}")
+
+    def start_nginx(self):
+        (self.place / "nginx.conf").write_text(self.nginx())
+        process = self.run("nginx", ["nginx", "-p", self.place, "-c", self.place / "nginx.conf", "-e", self.place / "nginx.log"], self.place / "nginx.log")
+        if not processes.await_port(self.h2, process):
+            tools.fail(f"nginx does not listen: {(self.place / 'nginx.log').read_text()[-500:]}")
 
     def start_store(self):
         (self.place / "redis").unlink(missing_ok=True)

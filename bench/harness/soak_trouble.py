@@ -23,7 +23,7 @@ class Trouble:
 
     def run(self):
         events = [self.revoke, self.change, self.reload, self.backend, self.certificate, self.stop_store, self.reload, self.revoke, self.kill_store, self.revoke_at_once,
-                  self.reload, self.backend]
+                  self.reload, self.backend, self.reload_nginx]
         try:
             while True:
                 for event in self.random.sample(events, len(events)):
@@ -83,6 +83,11 @@ class Trouble:
         self.wait(1, 4)
         self.stage.start_backend(name)
         self.book.over(began - BEFORE, time.monotonic() + SETTLED)
+
+    def reload_nginx(self):
+        """Its connections end gracefully (RFC 9113 §6.8), so no request may fail."""
+        self.count("HTTP/2 server reloaded")
+        self.stage.running["nginx"].send_signal(signal.SIGHUP)
 
     def certificate(self):
         self.count("certificate replaced")

@@ -167,7 +167,7 @@ impl Limit {
         self.holds(value).then_some(Broken(shown))
     }
 
-    /// The same for findings of `doctor`.
+    /// Whether findings of `doctor` break the limit.
     pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<Broken>, LimitError> {
         if self.quantity != Quantity::Worse || !matches!(self.bound, Bound::Plain(_)) {
             return Err(LimitError::Doctor(self.text.chars().take(60).collect()));

@@ -5,6 +5,8 @@ use std::time::Duration;
 /// Parses a duration in words, flags and files.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
+    let not_valid =
+        || format!("`{text}` is not a valid time; write it like 200us, 90ms, 1.5s, 30m, 12h or 7d");
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let seconds = match unit {
         "ns" => 1e-9,
@@ -15,15 +17,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         "d" => 86_400.0,
         "" if number.parse::<f64>() == Ok(0.0) => 1.0,
-        _ => {
-            return Err(format!(
-                "`{text}` is not a valid time; write it like 200us, 90ms, 1.5s, 30m, 12h or 7d"
-            ));
-        }
+        _ => return Err(not_valid()),
     };
-    let number: f64 = number.parse().map_err(|_| {
-        format!("`{text}` is not a valid time; write it like 200us, 90ms, 1.5s, 30m, 12h or 7d")
-    })?;
+    let number: f64 = number.parse().map_err(|_| not_valid())?;
     // Rounds to the nanosecond, so that 0.3 ms is 300 000 ns.
     let nanoseconds = (number * seconds * 1e9).round();
     if !(0.0..=8.64e16).contains(&nanoseconds) {

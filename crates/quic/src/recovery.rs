@@ -396,7 +396,6 @@ impl Recovery {
     }
 
     #[cfg(test)]
-    #[cfg(test)]
     pub(crate) fn has_in_flight_eliciting(&self, space: Space) -> bool {
         self.spaces[space.index()].eliciting > 0
     }

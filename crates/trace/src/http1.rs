@@ -444,6 +444,7 @@ mod tests {
             assert!(!Http1::recognises(other), "{other:?}");
         }
     }
+
     /// Programs are sent such heads, and go on.
     #[test]
     fn heads_that_no_grammar_allows_are_read_as_far_as_they_can_be() {

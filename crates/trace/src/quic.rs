@@ -484,6 +484,7 @@ mod tests {
         ];
         assert_eq!(sooner(&busy), 165);
     }
+
     #[test]
     fn an_address_of_version_six_has_brackets_in_a_url() {
         let mut flow = flow(&[(0, Side::Client, false), (30, Side::Server, false)]);

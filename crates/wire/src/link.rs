@@ -394,6 +394,7 @@ mod tests {
         assert_eq!(found(1, ethernet(&[8, 6, 0, 1])), None, "ARP");
         assert_eq!(found(147, ip), None, "nobody knows");
     }
+
     #[test]
     fn tags_and_link_layers_that_are_seldom_met_are_read_too() {
         let ip = ipv4(6, &[0; 20]);

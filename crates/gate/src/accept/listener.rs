@@ -57,9 +57,6 @@ pub(crate) struct AcceptedConnection {
     pub(crate) stream: ClientStream,
     /// The peer, as named by a trusted proxy if there is one.
     pub(crate) peer: SocketAddr,
-    /// The address that the client connected to, according to such a proxy.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing uses it yet"))]
-    pub(crate) local: SocketAddr,
     pub(crate) facts: HandshakeFacts,
 }
 

@@ -210,6 +210,33 @@ fn limits_are_met_and_counted() {
     assert!(matches!(scene.news.try_recv(), Err(_) | Ok(News::Reloaded)));
 }
 
+/// A route may be open beside a guarded one: what a backend could read in another way is refused,
+/// and an operator sees why.
+#[test]
+fn refused_paths_are_counted_by_reason() {
+    let (at, _release) = backend("one");
+    let more = "[[route]]\npath = \"/open\"\nupstream = \"backend\"\nauth = false\n";
+    let scene = Scene::new(at, more);
+    let ask = |path: &str| scene.client().get(path, "").0;
+    assert_eq!((ask("/open/x"), ask("/guarded")), (200, 401));
+    for (path, reason) in [
+        ("/open/../guarded", "dot_segments"),
+        ("/open;x=y", "two_ways"),
+        ("/open/%00", "characters"),
+    ] {
+        assert_eq!(ask(path), 400, "{path}");
+        let counted = |metrics: &str| {
+            let labels = format!("{{by=\"refused\",reason=\"{reason}\"}} 1");
+            let mut lines = metrics.lines();
+            lines.any(|line| line.starts_with("roundtrip_gate_") && line.ends_with(&labels))
+        };
+        assert!(
+            eventually(|| counted(&scene.admin("/metrics").1)),
+            "{reason}"
+        );
+    }
+}
+
 pub(crate) fn eventually(mut so: impl FnMut() -> bool) -> bool {
     (0..2000).any(|_| {
         let is = so();

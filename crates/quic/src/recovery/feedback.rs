@@ -53,7 +53,6 @@ impl Feedback {
     }
 
     #[cfg(test)]
-    #[cfg(test)]
     pub(crate) fn newly_acked(&self) -> bool {
         self.newest.is_some()
     }

@@ -28,8 +28,8 @@ pub(super) const USER_AGENT: &str = concat!("roundtrip-rdap/", env!("CARGO_PKG_V
 
 /// The number of streams that most servers allow on a connection. RFC 9113 §6.5.2.
 const AT_ONCE: u32 = 100;
-/// The same for each of several connections: enough for thousands of lookups a second, and each
-/// takes memory.
+/// The number of streams on each of several connections: enough for thousands of lookups a second,
+/// and each takes memory.
 const AT_ONCE_EACH: u32 = 40;
 
 pub(super) struct Meaning {

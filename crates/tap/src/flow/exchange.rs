@@ -1,11 +1,10 @@
 //! Turns a turn of a connection into an exchange: its timeline, its facts, and how it failed.
 
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use roundtrip_model::{
     Attempt, AttemptOutcome, EarlyData, Event, Exchange, Failure, FailureKind, Http, HttpFacts,
-    Memory, Moment, PhaseName, Security, Strategy, TlsFacts,
+    Memory, Moment, Origin, PhaseName, Scheme, Security, Strategy, TlsFacts,
 };
 use roundtrip_wire::tls::Version;
 
@@ -20,8 +19,6 @@ const MAX_RACE: Duration = Duration::from_secs(10);
 /// The longest attempt that can be a refusal, which comes at once; a longer attempt was abandoned.
 const MAX_REFUSAL_LENGTH: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
-const HTTPS: u16 = 443;
-const HTTP: u16 = 80;
 
 /// The surroundings of a connection: the time, the process's lookups, and failed attempts.
 pub(crate) struct Surroundings<'a> {
@@ -234,26 +231,22 @@ impl Flow {
     }
 
     fn url(&self, host: &str, target: Option<&str>) -> String {
-        let (scheme, usual) = match self.spoken.protocol() {
-            Protocol::Tls => ("https", HTTPS),
-            Protocol::Http1 => ("http", HTTP),
-            Protocol::Unknown | Protocol::Other => ("tcp", 0),
-        };
         if let Some(absolute) = target.filter(|target| target.contains("://")) {
             return absolute.to_owned();
         }
-        let host = match host.parse::<IpAddr>() {
-            Ok(IpAddr::V6(address)) => format!("[{address}]"),
-            _ => host.to_owned(),
-        };
-        let port = match self.peer.port() {
-            port if port == usual => String::new(),
-            port => format!(":{port}"),
+        let origin = Origin {
+            scheme: match self.spoken.protocol() {
+                Protocol::Tls => Scheme::Https,
+                Protocol::Http1 => Scheme::Http,
+                Protocol::Unknown | Protocol::Other => Scheme::Tcp,
+            },
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: self.peer.port(),
         };
         let path = target
             .filter(|target| target.starts_with('/'))
             .unwrap_or("/");
-        format!("{scheme}://{host}{port}{path}")
+        format!("{origin}{path}")
     }
 
     fn strategy(&self, chosen: &Chosen, is_first: bool) -> Strategy {

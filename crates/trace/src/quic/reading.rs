@@ -1,12 +1,11 @@
 //! A QUIC connection as its client saw it: bursts of datagrams, which may be requests and answers.
 
 use std::collections::HashSet;
-use std::net::IpAddr;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{
     Attempt, AttemptOutcome, ChainFacts, Event, Exchange, Failure, FailureKind, Http, KeptFacts,
-    Memory, Moment, PhaseName, QuicFacts, Security, Strategy, TlsFacts,
+    Memory, Moment, Origin, PhaseName, QuicFacts, Scheme, Security, Strategy, TlsFacts,
 };
 
 use super::facts::tls_facts;
@@ -353,16 +352,12 @@ impl<'a> QuicReading<'a> {
         };
         let named = client.as_ref().and_then(|c| c.server_name.clone());
         let named = named.or_else(|| name.map(str::to_owned));
-        let host = named.unwrap_or_else(|| match flow.server.ip() {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("[{address}]"),
-        });
-        let port = flow.server.port();
-        let url = if port == 443 {
-            format!("https://{host}/")
-        } else {
-            format!("https://{host}:{port}/")
+        let origin = Origin {
+            scheme: Scheme::Https,
+            host: named.unwrap_or_else(|| flow.server.ip().to_string()),
+            port: flow.server.port(),
         };
+        let url = format!("{origin}/");
         Exchange {
             url,
             started: UNIX_EPOCH.checked_add(Duration::from_nanos(zero)),

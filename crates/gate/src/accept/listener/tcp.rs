@@ -70,7 +70,6 @@ fn takes_syn_data(bits: &str) -> bool {
 pub(crate) struct Listener {
     socket: TcpListener,
     watch: Watch,
-    local: SocketAddr,
     secure: bool,
     /// Whether the service manager opened it.
     inherited: bool,
@@ -86,7 +85,6 @@ pub(crate) struct AcceptedSocket {
     stream: ClientSocket,
     /// The peer, which may be a proxy.
     pub(crate) peer: SocketAddr,
-    local: SocketAddr,
     secure: bool,
 }
 
@@ -123,7 +121,6 @@ impl Listener {
         let inherited = SockRef::from(&socket).is_listener()?;
         start_listening(&socket, backlog)?;
         Ok(Self {
-            local: socket.local_addr()?,
             watch: Watch::new(&socket)?,
             socket,
             secure,
@@ -195,15 +192,9 @@ impl Listener {
     }
 
     fn arrival(&self, stream: ClientSocket, peer: SocketAddr) -> AcceptedSocket {
-        let local = if self.local.ip().is_unspecified() {
-            stream.local_addr().unwrap_or(self.local)
-        } else {
-            self.local
-        };
         AcceptedSocket {
             stream,
             peer,
-            local,
             secure: self.secure,
         }
     }
@@ -240,7 +231,6 @@ impl AcceptedSocket {
             return Ok(AcceptedConnection {
                 stream: ClientStream::Clear(self.stream),
                 peer: self.peer,
-                local: self.local,
                 facts,
             });
         }
@@ -256,12 +246,9 @@ impl AcceptedSocket {
         accept_config: &AcceptConfig,
     ) -> Result<AcceptedConnection, AcceptError> {
         if self.is_from_proxy(accept_config)
-            && let ProxyHeader::For {
-                source,
-                destination,
-            } = read_header(&mut self.stream).await?
+            && let ProxyHeader::For { source, .. } = read_header(&mut self.stream).await?
         {
-            (self.peer, self.local) = (source, destination);
+            self.peer = source;
         }
         let mut facts = self.facts(accept_config);
         let stream = if self.secure {
@@ -277,7 +264,6 @@ impl AcceptedSocket {
         Ok(AcceptedConnection {
             stream,
             peer: self.peer,
-            local: self.local,
             facts,
         })
     }
@@ -344,7 +330,9 @@ mod tests {
         for together in [1, 1, 1, 5, 1, 2, 1, 1, 3] {
             let clients: Vec<_> = (0..together)
                 .map(|_| {
-                    let mut client = std::net::TcpStream::connect(listener.local).unwrap();
+                    let mut client =
+                        std::net::TcpStream::connect(listener.socket.local_addr().unwrap())
+                            .unwrap();
                     // Clients are accepted when they have sent something.
                     client.write_all(b"x").unwrap();
                     client.local_addr().unwrap()
@@ -365,7 +353,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let listener = Listener::open(listener, 16, false, Arc::default()).unwrap();
-        let _client = std::net::TcpStream::connect(listener.local).unwrap();
+        let _client = std::net::TcpStream::connect(listener.socket.local_addr().unwrap()).unwrap();
         let mut arrival = listener.next().await;
         assert!(arrival.stream.watched().unwrap().nodelay().unwrap());
     }

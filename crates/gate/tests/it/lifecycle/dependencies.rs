@@ -7,6 +7,7 @@ use std::time::Instant;
 use roundtrip_gate::News;
 
 use crate::lifecycle::scene::{PATIENCE, Scene, serving};
+use crate::server::Server;
 
 /// An address where nothing listens yet.
 fn nobody() -> SocketAddr {
@@ -60,4 +61,28 @@ fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
     );
     assert!(back.ends_with("; 1 of 1 servers left"), "{back}");
     assert_eq!(ask(), 200);
+}
+
+#[test]
+fn a_store_that_goes_and_comes_is_told() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let redis = Server::start("gate: the store goes and comes", &[]);
+    let Some(mut redis) = runtime.block_on(redis) else {
+        return;
+    };
+    let store = format!("unix:{}", redis.socket().display());
+    let scene = Scene::tuned(nobody(), "", |config| config.session.store = store);
+    redis.stop();
+    let down = line(&scene);
+    assert!(down.starts_with("store down: "), "{down}");
+    assert!(
+        down.ends_with("; known sessions stay valid for 30 s"),
+        "{down}"
+    );
+    runtime.block_on(redis.start_again());
+    let back = line(&scene);
+    assert!(back.starts_with("store back after "), "{back}");
 }

@@ -19,8 +19,8 @@ const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// This many flights in a row, each a round trip after the one before, are not chance, if the path
 /// varies by no more than `MAX_VARIES` round trips.
 const PERIODS: usize = 3;
-/// The same for flights that are in step with the path and grow: an application that sleeps writes
-/// pieces of one size.
+/// This many are not chance if the flights also grow: an application that sleeps writes pieces of
+/// one size.
 const GROWING_PERIODS: usize = 2;
 const MAX_VARIES: f64 = 0.3;
 /// In milliseconds: the measured time of several round trips may be too short by this much.
@@ -254,8 +254,8 @@ impl BodyAnalysis<'_> {
         is_in_step(period, self.rtt) && next.gap >= WAITED * self.rtt
     }
 
-    /// The same for senders that pace their segments, and for those that wait until the last
-    /// segment has been acknowledged.
+    /// Whether a flight began just a round trip after the one before, if the sender paces its
+    /// segments, or waits until the last segment has been acknowledged.
     fn waits_in_step(&self, flight: &Flight, next: &Flight, heard: &Evidence) -> bool {
         let period = self.lateness(flight, next, heard) + self.rtt;
         // The path, or a host that is busy, may delay an acknowledgement a little.

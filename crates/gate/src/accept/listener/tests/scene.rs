@@ -253,9 +253,8 @@ async fn describe(mut met: AcceptedConnection) {
     }
     let early = matches!(&met.stream, ClientStream::Secure(secure) if secure.is_early());
     let mut said = format!(
-        "peer={} local={} resumed={} accepted={} early={early} heard={}",
+        "peer={} resumed={} accepted={} early={early} heard={}",
         met.peer,
-        met.local,
         met.facts.resumed,
         met.facts.early_data,
         heard.len(),

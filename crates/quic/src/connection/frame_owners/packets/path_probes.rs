@@ -91,7 +91,6 @@ impl PacketWriter<'_> {
 
     /// Makes a 1-RTT packet with an arbitrary payload, and records it.
     #[cfg(test)]
-    #[cfg(test)]
     pub(in crate::connection) fn seal_alone(mut self, payload: &[u8]) -> Vec<u8> {
         let number = self.owners.recovery.next_number(Space::Data);
         let mut packet = vec![0; 1500];
