@@ -11,7 +11,7 @@
 
 mod backend;
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
@@ -255,6 +255,27 @@ fn revoked_in_redb_while_it_waits_for_a_connection() {
 #[test]
 fn revoked_in_redis_while_it_waits_for_a_connection() {
     while_it_waits_for_a_connection(Kept::Redis);
+}
+
+/// A connection is free for a slow body, but takes long to open.
+#[test]
+fn revoked_while_a_connection_is_opened_for_half_a_body() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let scene = Scene::tuned(at, "", |config| {
+        let upstream = config.upstream.get_mut("backend").unwrap();
+        upstream.servers = vec![format!("https://{at}")];
+        upstream.connect = Span::seconds(60);
+    });
+    let field = session(&scene.config, "s", "u:p");
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
+    client.send(&format!(
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n{field}\r\n\r\nfirst"
+    ));
+    let mut opening = silent.accept().unwrap().0;
+    assert!(opening.read(&mut [0; 1]).unwrap() > 0, "no ClientHello");
+    revoke(&scene.config, "s");
+    assert_eq!(client.answer().status(), 401);
 }
 
 #[test]

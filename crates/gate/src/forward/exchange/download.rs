@@ -21,8 +21,7 @@ use crate::forward::site::Site;
 use crate::forward::upstream::{HeldConnection, Upstream};
 use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
-use crate::record::Limit;
-use crate::record::{Entry, server_timing};
+use crate::record::{Early, Entry, Limit, server_timing};
 
 /// The most bytes of interim answers that a backend may send. The time limit for them is
 /// configured.
@@ -105,6 +104,11 @@ struct AnswerFacts {
     trailers: bool,
 }
 
+/// Whether this answer to early data wants the request after the handshake. RFC 8470 §5.2.
+fn is_too_early(status: u16, body: ResponseBody) -> bool {
+    status == 425 && body == ResponseBody::None
+}
+
 impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
     /// If no request body is being sent, `client` reads further bytes from the client and writes
     /// them to the backend.
@@ -113,7 +117,8 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
         mut client: Option<(&mut B, &mut W)>,
     ) -> Result<DownloadOutcome, ExchangeError> {
         let rest = self.heads(&mut client).await?;
-        if rest.status == 425 && self.asked.early.is_some() && rest.body == ResponseBody::None {
+        // A second 425 is an answer like any other.
+        if self.entry.early == Some(Early::Passed) && is_too_early(rest.status, rest.body) {
             let link_stays = rest.link_stays;
             return Ok(DownloadOutcome::TooEarly { link_stays });
         }
@@ -197,6 +202,7 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 self.entry.first_byte.get_or_insert(now);
                 server_timing(self.entry, now, &mut timing);
             }
+            let awaits_too_early = self.entry.early == Some(Early::Passed);
             let read = h1::response(self.buffer, |response| {
                 let status = response.status;
                 let body = if status == 101 && asked.upgrade {
@@ -204,9 +210,9 @@ impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
                 } else {
                     response.body(asked.is_head)?
                 };
-                let is_early = status == 425 && asked.early.is_some() && body == ResponseBody::None;
+                let is_too_early = awaits_too_early && is_too_early(status, body);
                 let is_interim = status < 200 && status != 101;
-                if !is_early && (!is_interim || interim_taken) {
+                if !is_too_early && (!is_interim || interim_taken) {
                     let login = site.policy.login.as_ref();
                     if is_interim {
                         response_head::interim(login, response, body, to);

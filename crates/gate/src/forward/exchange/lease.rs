@@ -59,13 +59,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     return Ok((self.lease(upstream, false).await?, None));
                 }
                 ReadAheadOutcome::Enough => self.lease(upstream, true).await?,
-                ReadAheadOutcome::Some => match upstream.lease_if_free(self.need(true)).await? {
-                    Some(link) => {
-                        self.note_lease(upstream, &link);
-                        link
-                    }
-                    None => continue,
-                },
+                ReadAheadOutcome::Some => {
+                    let leased = upstream.lease_if_free(self.need(true));
+                    let Some(link) = self.unless_gone(leased).await? else {
+                        continue;
+                    };
+                    self.note_lease(upstream, &link);
+                    link
+                }
             };
             // It is sent at once.
             let _ = (self.buffer)(0);
@@ -158,10 +159,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     }
 
     /// Runs `leasing`, unless the client leaves meanwhile or its session ends.
-    async fn unless_gone(
+    async fn unless_gone<L>(
         &mut self,
-        leased: impl Future<Output = Result<Link, UpstreamError>>,
-    ) -> Result<Link, ExchangeError> {
+        leased: impl Future<Output = Result<L, UpstreamError>>,
+    ) -> Result<L, ExchangeError> {
         let link = tokio::select! {
             biased;
             leased = leased => leased?,

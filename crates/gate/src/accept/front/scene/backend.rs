@@ -76,6 +76,7 @@ impl Backend {
                 "/too-early" if head.contains("Early-Data: 1") => {
                     peer.answer("425 Too Early", b"").await
                 }
+                "/always-too-early" => peer.answer("425 Too Early", b"").await,
                 "/body" => {
                     let body = peer.body(&head, &self.came).await;
                     peer.answer("200 OK", &body.unwrap_or_default()).await
