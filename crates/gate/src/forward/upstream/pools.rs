@@ -288,9 +288,13 @@ impl<C: Poolable> Pools<C> {
     pub(super) fn down(&self) -> usize {
         let now = Instant::now();
         let state = self.state.borrow();
+        state.servers.len() - self.usable(&state, now)
+    }
+
+    fn usable(&self, state: &PoolsState<C>, now: Instant) -> usize {
         let servers = state.servers.iter().enumerate();
-        let down = servers.filter(|(at, s)| !self.is_well(*at) || s.standing.is_ejected(now));
-        down.count()
+        let usable = servers.filter(|(at, s)| self.is_well(*at) && !s.standing.is_ejected(now));
+        usable.count()
     }
 
     fn grant(
@@ -299,7 +303,8 @@ impl<C: Poolable> Pools<C> {
         want: PoolRequest,
         now: Instant,
     ) -> Result<PoolGrant<C>, PoolError> {
-        let servers = state.servers.len();
+        // Others could get no connection of a server that is down.
+        let servers = self.usable(state, now).max(1);
         let connections = self.rules.bounds.connections * servers;
         let may_hold = state.holding.leaves_some(want.client, connections);
         let may_send = state

@@ -7,7 +7,7 @@ use tokio::task::spawn_local;
 
 use super::scene::{ANY, Behaviour, Scripted, ask, exchange, group, run, until, upstream};
 use crate::config::{HealthCheck, Span};
-use crate::forward::upstream::{Fate, Upstream, UpstreamError};
+use crate::forward::upstream::{Fate, LeaseNeeds, Upstream, UpstreamError};
 
 const SHORT: Span = Span(Duration::from_millis(40));
 
@@ -165,6 +165,34 @@ fn servers_that_cannot_be_reached_are_left_alone() {
         }
         let counts = upstream.group().counts();
         assert_eq!((failures, counts.retried, counts.ejected), (0, 2, 1));
+    });
+}
+
+/// Otherwise one client could hold every connection that can be had.
+#[test]
+fn a_server_that_is_down_adds_nothing_to_a_client_s_share() {
+    run(async || {
+        let server = Scripted::start(Behaviour::Silent).await;
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let gone = format!("http://{}", closed.local_addr().unwrap());
+        drop(closed);
+        let upstream = upstream(&[gone, server.url()], |config| {
+            (config.connections, config.waiting) = (16, 0);
+            config.eject_after = 2;
+        });
+        while upstream.group().counts().ejected == 0 {
+            drop(upstream.lease(ANY).await);
+        }
+        let by = |client: [u8; 4]| LeaseNeeds {
+            client: Some(client.into()),
+            ..ANY
+        };
+        let mut held = Vec::new();
+        while let Ok(link) = upstream.lease(by([192, 0, 2, 1])).await {
+            held.push(link);
+        }
+        assert_eq!(held.len(), 14);
+        assert!(upstream.lease(by([192, 0, 2, 2])).await.is_ok());
     });
 }
 
