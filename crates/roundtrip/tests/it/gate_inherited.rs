@@ -109,3 +109,18 @@ fn a_socket_that_nothing_uses_is_an_error() {
     let expected = format!("passed a socket for {unused} (TCP), which the configuration");
     assert!(told.contains(&expected), "{told}");
 }
+
+/// The kernel gives each of them a part of the clients.
+#[test]
+fn more_sockets_of_an_address_than_threads_are_an_error() {
+    let user = User::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    pass_on(&tcp);
+    let at = tcp.local_addr().unwrap();
+    let config = config(&user, &format!("http = [\"{at}\"]\nh3 = false"));
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("threads = 2", "threads = 1")).unwrap();
+    let (mut gate, told) = start(&user, &config, [&tcp, &tcp], 9);
+    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told.contains("opened 2 sockets for it"), "{told}");
+}

@@ -128,15 +128,18 @@ impl SessionPrefetch {
         self.counts.get()
     }
 
-    /// The number of tickets for a client. One replaces the session that it brings, and counts only
-    /// if it lives longer.
+    /// The number of tickets for a client. One always replaces the session that it brings, and
+    /// counts only if it lives longer.
     pub(super) fn tickets(&self, client: IpAddr, brings: Option<&FetchedSession>) -> usize {
-        let (tickets, more) = match brings {
-            Some(session) => (1, usize::from(!session.is_new)),
-            None => (TICKET_COUNT, TICKET_COUNT),
-        };
-        let may = self.quota.take(self.seals.now(), Some(client), more);
-        if may { tickets } else { 0 }
+        let take = |count| self.quota.take(self.seals.now(), Some(client), count);
+        match brings {
+            Some(session) => {
+                let _ = session.is_new || take(1);
+                1
+            }
+            None if take(TICKET_COUNT) => TICKET_COUNT,
+            None => 0,
+        }
     }
 
     /// Takes a session from the store, so that no other process can, and puts it where TLS looks

@@ -210,15 +210,24 @@ impl SocketPlan {
         &self,
         address: SocketAddr,
         tcp: &[TcpListener],
-        mut udp: Vec<UdpSocket>,
+        udp: Vec<UdpSocket>,
         with_udp: bool,
     ) -> io::Result<Bound> {
+        // The kernel gives clients to each of them.
+        let most = tcp.len().max(udp.len());
+        if most > self.threads {
+            let why = format!(
+                "the service manager opened {most} sockets for it, and there are only {} threads \
+                 (listen.threads)",
+                self.threads
+            );
+            return Err(io::Error::other(why));
+        }
         for listener in tcp {
             set_fast_open(listener, &self.how)?;
         }
         let shared = tcp.iter().cycle().take(self.threads);
         let tcp: io::Result<_> = shared.map(TcpListener::try_clone).collect();
-        udp.truncate(self.threads);
         self.complete(address, tcp?, udp, with_udp)
     }
 

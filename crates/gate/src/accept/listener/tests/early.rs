@@ -157,5 +157,10 @@ fn a_network_that_has_its_share_of_the_store_gets_no_tickets() {
         assert!(asked.contains("resumed=false"), "{asked}");
         assert_eq!(stranger.tickets(false).received(), 0);
         assert!(spend([127, 0, 0, 2]) > 500, "another network has its own");
+        // What others store takes nothing from a client that has a session.
+        settled().await;
+        let again = scene.ask(&client, &offer()).await;
+        assert!(again.contains("resumed=true"), "{again}");
+        assert_eq!(client.tickets(false).received(), 4);
     });
 }
