@@ -128,8 +128,8 @@ pub(crate) enum Verdict {
     /// RFC 8470 §3.
     Wait,
     /// Its body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes something; then it
-    /// is judged again.
-    ReadBody,
+    /// is judged again. The memory counts for this client.
+    ReadBody(Option<IpAddr>),
     /// The login service answers it, perhaps after its body was read.
     Login(Box<LoginRequest>),
     Answer(OwnAnswer),
@@ -251,7 +251,7 @@ fn judge<S: Sessions>(
         // The surplus would be taken for the next request.
         return Err(BadRequestError::Length);
     }
-    if let Some(verdict) = judge_early(route, request, &inspected, &arrival) {
+    if let Some(verdict) = judge_early(policy, route, request, &inspected, &arrival) {
         return Ok(verdict);
     }
     let upgrade = route.upgrades && inspected.upgrade.is_some();
@@ -329,7 +329,8 @@ fn judge<S: Sessions>(
 }
 
 /// What a request that came as early data has to wait for; `None` if it is plainly safe.
-fn judge_early(
+fn judge_early<S: Sessions>(
+    policy: &Policy<S>,
     route: &Route,
     request: &Request<'_>,
     inspected: &Inspected<'_>,
@@ -339,7 +340,10 @@ fn judge_early(
         return None;
     }
     match arrival.body {
-        None if is_to_be_looked_at(route, request, inspected) => Some(Verdict::ReadBody),
+        None if is_to_be_looked_at(route, request, inspected) => {
+            let client = original_client::original_client(policy, request, arrival.client);
+            Some(Verdict::ReadBody(client))
+        }
         Some(body) if jmap::only_reads(body) => None,
         _ => Some(Verdict::Wait),
     }

@@ -158,6 +158,21 @@ impl<S> Thread<S> {
         self.begin_for(asked.client, None, &site.policy.limits)
     }
 
+    /// Begins to read a small body, which is counted with its largest length, unless the client has
+    /// too many exchanges in progress, or bodies.
+    pub(crate) fn begin_reading(
+        &self,
+        site: &Site<S>,
+        client: Option<IpAddr>,
+        length: u64,
+    ) -> Result<Running<'_>, Limit> {
+        let limits = &site.policy.limits;
+        let running = self.begin_for(client, None, limits)?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        running.buffer(length, limits)?;
+        Ok(running)
+    }
+
     fn begin_for(
         &self,
         client: Option<IpAddr>,

@@ -86,7 +86,7 @@ fn consider<S: Sessions>(
 ) -> AuthzOutcome {
     let Some(described) = described else {
         return match (convention, arrival.body) {
-            (Convention::Grpc, None) => AuthzOutcome::Open(Verdict::ReadBody),
+            (Convention::Grpc, None) => AuthzOutcome::Open(Verdict::ReadBody(None)),
             _ => AuthzOutcome::denied(403, Reason::Undescribed),
         };
     };

@@ -18,18 +18,17 @@ use crate::accept::buffer_pool::BufferPool;
 use crate::accept::stream::{Peer, Stream};
 use crate::accept::thread::{Running, Thread};
 use crate::forward::deadlines::{Elapsed, ExchangeDeadlines};
-use crate::forward::exchange::{Exchange, ExchangeError, PIECE, Sink};
+use crate::forward::exchange::{Exchange, ExchangeError, PIECE, Sink, Source};
 use crate::forward::h1;
 use crate::forward::site::Site;
 use crate::forward::split::SplitStream;
 use crate::judge::guard::Sessions;
-use crate::judge::request::BadRequestError;
+use crate::judge::request::{BadRequestError, Body};
 use crate::judge::{
     Admitted, CorsHeaders, ForwardedRequest, LoginRequest, MAX_FORM, OwnAnswer, RequestContext,
     Verdict, judge_arrival,
 };
-use crate::record::RequestId;
-use crate::record::{Early, Entry, Limit, Protocol, Reason};
+use crate::record::{Early, Entry, Limit, Protocol, Reason, RequestId};
 use answer::Answer;
 use body::RequestBody;
 
@@ -242,11 +241,18 @@ impl<IO: Stream> Client<IO> {
                         return Ok(Accepted::Answer(OwnAnswer::too_many_logins(&asked)));
                     };
                     let form = self.form(&asked, site).await?;
-                    let own_answer = site.policy.authenticator.log_in(*asked, form).await;
+                    let halves = SplitStream::new(&mut self.stream);
+                    let mut rest = RequestBody::new(halves.reading(), &mut self.buffer, Body::None);
+                    // The provider may be silent for long.
+                    let own_answer = tokio::select! {
+                        biased;
+                        answer = site.policy.authenticator.log_in(*asked, form) => answer,
+                        () = rest.gone() => return Err(ExchangeError::Gone),
+                    };
                     return Ok(Accepted::Answer(own_answer));
                 }
                 // The decision needs more: the end of the handshake, or the body.
-                Some((Verdict::Wait | Verdict::ReadBody, _)) => {
+                Some((Verdict::Wait | Verdict::ReadBody(_), _)) => {
                     let span = Some(site.policy.limits.head_time.0);
                     let confirmed = poll_fn(|cx| self.stream.poll_confirmed(cx));
                     let confirmed = self.deadlines.down.within(span, confirmed).await;
@@ -423,7 +429,12 @@ impl<IO: Stream> Client<IO> {
                 .await;
             return;
         }
-        let _ = self.stream.shutdown().await;
+        let shutdown = self.stream.shutdown();
+        let _ = self
+            .deadlines
+            .down
+            .within(Some(SHORT_TIMEOUT), shutdown)
+            .await;
         self.buffer = Vec::with_capacity(PIECE);
         let (stream, unheard) = (&mut self.stream, &mut self.buffer);
         let listening = async {

@@ -120,8 +120,15 @@ impl<S: Sessions> ConnectionState<S> {
     ) -> Result<Accepted, ExchangeError> {
         let (mut admitted, mut looked) = (None, None);
         loop {
-            let (admitted_as, seen) = (admitted.as_ref(), looked.as_deref());
-            match self.judge(site, head, seen, admitted_as, &mut buffers.head, entry)? {
+            let seen = looked.as_ref().map(|(body, _): &(Vec<u8>, _)| &**body);
+            match self.judge(
+                site,
+                head,
+                seen,
+                admitted.as_ref(),
+                &mut buffers.head,
+                entry,
+            )? {
                 Verdict::Forward(asked) => {
                     entry.set_admitted(&asked);
                     return Ok(Accepted::Forward(asked));
@@ -144,17 +151,29 @@ impl<S: Sessions> ConnectionState<S> {
                     admitted = Some(site.policy.authenticator.authorize(&question).await);
                     entry.store_answered();
                 }
-                Verdict::ReadBody => {
-                    let body = self.in_head_time(whole(body, jmap::MAX_BODY)).await??;
-                    entry.bytes_up = body.len() as u64;
-                    looked = Some(body);
+                Verdict::ReadBody(client) => {
+                    match self.thread.begin_reading(site, client, jmap::MAX_BODY) {
+                        Ok(running) => {
+                            let body = self.in_head_time(whole(body, jmap::MAX_BODY)).await??;
+                            entry.bytes_up = body.len() as u64;
+                            looked = Some((body, running));
+                        }
+                        Err(limit) if self.confirmed.is_given() => {
+                            return Err(ExchangeError::NoRoom(limit));
+                        }
+                        // After the handshake, the body need not be read.
+                        Err(_) => self.await_handshake(entry).await?,
+                    }
                 }
-                Verdict::Wait => {
-                    self.in_head_time(self.confirmed.wait()).await?;
-                    entry.early = Some(Early::Held);
-                }
+                Verdict::Wait => self.await_handshake(entry).await?,
             }
         }
+    }
+
+    async fn await_handshake(&self, entry: &mut Entry) -> Result<(), ExchangeError> {
+        self.in_head_time(self.confirmed.wait()).await?;
+        entry.early = Some(Early::Held);
+        Ok(())
     }
 
     fn judge(

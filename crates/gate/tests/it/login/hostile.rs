@@ -1,5 +1,7 @@
 //! A provider, or somebody between, that says what is not true: nobody is logged in by it.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use super::browser::Browser;
 use super::provider::{Manners, Provider, now};
 use super::scene::Scene;
+use crate::lifecycle::eventually;
 
 /// The callback of a login that a provider with these manners answers: its status.
 fn outcome(change: impl FnOnce(&mut Manners)) -> (u16, Counted) {
@@ -132,6 +135,33 @@ fn an_answer_that_is_huge_or_no_answer_is_an_outage() {
 fn an_answer_that_does_not_come_is_not_waited_for() {
     let slow = |manners: &mut Manners| manners.delay = Duration::from_secs(40);
     assert_eq!(outcome(slow).0, 503);
+}
+
+/// The one that left began later, so its place does not become free by a timeout.
+#[test]
+fn a_client_that_leaves_gives_up_its_place_while_the_provider_is_silent() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Scene::new(&format!("http://{}", silent.local_addr().unwrap()), "", "");
+    let begin = |in_progress| {
+        let at = scene.gates[0].addresses().http[0];
+        let mut client = TcpStream::connect(at).unwrap();
+        let head = "Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n\r\n";
+        let request = format!("GET / HTTP/1.1\r\nHost: {at}\r\n{head}");
+        client.write_all(request.as_bytes()).unwrap();
+        await_exchanges(&scene, in_progress);
+        client
+    };
+    let stays = begin(1);
+    drop(begin(2));
+    await_exchanges(&scene, 1);
+    stays.set_nonblocking(true).unwrap();
+    let answered = (&stays).read(&mut [0; 1]);
+    assert_eq!(answered.unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+fn await_exchanges(scene: &Scene, count: u64) {
+    let is_reached = || scene.figure("roundtrip_gate_exchanges ") == count;
+    assert!(eventually(is_reached), "{count} in progress");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tokio::io::DuplexStream;
 use tokio::task::spawn_local;
 
 use crate::accept::front::scene::{LARGE, Scene, run};
+use crate::record::Limit;
 
 pub(in crate::accept::front) type Client = SendRequest<Bytes>;
 
@@ -334,6 +335,64 @@ fn what_is_too_early_for_the_backend_goes_again_after_the_handshake() {
             let seen = text(response.await.unwrap()).await;
             assert!(!seen.contains("Early-Data"), "{seen}");
             assert_eq!(scene.backend.heads.borrow().len(), 2);
+        },
+    );
+}
+
+#[test]
+fn a_second_425_is_the_client_s_answer() {
+    run(
+        |_| (),
+        async |scene: Scene| {
+            let (stream, handshake) = scene.connect_early();
+            let mut client = speak(stream, 65_535).await.ready().await.unwrap();
+            let request = get("/always-too-early");
+            let (response, _) = client.send_request(request, true).unwrap();
+            while scene.backend.heads.borrow().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            handshake.end();
+            assert_eq!(response.await.unwrap().status(), 425);
+            let heads = scene.backend.heads.borrow();
+            assert_eq!(heads.len(), 2);
+            assert_eq!(heads[0].replace("Early-Data: 1\r\n", ""), heads[1]);
+        },
+    );
+}
+
+/// Anyone may send early data, so what is read of it counts for its client.
+#[test]
+fn no_more_early_bodies_are_read_than_a_client_may_have() {
+    run(
+        |config| config.limits.exchanges_per_client = 2,
+        async |scene: Scene| {
+            let (stream, handshake) = scene.connect_early();
+            let client = speak(stream, 65_535).await;
+            let body = r#"{"using":[],"methodCalls":[["Email/get",{},"0"]]}"#;
+            let mut sent = Vec::new();
+            for _ in 0..3 {
+                let request = Request::post("https://mail.example/body")
+                    .header("content-type", "application/json")
+                    .header("content-length", body.len())
+                    .body(())
+                    .unwrap();
+                let mut ready = client.clone().ready().await.unwrap();
+                sent.push(ready.send_request(request, false).unwrap());
+            }
+            let reached = || scene.met(Limit::ExchangesPerClient) == 1;
+            while !reached() {
+                tokio::task::yield_now().await;
+            }
+            for (_, up) in &mut sent {
+                up.send_data(body.into(), true).unwrap();
+            }
+            let (third, _) = sent.pop().unwrap();
+            for (response, _) in sent {
+                assert_eq!(text(response.await.unwrap()).await, body);
+            }
+            assert_eq!(scene.backend.heads.borrow().len(), 2);
+            handshake.end();
+            assert_eq!(text(third.await.unwrap()).await, body);
         },
     );
 }
