@@ -55,7 +55,7 @@ const LOSSES: [&str; 5] = [
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
-/// A cause whose delays are all those of timeouts is rare up to this, although nothing shows a loss.
+/// The same bound for a cause whose delays are all those of timeouts, though nothing shows a loss.
 const RARE_LOSS: usize = 5;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
