@@ -2,7 +2,7 @@
 //! renamed. Figures are those of one request, in ms; a value that was not measured is `null`.
 
 use roundtrip_model::{CONFIDENCE, Finding, MIN_PAIRS, Saving};
-use roundtrip_report::json::settings;
+use roundtrip_report::json::{rounded, settings};
 use serde_json::{Value, json};
 
 use crate::outcome::{Absent, Comparison, MeasuredWay, Prediction};
@@ -115,10 +115,4 @@ fn absent(absent: &Absent) -> Value {
         "server_change": absent.advice.server,
         "client_change": absent.advice.client,
     })
-}
-
-/// Microsecond precision; anything that is not a number is `null`.
-fn rounded(value: f64) -> Value {
-    // Adding zero turns -0.0 into 0.0.
-    json!((value * 1e3).round() / 1e3 + 0.0)
 }

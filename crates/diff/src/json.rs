@@ -2,6 +2,7 @@
 //! `docs/json.md` explains each.
 
 use roundtrip_model::{Summary, Waited};
+use roundtrip_report::json::rounded;
 use serde_json::{Value, json};
 
 use crate::probe::{Contribution, FindingDiff, Priced, SideFigures, StageDiff, Weight};
@@ -172,10 +173,4 @@ fn change(change: &CheckChange) -> Value {
         "a": side(&change.a),
         "b": side(&change.b),
     })
-}
-
-/// Microsecond precision; values that are not numbers become `null`.
-fn rounded(value: f64) -> Value {
-    // Adding zero turns -0.0 into 0.0.
-    json!((value * 1e3).round() / 1e3 + 0.0)
 }

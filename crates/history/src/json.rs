@@ -1,7 +1,7 @@
 //! The JSON document for programs, schema `roundtrip/history/1`: keys are added, never renamed.
 //! `docs/history.md` explains each of them.
 
-use roundtrip_model::Waited;
+use roundtrip_report::json::{rounded, waited};
 use serde_json::{Value, json};
 
 use crate::view::{found, longest, whole};
@@ -71,20 +71,4 @@ fn period(period: &Period) -> Value {
             json!({ "id": id, "readings": count, "ms": rounded(ms / (*count).max(1) as f64) })
         }).collect::<Vec<Value>>(),
     })
-}
-
-fn waited(waited: &Waited) -> Value {
-    json!({
-        "network_ms": rounded(waited.network),
-        "server_ms": rounded(waited.server),
-        "client_ms": rounded(waited.client),
-        "resolver_ms": rounded(waited.resolver),
-        "loss_ms": rounded(waited.loss),
-        "unknown_ms": rounded(waited.unknown),
-    })
-}
-
-/// Microseconds.
-fn rounded(ms: f64) -> Value {
-    json!((ms * 1e3).round() / 1e3 + 0.0)
 }

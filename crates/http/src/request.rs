@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use roundtrip_model::Target;
+use roundtrip_model::{Target, excerpt};
 
 use crate::HttpError;
 
@@ -131,7 +131,7 @@ impl Request {
 }
 
 fn shown(what: &str, text: &str) -> String {
-    format!("the {what} '{}'", text.chars().take(40).collect::<String>())
+    format!("the {what} '{}'", excerpt(text, 40))
 }
 
 /// Refuses characters that would let a flag or a URL start another header or another request.

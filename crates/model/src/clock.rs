@@ -53,6 +53,13 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Moment;
 }
 
+/// A clock that stands still.
+impl Clock for Moment {
+    fn now(&self) -> Moment {
+        *self
+    }
+}
+
 /// The source of calendar time: `SystemTime::now` in programs, a clock set by hand in tests.
 pub trait WallClock {
     fn now(&self) -> SystemTime;

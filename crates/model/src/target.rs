@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::{Origin, Scheme, mask_parameters};
+use crate::{Origin, Scheme, excerpt, mask_parameters};
 
 /// A URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Target {
             format!("http://{given}")
         };
         let url = Url::parse(&text).map_err(|source| TargetError::Malformed {
-            given: shown(given),
+            given: excerpt(given, 80),
             source,
         })?;
         Self::from_url(url, given)
@@ -68,7 +68,7 @@ impl Target {
             .url
             .join(reference)
             .map_err(|source| TargetError::Malformed {
-                given: shown(reference),
+                given: excerpt(reference, 80),
                 source,
             })?;
         if url.fragment().is_none() {
@@ -84,19 +84,19 @@ impl Target {
             "tcp" => Scheme::Tcp,
             other => {
                 return Err(TargetError::Scheme {
-                    given: shown(given),
-                    scheme: shown(other),
+                    given: excerpt(given, 80),
+                    scheme: excerpt(other, 80),
                 });
             }
         };
         let no_host = || TargetError::NoHost {
-            given: shown(given),
+            given: excerpt(given, 80),
         };
         // URL parsers leave hosts of unknown schemes (tcp) unparsed, so addresses are parsed here.
         let host = match url.host().ok_or_else(no_host)? {
             Host::Domain(name) if scheme == Scheme::Tcp => {
                 Host::parse(name).map_err(|source| TargetError::Malformed {
-                    given: shown(given),
+                    given: excerpt(given, 80),
                     source,
                 })?
             }
@@ -109,7 +109,7 @@ impl Target {
             .port()
             .or(scheme.default_port())
             .ok_or_else(|| TargetError::NoPort {
-                given: shown(given),
+                given: excerpt(given, 80),
             })?;
         if url.path().is_empty() {
             url.set_path("/");
@@ -190,17 +190,22 @@ impl fmt::Display for Target {
     }
 }
 
-/// Untrusted text, shortened and escaped for an error message.
-fn shown(text: &str) -> String {
-    text.chars()
-        .take(80)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A terminal would obey them, or show the text in another order.
+    #[test]
+    fn characters_that_act_are_not_shown() {
+        for url in [
+            "ftp\u{202e}://x/",
+            "http://a\u{1b}[31m b/",
+            "x\u{2066}:\u{2028}//",
+        ] {
+            let said = Target::parse(url).unwrap_err().to_string();
+            assert!(!said.chars().any(crate::acts), "{said:?}");
+        }
+    }
 
     #[test]
     fn urls_as_people_type_them() {

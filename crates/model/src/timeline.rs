@@ -316,18 +316,10 @@ impl std::fmt::Debug for Recorder {
 mod tests {
     use super::*;
 
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
-
     #[test]
     fn facts_about_a_pause_are_recorded_at_the_pause() {
         let cut = |paused: bool| {
-            let recorder = Recorder::new(Arc::new(Frozen));
+            let recorder = Recorder::new(Arc::new(Moment::ZERO));
             recorder.record_at(Moment(3), Event::Received { bytes: 1 });
             if paused {
                 let flight = Event::Paused {
@@ -346,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_request_left_with_the_first_bytes_after_its_beginning() {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         for at in [1, 3, 5] {
             recorder.record_at(Moment(at), Event::Sent { bytes: 1 });
         }
@@ -358,7 +350,7 @@ mod tests {
 
     #[test]
     fn an_endless_body_has_a_limited_number_of_facts() {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         // Two pauses of 1 ms, among 300 000 pieces.
         let at = |piece: u64| Moment(piece + piece / 100_000 * 1_000_000);
         for piece in 0..300_000 {
@@ -376,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_bounded_recorder_keeps_the_last_facts() {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         recorder.keep_last(8);
         for at in 0..10_000 {
             recorder.record_at(Moment(at), Event::Sent { bytes: at });

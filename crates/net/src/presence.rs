@@ -137,17 +137,9 @@ impl Throttling {
 mod tests {
     use std::sync::Arc;
 
-    use roundtrip_model::{Clock, Task};
+    use roundtrip_model::Task;
 
     use super::*;
-
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
 
     fn at(ms: u64, cpu: u64) -> Presence {
         Presence {
@@ -157,7 +149,7 @@ mod tests {
     }
 
     fn absence(from: u64, now: Presence, worked: &[(u64, u64)]) -> Option<Duration> {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         for (at, took) in worked {
             let took = Duration::from_millis(*took);
             let task = Task::Write;

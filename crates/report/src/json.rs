@@ -31,11 +31,23 @@ pub fn summary(exchanges: &[Exchange]) -> Value {
     summary::of(exchanges)
 }
 
-/// Rounds to microseconds; `null` if it is not a number.
-fn rounded(ms: f64) -> Value {
+/// Rounds to three decimals, which are microseconds; `null` if it is not a number.
+pub fn rounded(ms: f64) -> Value {
     let rounded = (ms * 1e3).round() / 1e3;
     // Adding zero turns -0.0 into 0.0.
     json!(rounded + 0.0)
+}
+
+/// The milliseconds that an exchange waited for each party.
+pub fn waited(waited: &roundtrip_model::Waited) -> Value {
+    json!({
+        "network_ms": rounded(waited.network),
+        "server_ms": rounded(waited.server),
+        "client_ms": rounded(waited.client),
+        "resolver_ms": rounded(waited.resolver),
+        "loss_ms": rounded(waited.loss),
+        "unknown_ms": rounded(waited.unknown),
+    })
 }
 
 fn span(span: std::time::Duration) -> Value {

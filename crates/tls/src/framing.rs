@@ -74,21 +74,13 @@ pub(crate) fn first_record_length(bytes: &[u8]) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use roundtrip_model::{Clock, Moment};
+    use roundtrip_model::Moment;
 
     use super::*;
 
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
-
     /// Whether the framing records an interruption when the second part comes after a pause.
     fn is_cut(first: &[u8], second: &[u8]) -> bool {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let mut framing = RecordFraming::default();
         framing.took(first, &recorder);
         for _ in 0..2 {

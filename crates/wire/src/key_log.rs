@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use crate::unhex;
+
 /// The longest line in bytes: two secrets in hexadecimal and the longest label take 250.
 const MAX_LINE_LENGTH: usize = 1024;
 /// The most connections: they take about 300 MB.
@@ -181,17 +183,6 @@ impl KeyLog {
         secrets.retain(|(known, _)| *known != label);
         secrets.push((label, secret.into()));
     }
-}
-
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let (pairs, []) = text.as_chunks::<2>() else {
-        return None;
-    };
-    pairs
-        .iter()
-        .map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8))
-        .collect()
 }
 
 #[cfg(test)]

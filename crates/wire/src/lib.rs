@@ -50,7 +50,7 @@ pub mod witness;
 pub mod x509;
 
 pub use error::Error;
-pub use text::hex;
+pub use text::{hex, unhex};
 
 /// The result of every parser and encoder here.
 pub type Result<T> = std::result::Result<T, Error>;

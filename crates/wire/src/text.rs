@@ -1,13 +1,15 @@
-//! Makes text from peers safe to show: valid UTF-8 without control characters.
+//! Makes text from peers safe to show: valid UTF-8 without characters that act.
 
-/// Replaces invalid UTF-8, and every control character, by U+FFFD.
+use roundtrip_model::acts;
+
+/// Replaces invalid UTF-8, and every character that acts, by U+FFFD.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     cleaned(String::from_utf8_lossy(bytes).chars())
 }
 
 pub(crate) fn cleaned(characters: impl Iterator<Item = char>) -> String {
     characters
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .map(|c| if acts(c) { '\u{fffd}' } else { c })
         .collect()
 }
 
@@ -20,4 +22,14 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The bytes that hexadecimal digits stand for, in capitals or small letters.
+pub fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, []) = text.as_chunks::<2>() else {
+        return None;
+    };
+    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
+    pairs.iter().map(byte).collect()
 }

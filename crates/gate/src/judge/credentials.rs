@@ -24,6 +24,7 @@ use aws_lc_rs::iv::FixedLength;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_PAD_INDIFFERENT, URL_SAFE_NO_PAD};
 use roundtrip_wire::envelope::{self, Envelope};
+use roundtrip_wire::unhex;
 use zeroize::Zeroizing;
 
 pub use crate::error::CredentialsError;
@@ -223,22 +224,12 @@ pub(crate) fn key_bytes(secret: &Secret) -> Option<Zeroizing<[u8; KEY_LENGTH]>> 
         return Some(Zeroizing::new(raw));
     }
     let text = secret.line();
-    let decoded = unhex(text)
+    let digits = unhex(text).filter(|key| key.len() == KEY_LENGTH);
+    let decoded = digits
         .or_else(|| STANDARD_PAD_INDIFFERENT.decode(text).ok())
         .or_else(|| URL_SAFE_NO_PAD.decode(text).ok());
     let decoded = Zeroizing::new(decoded?);
     decoded.as_slice().try_into().ok().map(Zeroizing::new)
-}
-
-/// Exactly 64 digits.
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    if text.len() != 2 * KEY_LENGTH {
-        return None;
-    }
-    let digit = |b: u8| char::from(b).to_digit(16);
-    let (pairs, _) = text.as_chunks::<2>();
-    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? * 16 + digit(*low)?) as u8);
-    pairs.iter().map(byte).collect()
 }
 
 #[cfg(test)]

@@ -218,17 +218,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
 mod tests {
     use std::task::Waker;
 
-    use roundtrip_model::{Clock, Event, Recorder};
+    use roundtrip_model::{Event, Recorder};
 
     use super::*;
-
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
 
     fn frame(kind: u8, payload: usize) -> Vec<u8> {
         let mut frame = vec![0, 0, payload as u8, kind, 0, 0, 0, 0, 1];
@@ -276,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_response_began_and_ended_its_head_with_the_bytes_that_held_them() {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let observer = HeadersObserver::default();
         observer.await_response(1, &RequestRecorder::alone(&recorder));
         let (interim, last) = (frame(HEADERS, 9), frame(HEADERS, 9));

@@ -134,21 +134,11 @@ impl DatagramObserver for DatagramRecorder {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_model::Clock;
-
     use super::*;
-
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
 
     #[test]
     fn what_passes_after_the_end_is_not_written_down() {
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let datagrams = DatagramRecorder::new(recorder.clone());
         let written = || {
             datagrams.on_sent(Moment(3), 20, &[0; 30]);
@@ -166,7 +156,7 @@ mod tests {
 
     #[test]
     fn each_datagram_is_wanted_while_anybody_waits() {
-        let datagrams = DatagramRecorder::new(Recorder::new(Arc::new(Frozen)));
+        let datagrams = DatagramRecorder::new(Recorder::new(Arc::new(Moment::ZERO)));
         assert!(!datagrams.wants_each());
         let first = datagrams.one_by_one();
         let second = datagrams.one_by_one();

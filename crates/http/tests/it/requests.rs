@@ -4,19 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_http::{BodyEnd, Connection, HttpError, Request, RequestRecorder, RequestRun};
-use roundtrip_model::{Clock, HttpFacts, Moment, Recorder, Target};
+use roundtrip_model::{HttpFacts, Moment, Recorder, Target};
 use roundtrip_tls::Offer;
 
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
-
 pub(crate) fn recorder() -> Recorder {
-    Recorder::new(Arc::new(Frozen))
+    Recorder::new(Arc::new(Moment::ZERO))
 }
 
 /// An offer of HTTP/3 that shows no ticket.

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use roundtrip_model::{Event, Exchange, Failure, Finding, Phase, Strategy, Unexplained, Withdrawn};
 use serde_json::{Map, Value, json};
 
-use super::{facts, rounded, span};
+use super::{facts, rounded, span, waited};
 use crate::unexplained;
 
 /// One exchange: an element of `results`, or a line of a stream of results.
@@ -74,17 +74,6 @@ fn phase(exchange: &Exchange, phase: &Phase) -> Value {
         "first_sent_ms": spoke.map(|(at, _)| span(at.since(phase.start))),
         "round_trips": phase.round_trips,
         "waited_for": waited(&phase.waited),
-    })
-}
-
-fn waited(waited: &roundtrip_model::Waited) -> Value {
-    json!({
-        "network_ms": rounded(waited.network),
-        "server_ms": rounded(waited.server),
-        "client_ms": rounded(waited.client),
-        "resolver_ms": rounded(waited.resolver),
-        "loss_ms": rounded(waited.loss),
-        "unknown_ms": rounded(waited.unknown),
     })
 }
 

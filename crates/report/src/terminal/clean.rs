@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+pub use roundtrip_model::acts;
+
 /// Text from outside on one line, with each character for which [`acts`] is true written as
 /// `\u{…}`.
 pub fn clean(text: &str) -> String {
@@ -45,16 +47,6 @@ pub fn clean_json(json: &str) -> String {
         }
     }
     text
-}
-
-/// Whether a character affects its surroundings, or is invisible: controls (C0, DEL, C1), direction
-/// marks, embeddings, overrides and isolates (Unicode UAX 9), zero-width characters, line and
-/// paragraph separators, annotations and tags.
-pub fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Bytes that should be text: UTF-8 unchanged, each invalid byte as `\xNN`.

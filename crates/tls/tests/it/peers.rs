@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use roundtrip_model::{Clock, EarlyData, Moment, Recorder, TlsFacts};
+use roundtrip_model::{EarlyData, Moment, Recorder, TlsFacts};
 use roundtrip_tls::{Client, Offer, Roots, ServerStream, StoredSession, TlsError};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::PrivateKeyDer;
@@ -13,16 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 pub(crate) const HOST: &str = "localhost";
 pub(crate) const HOUR: Duration = Duration::from_hours(1);
 
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
-
 pub(crate) fn recorder() -> Recorder {
-    Recorder::new(Arc::new(Frozen))
+    Recorder::new(Arc::new(Moment::ZERO))
 }
 
 /// A server whose certificate is its own authority and expires in twelve hours, half the lifetime

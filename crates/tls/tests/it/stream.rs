@@ -9,21 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use roundtrip_model::{Clock, Event, Moment, Recorder};
+use roundtrip_model::{Event, Moment, Recorder};
 use roundtrip_tls::{Client, Offer, Roots, ServerStream, Stream};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
-
-struct Frozen;
-
-impl Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
-    }
-}
 
 /// A pipe that counts writes and keeps the first.
 struct Counting {
@@ -129,7 +121,7 @@ async fn run(client: &Client, server: Arc<ServerConfig>, early: bool) -> Run {
             let _ = stream.read(&mut [0; 1]).await;
         }
     });
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = Recorder::new(Arc::new(Moment::ZERO));
     let (writes, first) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(0)));
     let io = Counting {
         pipe: near,
@@ -208,7 +200,7 @@ async fn facts_delay_no_flight_and_exist_even_if_none_leaves() {
         let server = ServerStream::new(far, p.server.into());
         let _ = server.unwrap().handshake().await;
     });
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = Recorder::new(Arc::new(Moment::ZERO));
     let mut stream = p
         .client
         .connect(near, &offer(false), "localhost", &recorder)
@@ -276,7 +268,7 @@ async fn more_data_than_the_library_buffers_arrives() {
         stream.write_all(&vec![7; SIZE]).await.unwrap();
         stream.shutdown().await.unwrap();
     });
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = Recorder::new(Arc::new(Moment::ZERO));
     let mut stream = p
         .client
         .connect(near, &offer(false), "localhost", &recorder)
@@ -296,7 +288,7 @@ async fn an_untrusted_certificate_is_refused_with_the_reason() {
         let mut stream = ServerStream::new(far, elsewhere.server.into()).unwrap();
         let _ = stream.read(&mut [0; 1]).await;
     });
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = Recorder::new(Arc::new(Moment::ZERO));
     let mut stream = here
         .client
         .connect(near, &offer(false), "localhost", &recorder)

@@ -83,18 +83,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use roundtrip_model::{Clock, Moment};
+    use roundtrip_model::Moment;
     use tokio::time::sleep;
 
     use super::*;
-
-    struct Frozen;
-
-    impl Clock for Frozen {
-        fn now(&self) -> Moment {
-            Moment::ZERO
-        }
-    }
 
     const DEADLINES: Deadlines = Deadlines {
         connect: Duration::ZERO,
@@ -112,7 +104,7 @@ mod tests {
         every: u64,
     ) -> (Result<(), Expired>, u64) {
         let began = Instant::now();
-        let own = Recorder::new(Arc::new(Frozen));
+        let own = Recorder::new(Arc::new(Moment::ZERO));
         let arrived = AtomicU64::new(0);
         let work = async {
             sleep(Duration::from_secs(queued)).await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use roundtrip_fetch::pool::{Deadlines, Pool, PoolRequest, Settings};
-use roundtrip_model::{Scheme, Target};
+use roundtrip_model::{Scheme, Target, excerpt};
 use roundtrip_tls::Roots;
 use tokio::time::timeout;
 
@@ -102,5 +102,5 @@ fn is_here(host: &str) -> bool {
 /// The host, because the URL may contain a password by mistake.
 fn shown(url: &str) -> String {
     let host = url.rsplit_once('@').map_or(url, |(_, host)| host);
-    host.chars().take(80).collect()
+    excerpt(host, 80)
 }

@@ -18,7 +18,7 @@ async fn a_server_says_that_it_lacks_the_protocol() {
             let mut stream = ServerStream::new(far, p.server.into()).unwrap();
             stream.handshake().await.unwrap_err();
         });
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let offer = Offer {
             alpn: vec!["http/1.1"],
             tls13,
@@ -71,7 +71,7 @@ async fn a_damaged_record_ends_a_server_s_stream() {
         assert!(stream.read(&mut heard).await.is_err());
         let _ = stream.shutdown().await;
     });
-    let recorder = Recorder::new(Arc::new(Frozen));
+    let recorder = Recorder::new(Arc::new(Moment::ZERO));
     let mut stream = p
         .client
         .connect(near, &offer(false), "localhost", &recorder);
@@ -101,7 +101,7 @@ async fn no_client_makes_a_server_s_stream_panic() {
         let (spoil, write_first) = (random.next() % 40, random.next().is_multiple_of(3));
         let seed = random.next();
         let talking = async {
-            let recorder = Recorder::new(Arc::new(Frozen));
+            let recorder = Recorder::new(Arc::new(Moment::ZERO));
             let mut stream = p
                 .client
                 .connect(near, &offer(true), "localhost", &recorder)

@@ -158,7 +158,7 @@ impl Scene {
 
     pub(super) async fn connect(&self, client: &Client, offer: &Offer) -> Stream<TcpStream> {
         let tcp = TcpStream::connect(self.https).await.unwrap();
-        let recorder = Recorder::new(Arc::new(Frozen));
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
         client.connect(tcp, offer, "localhost", &recorder).unwrap()
     }
 
@@ -185,14 +185,6 @@ pub(super) fn offer() -> Offer {
         resume: true,
         alpn: vec!["h2", "http/1.1"],
         quic: false,
-    }
-}
-
-struct Frozen;
-
-impl roundtrip_model::Clock for Frozen {
-    fn now(&self) -> Moment {
-        Moment::ZERO
     }
 }
 
