@@ -1,4 +1,4 @@
-//! gate as the authorization server of other proxies: nginx, Caddy and HAProxy with the
+//! gate as the authorization server of other proxies: nginx, Caddy, HAProxy and Envoy with the
 //! configurations of `packaging/authz`, a client made of Envoy's definitions, and requests by hand.
 
 #![allow(

@@ -18,6 +18,9 @@ from envoy.extensions.filters.http.router.v3 import router_pb2  # noqa: F401, E4
 from envoy.extensions.filters.network.http_connection_manager.v3 import (  # noqa: E402
     http_connection_manager_pb2,
 )
+from envoy.extensions.http.early_header_mutation.header_mutation.v3 import (  # noqa: E402
+    header_mutation_pb2,
+)
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2  # noqa: E402
 
 # `@type` marks an `Any`; the rest is the message's own.
@@ -32,10 +35,13 @@ endpoint = gate.load_assignment.endpoints[0].lb_endpoints[0].endpoint
 protocol = http_protocol_options_pb2.HttpProtocolOptions()
 for options in gate.typed_extension_protocol_options.values():
     options.Unpack(protocol)
+first = header_mutation_pb2.HeaderMutation()
+manager.early_header_mutation_extensions[0].typed_config.Unpack(first)
 json.dump(
     {
         "remote address": manager.use_remote_address.value,
         "removes": list(manager.route_config.request_headers_to_remove),
+        "removes first": [mutation.remove for mutation in first.mutations],
         "filters": [http_filter.name for http_filter in manager.http_filters],
         "fails open": asks.failure_mode_allow,
         "version": asks.transport_api_version,

@@ -65,6 +65,7 @@ fn envoy_s_definitions_read_the_configuration_of_the_guide() {
         "filters": ["envoy.filters.http.ext_authz", "envoy.filters.http.router"],
         "fails open": false, "version": 2, "http/2": true, "slashes": 2, "port": 9191,
         "remote address": true,
+        "removes first": ["x-forwarded-for"],
         "removes": ["forwarded", "x-forwarded-host", "x-forwarded-port", "x-real-ip"],
     });
     assert_eq!(said, expected, "{said:#}");
