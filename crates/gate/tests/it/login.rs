@@ -1,5 +1,5 @@
 //! Logging in with a browser: whole gates before a provider that can lie (`hostile`), before a real
-//! one (`certified`), and several replicas with one store (`fleet`).
+//! one (`certified`, `zitadel`), and several replicas with one store (`fleet`).
 
 #![allow(
     clippy::unwrap_used,
@@ -14,6 +14,7 @@ mod fleet;
 mod hostile;
 mod provider;
 mod scene;
+mod zitadel;
 
 use crate::{lifecycle, skip};
 use provider::Provider;
