@@ -40,6 +40,9 @@ pub use settings::{Address, RedisSettings, RedisTopology};
 
 /// The largest `COUNT` for a page of `SCAN`.
 const MAX_SCANNED: usize = 10_000;
+/// The largest number of `SCAN`s for one listing of one server. With pages of 500 names, they visit
+/// 500 million keys.
+const MAX_SCANS: u32 = 1_000_000;
 /// Waits for a replica to confirm what this connection wrote, for at most 200 ms. Other requests on
 /// the connection wait as well.
 const CONFIRM: &[&[u8]] = &[b"WAIT", b"1", b"200"];
@@ -81,6 +84,34 @@ impl Redis {
 
     fn key(&self, sid: &str) -> Vec<u8> {
         [self.servers.settings.prefix.as_bytes(), sid.as_bytes()].concat()
+    }
+}
+
+/// Where a page of a listing begins.
+struct ListPlace {
+    /// Counts the masters.
+    at: usize,
+    cursor: String,
+    /// The number of `SCAN`s that this master has answered.
+    scans: u32,
+}
+
+impl ListPlace {
+    fn parse(after: Option<&str>) -> Self {
+        let read = |text: &str| {
+            let mut parts = text.split(':');
+            let (at, cursor, scans) = (parts.next()?, parts.next()?, parts.next()?);
+            Some(Self {
+                at: at.parse().ok()?,
+                cursor: cursor.to_owned(),
+                scans: scans.parse().ok()?,
+            })
+        };
+        after.and_then(read).unwrap_or(Self {
+            at: 0,
+            cursor: "0".into(),
+            scans: 0,
+        })
     }
 }
 
@@ -186,10 +217,14 @@ impl Store for Redis {
         let prefix = self.servers.settings.prefix.as_str();
         let (pattern, count) = (pattern(prefix), limit.clamp(10, 1000).to_string());
         let masters = self.servers.masters().await?;
-        let after = after.unwrap_or("0:0").split_once(':');
-        let place = after.and_then(|(at, cursor)| Some((at.parse().ok()?, cursor.to_owned())));
-        let (mut at, mut cursor): (usize, String) = place.unwrap_or((0, "0".into()));
+        let ListPlace {
+            mut at,
+            mut cursor,
+            mut scans,
+        } = ListPlace::parse(after);
         let mut sids = Vec::new();
+        // A cursor that comes back would come back for ever.
+        let mut mark = None;
         while let Some(master) = masters.get(at) {
             let link = self.servers.link_to(master).await?;
             let scan: [&[u8]; 6] = [
@@ -204,10 +239,17 @@ impl Store for Redis {
             let text = keys.iter().filter_map(|k| str::from_utf8(k.bytes()?).ok());
             let ours = text.filter_map(|key| session_of(key, prefix));
             sids.extend(ours.filter(|sid| is_sid(sid)).map(str::to_owned));
-            at += usize::from(next == "0");
+            scans += 1;
+            if next == "0" {
+                (at, scans, mark) = (at + 1, 0, None);
+            } else if mark.as_ref() == Some(&next) || scans >= MAX_SCANS {
+                return Err(StoreError::NotUnderstood("SCAN does not end"));
+            } else if scans.is_power_of_two() {
+                mark = Some(next.clone());
+            }
             cursor = next;
             if sids.len() >= limit.min(MAX_SCANNED) && at < masters.len() {
-                let next = Some(format!("{at}:{cursor}"));
+                let next = Some(format!("{at}:{cursor}:{scans}"));
                 return Ok(Page { sids, next });
             }
         }

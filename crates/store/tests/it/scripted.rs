@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_store::{
-    Address, CacheStatus, Near, NearSettings, Redis, RedisSettings, Store, StoreError,
+    Address, CacheStatus, Near, NearSettings, Page, Redis, RedisSettings, Store, StoreError,
 };
 use roundtrip_tls::{Roots, ServerStream};
 use roundtrip_wire::resp::{Decoder, Value};
@@ -298,5 +298,41 @@ fn the_first_request_of_a_handle_and_a_repeated_one_wait_for_a_replica() {
                 "attempt {attempt}: {outcome:?}"
             );
         }
+    });
+}
+
+/// A list from a server whose `SCAN` returns these cursors, and no key.
+async fn listed(after: Option<&str>, next: fn(u64) -> u64) -> Result<Page, StoreError> {
+    let (listener, settings) = listen().await;
+    let mut count = 0;
+    serve(listener, move |word| {
+        Some(if word == "SCAN" {
+            count += 1;
+            let cursor = next(count).to_string();
+            let page = [Value::Bulk(cursor.into()), Value::Array(Vec::new())];
+            let mut out = Vec::new();
+            Value::Array(page.into()).encode(&mut out);
+            out
+        } else {
+            modern(word)
+        })
+    });
+    let store = Redis::new(Arc::new(settings));
+    eventually("the list ends", store.list(after, 10)).await
+}
+
+#[test]
+fn a_scan_that_does_not_end_is_given_up() {
+    on_a_thread(async {
+        let ends = |after: Option<&'static str>, next: fn(u64) -> u64| async move {
+            let error = listed(after, next).await.unwrap_err().to_string();
+            assert!(error.contains("SCAN does not end"), "{error}");
+        };
+        ends(None, |_| 5).await;
+        ends(None, |count| 1 + count % 7).await;
+        // After 999 998 others.
+        ends(Some("0:7:999998"), |count| 7 + count).await;
+        let page = listed(None, |count| (count + 1) % 100).await.unwrap();
+        assert_eq!(page, Page::default());
     });
 }
