@@ -1,6 +1,7 @@
 //! Sessions in Redis: one server, a cluster, or a master that sentinels watch. Each thread has one
 //! connection to each server: requests are pipelined, and the server reports changes over the same
-//! connection (RESP3, `CLIENT TRACKING ON BCAST`).
+//! connection (RESP3, `CLIENT TRACKING ON`): those of all keys with the prefix (`BCAST`), or, if
+//! there is one server and no prefix, those of the keys that the connection has read.
 //!
 //! There is one connection and not two, so that reports are in order with answers: an answer from
 //! before a revocation cannot be mistaken for a later one, and whatever interrupts one interrupts

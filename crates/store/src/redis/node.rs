@@ -200,9 +200,13 @@ impl Node {
             expect_ok("SELECT", link.ask(&[b"SELECT", number.as_bytes()]).await?)?;
         }
         if modern {
-            let mut track: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON", b"BCAST"];
+            let mut track: Vec<&[u8]> = vec![b"CLIENT", b"TRACKING", b"ON"];
             if !self.settings.prefix.is_empty() {
-                track.extend([b"PREFIX".as_slice(), self.settings.prefix.as_bytes()]);
+                let prefix = self.settings.prefix.as_bytes();
+                track.extend([b"BCAST".as_slice(), b"PREFIX", prefix]);
+            } else if self.settings.has_several_servers() {
+                // A server that becomes the master reports what was read from another.
+                track.push(b"BCAST");
             }
             let told = expect_ok("CLIENT TRACKING", link.ask(&track).await?);
             if matches!(told, Err(StoreError::Down { .. })) {

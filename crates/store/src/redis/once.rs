@@ -15,7 +15,8 @@ use super::{Redis, expect_ok, refused};
 use crate::StoreError;
 use crate::once::{Once, TakesOnce};
 
-/// Servers report changes of these keys only if the prefix of sessions is empty.
+/// Servers report changes of these keys only if there are several and the prefix of sessions is
+/// empty.
 pub(super) const PREFIX: &[u8] = b"roundtrip-ticket:";
 pub(super) const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.

@@ -141,6 +141,75 @@ fn changes_by_another_client_are_pushed() {
     });
 }
 
+/// Without a prefix, a server would otherwise report every change of every application's keys.
+#[test]
+fn without_a_prefix_only_keys_that_were_read_are_reported() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: pushes without a prefix", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        other.ask(&["SET", "a", ANCESTORS]).await;
+        let near = near(server.store(), 0);
+        assert!(near.get("a").await.unwrap().is_some());
+        let info = other.ask(&["INFO", "stats"]).await;
+        let info = String::from_utf8_lossy(info.bytes().unwrap()).into_owned();
+        let figure = |name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.parse::<u64>().ok())
+        };
+        assert_eq!(figure("tracking_total_prefixes:"), Some(0), "{info}");
+        assert_eq!(figure("tracking_total_keys:"), Some(1), "{info}");
+        // A server that has no room for the names that were read says so, and is asked again.
+        other
+            .ask(&["CONFIG", "SET", "tracking-table-max-keys", "1"])
+            .await;
+        for n in 0..50 {
+            let name = format!("{n}");
+            other.ask(&["SET", &name, ANCESTORS]).await;
+            assert!(near.get(&name).await.unwrap().is_some());
+        }
+        for n in 0..50 {
+            let name = format!("{n}");
+            other.ask(&["DEL", &name]).await;
+            until("the DEL is reported", async || {
+                near.get(&name).await.unwrap().is_none()
+            })
+            .await;
+        }
+    });
+}
+
+/// The server has no room, and is told to remove nothing.
+#[test]
+fn a_full_server_keeps_its_sessions_and_takes_no_more() {
+    on_a_thread(async {
+        let Some(server) = Server::start("redis: a full server", &[]).await else {
+            return;
+        };
+        let mut other = server.client().await;
+        let near = near(server.store(), 0);
+        let record = Record::new("YWxpY2U6c2VjcmV0", None);
+        for sid in ["known", "unknown", "revoked"] {
+            near.put(sid, &record).await.unwrap();
+        }
+        assert!(near.get("known").await.unwrap().is_some());
+        let held = near.get("revoked").await.unwrap().unwrap().revoked;
+        other.ask(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        let full = near.put("new", &record).await.unwrap_err();
+        assert!(matches!(full, StoreError::Refused { .. }), "{full}");
+        for sid in ["known", "unknown"] {
+            assert!(near.get(sid).await.unwrap().is_some(), "{sid}");
+        }
+        assert!(near.get("new").await.unwrap().is_none());
+        // There is always room for a revocation.
+        assert!(server.store().revoke("revoked").await.unwrap());
+        eventually("the revocation is reported", held.fired()).await;
+        other.ask(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        near.put("new", &record).await.unwrap();
+    });
+}
+
 #[test]
 fn a_cut_connection_flushes_all() {
     on_a_thread(async {

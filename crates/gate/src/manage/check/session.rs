@@ -27,10 +27,13 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
             if let Err(error) = redis(session) {
                 report.error("session.store", error);
             }
-            if session.prefix.is_empty() && config.tls.resumption == Resumption::SingleUse {
-                let what = "with an empty prefix, Redis tells every thread of each TLS session that is stored, \
-                            which strangers can cause; give the sessions a prefix, as in \"session:\", and \
-                            write them under it";
+            let several = ["+cluster:", "+sentinel:"];
+            let several = several.iter().any(|kind| session.store.contains(kind));
+            let single_use = config.tls.resumption == Resumption::SingleUse;
+            if session.prefix.is_empty() && several && single_use {
+                let what = "with an empty prefix, the servers tell every thread of each TLS session that is \
+                            stored, which strangers can cause; give the sessions a prefix, as in \
+                            \"session:\", and write them under it";
                 report.warn("session.prefix", what);
             }
         }

@@ -312,12 +312,17 @@ pub(super) const CASES: &[Case] = &[
     ),
     (
         "redb:DIR/home/sessions.redb\"",
-        "redis://h/0\"\n[tls]\nresumption = \"single-use\"",
-        &["warning session.prefix: with an empty prefix, Redis tells every thread"],
+        "redis+cluster://h\"\n[tls]\nresumption = \"single-use\"",
+        &["warning session.prefix: with an empty prefix, the servers tell every thread"],
     ),
     (
         "redb:DIR/home/sessions.redb\"",
-        "redis://h/0\"\nprefix = \"s:\"\n[tls]\nresumption = \"single-use\"",
+        "redis://h/0\"\n[tls]\nresumption = \"single-use\"",
+        &[],
+    ),
+    (
+        "redb:DIR/home/sessions.redb\"",
+        "redis+cluster://h\"\nprefix = \"s:\"\n[tls]\nresumption = \"single-use\"",
         &[],
     ),
     (
