@@ -140,7 +140,9 @@ fn shared_database() -> Builder {
     let mut builder = Database::builder();
     builder
         .set_cache_size(CACHE)
-        .set_concurrency_mode(ConcurrencyMode::MultiWriter);
+        .set_concurrency_mode(ConcurrencyMode::MultiWriter)
+        // Where a file is damaged, redb panics when it reads it. Readers cannot check.
+        .set_check_integrity_on_open(true);
     builder
 }
 

@@ -34,6 +34,10 @@ pub enum StoreError {
     Sid,
     #[error("the session file: {0}")]
     File(#[source] Arc<redb::Error>),
+    #[error(
+        "the session file is damaged ({0}); restore a copy, or move it away, and a new one is made"
+    )]
+    Damaged(#[source] Arc<redb::Error>),
     #[error("{path}: {why}")]
     Setting { path: PathBuf, why: String },
     #[error("'{address}' is not the address of a Redis server: {why}")]
@@ -66,6 +70,9 @@ impl StoreError {
     }
 
     pub(crate) fn file(error: impl Into<redb::Error>) -> Self {
-        Self::File(Arc::new(error.into()))
+        match error.into() {
+            error @ redb::Error::Corrupted(_) => Self::Damaged(Arc::new(error)),
+            error => Self::File(Arc::new(error)),
+        }
     }
 }

@@ -71,6 +71,8 @@ impl Redb {
         let database = Database::builder()
             .set_cache_size(CACHE)
             .set_concurrency_mode(ConcurrencyMode::MultiWriter)
+            // Where a file is damaged, redb panics when it reads it.
+            .set_check_integrity_on_open(true)
             .create_with_backend(backend)
             .map_err(StoreError::file)?;
         let redb = Self {

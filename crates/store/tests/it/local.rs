@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roundtrip_model::WallClock;
+use roundtrip_model::{Random, WallClock};
 use roundtrip_store::{
     CacheStatus, Indexes, Memory, Near, NearSettings, Once, Record, Redb, SharedStore, Store,
     StoreError, TakesOnce,
@@ -213,6 +213,70 @@ fn the_file_keeps_sessions_and_only_its_owner_can_open_it() {
     .unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     assert!(matches!(Redb::open(&path), Err(StoreError::File(_))));
+}
+
+/// The bytes of a file with sessions, of which some were changed and removed.
+fn file_with_sessions() -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sessions");
+    on_a_thread(async {
+        let store = Redb::open(&path).unwrap();
+        for n in 0..120 {
+            let record = Record::new(format!("credentials {n}"), None);
+            store.put(&format!("session {n}"), &record).await.unwrap();
+        }
+        for n in 0..40 {
+            store.revoke(&format!("session {}", 3 * n)).await.unwrap();
+        }
+    });
+    std::fs::read(path).unwrap()
+}
+
+/// Uses each part of the file.
+fn use_file(path: &Path) -> Result<(), StoreError> {
+    on_a_thread(async {
+        let store = Redb::open(path)?;
+        let all = store.list(None, 1000).await?;
+        for sid in &all.sids {
+            store.get(sid).await?;
+        }
+        store.enter("u", "new", SystemTime::now()).await?;
+        for n in 0..3 {
+            store
+                .put(&format!("new {n}"), &Record::new("YTpi", None))
+                .await?;
+        }
+        store.revoke("session 1").await?;
+        Ok(())
+    })
+}
+
+/// A disk can damage a file. It is refused, or it is good: redb repairs what it can.
+#[test]
+fn a_damaged_file_causes_no_panic() {
+    let whole = file_with_sessions();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sessions");
+    let mut random = Random::seeded(1);
+    let mut refused = 0;
+    for number in 0..100 {
+        let mut bytes = whole.clone();
+        if number % 10 == 0 {
+            bytes.truncate(random.below(whole.len()));
+        }
+        // A sector, or a byte.
+        let length = [1, 1, 4, 512][number % 4];
+        let from = random.below(bytes.len().max(1));
+        for byte in bytes.iter_mut().skip(from).take(length) {
+            *byte = random.next_u64().to_le_bytes()[0];
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        let used = std::panic::catch_unwind(|| use_file(&path));
+        let used = used.unwrap_or_else(|_| panic!("{number}: {length} bytes at {from}"));
+        refused += u32::from(used.is_err());
+    }
+    assert!(refused > 10, "{refused} of 100");
 }
 
 #[test]
