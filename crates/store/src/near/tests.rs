@@ -1,5 +1,6 @@
 //! Tests of the near cache with a scripted store, on the clock of timers.
 
+mod fleet;
 mod script;
 
 use std::time::SystemTime;
