@@ -2,8 +2,8 @@
 //!
 //! Each of four replicas is a thread with a near cache of its own. It looks up known sessions and
 //! strangers at a steady rate, and takes single-use tickets that all others try to take as well.
-//! Meanwhile masters are killed, and sessions are revoked at the new masters. It prints one line of
-//! JSON.
+//! Meanwhile slots are moved from one master to another, masters are killed, and sessions are revoked
+//! at the new masters. It prints one line of JSON.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,13 +16,14 @@ mod server;
 #[path = "../../../tests/skip.rs"]
 mod skip;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use roundtrip_store::{CacheStatus, Near, Once, Record, Redis, Store, StoreError, TakesOnce};
+use roundtrip_wire::resp::{Value, key_slot};
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 
@@ -30,6 +31,8 @@ use group::{Cluster, MASTERS};
 
 const REPLICAS: usize = 4;
 const SESSIONS: usize = 300;
+/// Sessions whose slots are moved.
+const MOVED: usize = 20;
 /// Lookups of each replica in each millisecond.
 const PER_MILLISECOND: usize = 12;
 
@@ -106,6 +109,8 @@ async fn stage(failovers: u64, tickets: u64, tally: Arc<Tally>) {
         })
         .collect();
     sleep(Duration::from_secs(2)).await;
+    let slots = reshard(&cluster, 0, 1).await;
+    sleep(Duration::from_secs(1)).await;
     let mut outages = Vec::new();
     for turn in 0..failovers {
         let shard = usize::try_from(turn).unwrap_or_default() % MASTERS;
@@ -131,7 +136,48 @@ async fn stage(failovers: u64, tickets: u64, tally: Arc<Tally>) {
         }
     })
     .await;
-    println!("failovers took {outages:?} ms, from kill -9 to the new master");
+    println!(
+        "{slots} slots were moved; failovers took {outages:?} ms, from kill -9 to the new master"
+    );
+}
+
+/// Moves the slots of some sessions, as `redis-cli --cluster reshard` does. Returns their number.
+async fn reshard(cluster: &Cluster, from: usize, to: usize) -> usize {
+    let (mut source, mut target) = (cluster.client(from).await, cluster.client(to).await);
+    let ids = [
+        group::text(&source.ask(&["CLUSTER", "MYID"]).await),
+        group::text(&target.ask(&["CLUSTER", "MYID"]).await),
+    ];
+    let port = cluster.ports[to].to_string();
+    // The first sessions are those that are revoked.
+    let last = (0..SESSIONS).rev().map(sid);
+    let mine = last.filter(|sid| Cluster::master_of(sid) == from);
+    let slots = mine.take(MOVED).map(|sid| key_slot(sid.as_bytes()));
+    let slots: BTreeSet<u16> = slots.collect();
+    for slot in &slots {
+        let slot = slot.to_string();
+        let set = |word, id| ["CLUSTER", "SETSLOT", &slot, word, id];
+        target.ask(&set("IMPORTING", &ids[0])).await;
+        source.ask(&set("MIGRATING", &ids[1])).await;
+        loop {
+            let command = ["CLUSTER", "GETKEYSINSLOT", &slot, "100"];
+            let Value::Array(keys) = source.ask(&command).await else {
+                panic!("no list of keys");
+            };
+            if keys.is_empty() {
+                break;
+            }
+            for key in &keys {
+                let key = group::text(key);
+                source
+                    .ask(&["MIGRATE", "127.0.0.1", &port, &key, "0", "5000"])
+                    .await;
+            }
+        }
+        target.ask(&set("NODE", &ids[1])).await;
+        source.ask(&set("NODE", &ids[1])).await;
+    }
+    slots.len()
 }
 
 /// Revokes ten sessions of a shard at this server, and notes when.
