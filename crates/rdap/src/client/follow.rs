@@ -1,6 +1,7 @@
 //! Follows the registry's link to the registrar, if that is another server. The number of steps is
 //! bounded, and there are no cycles. Web pages, servers without TLS, and the registry's credentials
-//! are excluded.
+//! are excluded. An answer that a link in clear text led to is marked as one in clear text: anyone
+//! on the path of the link could have chosen its server.
 
 use roundtrip_model::{Scheme, Target};
 
@@ -25,6 +26,7 @@ impl Client {
         }
         let mut seen = vec![registry.target.url().as_str().to_owned()];
         let mut next = related(registry);
+        let mut clear = registry.clear;
         for _ in 0..MAX_STEPS {
             let Some(link) = next else {
                 return;
@@ -39,7 +41,9 @@ impl Client {
             };
             seen.push(target.url().as_str().to_owned());
             match self.fetch(&target, Asked::DOMAIN).await {
-                Ok(source) => {
+                Ok(mut source) => {
+                    clear |= source.clear;
+                    source.clear = clear;
                     next = related(&source);
                     let found = source.state() == State::Found;
                     let before = matches!(&outcome.registrar, Some(Ok(_)));

@@ -37,8 +37,10 @@ impl Client {
                 return;
             }
             seen.push(url);
+            let clear = last.is_some_and(|last| last.clear);
             match self.fetch(&target, asked).await {
-                Ok(page) if page.state() == State::Found => {
+                Ok(mut page) if page.state() == State::Found => {
+                    page.clear |= clear;
                     next = next_page(&page);
                     outcome.pages.push(*page);
                 }

@@ -94,7 +94,25 @@ async fn an_answer_reached_over_clear_text_is_marked() {
     let (outcome, _) = ask(&scene, |parts| bootstrapped(parts, &[&clear.url()])).await;
     let source = outcome.registry.unwrap();
     assert!(source.target.same_origin(&scene.server()) && source.clear);
-    assert!(!outcome.registrar.unwrap().unwrap().clear);
+    // The link to the registrar is in that answer.
+    let registrar = outcome.registrar.unwrap().unwrap();
+    assert!(registrar.target.same_origin(&scene.server()) && registrar.clear);
+}
+
+#[tokio::test]
+async fn a_page_reached_over_clear_text_is_marked() {
+    let scene = Scene::new();
+    let to = format!("{}domains?name=exam*", scene.server());
+    let moved = move |_: &str, _| rdap("302 Found", &format!("Location: {to}\r\n"), "");
+    let clear = Scripted::start(moved).await;
+    let client = scene.client_with(|parts| {
+        parts.options.server = Some(clear.base());
+        parts.options.pages = 2;
+    });
+    let outcome = look_up(&client, "domains:exam*").await;
+    assert_eq!(outcome.state(), State::Found, "{}", why(&outcome));
+    let pages: Vec<bool> = outcome.sources().map(|source| source.clear).collect();
+    assert_eq!(pages, [true, true]);
 }
 
 #[tokio::test]
@@ -149,6 +167,6 @@ async fn the_https_link_to_the_registrar_is_preferred() {
     let registry = Scripted::start(move |_, _| rdap("200 OK", "", &body)).await;
     let (outcome, _) = ask(&scene, |parts| parts.options.server = Some(registry.base())).await;
     let registrar = outcome.registrar.unwrap().unwrap();
-    assert!(registrar.target.same_origin(&scene.server()) && !registrar.clear);
+    assert!(registrar.target.same_origin(&scene.server()));
     assert!(clear.heads().is_empty());
 }
