@@ -1,7 +1,7 @@
 //! Interprets the arguments.
 
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,6 +21,7 @@ use roundtrip_rdap::published_limits::PUBLISHED_LIMITS;
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
 use roundtrip_tls::{Client as Tls, Identity, TlsError};
 
+use super::sink;
 use crate::cli::{RdapArgs, RdapOutputArgs};
 use crate::probe::roots;
 
@@ -57,6 +58,8 @@ pub(super) enum UsageError {
     Bootstrap(TargetError),
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, io::Error),
+    #[error("-o {1} would overwrite the list {0}: name another file")]
+    Overwritten(PathBuf, PathBuf),
     #[error(transparent)]
     Rate(#[from] RateError),
     #[error(transparent)]
@@ -121,6 +124,11 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
         parts.push(Part::Words(args.queries.clone()));
     }
     for file in &args.bulk.file {
+        if let Some(output) = &args.output.output
+            && sink::files(output).iter().any(|own| is_same(own, file))
+        {
+            return Err(UsageError::Overwritten(file.clone(), output.clone()));
+        }
         // A pipe is opened only once, or its writer would see it end.
         if let Part::File(path) = Part::file(file)
             && !is_pipe(&path)
@@ -138,6 +146,13 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
         .is_empty()
         .then_some(args.queries.len() as u64);
     Ok((parts, length))
+}
+
+/// Whether both paths lead to one regular file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| std::fs::metadata(path).ok().filter(|found| found.is_file());
+    let place = |path: &Path| found(path).map(|found| (found.dev(), found.ino()));
+    place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))
 }
 
 fn is_pipe(path: &Path) -> bool {

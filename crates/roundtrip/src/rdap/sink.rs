@@ -53,6 +53,14 @@ struct Paths {
 }
 
 impl Paths {
+    fn of(output: &Path) -> Self {
+        Self {
+            output: output.to_owned(),
+            journal: beside(output, ".journal"),
+            failed: beside(output, ".failed"),
+        }
+    }
+
     fn append(&self, results: &[u8]) -> Result<(), SinkError> {
         let output = File::options().append(true).open(&self.output);
         let appended = output.and_then(|mut output| output.write_all(results));
@@ -245,6 +253,12 @@ impl Sink {
     }
 }
 
+/// The files that a run with this output can replace.
+pub(super) fn files(output: &Path) -> [PathBuf; 3] {
+    let paths = Paths::of(output);
+    [paths.output, paths.journal, paths.failed]
+}
+
 fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
     let output = args.output.output.as_ref();
     let Some(output) = output.filter(|path| path.as_os_str() != "-") else {
@@ -268,11 +282,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         let file = File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         return Ok(Out::File(output.clone(), file));
     }
-    let paths = Paths {
-        output: output.clone(),
-        journal: beside(output, ".journal"),
-        failed: beside(output, ".failed"),
-    };
+    let paths = Paths::of(output);
     if !args.bulk.resume {
         if paths.journal.exists() {
             return Err(SinkError::Unfinished(paths.output, paths.journal));

@@ -63,6 +63,40 @@ fn flags_that_contradict_each_other() {
 }
 
 #[test]
+fn an_output_that_would_replace_its_list() {
+    let scene = Scene::new();
+    let list = "a.example\nb.example\n";
+    let directory = scene.path("lists");
+    std::fs::create_dir(&directory).unwrap();
+    for name in ["list", "out.failed", "out.journal"] {
+        scene.write(&format!("lists/{name}"), list);
+    }
+    std::os::unix::fs::symlink("list", directory.join("link")).unwrap();
+    for (file, output) in [
+        ("list", "list"),
+        ("list", "./list"),
+        ("list", "link"),
+        ("link", "list"),
+        ("out.failed", "out"),
+        ("out.journal", "out"),
+    ] {
+        for more in [&["--csv"][..], &["--resume"], &["-f", "/dev/null"]] {
+            let (file, output) = (directory.join(file), directory.join(output));
+            let mut command = scene.plain(&["--no-memory", "--server", &scene.server()]);
+            let said = said({
+                command.arg("-f").arg(&file).arg("-o").arg(&output);
+                command.args(more);
+                command
+            });
+            assert_eq!(said.code, 2, "{output:?}: {said:?}");
+            assert!(said.err.contains("would overwrite the list"), "{said:?}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), list);
+        }
+    }
+    assert_eq!(scene.stats().requests, 0);
+}
+
+#[test]
 fn files_that_are_not_there() {
     refused(&["-f", "/nonexistent/list"], &["/nonexistent/list"]);
     refused(
