@@ -114,12 +114,27 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::Reverse(Collection::Autnums), "autnums/reverse"),
 ];
 
-/// Other words that people use.
-const ALIASES: [(Kind, &str); 4] = [
+/// Other words that people use, and those before the objects in WHOIS answers (RFC 2622, and those
+/// of ARIN and ICANN).
+const ALIASES: [(Kind, &str); 18] = [
     (Kind::Nameserver, "ns"),
     (Kind::Autnum, "asn"),
     (Kind::Autnum, "as"),
     (Kind::Ip, "network"),
+    (Kind::Domain, "domain name"),
+    (Kind::Nameserver, "name server"),
+    (Kind::Nameserver, "nserver"),
+    (Kind::Ip, "inetnum"),
+    (Kind::Ip, "inet6num"),
+    (Kind::Ip, "netrange"),
+    (Kind::Ip, "cidr"),
+    (Kind::Ip, "route"),
+    (Kind::Ip, "route6"),
+    (Kind::Autnum, "aut-num"),
+    (Kind::Autnum, "as-block"),
+    (Kind::Autnum, "asnumber"),
+    (Kind::Autnum, "origin"),
+    (Kind::Entity, "nic-hdl"),
 ];
 
 impl Kind {

@@ -109,11 +109,11 @@ pub(super) fn web_host(text: &str) -> Option<String> {
         Some((host, port)) if is_port(port) => (host, Some(port)),
         _ => (authority, None),
     };
-    // An address with a slash is a prefix, or is meant to be one.
+    // An address with a slash, but no port, is a prefix, or is meant to be one.
     let is_page = path.is_some() && is_name(host);
     let is_plain = !host.contains(|c: char| matches!(c, ':' | '?' | '#') || c.is_whitespace());
     let is_host = is_plain && host.contains('.') || is_bracketed(host);
-    let is_whole = path.is_none_or(|path| path == "/" || is_name(host));
+    let is_whole = path.is_none_or(|path| path == "/" || port.is_some() || is_name(host));
     let is_web = is_host && is_whole && (port.is_some() || is_page);
     is_web.then(|| host.to_owned())
 }

@@ -98,6 +98,31 @@ const PASTED: &[(&str, &str, bool)] = &[
     ("https://example.com/domains", "domain/example.com", true),
     ("https://example.com/ip", "domain/example.com", true),
     ("example.com/domain/", "domain/example.com", true),
+    ("192.0.2.1:8080/a/b", "ip/192.0.2.1", true),
+    ("[2001:db8::1]:8080/a", "ip/2001:db8::1", true),
+    // Lines of WHOIS.
+    (
+        "inetnum:        192.0.2.0 - 192.0.2.255",
+        "ip/192.0.2.0/24",
+        false,
+    ),
+    (
+        "NetRange: 192.0.2.0 - 192.0.2.255",
+        "ip/192.0.2.0/24",
+        false,
+    ),
+    ("CIDR: 192.0.2.0/24", "ip/192.0.2.0/24", false),
+    ("inet6num: 2001:db8::/32", "ip/2001:db8::/32", false),
+    ("route6: 2001:db8::/32", "ip/2001:db8::/32", false),
+    ("aut-num: AS64496", "autnum/64496", false),
+    ("as-block: AS64496 - AS64511", "autnum/64496", true),
+    ("Domain Name: EXAMPLE.COM", "domain/example.com", false),
+    (
+        "Name Server: NS1.EXAMPLE.COM",
+        "nameserver/ns1.example.com",
+        false,
+    ),
+    ("nic-hdl: ABC1-RIPE", "entity/ABC1-RIPE", false),
     // These could be RDAP.
     (
         "registry.example/domain/example.com",
