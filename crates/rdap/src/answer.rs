@@ -37,7 +37,7 @@ pub use link::{Link, MEDIA_TYPE};
 pub use node::Node;
 pub use object::{Object, Problem, Search, SearchKind};
 pub use reading::Bounds;
-pub(crate) use reading::mended;
+pub(crate) use reading::{bare_controls, lone_surrogates, mended};
 pub use redaction::{Method, Redaction};
 pub use resource::{Autnum, Covers, Network};
 pub use shape::Oddity;

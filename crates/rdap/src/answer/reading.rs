@@ -62,8 +62,90 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
 }
 
 /// The document as text. Bytes that are not UTF-8 (RFC 8259, section 8.1) become U+FFFD in strings,
-/// and blanks between tokens, where they stand for nothing.
+/// and blanks between tokens, where they stand for nothing. In strings, an escape that is half of a
+/// surrogate pair (section 8.2) becomes the escape of U+FFFD, and a control character that is not
+/// escaped (section 7) becomes a blank. Offsets stay the same.
 pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
+    let text = in_utf8(bytes);
+    let lone = lone_surrogates(&text);
+    let text = replaced(text, &lone, "\\ufffd");
+    let bare = bare_controls(&text);
+    replaced(text, &bare, " ")
+}
+
+/// The text with other text of the same length at these offsets.
+fn replaced<'a>(text: Cow<'a, str>, offsets: &[usize], by: &str) -> Cow<'a, str> {
+    if offsets.is_empty() {
+        return text;
+    }
+    let mut replaced = String::with_capacity(text.len());
+    let mut passed = 0;
+    for at in offsets {
+        replaced.push_str(text.get(passed..*at).unwrap_or_default());
+        replaced.push_str(by);
+        passed = at + by.len();
+    }
+    replaced.push_str(text.get(passed..).unwrap_or_default());
+    Cow::Owned(replaced)
+}
+
+/// The offsets of control characters in strings that are not escaped.
+pub(crate) fn bare_controls(text: &str) -> Vec<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    let mut bare = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        if quoted && byte < b' ' {
+            bare.push(at);
+        }
+        let is_quote = byte == b'"' && !escaped;
+        escaped = quoted && byte == b'\\' && !escaped;
+        quoted ^= is_quote;
+    }
+    bare
+}
+
+/// The length of an escape such as `\u00fc`.
+const ESCAPE: usize = 6;
+
+/// The offsets of escapes that are half of a surrogate pair.
+pub(crate) fn lone_surrogates(text: &str) -> Vec<usize> {
+    let bytes = text.as_bytes();
+    let mut lone = Vec::new();
+    // The first half of a pair, directly before the current offset.
+    let mut first = None;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if *byte != b'\\' {
+            lone.extend(first.take());
+            at += 1;
+            continue;
+        }
+        match code_unit(bytes, at) {
+            Some(0xd800..=0xdbff) => lone.extend(first.replace(at)),
+            Some(0xdc00..=0xdfff) if first.take().is_none() => lone.push(at),
+            Some(0xdc00..=0xdfff) => {}
+            Some(_) => lone.extend(first.take()),
+            None => {
+                lone.extend(first.take());
+                at += 2;
+                continue;
+            }
+        }
+        at += ESCAPE;
+    }
+    lone.extend(first);
+    lone
+}
+
+/// The code unit that the escape at this offset stands for.
+fn code_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    let hexadecimal = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    hexadecimal.then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+fn in_utf8(bytes: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Borrowed(_)) {
         return text;
@@ -330,6 +412,32 @@ mod tests {
         );
         let late = b"{\"a\":\"\xfc\xfc\",\"b\":nope}";
         assert_eq!(told(late), "the answer is not JSON: byte 15 is invalid");
+    }
+
+    #[test]
+    fn only_half_a_surrogate_pair_is_lost() {
+        let json = br#"{"a":"\ud83d\ude00","b":"cut \ud83d","c":"\ude00\ud83d\ud83d\ude00","\\ud800":"\\\uDFFF"}"#;
+        let node = read(json, Bounds::default()).unwrap();
+        let text = |pointer: &str| node.at(pointer).and_then(Node::text);
+        assert_eq!(text("/a"), Some("\u{1f600}"));
+        assert_eq!(text("/b"), Some("cut \u{fffd}"));
+        assert_eq!(text("/c"), Some("\u{fffd}\u{fffd}\u{1f600}"));
+        assert_eq!(text("/\\ud800"), Some("\\\u{fffd}"));
+        let late = br#"{"a":"\ud800","b":nope}"#;
+        assert_eq!(told(late), "the answer is not JSON: byte 19 is invalid");
+        assert_eq!(lone_surrogates(r"\ud800\n\udc00\u+d80\ud80"), [0, 8]);
+    }
+
+    #[test]
+    fn a_control_character_hides_nothing() {
+        let json =
+            b"{\n\t\"a\": \"one\ttwo\r\n\x00\", \"b\": \"\\\"\x1f\\\\\",\r\n \"c\": \"\\\n\"}";
+        let broken = read(json, Bounds::default()).unwrap_err();
+        assert!(broken.to_string().contains("not JSON"), "{broken}");
+        let json = b"{\n\t\"a\": \"one\ttwo\r\n\x00\", \"b\": \"\\\"\x1f\\\\\"\r\n}";
+        let node = read(json, Bounds::default()).unwrap();
+        assert_eq!(node.at("/a").unwrap().text(), Some("one two   "));
+        assert_eq!(node.at("/b").unwrap().text(), Some("\" \\"));
     }
 
     #[test]

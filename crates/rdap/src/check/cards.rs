@@ -66,6 +66,7 @@ fn whole(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Rep
         report.add(&FN, pointer, "");
     }
     values::once(properties, pointer, report);
+    values::contact(properties, pointer, report);
     let emptied = empties(scene);
     for (i, node) in properties.iter().enumerate().take(300) {
         property(node, &format!("{pointer}/{i}"), report);
@@ -145,7 +146,7 @@ fn property(node: &Node, pointer: &str, report: &mut Report) {
 
 /// Whether the text is a local part, an `@` and a name. The empty text is allowed, because RFC 9537
 /// redacts that way.
-fn is_address(address: &str) -> bool {
+pub(super) fn is_address(address: &str) -> bool {
     let mut parts = address.rsplitn(2, '@');
     let (domain, local) = (
         parts.next().unwrap_or_default(),

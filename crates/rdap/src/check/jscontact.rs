@@ -1,5 +1,6 @@
 //! Cards in JSContact (RFC 9553 and RFC 9982).
 
+use super::cards::is_address;
 use super::{Report, Scene, rules};
 use crate::answer::{Class, Item, Node};
 
@@ -7,7 +8,7 @@ rules! { All;
     CARD = "jscontact-card", Error, "RFC 9553, section 2.1": "a card has @type Card and a version";
     UID = "jscontact-uid", Error, "RFC 9553, section 2.1": "a card of version 1.0 has a uid; that of version 2.0 need not (RFC 9982)";
     MAP = "jscontact-map", Error, "RFC 9553, sections 2.2, 2.3, 2.5, 2.6 and 2.8": "emails, phones, addresses and their like are objects of objects, each under its key";
-    VALUE = "jscontact-value", Error, "RFC 9553, section 2.3": "an email has its address, a phone its number";
+    VALUE = "jscontact-value", Error, "RFC 9553, sections 2.3.1 and 2.3.3": "an email has its address (RFC 5322, section 3.4.1), a phone its number";
 }
 
 const MAPS: [&str; 9] = [
@@ -60,9 +61,14 @@ fn whole(card: Item<'_>, pointer: &str, report: &mut Report) {
             "phones" => "number",
             _ => continue,
         };
-        let has = |n: &Node| n.get(wanted).and_then(Node::text).is_some();
-        if map.members().iter().any(|(_, n)| !has(n)) {
-            report.add(&VALUE, place, format!("no {wanted}"));
+        for value in map.members().iter().map(|(_, n)| n.get(wanted)) {
+            match value.and_then(Node::text) {
+                None => report.add(&VALUE, place.as_str(), format!("no {wanted}")),
+                Some(text) if wanted == "address" && !is_address(text) => {
+                    report.add(&VALUE, place.as_str(), text);
+                }
+                Some(_) => {}
+            }
         }
     }
 }

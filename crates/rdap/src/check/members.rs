@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::{Report, Scene, rules};
-use crate::answer::{Class, Node, Place, token};
+use crate::answer::{Class, Node, Place, bare_controls, lone_surrogates, token};
 
 rules! { All;
     TYPE = "member-type", Error, "RFC 9083, sections 4 and 5": "a member has the type given in its definition";
     UTF8 = "member-utf8", Error, "RFC 8259, section 8.1": "an answer is written in UTF-8";
+    CONTROL = "member-control", Error, "RFC 8259, section 7": "control characters in strings are escaped";
+    SURROGATE = "member-surrogate", Warning, "RFC 8259, section 8.2": "an escape is not half of a surrogate pair";
     REPEATED = "member-repeated", Warning, "RFC 8259, section 4": "the names in an object differ";
     CLASS = "class-missing", Error, "RFC 9083, section 4.9": "an object has its objectClassName";
     CLASS_VALUE = "class-value", Error, "RFC 9083, section 5": "objectClassName fits the place of the object";
@@ -35,6 +37,15 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     let unread = std::str::from_utf8(scene.answer.raw()).err();
     if let Some(error) = unread.filter(|_| !told) {
         report.add(&UTF8, "", format!("byte {}", error.valid_up_to()));
+    }
+    let text = String::from_utf8_lossy(scene.answer.raw());
+    for (check, found) in [
+        (&CONTROL, bare_controls(&text)),
+        (&SURROGATE, lone_surrogates(&text)),
+    ] {
+        if !found.is_empty() {
+            report.add(check, "", format!("{} of them", found.len()));
+        }
     }
     repeated(scene.answer.root(), &mut String::new(), report);
     for place in &scene.places {

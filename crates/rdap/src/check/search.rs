@@ -2,19 +2,21 @@
 
 use super::jsonpath::Path;
 use super::{Check, Report, Scene, rules};
-use crate::answer::{Class, Place, SearchKind};
+use crate::answer::{Class, Item, Place, SearchKind};
 
 rules! { All;
     ONE = "search-one", Error, "RFC 9083, section 8": "results of one kind of object are in the array of its name";
     TOTAL = "paging-total", Error, "RFC 8977, section 2.1": "totalCount is at least the number of results on this page";
     SIZE = "paging-size", Warning, "RFC 8977, section 2.1": "a page has no more results than its pageSize";
+    PAGE = "paging-page", Error, "RFC 8977, section 2.1": "pageSize and pageNumber are given together, and only if there are more results than pageSize";
     CURSOR = "paging-next", Warning, "RFC 8977, section 2.4.1": "a page with part of the results has a link to the next page or gives its own number";
     SORT = "sort-property", Error, "RFC 8977, section 2.1": "an offered sort order has property and default";
     SORT_PATH = "sort-path", Error, "RFC 8977, section 2.1": "the jsonPath of a sort order is a valid JSONPath";
     ORDERS = "sort-metadata", Error, "RFC 8977, section 2.1": "sorting_metadata has currentSort or availableSorts";
     DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "at most one sort order is the default";
     COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is present if, and only if, the query asks for it with count";
-    CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set";
+    SORTED = "sort-current", Warning, "RFC 8977, section 2.1": "currentSort is the sort that the query asks for";
+    CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set, which is the one that the query asks for";
     SET_DEFAULT = "subset-default", Error, "RFC 8982, section 2.1": "at most one field set is the default";
     SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
 }
@@ -32,7 +34,11 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
             report.add(&ONE, "", format!("{} arrays", counts.len()));
         }
         let here: u64 = counts.iter().sum();
-        if let Some(paging) = top.item("paging_metadata") {
+        let paging = top.item("paging_metadata");
+        if paging.is_none() && scene.claims("paging") {
+            counted(scene, false, report);
+        }
+        if let Some(paging) = paging {
             let total = paging.number("totalCount");
             if let Some(total) = total.filter(|t| *t < here) {
                 report.add(
@@ -49,6 +55,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
                 );
             }
             counted(scene, total.is_some(), report);
+            paged(paging, total, report);
             let leads_on = scene.answer.next_page().is_some()
                 || paging.number("pageNumber").is_some_and(|n| n > 1);
             if total.is_some_and(|t| t > here) && !leads_on {
@@ -57,6 +64,22 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
         }
     }
     offers(scene, report);
+}
+
+fn paged(paging: Item<'_>, total: Option<u64>, report: &mut Report) {
+    let has = |member: &str| paging.node().get(member).is_some();
+    let size = paging.number("pageSize");
+    if has("pageSize") != has("pageNumber") {
+        let given = if has("pageSize") {
+            "pageSize"
+        } else {
+            "pageNumber"
+        };
+        report.add(&PAGE, "/paging_metadata", format!("only {given}"));
+    } else if let Some((total, size)) = total.zip(size).filter(|(total, size)| total <= size) {
+        let found = format!("{total} results, and pageSize {size}");
+        report.add(&PAGE, "/paging_metadata", found);
+    }
 }
 
 /// Compares the total with the query.
@@ -74,7 +97,7 @@ fn counted(scene: &Scene<'_>, is_given: bool, report: &mut Report) {
     };
     if asked != is_given {
         let found = if is_given { "not asked for" } else { "" };
-        report.add(&COUNT, "/paging_metadata", found);
+        report.add(&COUNT, "", found);
     }
 }
 
@@ -88,14 +111,24 @@ fn offers(scene: &Scene<'_>, report: &mut Report) {
     }
     for place in scene.of(&[Class::Sorting]) {
         let has = |member: &str| place.item.node().get(member).is_some();
+        let current = place.item.text("currentSort");
+        if let Some((current, asked)) = current.zip(parameter(scene, "sort"))
+            && ascending(current) != ascending(&asked)
+        {
+            let found = format!("{current}, not {asked}");
+            report.add(&SORTED, format!("{}/currentSort", place.pointer), found);
+        }
         if !has("currentSort") && !has("availableSorts") {
             report.add(&ORDERS, place.pointer.as_str(), "");
         }
         default(place, "availableSorts", &DEFAULT, report);
     }
     for place in scene.of(&[Class::Subsetting]) {
-        if place.item.text("currentFieldSet").is_none() {
-            report.add(&CURRENT, place.pointer.as_str(), "");
+        let current = place.item.text("currentFieldSet");
+        let asked = parameter(scene, "fieldSet");
+        if current.is_none() || asked.is_some() && asked.as_deref() != current {
+            let found = current.unwrap_or_default();
+            report.add(&CURRENT, place.pointer.as_str(), found);
         }
         default(place, "availableFieldSets", &SET_DEFAULT, report);
     }
@@ -104,6 +137,20 @@ fn offers(scene: &Scene<'_>, report: &mut Report) {
             report.add(&SUBSET, place.pointer.as_str(), "");
         }
     }
+}
+
+/// The value of a parameter in the requested URL.
+fn parameter(scene: &Scene<'_>, name: &str) -> Option<String> {
+    let mut parameters = scene.delivery.url?.query_pairs();
+    let found = parameters.find(|(n, _)| n == name)?;
+    Some(found.1.into_owned())
+}
+
+/// A sort without the directions that are the default (RFC 8977, section 2.3).
+fn ascending(sort: &str) -> String {
+    let items = sort.split(',').map(str::trim);
+    let items = items.map(|item| item.strip_suffix(":a").unwrap_or(item));
+    items.collect::<Vec<_>>().join(",")
 }
 
 fn default(place: &Place<'_>, list: &str, check: &'static Check, report: &mut Report) {

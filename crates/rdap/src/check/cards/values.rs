@@ -13,6 +13,8 @@ rules! { All;
     NAME = "card-n", Error, "RFC 6350, section 6.2.2, and RFC 9554, section 2.2": "a name (n) has five components, or seven";
     PROPERTY_TYPE = "card-property-type", Error, "RFC 6350, section 6, and RFC 8605, section 2.1": "a property has a type that its definition allows";
     COUNTRY = "card-cc", Error, "RFC 8605, section 3.1": "cc is a parameter of an address, and has two letters";
+    CONTACT = "card-contact-uri", Error, "RFC 8605, section 2.1": "at least one contact-uri of a card is a mailto, http or https URI";
+    PREFERRED = "card-contact-uri-pref", Error, "RFC 8605, section 2.1": "of several contact-uri properties, the preferred one has the parameter pref";
     URI = "card-uri", Error, "RFC 6350, section 4.2": "a value of type uri is a URI";
     LANGUAGE = "card-language", Error, "RFC 6350, section 4.8": "a value of type language-tag is a language tag (RFC 5646)";
     NO_VALUE = "card-parameter-value", Error, "RFC 7095, section 3.4.1": "the type of a value is not given as the parameter value";
@@ -64,6 +66,30 @@ pub(super) fn once(properties: &[Node], pointer: &str, report: &mut Report) {
         if plain.next().is_some() && plain.next().is_some() {
             report.add(&ONCE, pointer, name);
         }
+    }
+}
+
+/// Checks the properties contact-uri of one card.
+pub(super) fn contact(properties: &[Node], pointer: &str, report: &mut Report) {
+    let uris: Vec<&Node> = properties
+        .iter()
+        .filter(|p| is_named(p, "contact-uri"))
+        .collect();
+    let value = |p: &Node| p.items().get(3).and_then(Node::text).map(str::to_owned);
+    let is_contact = |uri: String| {
+        let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+        let contacts = ["mailto", "http", "https"];
+        // The empty text is how RFC 9537 redacts a value.
+        uri.is_empty() || contacts.iter().any(|c| c.eq_ignore_ascii_case(scheme))
+    };
+    if let Some(first) = uris.first()
+        && !uris.iter().any(|p| value(p).is_none_or(is_contact))
+    {
+        report.add(&CONTACT, pointer, value(first).unwrap_or_default());
+    }
+    let preferred = |p: &&Node| parameters(p).is_some_and(|n| n.get("pref").is_some());
+    if uris.len() > 1 && !uris.iter().any(preferred) {
+        report.add(&PREFERRED, pointer, format!("{} of them", uris.len()));
     }
 }
 

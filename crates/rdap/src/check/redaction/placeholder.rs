@@ -23,8 +23,9 @@ const WHOLE: [&str; 8] = [
 const REASONS: [&str; 7] = ["for", "by", "due", "per", "under", "as", "data"];
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
-    // An answer without the extension signals no redactions, so its rules do not apply.
-    if !scene.claims("redacted") {
+    // An answer without the extension signals no redactions, so its rules do not apply, unless a
+    // profile requires the extension (gTLD RDAP Response Profile 2024, section 2.7.7).
+    if !scene.claims("redacted") && !scene.claims("icann_rdap_response_profile_1") {
         return;
     }
     for place in scene.of(&[Class::Entity, Class::Domain]) {
@@ -77,7 +78,29 @@ fn is_crossed_out(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::{is_crossed_out, is_told};
+    use crate::answer::Answer;
+    use crate::check::{Delivery, check};
+
+    #[test]
+    fn placeholders_are_found_where_redactions_must_be_signalled() {
+        let is_found = |claimed: &str| {
+            let json = serde_json::json!({
+                "rdapConformance": ["rdap_level_0", claimed], "objectClassName": "entity",
+                "vcardArray": ["vcard", [
+                    ["version", {}, "text", "4.0"],
+                    ["fn", {}, "text", "REDACTED FOR PRIVACY"],
+                ]],
+            });
+            let answer = Answer::read(Bytes::from(json.to_string())).unwrap();
+            let found = check(&answer, &Delivery::default(), &[]);
+            found.iter().any(|v| v.check.id == "redaction-placeholder")
+        };
+        assert!(is_found("redacted") && is_found("icann_rdap_response_profile_1"));
+        assert!(!is_found("icann_rdap_response_profile_0") && !is_found("cidr0"));
+    }
 
     #[test]
     fn names_are_no_placeholders() {

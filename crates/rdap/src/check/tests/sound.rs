@@ -380,6 +380,14 @@ pub(super) const SOUND: &[(&str, &str, Change)] = &[
         ("/paging_metadata/pageSize", Some("10")),
     ),
     (
+        "card-contact-uri-pref",
+        "domain-registrar",
+        (
+            "/entities/1/vcardArray/1/+",
+            Some(r#"["contact-uri", {"pref": "1"}, "uri", "tel:+1.5555550100"]"#),
+        ),
+    ),
+    (
         "sort-metadata",
         "search",
         ("/sorting_metadata", Some(r#"{"currentSort": "name"}"#)),

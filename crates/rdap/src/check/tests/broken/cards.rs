@@ -89,6 +89,22 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         ("/vcardArray/1/3/3", Some(r#""fr_CA""#)),
     ),
     (
+        "card-contact-uri",
+        "entity",
+        (
+            "/vcardArray/1/+",
+            Some(r#"["contact-uri", {}, "uri", "tel:+1.5555550100"]"#),
+        ),
+    ),
+    (
+        "card-contact-uri-pref",
+        "domain-registrar",
+        (
+            "/entities/1/vcardArray/1/+",
+            Some(r#"["contact-uri", {}, "uri", "mailto:a@example.com"]"#),
+        ),
+    ),
+    (
         "jscontact-card",
         "entity",
         ("/jscontact_card", Some(r#""Joe""#)),
@@ -112,6 +128,16 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         (
             "/jscontact_card",
             Some(r#"{"@type": "Card", "version": "2.0", "emails": ["joe@example.com"]}"#),
+        ),
+    ),
+    (
+        "jscontact-value",
+        "entity",
+        (
+            "/jscontact_card",
+            Some(
+                r#"{"@type": "Card", "version": "2.0", "emails": {"a": {"address": "joe at example.com"}}}"#,
+            ),
         ),
     ),
     (

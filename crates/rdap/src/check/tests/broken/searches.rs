@@ -8,6 +8,16 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         "search",
         ("/paging_metadata/totalCount", None),
     ),
+    (
+        "paging-page",
+        "search",
+        ("/paging_metadata/pageNumber", None),
+    ),
+    (
+        "paging-page",
+        "search",
+        ("/paging_metadata/totalCount", Some("2")),
+    ),
     ("sort-metadata", "search", ("/sorting_metadata", Some("{}"))),
     (
         "sort-default",
@@ -46,6 +56,16 @@ pub(in crate::check::tests) const BROKEN: &[(&str, &str, Change)] = &[
         (
             "/reverse_search_properties",
             Some(r#"[{"searchableResourceType": "domains", "property": "fn"}]"#),
+        ),
+    ),
+    (
+        "reverse-registered",
+        "help",
+        (
+            "/reverse_search_properties",
+            Some(
+                r#"[{"searchableResourceType": "domains", "relatedResourceType": "entity", "property": "tel"}]"#,
+            ),
         ),
     ),
     (
