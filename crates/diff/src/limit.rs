@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use roundtrip_model::{Bound, ComparisonOperator};
+use roundtrip_model::{Bound, ComparisonOperator, excerpt};
 
 use crate::probe::{ContributionKind, ProbeDiff, StageDiff};
 use crate::{DoctorDiff, Trend};
@@ -84,14 +84,14 @@ impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
-        let short = || text.chars().take(60).collect::<String>();
+        let short = || excerpt(text, 60);
         let (left, comparison, right) =
             ComparisonOperator::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let found = QUANTITIES.iter().find(|(name, _)| *name == left);
         let (_, quantity) = found.ok_or_else(|| LimitError::Quantity(short()))?;
         let bound = Bound::read(right)
             .filter(|bound| quantity.takes(*bound))
-            .ok_or_else(|| LimitError::Value(right.chars().take(40).collect()))?;
+            .ok_or_else(|| LimitError::Value(excerpt(right, 40)))?;
         Ok(Self {
             quantity: *quantity,
             comparison,
@@ -170,7 +170,7 @@ impl Limit {
     /// Whether findings of `doctor` break the limit.
     pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<Broken>, LimitError> {
         if self.quantity != Quantity::Worse || !matches!(self.bound, Bound::Plain(_)) {
-            return Err(LimitError::Doctor(self.text.chars().take(60).collect()));
+            return Err(LimitError::Doctor(excerpt(&self.text, 60)));
         }
         let worse = diff.count(Trend::Worse);
         let broken = self.holds(worse as f64);

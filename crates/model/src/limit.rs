@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Bound, ComparisonOperator, Event, Exchange, Moment, PhaseName};
+use crate::{Bound, ComparisonOperator, Event, Exchange, Moment, PhaseName, excerpt};
 
 /// A condition that must not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ impl FromStr for Limit {
     type Err = LimitError;
 
     fn from_str(text: &str) -> Result<Self, LimitError> {
-        let short = || text.chars().take(60).collect::<String>();
+        let short = || excerpt(text, 60);
         let (left, comparison, right) =
             ComparisonOperator::split(text).ok_or_else(|| LimitError::Shape(short()))?;
         let quantity = if left == "size" {
@@ -96,7 +96,7 @@ impl FromStr for Limit {
         };
         let bound = quantity
             .read(right)
-            .ok_or_else(|| LimitError::Value(right.chars().take(40).collect()))?;
+            .ok_or_else(|| LimitError::Value(excerpt(right, 40)))?;
         Ok(Self {
             quantity,
             comparison,

@@ -4,6 +4,7 @@
 //! Grammar: `http[+security][+tfo][+resume|+0rtt][+reuse][-pq]`, with http = `auto` `h1` `h2` `h3`
 //! `tcp` and security = `clear` `tls1.2` `tls1.3`.
 
+use crate::excerpt;
 use std::fmt;
 use std::str::FromStr;
 
@@ -155,7 +156,7 @@ impl FromStr for Strategy {
                 "0rtt" => seen.memory(&mut strategy, Memory::EarlyData, part)?,
                 "tfo" => strategy.fast_open = true,
                 "reuse" => strategy.reuse = true,
-                other => return Err(StrategyError::UnknownPart(other.chars().take(40).collect())),
+                other => return Err(StrategyError::UnknownPart(excerpt(other, 40))),
             }
         }
         // QUIC has no other version, so none is printed for it.

@@ -9,7 +9,7 @@ mod ask;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use roundtrip_model::{Answer, HttpsRecord, NameFacts, NameWaits};
+use roundtrip_model::{Answer, HttpsRecord, NameFacts, NameWaits, excerpt};
 use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 use roundtrip_wire::hosts::Hosts;
 use roundtrip_wire::resolv_conf::ResolvConf;
@@ -180,7 +180,7 @@ impl Resolver {
     /// Sends all queries about one full name at once.
     async fn ask_about(&self, candidate: &str, wanted: Wanted) -> Result<NameFacts, ResolveError> {
         let name: Name = candidate.parse().map_err(|source| ResolveError::Name {
-            name: candidate.chars().take(80).collect(),
+            name: excerpt(candidate, 80),
             source,
         })?;
         let four = self.maybe(wanted.v4, &name, Kind::A);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use roundtrip_model::{Target, TargetError};
+use roundtrip_model::{Target, TargetError, excerpt};
 use roundtrip_tls::Roots;
 use roundtrip_wire::otlp::{Attribute, GRPC_METRICS, GRPC_TRACES};
 use roundtrip_wire::percent;
@@ -161,7 +161,7 @@ impl OtlpSettings {
 fn wrong(variable: &str, value: &str, possible: &'static str) -> OtlpError {
     OtlpError::Value {
         variable: format!("{PREFIX}{variable}"),
-        value: value.chars().take(80).collect(),
+        value: excerpt(value, 80),
         possible,
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use roundtrip_model::{Event, Recorder, Task};
+use roundtrip_model::{Event, Recorder, Task, excerpt};
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::{ClientConfig, ClientConnection, KeyLogFile, SupportedProtocolVersion, version};
@@ -107,7 +107,7 @@ impl Client {
         stored.check_form()?;
         let other = || StoredSessionError::OtherName {
             kept: stored.name().to_owned(),
-            asked: host.chars().take(80).collect(),
+            asked: excerpt(host, 80),
         };
         let name = server_name(host).map_err(|_| other())?;
         if server_name(stored.name()).ok().as_ref() != Some(&name) {

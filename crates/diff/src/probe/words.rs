@@ -1,6 +1,7 @@
 //! Formats phases, numbers and counts for sentences.
 
 use super::figures::CONNECT;
+use roundtrip_model::excerpt;
 
 /// A phase, as it follows "in".
 pub(super) fn stage(name: &str) -> String {
@@ -15,7 +16,7 @@ pub(super) fn stage(name: &str) -> String {
         "first_byte" => "the wait for the first byte".into(),
         "body" => "the body".into(),
         CONNECT => "connecting".into(),
-        other => format!("the phase '{}'", other.chars().take(40).collect::<String>()),
+        other => format!("the phase '{}'", excerpt(other, 40)),
     }
 }
 

@@ -4,6 +4,7 @@ mod cells;
 mod parts;
 mod transfer;
 
+use roundtrip_model::excerpt;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -141,10 +142,7 @@ fn sole(
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-+.@_/ ".contains(c);
     let text = name.get_ref();
     if text.is_empty() || text.len() > 60 || !text.chars().all(allowed) || text.trim() != text {
-        return refuse(
-            name.span(),
-            ExperimentErrorKind::Name(text.chars().take(60).collect()),
-        );
+        return refuse(name.span(), ExperimentErrorKind::Name(excerpt(text, 60)));
     }
     if known.insert(text.clone()) {
         return Ok(());

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_http::{Request, Sink};
-use roundtrip_model::{Answer, Event, Exchange, Memory, Moment, NameFacts, Strategy, Target};
+use roundtrip_model::{
+    Answer, Event, Exchange, Memory, Moment, NameFacts, Strategy, Target, excerpt,
+};
 use roundtrip_net::{ResolveError, Wanted, add_answer};
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 
@@ -47,7 +49,7 @@ pub(super) async fn look_up<R: Requester>(
     wanted: Wanted,
 ) -> Result<NameFacts, ProbeError> {
     let name: Name = host.parse().map_err(|source| ResolveError::Name {
-        name: host.chars().take(80).collect(),
+        name: excerpt(host, 80),
         source,
     })?;
     let mut found = NameFacts::new(host, Answer::Doh(server.redacted()), Vec::new());

@@ -1,5 +1,6 @@
 //! `--resolve` and `--connect-to`: where to connect, overriding name servers and the URL.
 
+use roundtrip_model::excerpt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -28,7 +29,7 @@ impl FromStr for Override {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        let bad = || OptionsError::Override(text.chars().take(80).collect());
+        let bad = || OptionsError::Override(excerpt(text, 80));
         let (host, rest) = split_host(text).ok_or_else(bad)?;
         let (port, addresses) = rest.split_once(':').ok_or_else(bad)?;
         let addresses: Option<Vec<IpAddr>> = addresses
@@ -59,7 +60,7 @@ impl FromStr for ConnectTo {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        let bad = || OptionsError::ConnectTo(text.chars().take(80).collect());
+        let bad = || OptionsError::ConnectTo(excerpt(text, 80));
         let (from_host, rest) = split_host(text).ok_or_else(bad)?;
         let (from_port, rest) = rest.split_once(':').ok_or_else(bad)?;
         let (to_host, to_port) = split_host(rest).ok_or_else(bad)?;

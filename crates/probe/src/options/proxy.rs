@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use roundtrip_model::{Scheme, Target};
+use roundtrip_model::{Scheme, Target, excerpt};
 
 use super::error::OptionsError;
 
@@ -14,7 +14,7 @@ impl FromStr for Proxy {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        let short: String = text.chars().take(80).collect();
+        let short: String = excerpt(text, 80);
         if text.contains("://") && !text.starts_with("http://") && !text.starts_with("https://") {
             return Err(OptionsError::ProxyScheme(short));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_model::{
-    Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError,
+    Http, Memory, Scheme, Security, Strategy, StrategyError, Target, TargetError, excerpt,
 };
 use roundtrip_net::NetError;
 use roundtrip_probe::{Environment, Exceptions, Family, Options, OptionsError, Pace};
@@ -293,7 +293,7 @@ fn header(line: &str) -> Result<(String, String), UsageError> {
     if let Some(name) = line.strip_suffix(';').filter(|n| !n.contains(':')) {
         return Ok((name.to_owned(), " ".to_owned()));
     }
-    let bad = || UsageError::Header(line.chars().take(60).collect());
+    let bad = || UsageError::Header(excerpt(line, 60));
     let (name, value) = line.split_once(':').ok_or_else(bad)?;
     if name.trim().is_empty() {
         return Err(bad());

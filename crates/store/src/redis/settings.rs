@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use roundtrip_model::WallClock;
+use roundtrip_model::{WallClock, excerpt};
 use roundtrip_tls::{Client, Roots, Secret};
 use url::Url;
 
@@ -299,7 +299,7 @@ fn without_userinfo(text: &str) -> String {
     } else {
         format!("{scheme}//{rest}")
     };
-    whole.chars().take(80).collect()
+    excerpt(&whole, 80)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod probe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use roundtrip_model::Recorder;
+use roundtrip_model::{Recorder, excerpt};
 use roundtrip_net::{ResolveError, Resolver, SystemClock};
 use roundtrip_tls::{Client, Offer, Roots};
 use rustls::ClientConfig;
@@ -151,7 +151,7 @@ impl GroupServer {
     fn new(upstream: &str, text: &str) -> Result<Self, GateError> {
         let address = ServerAddress::parse(text).map_err(|why| GateError::Server {
             upstream: upstream.into(),
-            server: text.chars().take(80).collect(),
+            server: excerpt(text, 80),
             why,
         })?;
         let resolved = match address.host {
