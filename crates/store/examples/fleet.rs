@@ -2,8 +2,8 @@
 //!
 //! Each of four replicas is a thread with a near cache of its own. It looks up known sessions and
 //! strangers at a steady rate, and takes single-use tickets that all others try to take as well.
-//! Meanwhile slots are moved from one master to another, masters are killed, and sessions are revoked
-//! at the new masters. It prints one line of JSON.
+//! Meanwhile slots are moved from one master to another, masters are killed, and sessions are
+//! revoked at the new masters. It prints one line of JSON.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

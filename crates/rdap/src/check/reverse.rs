@@ -14,8 +14,8 @@ rules! { All;
     PATH = "reverse-mapping-path", Error, "RFC 9536, section 5": "propertyPath is a valid JSONPath";
 }
 
-/// The registered reverse searches (RFC 9536, section 11.2.3.2, and RFC 9910, section 10.3): each of
-/// these properties of a related entity, for each of these types.
+/// The registered reverse searches (RFC 9536, section 11.2.3.2, and RFC 9910, section 10.3): each
+/// of these properties of a related entity, for each of these types.
 const REGISTERED: [&str; 4] = ["fn", "handle", "email", "role"];
 const SEARCHABLE: [&str; 5] = ["domains", "nameservers", "entities", "ips", "autnums"];
 

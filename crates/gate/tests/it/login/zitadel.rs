@@ -1,5 +1,5 @@
-//! Logins with a second provider, in Go: the example server of `zitadel/oidc`. Its ID tokens name only
-//! the person, so gate has to ask it for the other claims.
+//! Logins with a second provider, in Go: the example server of `zitadel/oidc`. Its ID tokens name
+//! only the person, so gate has to ask it for the other claims.
 
 use std::process::{Child, Command, Stdio};
 
