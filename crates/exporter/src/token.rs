@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use roundtrip_http::BoundedBody;
 use roundtrip_model::{Exchange, Strategy, Target};
 use roundtrip_probe::{Options, Prober};
 use serde::Deserialize;
@@ -22,8 +23,9 @@ const MAX_ANSWER: usize = 1024 * 1024;
 /// Asks for a token, and returns the value of `Authorization`.
 pub(crate) async fn fetch(settings: &OAuth2, deadline: Instant) -> Result<String, String> {
     let url = settings.token_url.as_deref().unwrap_or_default();
-    let told = |error: &dyn std::fmt::Display| format!("no token from {url}: {error}");
-    let target = Target::parse(url).map_err(|error| told(&error))?;
+    let target = Target::parse(url).map_err(|error| format!("no token: {error}"))?;
+    let shown = target.redacted();
+    let told = |error: &dyn std::fmt::Display| format!("no token from {shown}: {error}");
     let id = settings.client_id.clone().unwrap_or_default();
     let secret = settings.secret().map_err(|error| told(&error))?;
     let mut why = String::new();
@@ -47,11 +49,11 @@ pub(crate) async fn fetch(settings: &OAuth2, deadline: Instant) -> Result<String
         let user = (!in_body).then(|| (encoded(&id), encoded(&secret)));
         let options = options(settings, deadline, form.finish(), user);
         let options = options.map_err(|error| told(&error))?;
-        let mut body = Vec::new();
+        let mut body = BoundedBody::new(MAX_ANSWER);
         let mut prober = Prober::new(options);
         let hops = prober.run(&target, 0, &mut body).await;
         prober.retire().await;
-        match read(hops.last(), &body) {
+        match read(hops.last(), body.bytes()) {
             Ok(field) => return Ok(field),
             Err(error) => why = told(&error),
         }
@@ -93,7 +95,6 @@ fn read(last: Option<&Exchange>, body: &[u8]) -> Result<String, String> {
     if !(200..300).contains(&status) {
         return Err(format!("the status is {status}"));
     }
-    let body = body.get(..body.len().min(MAX_ANSWER)).unwrap_or_default();
     let answer = serde_json::from_slice(body).ok().or_else(|| form(body));
     let answer: Answer = answer.ok_or("the answer holds no access_token")?;
     let kind = match answer.token_type.to_ascii_lowercase().as_str() {

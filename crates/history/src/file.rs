@@ -240,6 +240,9 @@ fn add(transaction: &WriteTransaction, series: u32, reading: &Reading) -> Result
     for (number, tier) in (0..).zip(TIERS) {
         let start = tier.start(reading.at);
         let key = (series, number, start);
+        let all = (series, number, 0)..=(series, number, u64::MAX);
+        let newest = table.range(all)?.next_back().transpose()?;
+        let newest = newest.map_or(start, |(key, _)| key.value().2);
         let known = table.get(key)?.map(|known| known.value().to_vec());
         let known = known.and_then(|known| serde_json::from_slice(&known).ok());
         let mut period: Period = known.unwrap_or_default();
@@ -247,21 +250,32 @@ fn add(transaction: &WriteTransaction, series: u32, reading: &Reading) -> Result
         period.add(reading);
         let text = serde_json::to_vec(&period).unwrap_or_default();
         table.insert(key, text.as_slice())?;
-        forget(
-            &mut table,
-            (series, number),
-            start.saturating_sub(tier.keeps),
-        )?;
+        // A clock that is wrong once must not cost the history: only a reading that follows others
+        // removes what is too old.
+        if start <= newest.saturating_add(tier.keeps) {
+            let end = start.saturating_sub(tier.keeps);
+            table.retain_in((series, number, 0)..(series, number, end), |_, _| false)?;
+        }
     }
-    Ok(())
+    forget_future(&mut table, series, reading.at)
 }
 
-/// Removes the periods of one tier that begin before `end`.
-fn forget(
+/// Removes the periods that begin longer after `now` than the finest tier keeps them, if fewer of
+/// its periods say so than say that it is earlier.
+fn forget_future(
     table: &mut Table<(u32, u8, u64), &[u8]>,
-    (series, tier): (u32, u8),
-    end: u64,
+    series: u32,
+    now: u64,
 ) -> Result<(), redb::Error> {
-    table.retain_in((series, tier, 0)..(series, tier, end), |_, _| false)?;
+    let [finest, ..] = TIERS;
+    let ahead = now.saturating_add(finest.keeps);
+    let claims = table.range((series, 0, ahead)..=(series, 0, u64::MAX))?;
+    let claims = claims.count();
+    if claims > 0 && claims < table.range((series, 0, 0)..=(series, 0, now))?.count() {
+        for (number, _) in (0..).zip(TIERS) {
+            let future = (series, number, ahead)..=(series, number, u64::MAX);
+            table.retain_in(future, |_, _| false)?;
+        }
+    }
     Ok(())
 }

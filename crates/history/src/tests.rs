@@ -6,7 +6,9 @@ use std::fs;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::{HistoryFile, HistoryReader, MAX_SERIES, Reading, TIERS, document, page, summary};
+use crate::{
+    HistoryFile, HistoryReader, MAX_SERIES, Reading, RecordedSeries, TIERS, document, page, summary,
+};
 use proptest::prelude::*;
 use roundtrip_model::Waited;
 use roundtrip_report::html::PageHead;
@@ -100,6 +102,35 @@ fn the_file_keeps_so_many_periods_and_no_more() {
     let counted: u64 = series.tiers[2].iter().map(|period| period.ok).sum();
     assert_eq!(counted, all.len() as u64);
     assert!(size() <= 2 * halfway, "{} after {halfway}", size());
+}
+
+/// Years ahead once, then right again.
+#[test]
+fn a_clock_that_was_wrong_once_costs_nothing() {
+    let right: Vec<_> = (0..4).map(|n| reading(MIDNIGHT + n * 60, 5.0)).collect();
+    let (_directory, file) = stored(&right);
+    let before = file.series().unwrap();
+    file.add(&[reading(MIDNIGHT + (5 * 365 * 86_400), 5.0)])
+        .unwrap();
+    assert_eq!(file.series().unwrap()[0].tiers[0].len(), 5);
+    file.add(&[reading(MIDNIGHT + 3 * 60 + 1, 5.0)]).unwrap();
+    let after = file.series().unwrap();
+    let starts = |found: &[RecordedSeries]| {
+        let periods = found[0].tiers.iter().flatten();
+        periods.map(|period| period.start).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(&after), starts(&before));
+}
+
+/// After a pause, too.
+#[test]
+fn what_is_too_old_goes_with_the_second_reading_after_a_pause() {
+    let (_directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
+    let later = MIDNIGHT + 40 * 86_400;
+    for (n, expected) in [(0, 2), (1, 2), (2, 3)] {
+        file.add(&[reading(later + n * 60, 5.0)]).unwrap();
+        assert_eq!(file.series().unwrap()[0].tiers[0].len(), expected, "{n}");
+    }
 }
 
 #[test]

@@ -164,6 +164,7 @@ impl ResponseReader<'_> {
             AnswerLength::Chunked => self.body_in_chunks(body).await,
             AnswerLength::UntilClose => loop {
                 body.take(&self.buffer)?;
+                body.settle().await?;
                 self.buffer.clear();
                 if self.fill_body(body.downloaded(), None).await? == 0 {
                     return Ok(());
@@ -184,6 +185,7 @@ impl ResponseReader<'_> {
             }
             let want = (expected - body.downloaded()).min(self.buffer.len() as u64) as usize;
             body.take(self.buffer.get(..want).unwrap_or_default())?;
+            body.settle().await?;
             self.buffer.drain(..want);
         }
         Ok(())
@@ -206,6 +208,7 @@ impl ResponseReader<'_> {
         let mut chunked = Chunked::new(Strictness::AsCurl, CHUNK_LIMITS);
         loop {
             let used = chunked.feed(&self.buffer, |data| body.take(data))?;
+            body.settle().await?;
             self.buffer.drain(..used);
             if chunked.is_done() {
                 return Ok(());

@@ -296,6 +296,7 @@ async fn receive(
                 // Returning credit fails only if the stream has already ended.
                 let _ = stream.flow_control().release_capacity(data.len());
                 body.take(&data)?;
+                body.settle().await?;
                 if Some(body.downloaded()) == enough {
                     if !stream.is_end_stream() {
                         tokio::spawn(timeout(MAX_STREAM_END, stream_end(stream)));

@@ -21,7 +21,7 @@ mod sharing;
 mod stream;
 mod tunnel;
 
-pub use body::Sink;
+pub use body::{BoundedBody, Sink};
 pub use connection::Connection;
 pub use decoder::Decoder;
 pub use error::{HttpError, QuicError};

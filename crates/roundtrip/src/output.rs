@@ -96,9 +96,10 @@ pub(crate) enum OutputStream {
 }
 
 impl OutputStream {
-    /// Writes and flushes. A reader that went away is not an error, because `| head` is a
-    /// legitimate use. If output is lost otherwise, as on a full disk, the process ends: a pipeline
-    /// must not take it for complete.
+    /// Writes and flushes. A reader of standard output that went away is not an error, because
+    /// `| head` is a legitimate use. If output is lost otherwise, as on a full disk, the process
+    /// ends: a pipeline must not take it for complete. Nothing depends on standard error: servers
+    /// go on without it, and the exit code stays what it is.
     pub(crate) fn print(self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let written = match self {
@@ -110,13 +111,14 @@ impl OutputStream {
                 .and_then(|()| io::stderr().flush()),
         };
         match written {
+            Ok(()) => {}
+            Err(_) if self == Self::Err => {}
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-            Err(error) if self == Self::Out => {
+            Err(error) => {
                 // Nothing can be reported if standard error fails too.
                 let _ = writeln!(io::stderr(), "roundtrip: cannot write the output: {error}");
                 std::process::exit(1);
             }
-            Ok(()) | Err(_) => {}
         }
     }
 

@@ -62,7 +62,7 @@ async fn ask(args: &ProbeArgs, meaning: Meaning, mut counted: Option<Counted>) -
             &mut prober,
             target,
             meaning.pace,
-            |_| show::body_sink(args.output.output.as_deref(), &progress),
+            |_| Ok(show::body_sink(args.output.output.as_deref(), &progress)),
             interrupted(),
             |hops| {
                 progress.stop();

@@ -117,6 +117,7 @@ async fn receive(
         let error = match message.next(MAX_PIECE).await {
             Ok(Some(MessagePart::Data(data))) => {
                 body.take(&data)?;
+                body.settle().await?;
                 continue;
             }
             // Trailers are not shown.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use roundtrip_http::{Request, Sink};
+use roundtrip_http::{BoundedBody, Request, Sink};
 use roundtrip_model::{
     Answer, Event, Exchange, Memory, Moment, NameFacts, Strategy, Target, excerpt,
 };
@@ -108,7 +108,7 @@ async fn question<R: Requester>(
         body: Bytes::from(body),
         absolute_form: false,
     };
-    let mut answer = Bounded(Vec::new());
+    let mut answer = BoundedBody::new(MAX_ANSWER_LENGTH);
     let exchange = requester.request(&request, &mut answer).await;
     let asked = exchange.timeline.first(|e| *e == Event::RequestStarted);
     let opening = asked.map_or(Duration::ZERO, |at| at.since(Moment::ZERO));
@@ -119,22 +119,6 @@ async fn question<R: Requester>(
     if status != 200 {
         return Err(failed(format!("it answered with status {status}")));
     }
-    let message = Message::parse(&answer.0).map_err(|e| failed(e.to_string()))?;
+    let message = Message::parse(answer.bytes()).map_err(|e| failed(e.to_string()))?;
     Ok((message, opening))
-}
-
-struct Bounded(Vec<u8>);
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_ANSWER_LENGTH {
-            return Err(std::io::Error::other("the answer is too large"));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,6 +64,7 @@ impl<'a> Show<'a> {
         let run = Run { hops };
         self.slowest = self.slowest.max(run.total_ms());
         self.judge(hops);
+        self.write_empty_body(&run);
         self.write_heads(hops);
         if let Some(template) = &self.template {
             self.write_out(template, hops, given, url_number);
@@ -132,6 +134,23 @@ impl<'a> Show<'a> {
     }
 
     /// The head is the result of HEAD, so with -o it is written where a body would go, as in curl.
+    /// Leaves an empty file if an answer has no body.
+    fn write_empty_body(&self, run: &Run) {
+        let answer = run.last().and_then(|last| last.http.as_ref());
+        let is_empty = run.ok() && answer.is_some_and(|answer| answer.downloaded == 0);
+        let asked = self
+            .args
+            .output
+            .output
+            .as_deref()
+            .filter(|path| *path != "-");
+        if let Some(path) = asked.filter(|_| is_empty)
+            && let Err(error) = File::create(path)
+        {
+            say(&format!("cannot write {path}: {error}"));
+        }
+    }
+
     fn write_heads(&self, hops: &[Exchange]) {
         let asked = Some(&self.args.output.output).filter(|_| self.args.request.head);
         let Some(path) = asked.and_then(Option::as_deref) else {
@@ -139,6 +158,9 @@ impl<'a> Show<'a> {
         };
         let answers = hops.iter().filter_map(|e| e.http.as_ref());
         let heads: Vec<u8> = answers.flat_map(head).collect();
+        if heads.is_empty() {
+            return;
+        }
         if path == "-" && OutputStream::Out.is_terminal() {
             let heads = lossy(&heads).replace("\r\n", "\n");
             OutputStream::Out.print(clean_lines(&heads));
@@ -232,16 +254,42 @@ fn head(http: &HttpFacts) -> Vec<u8> {
 }
 
 /// Where a body goes: nowhere, to a file, or to standard output.
-pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> io::Result<CountingWriter> {
+pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> CountingWriter {
     let to: Box<dyn Write + Send> = match output {
         None => Box::new(io::sink()),
         Some("-") => Box::new(io::stdout()),
-        Some(path) => Box::new(File::create(path)?),
+        Some(path) => Box::new(LazyFile::To(path.into())),
     };
-    Ok(CountingWriter {
+    CountingWriter {
         to,
         count: progress.counter(),
-    })
+    }
+}
+
+/// A file whose content is replaced when the first byte comes: it stays what it was if there is no
+/// answer.
+enum LazyFile {
+    To(PathBuf),
+    Opened(File),
+}
+
+impl Write for LazyFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Self::To(path) = self {
+            *self = Self::Opened(File::create(path)?);
+        }
+        match self {
+            Self::Opened(file) => file.write(bytes),
+            Self::To(_) => Ok(0),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Opened(file) => file.flush(),
+            Self::To(_) => Ok(()),
+        }
+    }
 }
 
 /// Reports the progress of the body to the progress line.

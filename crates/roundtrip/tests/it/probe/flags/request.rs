@@ -146,6 +146,24 @@ fn the_body_goes_to_a_file_as_it_came() {
 }
 
 #[test]
+fn a_file_stays_as_it_was_until_an_answer_comes() {
+    let site = Site::start();
+    let file = site.path("out");
+    let content = || std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, "kept").unwrap();
+    for url in ["http://127.0.0.1:1/", "http://nowhere.invalid/"] {
+        let said = site.probe(&["-q", "-o", &file, url]);
+        assert_eq!((said.code, content().as_str()), (1, "kept"), "{url}");
+    }
+    assert_eq!(
+        site.probe(&["-q", "-o", &file, &site.http("/status/204")])
+            .code,
+        0
+    );
+    assert_eq!(content(), "");
+}
+
+#[test]
 fn a_compressed_body_is_taken_apart() {
     let site = Site::start();
     for url in [

@@ -140,6 +140,25 @@ fn a_body_on_standard_output_leaves_the_report_to_standard_error() {
     assert!(said.err.contains("first byte"), "{}", said.err);
 }
 
+/// The reader of standard error has gone.
+#[test]
+fn nobody_has_to_read_standard_error() {
+    let run = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = probe(arguments);
+        command.stdout(std::process::Stdio::null()).stderr(writer);
+        command.status().unwrap().code()
+    };
+    let site = Site::start();
+    assert_eq!(run(&["http://127.0.0.1:1/"]), Some(1));
+    assert_eq!(
+        run(&["--fail-if", "status < 300", &site.http("/")]),
+        Some(3)
+    );
+    assert_eq!(run(&["--nonsense"]), Some(2));
+}
+
 #[test]
 fn quiet_says_nothing_but_errors() {
     let site = Site::start();
