@@ -15,7 +15,7 @@ rules! { All;
     ORDERS = "sort-metadata", Error, "RFC 8977, section 2.1": "sorting_metadata has currentSort or availableSorts";
     DEFAULT = "sort-default", Error, "RFC 8977, section 2.1": "at most one sort order is the default";
     COUNT = "paging-count", Error, "RFC 8977, sections 2.1 and 2.2": "totalCount is present if, and only if, the query asks for it with count";
-    SORTED = "sort-current", Warning, "RFC 8977, section 2.1": "currentSort is the sort that the query asks for";
+    SORTED = "sort-current", Error, "RFC 8977, section 2.3": "currentSort is the sort that the query asks for";
     CURRENT = "subset-current", Error, "RFC 8982, section 2.1": "subsetting_metadata names the current field set, which is the one that the query asks for";
     SET_DEFAULT = "subset-default", Error, "RFC 8982, section 2.1": "at most one field set is the default";
     SUBSET = "subset-name", Error, "RFC 8982, section 2.1": "an offered field set has name and default";
@@ -112,11 +112,11 @@ fn offers(scene: &Scene<'_>, report: &mut Report) {
     for place in scene.of(&[Class::Sorting]) {
         let has = |member: &str| place.item.node().get(member).is_some();
         let current = place.item.text("currentSort");
-        if let Some((current, asked)) = current.zip(parameter(scene, "sort"))
-            && ascending(current) != ascending(&asked)
+        if let Some(asked) = parameter(scene, "sort")
+            && current.map(ascending) != Some(ascending(&asked))
         {
-            let found = format!("{current}, not {asked}");
-            report.add(&SORTED, format!("{}/currentSort", place.pointer), found);
+            let found = format!("{}, not {asked}", current.unwrap_or("none"));
+            report.add(&SORTED, place.pointer.as_str(), found);
         }
         if !has("currentSort") && !has("availableSorts") {
             report.add(&ORDERS, place.pointer.as_str(), "");

@@ -151,9 +151,8 @@ fn list(args: &RdapArgs) -> Result<(Vec<Part>, Option<u64>), UsageError> {
 /// Whether both paths lead to one regular file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let found = |path: &Path| {
-        std::fs::metadata(path)
-            .ok()
-            .filter(std::fs::Metadata::is_file)
+        let found = std::fs::metadata(path).ok();
+        found.filter(std::fs::Metadata::is_file)
     };
     let place = |path: &Path| found(path).map(|found| (found.dev(), found.ino()));
     place(one).is_some_and(|place_of_one| place(other) == Some(place_of_one))

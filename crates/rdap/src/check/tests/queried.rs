@@ -31,6 +31,11 @@ fn sorts_field_sets_and_totals_are_those_of_the_query() {
     ] {
         assert_eq!(ids(&asks(wrong), &json), [id], "{wrong}");
     }
+    let mut unsorted = json.clone();
+    let sorting = unsorted["sorting_metadata"].as_object_mut().unwrap();
+    sorting.remove("currentSort");
+    assert!(ids(&asks("count=1"), &unsorted).is_empty());
+    assert_eq!(ids(&asks("count=1&sort=name"), &unsorted), ["sort-current"]);
     json.as_object_mut().unwrap().remove("paging_metadata");
     assert_eq!(ids(&asks("count=1"), &json), ["paging-count"]);
     // A server without the extension ignores its parameters.
