@@ -1,6 +1,8 @@
 //! Whether a connection is open, and how it ends: what this side says about it, and how long it
 //! still answers. RFC 9000 §10.
 
+use std::time::Duration;
+
 use roundtrip_wire::quic::{Frame, Pen};
 
 use crate::crypto::Level;
@@ -9,6 +11,9 @@ use crate::{Code, Time};
 
 /// A longer reason is cut: it has to fit into a datagram with three packets.
 const MAX_REASON: usize = 256;
+/// How much longer a connection waits if its owner was too late to send the closing frame in time:
+/// a process may not run for a while.
+const LATE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClosingState {
@@ -90,6 +95,8 @@ pub(super) struct Closing {
     state: ClosingState,
     frame: Option<CloseFrame>,
     is_due: bool,
+    /// The frame was polled, or is not waited for any longer.
+    is_said: bool,
     /// Packets that came while closing; they are answered less and less often. RFC 9000 §10.2.1.
     packets: u64,
     /// When closing or draining ends.
@@ -104,6 +111,7 @@ impl Closing {
             state: ClosingState::Open,
             frame: None,
             is_due: false,
+            is_said: false,
             packets: 0,
             deadline: None,
             farewell: Vec::new(),
@@ -170,6 +178,7 @@ impl Closing {
     pub(super) fn hasten(&mut self) {
         if !self.is_open() {
             self.deadline = Some(Time::ZERO);
+            self.is_said = true;
         }
     }
 
@@ -188,6 +197,7 @@ impl Closing {
         if self.state != ClosingState::Closing || !std::mem::take(&mut self.is_due) {
             return None;
         }
+        self.is_said = true;
         self.frame.clone()
     }
 
@@ -200,7 +210,13 @@ impl Closing {
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
+        if self.deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        if self.state == ClosingState::Closing && !self.is_said {
+            self.is_said = true;
+            self.deadline = Some(now.after(LATE));
+        } else {
             self.state = ClosingState::Drained;
         }
     }

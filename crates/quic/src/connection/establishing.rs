@@ -287,10 +287,7 @@ impl Connection {
             .handshake
             .expects_negotiation(destination, source, &versions, &own)
         {
-            let why = CloseReason::Versions { offered: versions };
-            self.closing.end();
-            self.log.on_closed(self.clock, &why);
-            self.events.push(Event::Closed(why));
+            self.give_up(CloseReason::Versions { offered: versions });
         }
     }
 }

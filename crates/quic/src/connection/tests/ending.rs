@@ -67,3 +67,25 @@ fn a_connection_that_is_over_does_not_stay_because_its_peer_is_slow() {
     let deadline = pair.client.deadline().unwrap();
     assert!(deadline.since(now) <= Duration::from_secs(6));
 }
+
+/// Its process did not run for a while, and then handled the timers first.
+#[test]
+fn an_end_is_told_however_late_the_owner_is() {
+    let mut pair = Pair::new(&Transport::default());
+    pair.connect();
+    pair.run_for(Duration::from_secs(1));
+    let now = pair.now;
+    pair.client.close(now, 7, b"enough");
+    let late = now.after(Duration::from_secs(10));
+    pair.client.on_timeout(late);
+    pair.now = late;
+    pair.send();
+    assert!(pair.run(|pair| pair.server().is_closed()));
+    let told = CloseReason::Application {
+        code: 7,
+        reason: "enough".to_owned(),
+    };
+    assert!(pair.server_events.contains(&Event::Closed(told)));
+    pair.run_for(Duration::from_secs(10));
+    assert!(pair.client.is_drained());
+}
