@@ -300,3 +300,36 @@ fn prepare_v6(socket: &UdpSocket) -> io::Result<()> {
     sys::set_int(socket, level, libc::IPV6_RECVTCLASS, ON)?;
     sys::set_int(socket, level, libc::IPV6_RECVPKTINFO, ON)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9000 §14.2.1: with this setting, the kernel believes no ICMP message about the MTU, and
+    /// never fragments.
+    #[test]
+    fn messages_about_the_mtu_are_not_believed() {
+        let settings = [
+            (
+                "127.0.0.1:0",
+                libc::IPPROTO_IP,
+                libc::IP_MTU_DISCOVER,
+                libc::IP_PMTUDISC_PROBE,
+            ),
+            (
+                "[::1]:0",
+                libc::IPPROTO_IPV6,
+                libc::IPV6_MTU_DISCOVER,
+                libc::IPV6_PMTUDISC_PROBE,
+            ),
+        ];
+        for (address, level, option, probe) in settings {
+            // A machine may lack IPv6.
+            let Ok(socket) = UdpSocket::bind(address) else {
+                continue;
+            };
+            let datagrams = Datagrams::from_socket(socket).unwrap();
+            assert_eq!(sys::int(&datagrams, level, option).unwrap(), probe);
+        }
+    }
+}

@@ -240,6 +240,27 @@ pub(crate) fn set_int(
     }
 }
 
+#[cfg(test)]
+pub(crate) fn int(socket: &impl AsRawFd, level: i32, option: i32) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = mem::size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the pointer and the length describe `value`; the kernel writes at most `length` bytes.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    if outcome == 0 {
+        Ok(value)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// The memory of received data that has not been read, in bytes with the kernel's overhead: in the
 /// receive queue, behind a gap, and in the error queue. `None` before Linux 4.12.
 pub(crate) fn received_memory(socket: &impl AsRawFd) -> Option<u32> {

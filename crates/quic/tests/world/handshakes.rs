@@ -317,3 +317,17 @@ fn a_ticket_of_one_version_is_not_taken_in_the_other() {
         assert_eq!(connection.handshake_kind(), Some(expected), "{version}");
     }
 }
+
+/// RFC 9287: neither side permits packets without the bit, so none is sent.
+#[test]
+fn no_packet_leaves_with_its_fixed_bit_cleared() {
+    let mut simulation = Simulation::with(119, &fast(), |server| server.retry = Retry::Always);
+    simulation.seen = Some(Vec::new());
+    let (client, _) = simulation.establish();
+    simulation.request(client, 10_000, 100_000);
+    simulation.run_until_completed(client, 1);
+    let seen = simulation.seen.take().unwrap();
+    let packets = seen.iter().flat_map(|sent| Packets::new(&sent.bytes));
+    // A packet whose bit is cleared cannot be read.
+    assert!(packets.map(Result::unwrap).count() > 100);
+}

@@ -1,5 +1,6 @@
 //! Clients that move, or are moved.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,7 +8,9 @@ use std::time::Duration;
 use roundtrip_wire::quic::Frame;
 
 use super::pair::{DELAY, End, Pair};
-use crate::{Dir, Event, Transport};
+use crate::connection::Random;
+use crate::connection::paths::{Path, Paths};
+use crate::{Dir, Event, Time, Transport};
 
 #[test]
 fn a_client_moves_and_the_server_follows() {
@@ -196,4 +199,20 @@ fn an_answer_off_the_path_carries_an_id_of_its_own() {
     pair.forge(away, &[Frame::Ping]);
     assert_eq!(*pair.server().remote_ids.current().as_slice(), first[0][..]);
     assert_eq!(ids(&mut pair, home), [in_use]);
+}
+
+/// RFC 9000 §8.2.1: whoever has seen challenges cannot guess others.
+#[test]
+fn challenges_differ_each_time_and_on_each_connection() {
+    let mut seen = HashSet::new();
+    for seed in 0..20 {
+        let path = Path::new("192.0.2.1:443".parse().unwrap(), None, true);
+        let mut paths = Paths::new(path, DELAY, Random::new(&[seed; 32]));
+        paths.migrate(Time::ZERO, None, DELAY);
+        for _ in 0..100 {
+            let (_, data) = paths.poll_challenge().unwrap();
+            assert!(seen.insert(data));
+            paths.on_challenge_lost(data);
+        }
+    }
 }

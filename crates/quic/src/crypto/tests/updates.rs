@@ -1,19 +1,71 @@
 //! Keys updated from either side, while packets of the old phase are in flight. RFC 9001 §6.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use roundtrip_wire::quic::Side;
+use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::crypto::{CipherSuiteCommon, CryptoProvider};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey};
+use rustls::{SupportedCipherSuite, Tls13CipherSuite};
 
 use super::super::{Level, OpenError};
-use super::{Ends, open, other, seal, shaken};
+use super::{Configs, Ends, open, other, provider, seal, shaken};
 use crate::Time;
 use crate::error::Code;
 
 const WAIT: Duration = Duration::from_nanos(100);
 
-/// Both ends have confirmed the handshake and sent packet 1.
+thread_local! {
+    /// How many packet keys were made.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts the packet keys.
+struct Counted(&'static dyn Algorithm);
+
+impl Algorithm for Counted {
+    fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
+        MADE.set(MADE.get() + 1);
+        self.0.packet_key(key, iv)
+    }
+
+    fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
+        self.0.header_protection_key(key)
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.0.aead_key_len()
+    }
+}
+
+/// A provider whose only cipher suite is counted.
+fn counted() -> CryptoProvider {
+    let suite = TLS13_AES_128_GCM_SHA256.tls13().unwrap();
+    let quic: &'static Counted = Box::leak(Box::new(Counted(suite.quic.unwrap())));
+    let counted = Tls13CipherSuite {
+        common: CipherSuiteCommon {
+            suite: suite.common.suite,
+            hash_provider: suite.common.hash_provider,
+            confidentiality_limit: suite.common.confidentiality_limit,
+        },
+        hkdf_provider: suite.hkdf_provider,
+        aead_alg: suite.aead_alg,
+        quic: Some(quic),
+    };
+    CryptoProvider {
+        cipher_suites: vec![SupportedCipherSuite::Tls13(Box::leak(Box::new(counted)))],
+        ..provider()
+    }
+}
+
 fn settled() -> Ends {
-    let mut ends = shaken();
+    settle(shaken())
+}
+
+/// Both ends confirm the handshake and send packet 1.
+fn settle(mut ends: Ends) -> Ends {
     for side in [Side::Client, Side::Server] {
         ends.end(side).confirm();
         ends.pass(side, 1).unwrap();
@@ -211,4 +263,22 @@ fn a_flipped_phase_bit_updates_nothing() {
     );
     let mut good = packet(&mut ends, Side::Client, 5);
     assert!(open(&mut ends.server, Level::OneRtt, &mut good, 5).is_ok());
+}
+
+/// RFC 9001 §9.5: how long a packet takes must not say which phase it named.
+#[test]
+fn packets_that_only_name_the_next_phase_make_no_keys() {
+    let mut ends = Configs::with(counted(), counted()).meet();
+    ends.shake().unwrap();
+    let mut ends = settle(ends);
+    ends.client.on_acked_in_phase(1);
+    assert!(ends.client.update_keys());
+    let mut forged = packet(&mut ends, Side::Client, 2);
+    *forged.last_mut().unwrap() ^= 1;
+    let before = MADE.get();
+    let opened = ends.open(Side::Server, &mut forged, 2);
+    assert_eq!(opened, Err(OpenError::Undecryptable));
+    assert_eq!(MADE.get(), before);
+    ends.pass(Side::Client, 3).unwrap();
+    assert!(MADE.get() > before, "those of the phase after the next");
 }
