@@ -102,8 +102,9 @@ impl Quic {
         self.gauge.offered_early
     }
 
+    /// Whether it can carry another request, as far as is known.
     pub(crate) fn is_open(&self) -> bool {
-        self.gauge.connection.close_reason().is_none()
+        self.gauge.connection.close_reason().is_none() && !self.client.is_going_away()
     }
 
     pub(crate) async fn close(&self) {

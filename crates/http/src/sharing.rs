@@ -72,7 +72,6 @@ impl SharedConnection {
     pub fn is_open(&self) -> bool {
         match &self.0.carrier {
             Multiplexed::H2(session) => session.is_open() && !session.is_going_away(),
-            // The next request learns that an HTTP/3 server is going away.
             Multiplexed::H3(quic) => quic.is_open(),
         }
     }

@@ -47,6 +47,11 @@ impl H3Client {
         self.requests.clone()
     }
 
+    /// Whether the server has sent GOAWAY.
+    pub(super) fn is_going_away(&self) -> bool {
+        self.requests.is_going_away()
+    }
+
     /// The rule that the server violated outside its responses, if that ended the connection.
     pub(super) fn violation(&self) -> Option<&H3Error> {
         self.violation.get()

@@ -38,19 +38,28 @@ pub(super) async fn carry(
     };
     sender.section(request_lines(&head));
     let queued = run.recorder.now();
-    match send(&mut sender, run).await {
-        // A server may answer without reading the rest, and its answer counts. RFC 9114 §4.1.
-        Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
-        sent => sent.map_err(failed)?,
-    }
-    // Yielding lets the driver write, so that the request has left before that is recorded.
-    tokio::task::yield_now().await;
-    tokio::task::yield_now().await;
-    run.recorder.departed_since(queued, request);
-    {
+    let answering = async {
+        match send(&mut sender, run).await {
+            // A server may answer without reading the rest, and its answer counts. RFC 9114 §4.1.
+            Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
+            sent => sent.map_err(failed)?,
+        }
+        // Yielding lets the driver write, so that the request has left before that is recorded.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        run.recorder.departed_since(queued, request);
         let _one_by_one = datagrams.one_by_one();
         let parts = final_response(&mut response, run, &failed).await?;
         describe(&parts, "3", run.facts);
+        Ok::<(), HttpError>(())
+    };
+    tokio::select! {
+        biased;
+        answered = answering => answered?,
+        // The server may keep the stream open, and never answer.
+        () = requests.rejected(id) => {
+            return Err(HttpError::H3Rejected(H3Error::GoingAway.to_string()));
+        }
     }
     receive(response, run, &failed).await
 }

@@ -3,6 +3,7 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use roundtrip_http::{Connection, HttpError, Quic, Tokens};
@@ -13,6 +14,7 @@ use roundtrip_tls::{Client, Roots};
 use roundtrip_wire::h3::Code;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::time::{sleep, timeout};
 
 use crate::requests::{ask, h3_offer, recorder};
 
@@ -26,6 +28,8 @@ const GREASE: u8 = 0x21;
 const OK: [u8; 5] = [HEADERS, 3, 0, 0, 0xd9];
 /// More than any client should take.
 const FLOOD: usize = 64 << 20;
+/// The time limit for what must happen.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn server() -> Endpoint {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -295,10 +299,12 @@ async fn violations_are_told_with_the_code_of_the_rule() {
         };
         let text = error.to_string();
         assert!(text.contains(expected.name().unwrap()), "{name}: {text}");
-        let CloseReason::Application { code, .. } = met.closed().await else {
-            panic!("{name}: it was closed in another way");
-        };
-        assert_eq!(Code::from_value(code), expected, "{name}");
+        match met.closed().await {
+            CloseReason::Application { code, .. } => {
+                assert_eq!(Code::from_value(code), expected, "{name}");
+            }
+            other => panic!("{name}: {other:?} {:#?}", met.stats()),
+        }
     }
 }
 
@@ -337,6 +343,49 @@ async fn requests_behind_goaway_are_rejected() {
         }
     }
     panic!("the client asks on");
+}
+
+/// RFC 9114 §5.2: the first GOAWAY rejects a request that waits, and the second none. In either case
+/// the client begins no other.
+#[tokio::test]
+async fn a_request_that_waits_is_rejected_by_goaway_and_no_other_begins() {
+    const NONE: &[u8] = &[7, 1, 0];
+    const ALL: &[u8] = &[7, 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc];
+    let server = server();
+    let recorder = recorder();
+    for (goaway, is_accepted) in [(NONE, false), (ALL, true)] {
+        let (mut connection, met) = connect(&server, &recorder).await;
+        let mut control = met.open_uni().await.unwrap();
+        let settings = Bytes::from_static(&SETTINGS);
+        control.write_chunk(settings).await.unwrap();
+        let serve = async {
+            let (mut sending, receiving) = met.accept_bi().await.unwrap();
+            let goaway = Bytes::from_static(goaway);
+            control.write_chunk(goaway).await.unwrap();
+            if is_accepted {
+                sending.write_chunk(OK.as_slice().into()).await.unwrap();
+                sending.finish().unwrap();
+            }
+            (sending, receiving)
+        };
+        let asking = ask(&mut connection, "GET", "https://localhost/", &recorder);
+        let both = async { tokio::join!(asking, serve) };
+        let (asked, _stream) = timeout(PATIENCE, both).await.unwrap();
+        match asked.0 {
+            Ok(()) => assert!(is_accepted),
+            Err(error) => assert!(!is_accepted && error.is_unprocessed(), "{error}"),
+        }
+        // GOAWAY may come after the answer.
+        let learning = async {
+            while connection.is_open() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, learning).await.unwrap();
+        let again = ask(&mut connection, "GET", "https://localhost/", &recorder);
+        let error = timeout(PATIENCE, again).await.unwrap().0.unwrap_err();
+        assert!(error.is_unprocessed(), "{error}");
+    }
 }
 
 /// RFC 9114 §4.2.2.
