@@ -30,12 +30,12 @@ impl ConnectionHandle {
         self.0.shared.lock().update(self.0.handle, update)
     }
 
-    /// Like [`update`](Self::update), for a function that changes nothing if its result is pending.
-    pub(crate) fn poll<R>(
+    /// Reads from the live connection.
+    pub(crate) fn read<R>(
         &self,
-        poll: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> Poll<R>,
-    ) -> Result<Poll<R>, CloseReason> {
-        self.0.shared.lock().poll(self.0.handle, poll)
+        read: impl FnOnce(&mut Connection, &mut ConnectionWakers) -> R,
+    ) -> Result<R, CloseReason> {
+        self.0.shared.lock().read(self.0.handle, read)
     }
 
     /// Does something to the live connection that its peer will not notice.

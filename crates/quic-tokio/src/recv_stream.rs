@@ -67,7 +67,7 @@ impl RecvStream {
         let id = self.id;
         let polled = match self
             .connection
-            .poll(|c, wakers, _| read(c, wakers, id, cx, most, wanted))
+            .read(|c, wakers| read(c, wakers, id, cx, most, wanted))
         {
             Ok(polled) => polled,
             Err(reason) => Poll::Ready(Err(reason.into())),

@@ -220,17 +220,21 @@ impl EndpointState {
         Ok(result)
     }
 
-    /// Like [`update`](Self::update), for a function that changes nothing if its result is pending.
-    pub(crate) fn poll<R>(
+    /// Reads from a live connection. The peer notices that only if it raises a limit, so the driver
+    /// need not run otherwise.
+    pub(crate) fn read<R>(
         &mut self,
         handle: Handle,
-        poll: impl FnOnce(&mut Connection, &mut ConnectionWakers, EndpointClock) -> Poll<R>,
-    ) -> Result<Poll<R>, CloseReason> {
-        let polled = self.inspect(handle, poll)?;
-        if polled.is_ready() {
+        read: impl FnOnce(&mut Connection, &mut ConnectionWakers) -> R,
+    ) -> Result<R, CloseReason> {
+        let (result, is_noticed) = self.inspect(handle, |connection, wakers, _| {
+            let result = read(connection, wakers);
+            (result, connection.has_stream_frames())
+        })?;
+        if is_noticed {
             self.queue(handle);
         }
-        Ok(polled)
+        Ok(result)
     }
 
     /// Does something to a live connection that its peer will not notice.

@@ -182,6 +182,11 @@ impl Connection {
         self.streams.consume(id, count);
     }
 
+    /// Whether frames about streams, such as raised limits, wait to be sent.
+    pub fn has_stream_frames(&self) -> bool {
+        self.streams.has_control()
+    }
+
     pub fn read(&mut self, id: StreamId, into: &mut [u8]) -> Result<Read, ReadError> {
         self.streams.read(id, into)
     }

@@ -1,7 +1,9 @@
 //! The unidirectional streams of both sides: the common part of client and server.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker, ready};
 
 use bytes::Bytes;
 use roundtrip_wire::h3::{Code, ProtocolError, Settings, UniStream, UniStreams, open_control};
@@ -26,6 +28,41 @@ pub(super) struct Control<T: H3Transport> {
     unsent: Bytes,
     peer: UniStreams,
     streams: Vec<(T::Receiving, UniStream)>,
+    bell: Arc<Bell>,
+}
+
+/// The waker of everything that is read here. The task that polls it also waits for requests, which
+/// come far more often: then nothing is read.
+struct Bell {
+    has_rung: AtomicBool,
+    task: Mutex<Waker>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.has_rung.store(true, Ordering::Release);
+        self.task().wake_by_ref();
+    }
+}
+
+impl Bell {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            has_rung: AtomicBool::new(true),
+            task: Mutex::new(Waker::noop().clone()),
+        })
+    }
+
+    /// Returns whether it has rung since the last call; otherwise it wakes this task when it rings.
+    fn has_rung(&self, cx: &Context<'_>) -> bool {
+        self.task().clone_from(cx.waker());
+        self.has_rung.swap(false, Ordering::AcqRel)
+    }
+
+    /// No operation leaves the waker inconsistent, so a poisoned lock is harmless.
+    fn task(&self) -> MutexGuard<'_, Waker> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<T: H3Transport> Control<T> {
@@ -44,6 +81,7 @@ impl<T: H3Transport> Control<T> {
             unsent,
             peer: UniStreams::new(peer),
             streams: Vec::new(),
+            bell: Bell::new(),
         })
     }
 
@@ -78,7 +116,12 @@ impl<T: H3Transport> Control<T> {
     /// Reads the peer's control streams. Never ready unless the connection has ended; it is closed
     /// if the peer violates a rule.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<H3Error> {
-        match self.try_read(cx) {
+        // Bytes that were to be sent may have been waited for by another future, which was dropped.
+        if !self.bell.has_rung(cx) && self.unsent.is_empty() {
+            return Poll::Pending;
+        }
+        let waker = Waker::from(self.bell.clone());
+        match self.try_read(&mut Context::from_waker(&waker)) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         }
