@@ -41,7 +41,7 @@ use timers::Timers;
 use tokens::Tokens;
 use unvalidated::{First, UnvalidatedClients};
 
-pub use config::{ClientConfig, Retry, ServerConfig, Sibling};
+pub use config::{ClientConfig, Retry, ServerConfig, SessionStorage, Sibling};
 pub use misdirected::Misdirected;
 pub use strays::StrayCounts;
 pub use table::Handle;

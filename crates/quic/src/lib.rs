@@ -61,7 +61,8 @@ pub use burst::{RecvMeta, Transmit};
 pub use config::{AckPolicy, CongestionControl, DatagramSize, Transport};
 pub use connection::Connection;
 pub use endpoint::{
-    ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, Sibling, StrayCounts,
+    ClientConfig, Endpoint, Handle, Misdirected, Retry, ServerConfig, SessionStorage, Sibling,
+    StrayCounts,
 };
 pub use error::{CloseReason, Code, ConnectError};
 pub use event::Event;

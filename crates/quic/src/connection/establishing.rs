@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use roundtrip_wire::quic::{ConnectionId, Parameters, Retry, Side, Version};
 use rustls::pki_types::ServerName;
+use rustls::server::StoresServerSessions;
 
 use super::ack_frequency::AckFrequency;
 use super::closing::Closing;
@@ -61,11 +62,13 @@ impl Connection {
         Ok(connection)
     }
 
-    /// The caller then passes in the datagram that `arrival` describes.
+    /// The caller then passes in the datagram that `arrival` describes. TLS sessions are stored in
+    /// `sessions`, or where `tls` says.
     pub(crate) fn server(
         now: Time,
         opening: ConnectionSetup,
         tls: &rustls::ServerConfig,
+        sessions: Option<Arc<dyn StoresServerSessions>>,
         arrival: &FirstInitial,
     ) -> Result<Self, rustls::Error> {
         let version = opening.version;
@@ -76,7 +79,7 @@ impl Connection {
         let mut parameters = opening::parameters(&granted, version, source);
         opening::server_parameters(&mut parameters, arrival, reset_token);
         let encoded = opening::encode(&parameters, random.number());
-        let tls = bind_sessions(tls, version, opening::early_limits(&granted));
+        let tls = bind_sessions(tls, sessions, version, opening::early_limits(&granted));
         let crypto = Crypto::server(tls, encoded, &arrival.destination, version)?;
         let handshake = Handshake::server(version, arrival);
         let path = Path::new(opening.remote, opening.local, arrival.validated);

@@ -57,15 +57,17 @@ impl Terms {
 }
 
 /// Makes the configuration of one connection, whose sessions are bound to its version and limits.
+/// They are stored in `storage`, or where `config` says.
 pub(crate) fn bind_sessions(
     config: &ServerConfig,
+    storage: Option<Arc<dyn StoresServerSessions>>,
     version: Version,
     limits: [u64; LIMITS],
 ) -> Arc<ServerConfig> {
     let terms = Terms { version, limits };
     let mut bound = config.clone();
     bound.session_storage = Arc::new(BoundStorage {
-        inner: config.session_storage.clone(),
+        inner: storage.unwrap_or_else(|| config.session_storage.clone()),
         terms,
     });
     bound.ticketer = Arc::new(BoundTickets {

@@ -1,9 +1,12 @@
 //! The configuration of an endpoint, for the connections that it makes and accepts.
 
+use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use roundtrip_wire::quic::Version;
+use rustls::server::StoresServerSessions;
 
 use crate::{HandshakeObserver, Transport};
 
@@ -55,6 +58,14 @@ pub struct ServerConfig {
     /// [`crate::Connection::proceed`]. Until then, at most 64 KiB of a client's hello and 16 KiB of
     /// its early data are kept.
     pub holds: bool,
+    /// Where each client's TLS sessions are stored. `None`: where the TLS configuration says.
+    pub sessions: Option<Arc<dyn SessionStorage>>,
+}
+
+/// Knows where TLS sessions are stored, client by client.
+pub trait SessionStorage: Debug + Send + Sync {
+    /// The storage for one connection; `client` is the address that it began with.
+    fn for_connection(&self, client: IpAddr) -> Arc<dyn StoresServerSessions>;
 }
 
 impl ServerConfig {
@@ -67,6 +78,7 @@ impl ServerConfig {
             most_connections: 100_000,
             key: None,
             holds: false,
+            sessions: None,
         }
     }
 }

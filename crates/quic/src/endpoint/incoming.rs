@@ -62,7 +62,9 @@ impl Endpoint {
             )),
             seed: self.random.seed(),
         };
-        let begun = Connection::server(now, opening, &server.tls, &arrival);
+        let sessions = server.sessions.as_ref();
+        let sessions = sessions.map(|sessions| sessions.for_connection(way.remote.ip()));
+        let begun = Connection::server(now, opening, &server.tls, sessions, &arrival);
         let Ok(mut connection) = begun else {
             self.table.release(handle);
             return None;

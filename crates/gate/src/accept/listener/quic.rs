@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::rand;
 use roundtrip_net::memory_limit;
-use roundtrip_quic::{Budget, Retry, ServerConfig, StrayCounts, Transport};
+use roundtrip_quic::{Budget, Retry, ServerConfig, SessionStorage, StrayCounts, Transport};
 use roundtrip_quic_tokio::{Connection, Endpoint, Incoming, Sibling};
 use roundtrip_wire::h3::Code;
 use rustls::{HandshakeKind, ProtocolVersion};
@@ -294,6 +294,9 @@ fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> Serv
     // `connection_limits` limits connections.
     config.most_connections = config.most_connections.max(limits.connections);
     config.holds = tls.prefetch().is_some();
+    config.sessions = tls
+        .prefetch()
+        .map(|prefetch| -> Arc<dyn SessionStorage> { prefetch.quic() });
     config
 }
 

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use roundtrip_quic::SessionStorage;
 use roundtrip_store::{AnyStore, Once, TakesOnce};
 use rustls::server::StoresServerSessions;
 use tokio::sync::Notify;
@@ -59,8 +60,8 @@ pub(super) struct FetchedSessions {
 
 #[derive(Default)]
 struct PrefetchState {
-    /// For handshakes in progress.
-    fetched: HashMap<Vec<u8>, Vec<u8>>,
+    /// For handshakes in progress, with whether they were stored in the present epoch.
+    fetched: HashMap<Vec<u8>, (Vec<u8>, bool)>,
     waiting: Vec<Once>,
 }
 
@@ -83,12 +84,32 @@ pub(super) struct FetchedSession {
     is_new: bool,
 }
 
-/// The sessions as QUIC sees them.
-#[derive(Debug)]
+/// The sessions as QUIC sees them: those of each connection count for its client.
+#[derive(Debug, Clone)]
 pub(super) struct QuicSessions {
     fetched: Arc<FetchedSessions>,
     seals: Arc<Tickets>,
     quota: Arc<SessionQuota>,
+}
+
+/// The sessions as one connection over QUIC sees them.
+#[derive(Debug)]
+struct ConnectionSessions {
+    all: QuicSessions,
+    client: IpAddr,
+    brought: Mutex<Brought>,
+}
+
+/// The session that a client brought.
+#[derive(Debug, Clone, Copy, Default)]
+enum Brought {
+    #[default]
+    Nothing,
+    Session {
+        is_new: bool,
+    },
+    /// Another was stored in its place.
+    Replaced,
 }
 
 impl Drop for FetchedSession {
@@ -131,7 +152,7 @@ impl SessionPrefetch {
     /// The number of tickets for a client. One always replaces the session that it brings, and
     /// counts only if it lives longer.
     pub(super) fn tickets(&self, client: IpAddr, brings: Option<&FetchedSession>) -> usize {
-        let take = |count| self.quota.take(self.seals.now(), Some(client), count);
+        let take = |count| self.quota.take(self.seals.now(), client, count);
         match brings {
             Some(session) => {
                 let _ = session.is_new || take(1);
@@ -165,7 +186,9 @@ impl SessionPrefetch {
         }
         self.counts.set(counts);
         let (value, is_new) = value?;
-        self.fetched.inner().fetched.insert(name.clone(), value);
+        let mut inner = self.fetched.inner();
+        inner.fetched.insert(name.clone(), (value, is_new));
+        drop(inner);
         Some(FetchedSession {
             fetched: self.fetched.clone(),
             name,
@@ -225,7 +248,8 @@ impl StoresServerSessions for FetchedSessions {
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.inner().fetched.remove(key)
+        let (value, _) = self.inner().fetched.remove(key)?;
+        Some(value)
     }
 
     /// TLS 1.2 names sessions differently, so its sessions are not kept.
@@ -234,20 +258,50 @@ impl StoresServerSessions for FetchedSessions {
     }
 }
 
-impl StoresServerSessions for QuicSessions {
+impl SessionStorage for QuicSessions {
+    fn for_connection(&self, client: IpAddr) -> Arc<dyn StoresServerSessions> {
+        Arc::new(ConnectionSessions {
+            all: self.clone(),
+            client,
+            brought: Mutex::default(),
+        })
+    }
+}
+
+/// Like [`SessionPrefetch::tickets`], but TLS asks for each ticket.
+impl StoresServerSessions for ConnectionSessions {
     fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
-        self.quota.take(self.seals.now(), None, 1) && self.fetched.put(key, value)
+        let QuicSessions {
+            fetched,
+            seals,
+            quota,
+        } = &self.all;
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        let take = || quota.take(seals.now(), self.client, 1);
+        let may = match *brought {
+            Brought::Nothing => take(),
+            Brought::Session { is_new } => {
+                *brought = Brought::Replaced;
+                let _ = is_new || take();
+                true
+            }
+            Brought::Replaced => false,
+        };
+        may && fetched.put(key, value)
     }
 
     fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.fetched.get(key)
+        self.all.fetched.get(key)
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
-        self.fetched.take(key)
+        let (value, is_new) = self.all.fetched.inner().fetched.remove(key)?;
+        let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        *brought = Brought::Session { is_new };
+        Some(value)
     }
 
     fn can_cache(&self) -> bool {
-        self.fetched.can_cache()
+        self.all.fetched.can_cache()
     }
 }

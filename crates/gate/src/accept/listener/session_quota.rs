@@ -9,8 +9,6 @@ use crate::judge::original_client::network;
 
 /// A client's network may have this part of what is left, so that many networks get some.
 const SHARE: usize = 64;
-/// The part for all clients over QUIC, which does not say whose session it is.
-const QUIC_SHARE: usize = 2;
 
 /// Shared by all threads.
 #[derive(Debug)]
@@ -24,8 +22,8 @@ pub(super) struct SessionQuota {
 struct Stored {
     epoch: u64,
     all: usize,
-    /// `None` has those of QUIC.
-    of: HashMap<Option<IpAddr>, usize>,
+    /// By network.
+    of: HashMap<IpAddr, usize>,
 }
 
 impl SessionQuota {
@@ -36,9 +34,8 @@ impl SessionQuota {
         }
     }
 
-    /// Counts sessions in this epoch for a client; `None` for all over QUIC. Returns whether they
-    /// may be stored.
-    pub(super) fn take(&self, epoch: u64, client: Option<IpAddr>, wanted: usize) -> bool {
+    /// Counts sessions in this epoch for a client. Returns whether they may be stored.
+    pub(super) fn take(&self, epoch: u64, client: IpAddr, wanted: usize) -> bool {
         // A panic leaves nothing half done, so a poisoned lock can be used.
         let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
         if stored.epoch != epoch {
@@ -47,9 +44,8 @@ impl SessionQuota {
                 ..Stored::default()
             };
         }
-        let share = client.map_or(QUIC_SHARE, |_| SHARE);
-        let most = self.most.saturating_sub(stored.all) / share;
-        let client = client.map(network);
+        let most = self.most.saturating_sub(stored.all) / SHARE;
+        let client = network(client);
         let after = stored.of.get(&client).copied().unwrap_or_default() + wanted;
         if after > most {
             return false;
@@ -66,7 +62,7 @@ mod tests {
 
     const MAX_STORED: usize = 64 * 1024;
 
-    fn fill(quota: &SessionQuota, client: Option<IpAddr>) -> usize {
+    fn fill(quota: &SessionQuota, client: IpAddr) -> usize {
         (0..MAX_STORED)
             .take_while(|_| quota.take(1, client, 1))
             .count()
@@ -75,16 +71,16 @@ mod tests {
     #[test]
     fn many_networks_fill_the_quota_but_each_finds_some_left() {
         let quota = SessionQuota::new(MAX_STORED);
-        assert_eq!(fill(&quota, None), MAX_STORED / 3);
-        let first = fill(&quota, Some([10, 0, 0, 0].into()));
-        assert!((600..700).contains(&first), "{first}");
+        let first = fill(&quota, [10, 0, 0, 0].into());
+        assert!((1000..1024).contains(&first), "{first}");
         let all: usize = (1..=200)
-            .map(|last| fill(&quota, Some([10, 0, 0, last].into())))
+            .map(|last| fill(&quota, [10, 0, 0, last].into()))
             .sum();
-        assert!(MAX_STORED / 3 + first + all < MAX_STORED);
+        assert!(first + all < MAX_STORED);
         let other: IpAddr = "2001:db8::1".parse().unwrap();
-        assert!(fill(&quota, Some(other)) > 20);
-        assert!(!quota.take(1, "2001:db8::2".parse().ok(), 1), "one /64");
-        assert!(quota.take(2, Some(other), 2), "another epoch");
+        assert!(fill(&quota, other) > 20);
+        let neighbour = "2001:db8::2".parse().unwrap();
+        assert!(!quota.take(1, neighbour, 1), "one /64");
+        assert!(quota.take(2, other, 2), "another epoch");
     }
 }

@@ -109,9 +109,6 @@ impl TlsSide {
         // QUIC is TLS 1.3 (RFC 9001 §4.2).
         let mut quic = self.config(&[&version::TLS13], prefetch.as_ref())?;
         quic.alpn_protocols = vec![b"h3".to_vec()];
-        if let Some(prefetch) = &prefetch {
-            quic.session_storage = prefetch.quic();
-        }
         if self.early_data {
             quic.max_early_data_size = u32::MAX;
         }

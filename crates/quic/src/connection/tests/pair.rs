@@ -300,7 +300,7 @@ impl Pair {
         };
         let opening = opening(&self.server_transport, remote, 0x5e);
         let tls = self.server_tls.clone();
-        Connection::server(self.now, opening, &tls, &arrival).unwrap()
+        Connection::server(self.now, opening, &tls, None, &arrival).unwrap()
     }
 
     /// Passes the server a packet with these frames, sealed with the client's keys, as if from that

@@ -140,6 +140,32 @@ fn early_data_is_taken_once_and_answered_before_the_handshake_is_over() {
 }
 
 #[test]
+fn sessions_over_quic_count_for_the_network_of_their_client() {
+    run(async {
+        let scene = Scene::start(&single());
+        let caller = Caller::new(&scene);
+        caller.full(&scene).await;
+        assert_eq!(caller.tls.tickets(true).received(), 2);
+        let prefetch = scene.tls.prefetch().unwrap();
+        while prefetch.tickets([127, 0, 0, 1].into(), None) > 0 {}
+        // A session that the client brings is replaced by one.
+        let again = caller.full(&scene).await;
+        assert!(again.contains("resumed=true"), "{again}");
+        assert_eq!(caller.tls.tickets(true).received(), 3);
+        // One may be left, because a client over TCP takes two at once.
+        let mut received = 0;
+        for _ in 0..2 {
+            let stranger = Caller::new(&scene);
+            let asked = stranger.full(&scene).await;
+            assert!(asked.contains("resumed=false"), "{asked}");
+            received += stranger.tls.tickets(true).received();
+        }
+        assert!(received <= 1, "{received}");
+        assert!(prefetch.tickets([127, 0, 0, 2].into(), None) > 0);
+    });
+}
+
+#[test]
 fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
     run(async {
         let scene = Scene::start(&single());
