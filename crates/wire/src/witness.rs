@@ -92,6 +92,8 @@ pub struct ToldRequest {
     pub end: Option<LogTime>,
     /// The spans, in the order in which they began.
     pub spans: Vec<ToldSpan>,
+    /// The page that it belongs to, if the log has several.
+    pub page: Option<String>,
     /// The URL of whatever caused the request, or its origin.
     pub initiator: Option<String>,
     /// The reason for the queue, in the log's words.

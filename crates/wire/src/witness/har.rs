@@ -51,11 +51,14 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldReque
         ..ToldRequest::default()
     };
     request.initiator = initiator(&entry["_initiator"]);
+    request.page = text(&entry["pageref"]).filter(|page| !page.is_empty());
     let id = [&entry["connection"], &entry["_connectionId"]]
         .into_iter()
         .find_map(text);
-    // Browsers write "0" or nothing if they do not know it.
-    if let Some(id) = id.filter(|id| !id.is_empty() && id != "0") {
+    // Browsers write "0" or nothing if they do not know it, and Firefox the server's port, which all
+    // its connections have in common.
+    let names_one = |id: &String| !id.is_empty() && id != "0" && port(&request.url) != Some(id);
+    if let Some(id) = id.filter(names_one) {
         let peer = text(&entry["serverIPAddress"]).filter(|peer| !peer.is_empty());
         request.connection = Some(connection(witness, id, peer));
     }
@@ -76,10 +79,12 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldReque
     step(&mut request, ToldPhase::Queue, queue);
     step(&mut request, ToldPhase::Proxy, proxy);
     step(&mut request, ToldPhase::Name, length("dns"));
-    // The handshake is part of the connect time.
     let (connect, handshake) = (length("connect"), length("ssl"));
-    let handshake = handshake.filter(|handshake| Some(*handshake) <= connect);
-    let alone = connect.map(|connect| connect - handshake.unwrap_or(0));
+    let alone = if is_separate(timings, number(&entry["time"])) {
+        connect
+    } else {
+        connect.map(|connect| connect - handshake.unwrap_or(0).min(connect))
+    };
     step(&mut request, ToldPhase::Connect, alone);
     step(&mut request, ToldPhase::Handshake, handshake);
     step(&mut request, ToldPhase::Send, length("send"));
@@ -88,6 +93,32 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldReque
     let whole = number(&entry["time"]).and_then(nanoseconds);
     request.end = Some(whole.map_or(at, |whole| begin.saturating_add(whole)));
     request
+}
+
+/// Whether the handshake is not a part of the connect time, which it is in HAR 1.2 but not in
+/// Firefox: then it may be longer, or it takes both to make the sum.
+fn is_separate(timings: &Value, whole: Option<f64>) -> bool {
+    let length = |name: &str| number(&timings[name]).filter(|length| *length >= 0.0);
+    let Some(handshake) = length("ssl") else {
+        return false;
+    };
+    let others = ["blocked", "dns", "connect", "send", "wait", "receive"];
+    let sum: f64 = others.into_iter().filter_map(length).sum();
+    let is_nearer = |whole: f64| (whole - sum - handshake).abs() < (whole - sum).abs();
+    handshake > length("connect").unwrap_or(0.0) || whole.is_some_and(is_nearer)
+}
+
+/// The port of a URL's server.
+fn port(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let explicit = authority.rsplit_once(':').map(|(_, port)| port);
+    let explicit = explicit.filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    explicit.or(match scheme {
+        "https" | "wss" => Some("443"),
+        "http" | "ws" => Some("80"),
+        _ => None,
+    })
 }
 
 /// The script that made the call, or the document.
@@ -101,7 +132,11 @@ fn initiator(initiator: &Value) -> Option<String> {
 }
 
 fn connection(witness: &mut Witness, id: String, peer: Option<String>) -> usize {
-    let known = witness.connections.iter().rposition(|known| known.id == id);
+    // A client's port is unique only among the connections to one server.
+    let is_same = |known: &ToldConnection| {
+        known.id == id && (known.peer == peer || known.peer.is_none() || peer.is_none())
+    };
+    let known = witness.connections.iter().rposition(is_same);
     known.unwrap_or_else(|| {
         witness.connections.push(ToldConnection {
             id,
@@ -231,6 +266,73 @@ mod tests {
             (0, None, 3)
         );
         assert_eq!(second.error.as_deref(), Some("net::ERR"));
+    }
+
+    #[test]
+    fn firefox_names_no_connection_and_counts_the_handshake_beside_the_connect_time() {
+        let entry = |url: &str, ssl: u32| {
+            format!(
+                r#"{{"startedDateTime": "2023-11-14T22:13:20Z", "time": {}, "connection": "443",
+                "request": {{"method": "GET", "url": "{url}"}}, "response": {{"status": 200}},
+                "timings": {{"blocked": 0, "dns": 0, "connect": 40, "ssl": {ssl}, "send": 0, "wait": 30,
+                "receive": 0}}}}"#,
+                70 + ssl
+            )
+        };
+        let entries = [entry("https://a/", 25), entry("https://b:443/", 60)];
+        let har = format!(r#"{{"log": {{"entries": [{}]}}}}"#, entries.join(","));
+        let witness = read(har.as_bytes()).unwrap();
+        assert!(witness.connections.is_empty());
+        let took = |request: &ToldRequest, phase| -> u64 {
+            let spans = request.spans.iter().filter(|span| span.phase == phase);
+            spans.map(|span| (span.end - span.begin) / 1_000_000).sum()
+        };
+        let phases = [ToldPhase::Connect, ToldPhase::Handshake];
+        let told = |request| phases.map(|phase| took(request, phase));
+        let all: Vec<_> = witness.requests.iter().map(told).collect();
+        assert_eq!(all, [[40, 25], [40, 60]]);
+    }
+
+    #[test]
+    fn a_port_names_a_connection_only_among_those_of_one_server() {
+        let entry = |peer: &str| {
+            format!(
+                r#"{{"startedDateTime": "2023-11-14T22:13:20Z", "time": 1, "connection": "50123",
+                "serverIPAddress": "{peer}", "request": {{"method": "GET", "url": "https://a/"}},
+                "response": {{"status": 200}}, "timings": {{"wait": 1}}}}"#
+            )
+        };
+        let entries = ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(entry).join(",");
+        let witness = read(format!(r#"{{"log": {{"entries": [{entries}]}}}}"#).as_bytes()).unwrap();
+        let of: Vec<_> = witness
+            .requests
+            .iter()
+            .map(|request| request.connection)
+            .collect();
+        assert_eq!(of, [Some(0), Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn each_page_is_a_load_of_its_own_and_that_with_the_most_requests_is_shown() {
+        let entry = |page: u8, second: &str, url: &str| {
+            format!(
+                r#"{{"startedDateTime": "2023-11-14T22:13:{second}Z", "time": 100, "pageref": "{page}",
+                "request": {{"method": "GET", "url": "{url}"}}, "response": {{"status": 200}},
+                "timings": {{"wait": 100}}}}"#
+            )
+        };
+        // What the page asks of another server late belongs to it, too.
+        let entries = [
+            entry(1, "20", "https://a/"),
+            entry(1, "20.2", "https://a/x"),
+            entry(1, "21", "https://b/y"),
+            entry(2, "40", "https://a/"),
+            entry(2, "45", "https://a/x"),
+        ];
+        let har = format!(r#"{{"log": {{"entries": [{}]}}}}"#, entries.join(","));
+        let witness = read(har.as_bytes()).unwrap();
+        let load = crate::witness::page::PageLoad::of(&witness).unwrap();
+        assert_eq!(load.length(), 1_100_000_000);
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
                 }
             }
         }
+        lookups(sources, id, &mut request);
         queue(&mut request, source);
         request.spans.sort_by_key(|span| (span.begin, span.phase));
         request.spans.dedup_by(|later, first| {
@@ -175,6 +176,23 @@ fn collect(sources: &Sources, witness: &mut Witness) {
         witness.requests.push(request);
     }
     witness.requests.sort_by_key(|request| request.begin);
+}
+
+/// Adds the lookups of jobs that did not win: the one that won may have waited for theirs.
+fn lookups(sources: &Sources, id: u64, request: &mut ToldRequest) {
+    let Some((begin, end)) = sources.get(id).and_then(|s| s.span("HTTP_STREAM_REQUEST")) else {
+        return;
+    };
+    for tried in sources.tried(id) {
+        for (name, phase) in OF_OTHERS {
+            let span = sources.get(tried).and_then(|source| source.span(name));
+            if phase == ToldPhase::Name
+                && let Some((from, until)) = span.filter(|(_, until)| *until > begin)
+            {
+                request.span(phase, from.max(begin), until.min(end), TimeSource::Seen);
+            }
+        }
+    }
 }
 
 /// The time that a request waits for a stream counts as queue time, except while another of its

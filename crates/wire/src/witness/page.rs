@@ -5,7 +5,8 @@
 //! one that ended before it. It needs a connection, and waits in the queue if another request holds
 //! it: its spans include both. The critical path is the chain that ends last; its steps cover the
 //! load from the beginning to the end without overlap. Requests of other chains, such as those that
-//! browsers make for themselves, are not part of the load.
+//! browsers make for themselves, are not part of the load. If the log names pages, they are loads of
+//! their own, and the one with the most requests is shown.
 
 use std::collections::HashMap;
 
@@ -57,13 +58,19 @@ impl PageLoad {
             .get(..MAX_REQUESTS)
             .unwrap_or(&witness.requests);
         let parents = parents(requests);
-        let last = (0..requests.len())
-            .filter(|index| {
-                requests
-                    .get(*index)
-                    .is_some_and(|request| request.end.is_some())
-            })
-            .max_by_key(|index| requests.get(*index).and_then(|request| request.end))?;
+        let roots: Vec<usize> = (0..requests.len())
+            .map(|index| root(&parents, index))
+            .collect();
+        let mut sizes = vec![0_usize; requests.len()];
+        for root in &roots {
+            if let Some(size) = sizes.get_mut(*root) {
+                *size += 1;
+            }
+        }
+        let size = |index: usize| sizes.get(*roots.get(index)?);
+        let ended = requests.iter().enumerate();
+        let ended = ended.filter_map(|(index, request)| Some((size(index)?, request.end?, index)));
+        let (.., last) = ended.max()?;
         let mut chain = vec![last];
         // A parent begins before its child, so this ends.
         while let Some((parent, _)) = chain.last().and_then(|at| *parents.get(*at)?) {
@@ -116,7 +123,7 @@ impl PageLoad {
         let Some(root) = self.critical.first().map(|step| step.request) else {
             return 0;
         };
-        order.retain(|index| self.root(*index) == root);
+        order.retain(|index| self::root(&self.parents, *index) == root);
         let start = requests
             .get(root)
             .map(|first| first.begin)
@@ -152,14 +159,12 @@ impl PageLoad {
     }
 }
 
-impl PageLoad {
-    /// The start of the chain of a request.
-    fn root(&self, mut index: usize) -> usize {
-        while let Some((parent, _)) = self.parents.get(index).copied().flatten() {
-            index = parent;
-        }
-        index
+/// The start of the chain of a request.
+fn root(parents: &[Option<(usize, Reason)>], mut index: usize) -> usize {
+    while let Some((parent, _)) = parents.get(index).copied().flatten() {
+        index = parent;
     }
+    index
 }
 
 fn length(step: &CriticalStep) -> u64 {
@@ -168,68 +173,99 @@ fn length(step: &CriticalStep) -> u64 {
 
 /// The request that each one followed, and why.
 fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
-    // The requests that have an end, ordered by it: all, and those of each server.
-    let mut ended: Vec<(LogTime, usize)> = requests
-        .iter()
-        .enumerate()
-        .filter_map(|(index, request)| Some((request.end?, index)))
-        .collect();
-    ended.sort_unstable();
-    let mut by_server: HashMap<&str, Vec<(LogTime, usize)>> = HashMap::new();
-    for (end, index) in &ended {
-        let of_server = requests.get(*index).map(|request| server(&request.url));
-        by_server
-            .entry(of_server.unwrap_or_default())
+    let mut pages: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
+    for (index, request) in requests.iter().enumerate() {
+        pages
+            .entry(request.page.as_deref())
             .or_default()
-            .push((*end, *index));
+            .push(index);
     }
-    let last_before = |ended: &[(LogTime, usize)], begin: LogTime| {
+    let mut parents = vec![None; requests.len()];
+    for page in pages.values() {
+        let page = Page::new(requests, page);
+        for index in page.all {
+            let found = requests
+                .get(*index)
+                .and_then(|one| page.parent(*index, one));
+            if let Some(parent) = parents.get_mut(*index) {
+                *parent = found;
+            }
+        }
+    }
+    parents
+}
+
+/// The requests of one page, or of a log that names none.
+struct Page<'a> {
+    requests: &'a [ToldRequest],
+    all: &'a [usize],
+    /// When the first one began.
+    first: LogTime,
+    /// Those that have an end, ordered by it: all, and those of each server.
+    ended: Vec<(LogTime, usize)>,
+    by_server: HashMap<&'a str, Vec<(LogTime, usize)>>,
+    by_url: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Page<'a> {
+    fn new(requests: &'a [ToldRequest], all: &'a [usize]) -> Self {
+        let mut page = Self {
+            requests,
+            all,
+            first: LogTime::MAX,
+            ended: Vec::new(),
+            by_server: HashMap::new(),
+            by_url: HashMap::new(),
+        };
+        for (index, request) in all.iter().filter_map(|at| Some((*at, requests.get(*at)?))) {
+            page.first = page.first.min(request.begin);
+            page.by_url.entry(&request.url).or_default().push(index);
+            page.ended.extend(request.end.map(|end| (end, index)));
+        }
+        page.ended.sort_unstable();
+        for (end, index) in &page.ended {
+            let of_server = requests.get(*index).map(|request| server(&request.url));
+            let of_server = page.by_server.entry(of_server.unwrap_or_default());
+            of_server.or_default().push((*end, *index));
+        }
+        page
+    }
+
+    fn begins_before(&self, index: usize, begin: LogTime) -> bool {
+        let request = self.requests.get(index);
+        request.is_some_and(|request| request.begin < begin)
+    }
+
+    fn last_before(&self, ended: &[(LogTime, usize)], begin: LogTime) -> Option<(LogTime, usize)> {
         let behind = ended.partition_point(|(end, _)| *end <= begin);
         let (end, last) = *ended.get(behind.checked_sub(1)?)?;
-        let begins_before = requests.get(last).is_some_and(|last| last.begin < begin);
-        begins_before.then_some((end, last))
-    };
-    let mut by_url: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, request) in requests.iter().enumerate() {
-        by_url.entry(request.url.as_str()).or_default().push(index);
+        self.begins_before(last, begin).then_some((end, last))
     }
-    let first = requests
-        .iter()
-        .map(|request| request.begin)
-        .min()
-        .unwrap_or_default();
-    let parent = |index: usize, request: &ToldRequest| {
-        let named = request
-            .initiator
-            .as_deref()
-            .and_then(|url| by_url.get(url))
-            .and_then(|all| {
-                let before = |other: &&usize| {
-                    **other != index
-                        && requests
-                            .get(**other)
-                            .is_some_and(|other| other.begin < request.begin)
-                };
-                all.iter().rev().find(before).copied()
-            });
+
+    fn parent(&self, index: usize, request: &ToldRequest) -> Option<(usize, Reason)> {
+        let named = request.initiator.as_deref();
+        let named = named.and_then(|url| self.by_url.get(url)).and_then(|all| {
+            let before =
+                |other: &&usize| **other != index && self.begins_before(**other, request.begin);
+            all.iter().rev().find(before).copied()
+        });
         if let Some(named) = named {
             return Some((named, Reason::Named));
         }
-        if request.begin == first {
+        if request.begin == self.first {
             return None;
         }
         // Some logs name only the server of the initiator.
         let asker = request.initiator.as_deref().unwrap_or(&request.url);
-        let of_server = by_server.get(server(asker));
-        if let Some((_, last)) = of_server.and_then(|all| last_before(all, request.begin)) {
+        let of_server = self.by_server.get(server(asker));
+        let of_server = of_server.and_then(|all| self.last_before(all, request.begin));
+        if let Some((_, last)) = of_server {
             return Some((last, Reason::After));
         }
-        let (end, last) = last_before(&ended, request.begin)?;
-        (request.begin.saturating_sub(end) <= SOON).then_some((last, Reason::After))
-    };
-    let each = requests.iter().enumerate();
-    each.map(|(index, request)| parent(index, request))
-        .collect()
+        let (end, last) = self.last_before(&self.ended, request.begin)?;
+        let is_soon = request.begin.saturating_sub(end) <= SOON;
+        (is_soon || request.page.is_some()).then_some((last, Reason::After))
+    }
 }
 
 /// The parts of a request up to `until`, or to its end.

@@ -135,9 +135,9 @@ impl QlogTrace {
             &reference["wall_clock_time"],
             &reference["epoch"],
         ];
-        let started = reference.into_iter().find_map(|reference| match reference {
-            Value::String(text) => time(text),
-            other => number(other).and_then(|number| nanoseconds(number * unit)),
+        let started = reference.into_iter().find_map(|reference| {
+            let told = reference.as_str().and_then(time);
+            told.or_else(|| nanoseconds(number(reference)? * unit))
         });
         if format != QlogFormat::Absolute {
             witness.started = witness.started.or(started.filter(|started| *started > 0));
@@ -194,6 +194,7 @@ impl QlogTrace {
         }
         // The namespace has changed between drafts, but the names have not.
         let name = name.rsplit(':').next().unwrap_or(name).to_lowercase();
+        let at = (at, self.clock.unit);
         read_event(witness, connection, at, &name, &event["data"]);
     }
 

@@ -29,6 +29,8 @@ pub(super) struct NetLogSource {
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
+    /// The jobs that were begun side by side, of which one won.
+    tried: BTreeSet<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,7 @@ impl Sources {
     pub(super) fn take(&mut self, names: &NetLogConstants, event: &Value) -> Option<()> {
         let time = number(&event["time"]).and_then(nanoseconds)?;
         let at = time.saturating_sub(*self.first.get_or_insert(time));
-        let id = whole(&event["source"]["id"])?;
+        let id = identity(&event["source"]["id"])?;
         let kind = whole(&event["type"])?;
         // A type that is missing in the constants is ignored.
         let Some(kind) = names.events.get(&kind) else {
@@ -96,11 +98,13 @@ impl Sources {
                 }
             }
         }
-        if let Some(named) = whole(&parameters["source_dependency"]["id"])
-            && is_helping(kind)
-            && source.names.len() < MAX_HELPERS
-        {
-            source.names.insert(named);
+        if let Some(named) = identity(&parameters["source_dependency"]["id"]) {
+            if is_helping(kind) && source.names.len() < MAX_HELPERS {
+                source.names.insert(named);
+            } else if kind == "HTTP_STREAM_REQUEST_STARTED_JOB" && source.tried.len() < MAX_HELPERS
+            {
+                source.tried.insert(named);
+            }
         }
         Some(())
     }
@@ -119,11 +123,24 @@ impl Sources {
 
     /// The sources that a request refers to, and those that these refer to.
     pub(super) fn helpers(&self, request: u64) -> Vec<u64> {
+        self.reachable(request, |source| source.names.iter())
+    }
+
+    /// The same, with those of jobs that did not win.
+    pub(super) fn tried(&self, request: u64) -> Vec<u64> {
+        self.reachable(request, |source| source.names.union(&source.tried))
+    }
+
+    fn reachable<'a, I: Iterator<Item = &'a u64>>(
+        &'a self,
+        request: u64,
+        named: impl Fn(&'a NetLogSource) -> I,
+    ) -> Vec<u64> {
         let mut found = vec![request];
         let mut at = 0;
         while let Some(id) = found.get(at).copied().filter(|_| found.len() < MAX_HELPERS) {
             at += 1;
-            for named in self.get(id).into_iter().flat_map(|source| &source.names) {
+            for named in self.get(id).into_iter().flat_map(&named) {
                 let is_other_request = self
                     .get(*named)
                     .is_none_or(|source| source.kind == "URL_REQUEST");
@@ -135,6 +152,11 @@ impl Sources {
         found.remove(0);
         found
     }
+}
+
+/// The number of a source. Some of the browser's own have negative ones.
+fn identity(id: &Value) -> Option<u64> {
+    whole(id).or_else(|| id.as_i64().map(i64::cast_unsigned))
 }
 
 /// Whether the event refers to a source that works for its own. Other events refer to a source that

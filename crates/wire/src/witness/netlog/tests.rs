@@ -3,7 +3,7 @@
 use super::*;
 use crate::witness::TransportEvent;
 
-const EVENTS: [&str; 19] = [
+const EVENTS: [&str; 22] = [
     "REQUEST_ALIVE",
     "URL_REQUEST_START_JOB",
     "HTTP_STREAM_REQUEST",
@@ -23,6 +23,9 @@ const EVENTS: [&str; 19] = [
     "QUIC_SESSION_PACKET_RECEIVED",
     "QUIC_SESSION_PACKET_LOST",
     "QUIC_SESSION_ACK_FRAME_RECEIVED",
+    "HTTP_STREAM_JOB_CONTROLLER_BOUND",
+    "HTTP_STREAM_REQUEST_STARTED_JOB",
+    "HOST_RESOLVER_MANAGER_REQUEST",
 ];
 const REQUEST: u64 = 1;
 const JOB: u64 = 2;
@@ -258,4 +261,44 @@ fn a_quic_session_has_its_packets_losses_and_round_trips() {
         })
         .collect();
     assert_eq!(trips, [40.0]);
+}
+
+#[test]
+fn a_lookup_of_a_job_that_did_not_win_is_the_requests() {
+    let names = |id: u64| format!(r#""source_dependency":{{"id":{id},"type":2}}"#);
+    let (controller, lost, won) = (names(20), names(21), names(22));
+    let log = log(&[
+        (0, REQUEST, 10, "REQUEST_ALIVE", 1, r#""url":"https://a/1""#),
+        (0, REQUEST, 10, "HTTP_STREAM_REQUEST", 1, ""),
+        (
+            0,
+            REQUEST,
+            10,
+            "HTTP_STREAM_JOB_CONTROLLER_BOUND",
+            0,
+            &controller,
+        ),
+        (0, JOB, 20, "HTTP_STREAM_REQUEST_STARTED_JOB", 0, &lost),
+        (0, JOB, 20, "HTTP_STREAM_REQUEST_STARTED_JOB", 0, &won),
+        (1, JOB, 21, "HOST_RESOLVER_MANAGER_REQUEST", 1, ""),
+        (40, JOB, 21, "HOST_RESOLVER_MANAGER_REQUEST", 2, ""),
+        (90, REQUEST, 10, "HTTP_STREAM_REQUEST_BOUND_TO_JOB", 0, &won),
+        (90, REQUEST, 10, "HTTP_STREAM_REQUEST", 2, ""),
+        (90, REQUEST, 10, "HTTP_TRANSACTION_READ_HEADERS", 1, ""),
+        (150, REQUEST, 10, "HTTP_TRANSACTION_READ_HEADERS", 2, ""),
+        (150, REQUEST, 10, "REQUEST_ALIVE", 2, ""),
+    ]);
+    // The browser's own sources may have negative numbers.
+    let log = log.replace(r#""id":20"#, r#""id":-20"#);
+    let witness = read(log.as_bytes()).unwrap();
+    assert_eq!(witness.damaged, 0);
+    assert_eq!(
+        spans(&witness.requests[0]),
+        [
+            (ToldPhase::Queue, 0, 1),
+            (ToldPhase::Name, 1, 40),
+            (ToldPhase::Queue, 40, 90),
+            (ToldPhase::Wait, 90, 150),
+        ]
+    );
 }

@@ -1,4 +1,5 @@
-//! The events of a qlog that concern time. Names are given without the namespace.
+//! The events of a qlog that concern time. Names are given without the namespace; early drafts had
+//! other ones.
 
 use serde_json::Value;
 
@@ -10,10 +11,11 @@ use crate::witness::{
 pub(super) fn read_event(
     witness: &mut Witness,
     connection: usize,
-    at: LogTime,
+    (at, unit): (LogTime, f64),
     name: &str,
     data: &Value,
 ) {
+    let span = |name: &str| number(&data[name]).map(|span| span * unit);
     let frames = data["frames"]
         .as_array()
         .map(Vec::as_slice)
@@ -40,18 +42,23 @@ pub(super) fn read_event(
             number: packet(data).1,
             trigger: text(&data["trigger"]),
         }),
-        "metrics_updated" | "recovery_metrics_updated" => Some(TransportEvent::Metrics {
-            min_rtt: number(&data["min_rtt"]),
-            smoothed_rtt: number(&data["smoothed_rtt"]),
-            latest_rtt: number(&data["latest_rtt"]),
-            congestion_window: whole_or_fraction(&data["congestion_window"]),
-            bytes_in_flight: whole_or_fraction(&data["bytes_in_flight"]),
-        }),
+        "metrics_updated" | "recovery_metrics_updated" | "metric_update" => {
+            let windows = [&data["congestion_window"], &data["cwnd"]];
+            Some(TransportEvent::Metrics {
+                min_rtt: span("min_rtt"),
+                smoothed_rtt: span("smoothed_rtt"),
+                latest_rtt: span("latest_rtt"),
+                congestion_window: windows.into_iter().find_map(whole_or_fraction),
+                bytes_in_flight: whole_or_fraction(&data["bytes_in_flight"]),
+            })
+        }
         "connection_state_updated" | "congestion_state_updated" => {
             text(&data["new"]).map(TransportEvent::State)
         }
-        "connection_closed" => Some(TransportEvent::State("closed".to_owned())),
-        "connection_started" => {
+        "connection_closed" | "connection_close" => {
+            Some(TransportEvent::State("closed".to_owned()))
+        }
+        "connection_started" | "connection_new" => {
             let remote = &data["remote"];
             let peers = [&data["dst_ip"], &remote["ip_v4"], &remote["ip_v6"]];
             if let Some(known) = witness.connections.get_mut(connection) {

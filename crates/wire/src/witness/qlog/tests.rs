@@ -169,3 +169,28 @@ fn what_is_no_qlog_is_refused() {
         assert_eq!(read(log.as_bytes()), None, "{log}");
     }
 }
+
+#[test]
+fn metrics_of_early_drafts_have_the_unit_of_the_times() {
+    let log = r#"{"traces":[{"configuration":{"time_units":"us"},"common_fields":{"reference_time":"1566844755588000"},
+        "event_fields":["relative_time","CATEGORY","EVENT_TYPE","DATA"],"events":[
+        ["126536","RECOVERY","METRIC_UPDATE",{"min_rtt":126000,"latest_rtt":127000,"cwnd":17300}]]}]}"#;
+    let witness = read(log.as_bytes()).unwrap();
+    assert_eq!(witness.started, Some(1_566_844_755_588_000_000));
+    let [
+        (
+            at,
+            TransportEvent::Metrics {
+                min_rtt,
+                latest_rtt,
+                congestion_window,
+                ..
+            },
+        ),
+    ] = witness.connections[0].events.as_slice()
+    else {
+        panic!("{witness:?}");
+    };
+    assert_eq!((*at, *congestion_window), (126_536_000, Some(17_300)));
+    assert_eq!((*min_rtt, *latest_rtt), (Some(126.0), Some(127.0)));
+}
