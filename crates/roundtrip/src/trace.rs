@@ -5,6 +5,7 @@ mod again;
 mod captures;
 mod cut;
 mod kept;
+mod keys;
 mod logs;
 mod program;
 mod source;
@@ -31,7 +32,8 @@ use crate::status::{DELAY, PACE, Status};
 pub(crate) use again::SeenExchange;
 use captures::Captures;
 use kept::KeptConversations;
-use source::CaptureSource;
+use keys::KeyFiles;
+use source::{CaptureSource, is_pipe};
 
 /// How many exchanges are shown in full; if there are more, only the ranking and the most costly
 /// ones.
@@ -55,7 +57,6 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     if let Err(error) = crate::ctrl_c::at_the_first(move || told.store(true, Ordering::Relaxed)) {
         return failed(&format!("cannot wait for Ctrl-C: {error}"));
     }
-    let is_pipe = |file: &Path| file == Path::new("-");
     if is_pipe(file) && args.write.is_some() {
         return Outcome::Usage(
             "--write reads the capture twice, which a pipe does not allow".into(),
@@ -70,45 +71,57 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         Some(second) => open_two(file, second),
         None => {
             let source = if is_pipe(file) {
-                CaptureSource::stdin(&stop)
+                CaptureSource::pipe(file, &stop)
             } else {
                 CaptureSource::open(file)
             };
             match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
-                Ok((true, source)) => Ok((self::name(file), Captures::One(source), None)),
+                Ok((true, source)) => Ok(OpenedCaptures {
+                    name: self::name(file),
+                    captures: Captures::One(source),
+                    far: None,
+                    secrets: Vec::new(),
+                }),
                 Ok((false, source)) => return logs::run(args, &self::name(file), source),
                 Err(error) => Err(unreadable(file, &error)),
             }
         }
     };
-    let (name, mut captures, far) = match opened {
+    let mut opened = match opened {
         Ok(opened) => opened,
         Err(outcome) => return outcome,
     };
-    let mut reading = CaptureReading::new(args, far);
-    for path in &args.keys {
-        match std::fs::read(path) {
-            Ok(lines) => reading.trace.add_keys(&lines),
-            Err(error) => return failed(&format!("cannot read {}: {error}", self::name(path))),
-        }
+    let mut keys = KeyFiles::new(&args.keys, is_pipe(file));
+    let mut read = read_whole(args, &mut opened, &mut keys, &stop);
+    // What was before the secrets is read once more.
+    let late = opened.captures.late_secrets().to_vec();
+    let is_late = !late.is_empty() && !is_pipe(file);
+    if is_late {
+        opened.secrets = late;
     }
-    let mut status = Status::new(args.quiet).after(DELAY).every(PACE);
-    let mut broken_off = None;
-    while !stop.load(Ordering::Relaxed) {
-        match captures.read(&mut reading.trace) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => {
-                broken_off = Some(error);
-                break;
-            }
+    if is_late && args.ndjson {
+        let name = &opened.name;
+        say(&format!(
+            "{name}: it has secrets behind the packets that they open; --json uses them, --ndjson does not"
+        ));
+    } else if is_late && !stop.load(Ordering::Relaxed) {
+        match CaptureSource::open(file) {
+            Ok(source) => opened.captures = Captures::One(source),
+            Err(error) => return unreadable(file, &error),
         }
-        reading.take();
-        let counts = reading.trace.counts();
-        status.show(|took| captures.progress(counts.frames, took));
+        read = read_whole(args, &mut opened, &mut keys, &stop);
     }
-    status.hide();
-    let (found, broken) = reading.end(name);
+    let (reading, broken_off) = match read {
+        Ok(read) => read,
+        Err(outcome) => return outcome,
+    };
+    let OpenedCaptures {
+        name,
+        captures,
+        secrets,
+        ..
+    } = opened;
+    let (found, broken) = reading.end(name, secrets);
     let name = &found.name;
     if let Some(error) = &broken_off {
         say(&format!("{name}: {error}; everything before it was read"));
@@ -137,17 +150,58 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     }
 }
 
-type Opened = (String, Captures, Option<ClockRelation>);
+/// What is to be read.
+struct OpenedCaptures {
+    name: String,
+    captures: Captures,
+    far: Option<ClockRelation>,
+    /// The secrets in them that are known before.
+    secrets: Vec<u8>,
+}
+
+/// Reads everything. An error in the middle ends it, and is returned beside what came before.
+fn read_whole<'a>(
+    args: &'a TraceArgs,
+    opened: &mut OpenedCaptures,
+    keys: &mut KeyFiles,
+    stop: &AtomicBool,
+) -> Result<(CaptureReading<'a>, Option<io::Error>), Outcome> {
+    let mut reading = CaptureReading::new(args, opened.far);
+    if let Err((path, error)) = keys.add_all(&mut reading.trace) {
+        return Err(failed(&format!("cannot read {}: {error}", name(&path))));
+    }
+    if !opened.secrets.is_empty() {
+        reading.trace.add_keys(&opened.secrets);
+    }
+    let captures = &mut opened.captures;
+    let mut status = Status::new(args.quiet).after(DELAY).every(PACE);
+    let mut broken_off = None;
+    while !stop.load(Ordering::Relaxed) {
+        match captures.read(&mut reading.trace, keys) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                broken_off = Some(error);
+                break;
+            }
+        }
+        reading.take();
+        let counts = reading.trace.counts();
+        status.show(|took| captures.progress(counts.frames, took));
+    }
+    status.hide();
+    Ok((reading, broken_off))
+}
 
 /// Finds out how two captures relate, and prints it.
-fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
+fn open_two(first: &Path, second: &Path) -> Result<OpenedCaptures, Outcome> {
     for file in [first, second] {
         CaptureSource::open(file).map_err(|error| unreadable(file, &error))?;
     }
     let names = format!("{} and {}", name(first), name(second));
     let relation = captures::relate([first, second], &mut Clocks::default());
     let relation = relation.map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
-    let Some(relation) = relation else {
+    let Some((relation, secrets)) = relation else {
         return Err(failed(&format!(
             "{names} have too few TCP packets in common to compare their clocks"
         )));
@@ -160,7 +214,12 @@ fn open_two(first: &Path, second: &Path) -> Result<Opened, Outcome> {
     say(&text::clocks(&relation, &name(near), &name(far)));
     let pair = captures::CapturePair::open(near, far, relation)
         .map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
-    Ok((names, Captures::Two(Box::new(pair)), Some(relation)))
+    Ok(OpenedCaptures {
+        name: names,
+        captures: Captures::Two(Box::new(pair)),
+        far: Some(relation),
+        secrets,
+    })
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Outcome {
@@ -252,7 +311,7 @@ impl<'a> CaptureReading<'a> {
     }
 
     /// The result of the capture, and the limits that were missed.
-    fn end(mut self, name: String) -> (CaptureResult<'a>, Vec<String>) {
+    fn end(mut self, name: String, secrets: Vec<u8>) -> (CaptureResult<'a>, Vec<String>) {
         let trace = std::mem::replace(&mut self.trace, Trace::new(Options::default()));
         let (rest, counts) = trace.end();
         for conversation in rest {
@@ -266,6 +325,7 @@ impl<'a> CaptureReading<'a> {
         let found = CaptureResult {
             args: self.args,
             name,
+            secrets,
             all,
             left_out,
             counts,
@@ -279,6 +339,8 @@ impl<'a> CaptureReading<'a> {
 struct CaptureResult<'a> {
     args: &'a TraceArgs,
     name: String,
+    /// Secrets that a capture has after packets.
+    secrets: Vec<u8>,
     all: Vec<Conversation>,
     /// Exchanges that are not in `all`.
     left_out: u64,
@@ -331,7 +393,7 @@ impl CaptureResult<'_> {
             let name = name(to);
             let evidence = Cut::of(self.worst());
             let from = (from.as_path(), self.args.interface);
-            match cut::write(from, to, evidence, &self.args.keys) {
+            match cut::write(from, to, evidence, (&self.args.keys, &self.secrets)) {
                 Ok(frames) => say(&format!("{frames} packets written to {name}")),
                 Err(error) => return Err(failed(&format!("cannot write {name}: {error}"))),
             }
@@ -339,10 +401,15 @@ impl CaptureResult<'_> {
         Ok(())
     }
 
+    /// A connection without exchanges is shown only if it was asked for.
+    fn is_shown(&self, conversation: &Conversation) -> bool {
+        self.args.flow.is_some() || !conversation.exchanges.is_empty()
+    }
+
     /// The connections that are shown: all of them if there are few; otherwise the slowest, and the
     /// examples of each cause.
     fn worst(&self) -> Vec<&Conversation> {
-        let told = self.all.iter().filter(|c| !c.exchanges.is_empty());
+        let told = self.all.iter().filter(|c| self.is_shown(c));
         let mut worst: Vec<&Conversation> = told.collect();
         if self.ranking.exchanges <= WHOLE || self.args.flow.is_some() {
             return worst;
@@ -361,7 +428,7 @@ impl CaptureResult<'_> {
         let out = |text: String| OutputStream::Out.print(text);
         out(text::head(&self.name, &self.counts, &self.ranking));
         let whole = self.args.flow.is_some() || self.ranking.exchanges <= WHOLE;
-        let shown = self.all.iter().filter(|c| !c.exchanges.is_empty());
+        let shown = self.all.iter().filter(|c| self.is_shown(c));
         for conversation in shown.filter(|_| whole && !self.args.quiet) {
             out("\n".into());
             out(text::vantage(conversation, &style));

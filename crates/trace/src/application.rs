@@ -8,6 +8,9 @@
 mod clear;
 mod sealed;
 
+use std::borrow::Cow;
+
+use roundtrip_wire::quic::Side as Party;
 use roundtrip_wire::tls::{ClientHello, ServerHello, Version};
 
 use crate::http1::Http1Message;
@@ -15,6 +18,7 @@ use crate::http2::ClearHttp2;
 use crate::opened::Inside;
 use crate::records::RecordFollower;
 use crate::requests::OpenedRequest;
+use crate::segment::Side;
 use crate::view::ClientView;
 
 pub(crate) use clear::{of_answer_alone, of_http1};
@@ -44,7 +48,7 @@ pub(crate) struct TlsSeen {
 }
 
 /// A request and its answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TracedRequest {
     pub(crate) request: Option<Http1Message>,
     pub(crate) response: Option<Http1Message>,
@@ -63,6 +67,25 @@ pub(crate) struct TracedRequest {
     /// The request was seen only as a burst, which may hold several.
     pub(crate) is_inferred: bool,
     pub(crate) is_whole: bool,
+    /// When a side ended the stream before the answer was complete.
+    pub(crate) reset: Option<(u64, Side)>,
+}
+
+impl TracedRequest {
+    /// A pipelined request of HTTP/1 has to wait until the answer before it has ended, at `before`:
+    /// until then, the connection was busy with that. RFC 9112 §9.3.2.
+    pub(crate) fn in_turn(&self, before: Option<u64>) -> Cow<'_, Self> {
+        let request = self.request.as_ref();
+        let has_turns = request.is_some_and(|request| request.version.starts_with('1'));
+        match before.filter(|end| has_turns && *end > self.began) {
+            Some(end) => Cow::Owned(Self {
+                began: end,
+                sent: self.sent.max(end),
+                ..self.clone()
+            }),
+            None => Cow::Borrowed(self),
+        }
+    }
 }
 
 /// Data in either direction, in the order of the client's times.
@@ -246,5 +269,12 @@ fn asked(
         response_bytes: response.map_or(0, |(facts, _)| facts.size as u64) + request.body_down,
         is_inferred: false,
         is_whole: request.is_whole,
+        reset: request
+            .reset
+            .filter(|_| !request.is_whole)
+            .and_then(|(side, place)| match side {
+                Party::Client => Some((left(place)?, Side::Client)),
+                Party::Server => Some((readable(place)?, Side::Server)),
+            }),
     })
 }

@@ -96,6 +96,12 @@ fn undecidable(flow: &TcpFlow, vantage: &Vantage, told: &ConnectionOutcome) -> V
             needs: "the client's own log, or trace -- COMMAND",
         });
     }
+    if flow.is_switched() {
+        all.push(Undecidable {
+            what: "what the connection carried after it had been switched to another protocol",
+            needs: "a supported protocol: HTTP or TLS",
+        });
+    }
     if let Content::Tls(followers) = &flow.content {
         let opened = flow.opened.as_ref();
         if opened.is_none_or(|opened| opened.inside().is_none()) {

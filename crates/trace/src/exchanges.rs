@@ -1,6 +1,6 @@
 //! Turns a connection into the exchanges that it carried, as `probe` would have written them.
 
-mod failures;
+pub(crate) mod failures;
 pub(crate) mod http;
 mod opening;
 
@@ -96,7 +96,7 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
     }
     let mut before = None;
     for (n, asked) in asked.iter().enumerate() {
-        exchanges.push(builder.exchange(n, asked, before));
+        exchanges.push(builder.exchange(n, &asked.in_turn(before), before));
         before = asked.finished.or(Some(asked.sent));
     }
     let is_unread = is_inferred && tls.is_none();

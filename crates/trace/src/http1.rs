@@ -112,6 +112,16 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
+    /// It begins at these places in the two streams, as in a tunnel.
+    pub(crate) fn starting_at(start: [u64; 2]) -> Self {
+        Self {
+            halves: start.map(|at| MessageParser {
+                at,
+                ..MessageParser::default()
+            }),
+        }
+    }
+
     /// Whether a client's stream that begins like this is HTTP/1.
     pub(crate) fn recognises(front: &[u8]) -> bool {
         let line = front.split(|byte| *byte == b'\r' || *byte == b'\n').next();
@@ -139,11 +149,14 @@ impl Http1 {
         responses.has_holes
     }
 
-    /// The request for a tunnel and its answer, once the tunnel is open.
+    /// The first request for a tunnel and the last answer, once the tunnel is open: a proxy may
+    /// have asked for a password before. RFC 9110 §11.7.1.
     pub(crate) fn tunnel(&self) -> Option<(&Http1Message, &Http1Message)> {
-        let (request, response) = (self.requests().last()?, self.responses().last()?);
-        let opened = request.method == "CONNECT" && response.status / 100 == 2;
-        opened.then_some((request, response))
+        let is_connect = |request: &&Http1Message| request.method == "CONNECT";
+        let (last, response) = (self.requests().last()?, self.responses().last()?);
+        let opened = is_connect(&last) && response.status / 100 == 2;
+        let first = self.requests().iter().find(is_connect);
+        first.filter(|_| opened).map(|first| (first, response))
     }
 
     /// The only request and its answer, if it has upgraded the connection to HTTP/2, and how many
@@ -156,6 +169,12 @@ impl Http1 {
         let upgrades = response.status == 101 && response.has_token("upgrade", "h2c");
         let [_, server] = &self.halves;
         upgrades.then_some((request, response, server.at - response.head_end))
+    }
+
+    /// Whether another protocol follows the last answer.
+    pub(crate) fn is_switched(&self) -> bool {
+        let [_, responses] = &self.halves;
+        matches!(responses.state, MessageState::Tunnel)
     }
 
     pub(crate) fn take(&mut self, side: Side, piece: Piece<'_>) {

@@ -12,6 +12,8 @@ const MAX_LOOKUPS: usize = 10_000;
 /// A client connects within this many nanoseconds after a lookup, or the lookup had another
 /// purpose.
 const SOON: u64 = 2_000_000_000;
+/// Lookups of one name that begin within this many nanoseconds are for the same connection.
+const AT_ONCE: u64 = 100_000_000;
 /// A question that is repeated within this many nanoseconds belongs to the same lookup.
 const SAME_LOOKUP: u64 = 15_000_000_000;
 
@@ -170,7 +172,16 @@ impl NameLookups {
                     .ended
                     .is_some_and(|ended| ended <= at && at - ended < SOON)
         })?;
-        (!std::mem::replace(&mut found.used, true)).then(|| found.clone())
+        if found.used {
+            return None;
+        }
+        let found = found.clone();
+        // Clients may ask twice at once, and wait for the first answer.
+        let same = |l: &&mut NameLookup| l.name == found.name && is_same_host(l.client, client);
+        for same in self.all.iter_mut().filter(same) {
+            same.used |= same.began.abs_diff(found.began) <= AT_ONCE;
+        }
+        Some(found)
     }
 
     /// The name under which `client` found this address.

@@ -3,7 +3,9 @@
 
 mod facts;
 mod opened;
+mod place;
 mod probes;
+mod ranges;
 mod reading;
 
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use roundtrip_wire::packet::{Packet as IpPacket, Udp};
 use roundtrip_wire::passive::SealedReason;
 use roundtrip_wire::quic::{
     ConnectionId, CryptoStream, Frame, Frames, InitialKeys, LongKind, LongPacket, Packet, Packets,
-    Side as Sender,
+    Parameters, Side as Sender, Version,
 };
 use roundtrip_wire::tls::{ClientHello, HandshakeKind, Handshakes, ServerHello};
 
@@ -24,8 +26,8 @@ use crate::names::NameLookups;
 use crate::relations::ConnectionEnds;
 use crate::requests::OpenedRequest;
 use crate::segment::Side;
-use crate::vantage::{AT_ONCE_QUIC, Vantage, VantagePoint};
 use opened::OpenedQuic;
+use ranges::SeenRanges;
 use reading::QuicReading;
 
 /// The number of datagrams of one connection that are kept individually.
@@ -35,8 +37,6 @@ const MAX_STEPS: usize = 400;
 const MAX_INITIALS: usize = 64;
 /// The number of Retry packets that are remembered: one for each datagram of a first flight.
 const MAX_RETRIES: usize = 8;
-/// One part in this many.
-const A_LITTLE: u64 = 5;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Datagram {
@@ -69,12 +69,16 @@ pub(crate) struct QuicFlow {
     pub(crate) datagrams: Vec<Datagram>,
     merged: u64,
     keys: Option<InitialKeys>,
+    /// The version and the connection id that they are derived from.
+    origin: (Version, ConnectionId),
     /// The connection ids that Retry packets gave: the client uses that of the first that came.
     retries: Vec<ConnectionId>,
+    /// Those that the server chose for itself.
+    server_ids: Vec<ConnectionId>,
     largest: [Option<u64>; 2],
     crypto: [CryptoStream; 2],
-    /// How much of each hello was sent.
-    told: [u64; 2],
+    /// Which parts of each hello were sent.
+    told: [SeenRanges; 2],
     /// When each Initial packet was first seen, by its number, and the shortest times until the
     /// peer acknowledged one.
     numbers: [Vec<(u64, u64)>; 2],
@@ -109,10 +113,12 @@ impl QuicFlow {
             datagrams: Vec::new(),
             merged: 0,
             keys: Some(keys),
+            origin: (first.version, first.destination),
             retries: Vec::new(),
+            server_ids: Vec::new(),
             largest: [None; 2],
             crypto: Default::default(),
-            told: [0; 2],
+            told: Default::default(),
             numbers: Default::default(),
             shortest: [None; 2],
             repeats: false,
@@ -152,6 +158,37 @@ impl QuicFlow {
         });
     }
 
+    /// Whether a datagram begins another connection between the same ports: a client's Initial to
+    /// an id that this server did not choose, and from which its keys are derived.
+    pub(crate) fn is_another(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let Some(Ok(Packet::Long(first))) = Packets::new(datagram).next() else {
+            return false;
+        };
+        let id = &first.destination;
+        let is_known = *id == self.origin.1
+            || [&self.retries, &self.server_ids]
+                .iter()
+                .any(|ids| ids.contains(id));
+        if first.kind != LongKind::Initial
+            || self.side_of(from) != Side::Client
+            || self.server_ids.is_empty()
+            || is_known
+        {
+            return false;
+        }
+        let keys = InitialKeys::derive(first.version, id);
+        keys.is_ok_and(|keys| keys.open(Sender::Client, &first, None).is_ok())
+    }
+
+    /// How long it may be silent before its client considers it closed, in nanoseconds. RFC 9000
+    /// §10.1.
+    pub(crate) fn max_idle(&self) -> Option<u64> {
+        let told = self.client_hello()?.quic_parameters?;
+        let told = Parameters::read(&told, Sender::Client).ok()?;
+        let milliseconds = Some(told.max_idle_timeout).filter(|most| *most > 0)?;
+        Some(milliseconds.saturating_mul(1_000_000))
+    }
+
     /// Opens a datagram with these secrets: must be called for each, after it was pushed.
     pub(crate) fn open_with(&mut self, keys: &KeyLog, at: u64, from: SocketAddr, datagram: &[u8]) {
         let from = self.side_of(from);
@@ -171,15 +208,21 @@ impl QuicFlow {
         let mut kinds = Kinds::default();
         for packet in Packets::new(payload) {
             match packet {
-                Ok(Packet::Long(long)) => match long.kind {
-                    LongKind::Initial => {
-                        kinds.initial = true;
-                        self.follow_retry(from, &long);
-                        self.open(at, from, &long);
+                Ok(Packet::Long(long)) => {
+                    let is_known = from == Side::Client || self.server_ids.contains(&long.source);
+                    if !is_known && self.server_ids.len() < MAX_RETRIES {
+                        self.server_ids.push(long.source);
                     }
-                    LongKind::ZeroRtt => kinds.early = true,
-                    LongKind::Handshake => kinds.handshake = true,
-                },
+                    match long.kind {
+                        LongKind::Initial => {
+                            kinds.initial = true;
+                            self.follow_retry(from, &long);
+                            self.open(at, from, &long);
+                        }
+                        LongKind::ZeroRtt => kinds.early = true,
+                        LongKind::Handshake => kinds.handshake = true,
+                    }
+                }
                 Ok(Packet::Retry(retry)) => {
                     kinds.retry = true;
                     if self.retries.len() < MAX_RETRIES {
@@ -199,10 +242,11 @@ impl QuicFlow {
     fn follow_retry(&mut self, from: Side, packet: &LongPacket<'_>) {
         if from == Side::Client && self.retries.contains(&packet.destination) {
             self.retries.clear();
+            self.origin = (packet.version, packet.destination);
             self.keys = InitialKeys::derive(packet.version, &packet.destination).ok();
             self.largest = [None; 2];
             // The hello is sent again, as required.
-            self.told = [0; 2];
+            self.told = Default::default();
         }
     }
 
@@ -212,12 +256,19 @@ impl QuicFlow {
             Side::Server => Sender::Server,
         };
         let side = from.index();
+        // Another version may continue with the same id. RFC 9368 §4.1.
+        if self.origin.0 != packet.version
+            && let Ok(keys) = InitialKeys::derive(packet.version, &self.origin.1)
+        {
+            (self.keys, self.origin.0) = (Some(keys), packet.version);
+        }
         let Some(keys) = &self.keys else { return };
         if let Ok(opened) = keys.open(sender, packet, self.largest[side]) {
             self.largest[side] = self.largest[side].max(Some(opened.number));
             if self.numbers[side].len() < MAX_INITIALS {
                 self.numbers[side].push((opened.number, at));
             }
+            let mut parts = Vec::new();
             for frame in Frames::new(&opened.payload) {
                 if let Ok(Frame::Ack(ack)) = &frame {
                     let sent = self.numbers[from.other().index()].iter();
@@ -232,8 +283,11 @@ impl QuicFlow {
                     continue;
                 };
                 let end = offset.saturating_add(data.len() as u64);
-                self.repeats |= end <= self.told[side];
-                self.told[side] = self.told[side].max(end);
+                self.repeats |= self.told[side].covers(offset, end);
+                parts.push((offset, end));
+            }
+            for (start, end) in parts {
+                self.told[side].add(start, end);
             }
             // Damaged data adds nothing.
             let _ = self.crypto[side].push_payload(&opened.payload);
@@ -258,71 +312,6 @@ impl QuicFlow {
             }
         }
         found
-    }
-
-    fn vantage(&self) -> Vantage {
-        // Shows which packet an acknowledgement is for. If none of a side's acknowledgements could
-        // be read, its first datagram after the peer's is timed instead.
-        let first_of = |side: Side, after: u64| {
-            let mut datagrams = self.datagrams.iter();
-            datagrams
-                .find(|d| d.from == side && d.at > after)
-                .map(|d| d.at)
-        };
-        let asked = self.datagrams.first().map(|d| d.at);
-        let answered = first_of(Side::Server, 0);
-        let next = answered.and_then(|at| first_of(Side::Client, at));
-        let between = |from: Option<u64>, to: Option<u64>| Some(to?.saturating_sub(from?));
-        let [to_client, to_server] = [Side::Client, Side::Server].map(|side| {
-            let best = self.shortest[side.index()]?;
-            Some(self.sooner(side, best))
-        });
-        let to_server = to_server.or(between(asked, answered));
-        let to_client = to_client.or(between(answered, next));
-        let mut place = None;
-        for datagram in &self.datagrams {
-            place = match (datagram.from, datagram.way) {
-                (_, None) => place,
-                (Side::Client, Some(LinkDirection::Outgoing))
-                | (Side::Server, Some(LinkDirection::Incoming)) => Some(VantagePoint::Client),
-                _ => Some(VantagePoint::Server),
-            };
-        }
-        let limit = |side: Side| {
-            self.datagrams
-                .iter()
-                .find(|d| d.from == side)
-                .map(|d| d.hop_limit)
-        };
-        let hops = limit(Side::Client).zip(limit(Side::Server));
-        Vantage::decide((to_client, to_server), AT_ONCE_QUIC, place, hops)
-    }
-
-    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram
-    /// followed the peer's that soon. Hosts answer the first packets late, so acknowledgements
-    /// alone can show too long a time. After the handshake, a datagram counts only if it follows a
-    /// silence of the peer, because others may answer something earlier.
-    fn sooner(&self, side: Side, best: u64) -> u64 {
-        let mut shortest = best;
-        let mut before: Option<u64> = None;
-        let mut heard: Option<u64> = None;
-        let mut opening = true;
-        for datagram in &self.datagrams {
-            let at = datagram.at;
-            if datagram.from == side {
-                let took = before.map(|before| at.saturating_sub(before));
-                let is_near = |took: &u64| (best - best / A_LITTLE..shortest).contains(took);
-                shortest = took.filter(is_near).unwrap_or(shortest);
-                before = None;
-            } else {
-                let silence = heard.map_or(u64::MAX, |heard| at.saturating_sub(heard));
-                let is_first = silence >= best - best / A_LITTLE;
-                before = before.or((opening || is_first).then_some(at));
-                heard = Some(at);
-            }
-            opening &= !(datagram.from == Side::Client && datagram.kinds.short);
-        }
-        shortest
     }
 
     /// The requests that its secrets opened.
@@ -447,10 +436,12 @@ mod tests {
             datagrams: datagrams.collect(),
             merged: 0,
             keys: None,
+            origin: (Version::V1, ConnectionId::EMPTY),
             retries: Vec::new(),
+            server_ids: Vec::new(),
             largest: [None; 2],
             crypto: Default::default(),
-            told: [0; 2],
+            told: Default::default(),
             numbers: Default::default(),
             shortest: [None; 2],
             repeats: false,

@@ -32,6 +32,10 @@ pub(crate) struct OpenedRequest {
     pub(crate) received: Option<u64>,
     pub(crate) body_down: u64,
     pub(crate) is_whole: bool,
+    /// The side that ended the stream before the answer was complete, and where.
+    pub(crate) reset: Option<(Party, u64)>,
+    /// What follows the answer's head is another protocol.
+    pub(crate) is_switched: bool,
 }
 
 impl Requests {
@@ -61,6 +65,11 @@ impl Requests {
             return;
         };
         match (side, what) {
+            (side, HttpFact::Reset { .. }) if !request.is_whole => {
+                request.reset.get_or_insert((side, at.end));
+            }
+            (_, HttpFact::Switched) => request.switch(),
+            _ if request.is_switched => {}
             (Party::Client, HttpFact::Body(bytes)) => {
                 request.body_up += bytes;
                 request.sent = request.sent.max(at.end);
@@ -73,7 +82,12 @@ impl Requests {
             (Party::Server, HttpFact::Response(facts)) => {
                 request.first.get_or_insert(at.end);
                 request.received = Some(at.end);
+                // RFC 9110 §9.3.6, RFC 8441 §5.
+                let is_tunnel = request.facts.method == "CONNECT" && facts.status / 100 == 2;
                 request.response = Some((*facts, at));
+                if is_tunnel {
+                    request.switch();
+                }
             }
             (Party::Server, HttpFact::Body(bytes)) => {
                 request.body_down += bytes;
@@ -102,6 +116,13 @@ impl OpenedRequest {
             received: None,
             body_down: 0,
             is_whole: false,
+            reset: None,
+            is_switched: false,
         }
+    }
+
+    /// The answer's head was the whole answer.
+    fn switch(&mut self) {
+        (self.is_switched, self.is_whole) = (true, true);
     }
 }

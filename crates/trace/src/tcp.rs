@@ -263,7 +263,7 @@ impl TcpFlow {
                 .then(|| Box::new(OpenedTls::starting_at(start)));
             Content::Tls(start.map(RecordFollower::starting_at))
         } else if Http1::recognises(looked) || looked.starts_with(b"HTTP/1.") {
-            Content::Http1(Http1::default())
+            Content::Http1(Http1::starting_at(start))
         } else if from == Side::Client && Http2Reader::recognises(looked) {
             Content::Http2(Box::new(ClearHttp2::starting_at(start)))
         } else if looked.len() < 3
@@ -350,6 +350,19 @@ impl TcpFlow {
     /// A SYN was seen and not yet answered.
     pub(crate) fn is_opening(&self) -> bool {
         self.syn.is_some() && self.syn_ack.is_none()
+    }
+
+    /// Whether HTTP ended because the connection was switched to a protocol that is not read.
+    pub(crate) fn is_switched(&self) -> bool {
+        match &self.content {
+            Content::Http1(http) => http.is_switched(),
+            Content::Tls(_) => {
+                let inside = self.opened.as_ref().and_then(|opened| opened.inside());
+                inside.is_some_and(|inside| inside.requests().iter().any(|r| r.is_switched))
+            }
+            Content::Http2(http) => http.requests().iter().any(|r| r.is_switched),
+            Content::Unknown | Content::Opaque => false,
+        }
     }
 
     /// Roughly the bytes that it holds.

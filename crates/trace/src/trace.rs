@@ -1,6 +1,8 @@
 //! Takes frames and returns conversations: connections are followed concurrently, and are returned
 //! when they end.
 
+mod endings;
+
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -10,12 +12,9 @@ use roundtrip_wire::dns::Message;
 use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::link::{LinkDirection, ip_packet};
 use roundtrip_wire::packet::{Packet, Tcp, Udp};
-use roundtrip_wire::passive::SealedReason;
 use roundtrip_wire::pcapng::{Captured, LinkType, PacketDirection};
 
-use crate::assemble::{Others, of_tcp};
 use crate::clocks::ClockRelation;
-use crate::conversation::Conversation;
 use crate::counts::CaptureCounts;
 use crate::flow::{Carried, Flow};
 use crate::fragments::Fragments;
@@ -23,15 +22,13 @@ use crate::join::FAR;
 use crate::key::FlowKey;
 use crate::names::NameLookups;
 use crate::quic::QuicFlow;
-use crate::relations::{ConnectionEnd, ConnectionEnds, Openers};
+use crate::relations::{ConnectionEnds, Openers};
 use crate::siblings::Siblings;
 use crate::tcp::TcpFlow;
 use crate::translated::TranslatedConnections;
 
 const DNS: u16 = 53;
-/// How long packets of a closed connection may still arrive, and how long a connection may be
-/// silent before it counts as ended, in nanoseconds.
-const LINGER: u64 = 5_000_000_000;
+/// How long a connection may be silent before it counts as ended, in nanoseconds.
 const MAX_IDLE: u64 = 900_000_000_000;
 /// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
@@ -120,6 +117,7 @@ impl Trace {
         match item {
             CaptureItem::Packet(packet) => self.push(&packet),
             CaptureItem::Secrets(lines) => self.add_keys(lines),
+            CaptureItem::Interface(_) => {}
         }
     }
 
@@ -342,6 +340,12 @@ impl Trace {
         }
         let key = FlowKey::new(interface, true, from, to);
         let frame = self.frame;
+        let known = self.flows.get(&key).map(|flow| &flow.carried);
+        if let Some(Carried::Quic(quic)) = known
+            && quic.is_another(from, udp.payload())
+        {
+            self.finish(key);
+        }
         if let Some(flow) = self.flows.get_mut(&key) {
             if let Carried::Quic(quic) = &mut flow.carried {
                 quic.push((frame, at, way), from, packet, udp);
@@ -357,144 +361,5 @@ impl Trace {
             }
             self.begin(key, at, Carried::Quic(Box::new(flow)));
         }
-    }
-
-    /// Removes ended connections, and the oldest ones if there are too many.
-    fn look(&mut self, now: u64) {
-        let over = |flow: &Flow| {
-            let idle = now.saturating_sub(flow.last);
-            let ended = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_over());
-            idle > MAX_IDLE || (ended && idle > LINGER)
-        };
-        let ready = self.flows.iter().filter(|(_, flow)| over(flow));
-        let mut ready: Vec<(u64, FlowKey)> = ready.map(|(key, flow)| (flow.number, *key)).collect();
-        ready.sort_unstable_by_key(|(number, _)| *number);
-        for (_, key) in ready {
-            self.finish(key);
-        }
-        if self.held <= self.options.memory {
-            return;
-        }
-        let flows = self.flows.iter();
-        let mut oldest: Vec<(u64, u64, FlowKey)> = flows
-            .map(|(k, flow)| (flow.last, flow.number, *k))
-            .collect();
-        oldest.sort_unstable_by_key(|(last, number, _)| (*last, *number));
-        for (.., key) in oldest {
-            if self.held <= self.options.memory / 4 * 3 {
-                return;
-            }
-            self.counts.given_up += 1;
-            self.finish(key);
-        }
-    }
-
-    fn finish(&mut self, key: FlowKey) {
-        let Some(flow) = self.flows.remove(&key) else {
-            return;
-        };
-        self.held = self.held.saturating_sub(flow.weight);
-        let is_one_way = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_one_way());
-        self.counts.one_way += u64::from(is_one_way);
-        let (number, first) = (flow.number, flow.first_sequence());
-        let tried = match &flow.carried {
-            Carried::Tcp(flow) if flow.is_opening() => {
-                self.opening.remove(&key);
-                Vec::new()
-            }
-            Carried::Tcp(flow) if flow.syn_ack.is_some() => self.tried_before(key, flow),
-            _ => Vec::new(),
-        };
-        let (opened, sealed) = match &flow.carried {
-            Carried::Tcp(flow) => {
-                let opened = flow.opened.as_ref();
-                (
-                    opened.is_some_and(|opened| opened.inside().is_some()),
-                    opened.and_then(|opened| opened.sealed()),
-                )
-            }
-            Carried::Quic(flow) => (flow.requests().is_some(), flow.sealed()),
-        };
-        let waits = self.siblings(key).any(|other| other.number == number);
-        self.twins.end(key, first);
-        let lookups = self.lookups.entry(key.interface).or_default();
-        let ends = self.ends.entry(key.interface).or_default();
-        let mut conversation = match flow.carried {
-            Carried::Tcp(flow) => {
-                let is_only = self.openers.opened_one(flow.client.ip());
-                let flows = &self.flows;
-                let repeat = |end: &ConnectionEnd| {
-                    let is_crossed = end.crossed.is_some();
-                    is_crossed
-                        && flows
-                            .iter()
-                            .any(|(at, next)| next.repeats(*at, key, &flow, end))
-                };
-                let others = Others {
-                    tried: &tried,
-                    is_only,
-                    repeat: &repeat,
-                };
-                of_tcp(number, &flow, lookups, ends, &others)
-            }
-            Carried::Quic(flow) => flow.conversation(number, lookups, ends),
-        };
-        if !waits {
-            self.counts.opened += u64::from(opened);
-            self.counts.misfits += u64::from(sealed == Some(SealedReason::WrongKeys));
-        }
-        if !self.options.steps {
-            conversation.steps = Vec::new();
-        }
-        self.done
-            .take(conversation, waits, self.options.far.as_ref());
-    }
-
-    /// The addresses that the client of this connection tried before without success. They belong
-    /// to it.
-    fn tried_before(&mut self, key: FlowKey, flow: &TcpFlow) -> Vec<crate::tried::Tried> {
-        let began = flow.sights.first().map_or(0, |sight| sight.at);
-        let mut all = Vec::new();
-        for other in self
-            .opening
-            .iter()
-            .filter(|other| other.interface == key.interface)
-        {
-            let Some(Carried::Tcp(other)) = self.flows.get_mut(other).map(|f| &mut f.carried)
-            else {
-                continue;
-            };
-            let from = (other.client.ip(), flow.client.ip());
-            let tried = other.tried().filter(|_| !other.belongs_to_another);
-            if let Some(tried) = tried.filter(|tried| tried.leads_to(from, flow.server, began)) {
-                other.belongs_to_another = true;
-                all.push(tried);
-            }
-        }
-        all.sort_by_key(|tried| tried.began);
-        all
-    }
-
-    /// Returns each finished conversation once.
-    pub fn finished(&mut self) -> Vec<Conversation> {
-        self.done.drain()
-    }
-
-    /// Call this at the end of the capture: returns all other conversations, in the order of their
-    /// numbers.
-    pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
-        // Failed attempts come last: they may belong to a connection that followed.
-        let in_vain = |key: &FlowKey| self.opening.contains(key);
-        let flows = self.flows.iter();
-        let mut keys: Vec<(bool, u64, FlowKey)> =
-            flows.map(|(k, f)| (in_vain(k), f.number, *k)).collect();
-        keys.sort_by_key(|(in_vain, number, key)| (*in_vain, *number, key.interface));
-        for (.., key) in keys {
-            self.finish(key);
-        }
-        let mut done = self.done.drain();
-        done.sort_by_key(|conversation| conversation.number);
-        self.counts.damaged_keys = self.keys.as_ref().map_or(0, KeyLog::damaged);
-        (done, self.counts)
     }
 }

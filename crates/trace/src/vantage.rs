@@ -31,6 +31,10 @@ const SLOW_HOST: u64 = 20;
 /// The number of hops from which on an end is far: if no hop is before the other end, the capture
 /// was made in that other end's network.
 const FAR: u8 = 4;
+/// A host that is late is late by another time each time. So many acknowledgements that come as late
+/// as the first one, up to this share, have a path before them, as on a host with an emulated link.
+const STEADY: usize = 4;
+const AS_LATE: f64 = 0.1;
 /// The hop limits that systems use when they send.
 const FRESH: [u8; 4] = [64, 128, 255, 32];
 
@@ -69,14 +73,15 @@ pub struct Vantage {
 
 impl Vantage {
     pub(crate) fn of(flow: &TcpFlow) -> Self {
-        let halves = halves(flow);
-        Self::decide(halves, AT_ONCE, hints(&flow.sights), hops(&flow.sights))
+        let (halves, steady) = halves(flow);
+        let hops = hops(&flow.sights);
+        Self::decide((halves, steady), AT_ONCE, hints(&flow.sights), hops)
     }
 
-    /// `halves`: to the client and to the server, in nanoseconds; `at_once`: what a host itself may
-    /// need of that.
+    /// The halves: to the client and to the server, in nanoseconds, and whether either is steady;
+    /// `at_once`: what a host itself may need of that.
     pub(crate) fn decide(
-        (to_client, to_server): (Option<u64>, Option<u64>),
+        ((to_client, to_server), steady): ((Option<u64>, Option<u64>), [bool; 2]),
         at_once: u64,
         hint: Option<VantagePoint>,
         hops: Option<(u8, u8)>,
@@ -111,7 +116,11 @@ impl Vantage {
             };
             // Behind a NAT on the client's own host, both hop limits are lowered, too.
             let apart = worn(client).abs_diff(worn(server)) >= FAR;
-            let is_end = vote.is_some_and(|place| place != VantagePoint::Middle);
+            let is_end = match vote {
+                Some(VantagePoint::Client) => !steady[Side::Client.index()],
+                Some(VantagePoint::Server) => !steady[Side::Server.index()],
+                _ => false,
+            };
             let weight = if apart && is_end { 3 } else { 1 };
             votes.extend(vote.map(|place| (place, weight, why)));
         }
@@ -233,8 +242,10 @@ fn hops(sights: &[SeenSegment]) -> Option<(u8, u8)> {
     Some((one(Side::Client)?, one(Side::Server)?))
 }
 
-/// The shortest round trips from here to the client and to the server, in nanoseconds.
-fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
+/// The shortest round trips from here to the client and to the server, in nanoseconds, and whether
+/// many take as long.
+fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
+    let mut all: [Vec<u64>; 2] = Default::default();
     let mut shortest: [Option<u64>; 2] = [None, None];
     let mut handshake: [Option<u64>; 2] = [None, None];
     let mut waiting: [Vec<Waiting>; 2] = [Vec::new(), Vec::new()];
@@ -247,6 +258,7 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
             if let Some(at) = newest.and_then(|newest| newest.left(sight)) {
                 let took = sight.at.saturating_sub(at);
                 handshake[side.index()].get_or_insert(took);
+                all[side.index()].push(took);
                 let best = &mut shortest[side.index()];
                 *best = Some(best.map_or(took, |b: u64| b.min(took)));
             }
@@ -274,6 +286,11 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
             }
         }
     }
+    let steady = [0, 1].map(|side| {
+        let most = shortest[side].map_or(0, |best| best + (AS_LATE * best as f64) as u64);
+        let as_late = all[side].iter().filter(|took| **took <= most);
+        most > AT_ONCE && as_late.count() >= STEADY
+    });
     // A nearby NAT or proxy acknowledges data itself, and only the handshake crosses the path. But
     // a server that answered clearly sooner than this is nearer: its SYN-ACK was late.
     let answered = [None, first_answer(&flow.sights)];
@@ -291,10 +308,8 @@ fn halves(flow: &TcpFlow) -> (Option<u64>, Option<u64>) {
         }
     }
     // The client's acknowledgements measure the half between here and the client.
-    (
-        shortest[Side::Client.index()],
-        shortest[Side::Server.index()],
-    )
+    let [to_client, to_server] = shortest;
+    ((to_client, to_server), steady)
 }
 
 /// What one side sent and has not been acknowledged.
@@ -364,7 +379,7 @@ mod tests {
         hops: Option<(u8, u8)>,
     ) -> VantagePoint {
         let halves = (Some(halves.0), Some(halves.1));
-        Vantage::decide(halves, AT_ONCE, hint, hops).place
+        Vantage::decide((halves, [false; 2]), AT_ONCE, hint, hops).place
     }
 
     #[test]
@@ -396,8 +411,18 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_a_host_emulates_is_a_part_of_the_path() {
+        let seen = |steady| {
+            let halves = (Some(28 * MS), Some(2 * MS));
+            Vantage::decide((halves, [steady, false]), AT_ONCE, None, Some((64, 248))).place
+        };
+        assert_eq!(seen(true), VantagePoint::Middle);
+        assert_eq!(seen(false), VantagePoint::Client, "a slow host");
+    }
+
+    #[test]
     fn the_whole_path_is_both_halves() {
-        let seen = |halves| Vantage::decide(halves, AT_ONCE, None, None);
+        let seen = |halves| Vantage::decide((halves, [false; 2]), AT_ONCE, None, None);
         let middle = seen((Some(10 * MS), Some(30 * MS)));
         assert_eq!(middle.rtt(), Some(Duration::from_millis(40)));
         assert_eq!(middle.distance(), 5 * MS);

@@ -5,7 +5,7 @@
 
 use crate::cursor::Cursor;
 use crate::pcap;
-use crate::pcapng::{self, Block, Captured, Parser, SECRETS, TLS_KEY_LOG};
+use crate::pcapng::{self, Block, Captured, Interface, Parser, SECRETS, TLS_KEY_LOG};
 use crate::{Error, Result};
 
 const WHAT: &str = "the capture";
@@ -17,8 +17,10 @@ const MAX_BLOCK: usize = 16 << 20;
 pub enum CaptureItem<'a> {
     /// The number of its interface counts the interfaces of all sections.
     Packet(Captured<'a>),
-    /// Lines of an SSLKEYLOGFILE, for the packets that follow.
+    /// Lines of an SSLKEYLOGFILE.
     Secrets(&'a [u8]),
+    /// The next interface of a pcapng.
+    Interface(Interface<'a>),
 }
 
 /// Reads a capture that arrives in pieces.
@@ -31,7 +33,7 @@ pub struct CaptureReader {
     format: Option<CaptureFormat>,
     /// The interfaces of earlier sections: each section numbers its own from 0.
     interfaces_before: u32,
-    interfaces: Vec<String>,
+    interfaces: u32,
     damaged: u64,
 }
 
@@ -101,11 +103,11 @@ impl CaptureReader {
                         return Ok(Some(CaptureItem::Packet(packet)));
                     }
                     Ok((Block::Section(_), _)) => {
-                        self.interfaces_before = self.interfaces.len() as u32;
+                        self.interfaces_before = self.interfaces;
                     }
                     Ok((Block::Interface(interface), _)) => {
-                        let name = interface.name.or(interface.description);
-                        self.interfaces.push(name.unwrap_or_default().into_owned());
+                        self.interfaces += 1;
+                        return Ok(Some(CaptureItem::Interface(interface)));
                     }
                     Ok((
                         Block::Other {
@@ -124,12 +126,6 @@ impl CaptureReader {
                 },
             }
         }
-    }
-
-    /// The name of an interface, if it has one.
-    pub fn interface(&self, number: u32) -> Option<&str> {
-        let name = self.interfaces.get(number as usize)?;
-        (!name.is_empty()).then_some(name)
     }
 
     /// Blocks that could not be read.
@@ -249,6 +245,7 @@ mod tests {
                         packets.push((packet.interface, data, packet.original_length));
                     }
                     CaptureItem::Secrets(lines) => secrets.extend_from_slice(lines),
+                    CaptureItem::Interface(interface) => assert_eq!(interface.link.0, 101),
                 }
             }
         }

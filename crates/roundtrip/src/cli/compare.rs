@@ -43,7 +43,7 @@ pub(crate) struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Instead of a URL")]
 pub(crate) struct SeenArgs {
-    /// Repeat another client's request: the slowest exchange of a capture, asked the same way
+    /// Repeat another client's request: the slowest of a capture or a log, asked the same way
     #[arg(long, value_name = "FILE", conflicts_with = "url")]
     pub from_trace: Option<PathBuf>,
     /// The number of the connection, as in trace

@@ -46,13 +46,13 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE", requires = "file")]
     pub keys: Vec<PathBuf>,
     /// Only this connection, with the ladder of its packets
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "file")]
     pub flow: Option<u64>,
     /// Only what this interface of the capture saw; they are counted from 0
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "file")]
     pub interface: Option<u32>,
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3'
-    #[arg(long, value_name = "LIMIT")]
+    #[arg(long, value_name = "LIMIT", conflicts_with = "watch")]
     pub fail_if: Vec<Limit>,
     /// One JSON document (schema roundtrip/trace/1)
     #[arg(long, conflicts_with = "ndjson")]
@@ -61,7 +61,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub ndjson: bool,
     /// Also write one self-contained page
-    #[arg(long, value_name = "FILE", conflicts_with = "ndjson")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ndjson", "watch"])]
     pub html: Option<PathBuf>,
     /// Also write the packets of what is shown (the slowest, or --flow) with comments, as pcapng
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "watch"])]

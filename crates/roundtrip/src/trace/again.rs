@@ -1,12 +1,15 @@
-//! Finds an exchange in a capture that can be repeated, for `compare --from-trace`.
+//! Finds an exchange in a capture, or a request in a log, that can be repeated, for `compare
+//! --from-trace`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use roundtrip_model::{Exchange, Memory, Strategy};
+use roundtrip_model::{Exchange, Http, Memory, Security, Strategy};
 use roundtrip_report::clean;
+use roundtrip_trace::logs::Log;
 use roundtrip_trace::{Conversation, Options, Trace};
 
+use super::logs::MAX_LOG;
 use super::source::CaptureSource;
 
 /// Methods that may be asked again without effects.
@@ -18,33 +21,42 @@ pub(crate) struct SeenExchange {
     pub(crate) url: String,
     /// How it was asked, on a new connection without memory.
     pub(crate) strategy: Strategy,
-    connection: u64,
+    /// Where it was seen.
+    source: String,
     took: String,
 }
 
 impl SeenExchange {
-    /// The slowest exchange of a capture, or of one of its connections, that can be asked again.
+    /// The slowest exchange that can be asked again: of a capture, of one of its connections, or of
+    /// a log.
     pub(crate) fn slowest(
         file: &Path,
         keys: &[PathBuf],
         connection: Option<u64>,
     ) -> io::Result<Option<Self>> {
         let mut source = CaptureSource::open(file)?;
-        let mut trace = Trace::new(Options {
-            steps: false,
-            ..Options::default()
-        });
+        if !source.is_capture()? {
+            let unfit = [
+                (connection.is_some(), "--flow"),
+                (!keys.is_empty(), "--keys"),
+            ];
+            if let Some((_, flag)) = unfit.iter().find(|(given, _)| *given) {
+                let why = format!("it is a log, not a capture: {flag} needs packets");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+            return Self::slowest_told(&source.whole(MAX_LOG)?);
+        }
+        let mut secrets = Vec::new();
         for keys in keys {
-            trace.add_keys(&std::fs::read(keys)?);
+            secrets.extend(std::fs::read(keys)?);
+            secrets.push(b'\n');
         }
-        let mut slowest = None;
-        let mut more = true;
-        while more {
-            more = source.read(&mut |item| trace.take(item))?;
-            slower(&mut slowest, trace.finished(), connection);
+        let mut found = slowest_in(&mut source, &secrets, connection)?;
+        if !source.late_secrets().is_empty() {
+            secrets.extend_from_slice(source.late_secrets());
+            found = slowest_in(&mut CaptureSource::open(file)?, &secrets, connection)?;
         }
-        slower(&mut slowest, trace.end().0, connection);
-        Ok(slowest.map(|(number, exchange)| Self::of(number, &exchange)))
+        Ok(found.map(|(number, exchange)| Self::of(number, &exchange)))
     }
 
     fn of(connection: u64, exchange: &Exchange) -> Self {
@@ -69,7 +81,7 @@ impl SeenExchange {
                 fast_open: false,
                 ..exchange.used
             },
-            connection,
+            source: format!("connection {connection} of the capture"),
             took: format!(
                 "{:.1} ms, {trips} round trips{}, as {}{found}",
                 ms(exchange.total()),
@@ -79,15 +91,80 @@ impl SeenExchange {
         }
     }
 
+    fn slowest_told(log: &[u8]) -> io::Result<Option<Self>> {
+        let Some(log) = Log::read(log) else {
+            let why = "it is neither a capture nor a log of requests";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        };
+        let all = log.slowest();
+        let mut all = all.into_iter();
+        let found = all.find(|request| is_safe(&request.method) && has_url(&request.url));
+        Ok(found.map(|request| {
+            let took = log.exchange(request).total();
+            Self {
+                url: request.url.clone(),
+                strategy: Strategy {
+                    http: version_of(request.protocol.as_deref().unwrap_or_default()),
+                    security: if request.url.starts_with("http://") {
+                        Security::Clear
+                    } else {
+                        Security::Auto
+                    },
+                    ..Strategy::default()
+                },
+                source: format!("the client that wrote the {}", log.format.as_str()),
+                took: format!("{:.1} ms, by its own account", took.as_secs_f64() * 1e3),
+            }
+        }))
+    }
+
     /// Describes the exchange in one line.
     pub(crate) fn told(&self) -> String {
         format!(
-            "connection {} of the capture asked {} in {}; from here on, it is asked again",
-            self.connection,
+            "{} asked {} in {}; from here on, it is asked again",
+            self.source,
             clean(&self.url),
             self.took
         )
     }
+}
+
+/// The version of HTTP in a log's words.
+fn version_of(protocol: &str) -> Http {
+    let protocol = protocol.to_ascii_lowercase();
+    match protocol.strip_prefix("http/").unwrap_or(&protocol) {
+        "1.0" | "1.1" => Http::H1,
+        "2" | "2.0" | "h2" => Http::H2,
+        "3" | "3.0" | "h3" => Http::H3,
+        _ => Http::Auto,
+    }
+}
+
+/// The slowest exchange, with the number of its connection. An error in the middle of the capture
+/// hides what is behind it.
+fn slowest_in(
+    source: &mut CaptureSource,
+    secrets: &[u8],
+    connection: Option<u64>,
+) -> io::Result<Option<(u64, Exchange)>> {
+    let mut trace = Trace::new(Options {
+        steps: false,
+        ..Options::default()
+    });
+    if !secrets.is_empty() {
+        trace.add_keys(secrets);
+    }
+    let mut slowest = None;
+    loop {
+        match source.read(&mut |item| trace.take(item)) {
+            Ok(true) => slower(&mut slowest, trace.finished(), connection),
+            Ok(false) => break,
+            Err(_) if trace.counts().frames > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    slower(&mut slowest, trace.end().0, connection);
+    Ok(slowest)
 }
 
 /// Keeps the slowest exchange, with the number of its connection.
@@ -111,9 +188,14 @@ fn slower(
 
 /// Without keys, the method is unknown, and the request goes to the server's root path.
 fn can_be_asked(exchange: &Exchange) -> bool {
-    let has_url = ["http://", "https://"]
-        .iter()
-        .any(|s| exchange.url.starts_with(s));
     let method = exchange.http.as_ref().map(|http| http.method.as_str());
-    has_url && method.is_none_or(|method| method.is_empty() || SAFE.contains(&method))
+    has_url(&exchange.url) && method.is_none_or(|method| method.is_empty() || is_safe(method))
+}
+
+fn has_url(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
+fn is_safe(method: &str) -> bool {
+    SAFE.contains(&method)
 }

@@ -10,6 +10,7 @@ use roundtrip_trace::{ClockRelation, Clocks, Trace};
 use roundtrip_wire::capture::CaptureItem;
 use roundtrip_wire::pcapng::Captured;
 
+use super::keys::KeyFiles;
 use super::source::CaptureSource;
 
 pub(super) enum Captures {
@@ -19,10 +20,25 @@ pub(super) enum Captures {
 
 impl Captures {
     /// Reads the next piece into the trace. Returns whether there may be more.
-    pub(super) fn read(&mut self, trace: &mut Trace) -> io::Result<bool> {
+    pub(super) fn read(&mut self, trace: &mut Trace, keys: &mut KeyFiles) -> io::Result<bool> {
         match self {
-            Self::One(source) => source.read(&mut |item| trace.take(item)),
+            Self::One(source) => {
+                let more = source.fill()?;
+                keys.add_new(trace);
+                source.items(&mut |item| trace.take(item))?;
+                trace.silence(source.silence());
+                Ok(more)
+            }
             Self::Two(pair) => pair.read(trace),
+        }
+    }
+
+    /// The secrets that a capture has after packets.
+    pub(super) fn late_secrets(&self) -> &[u8] {
+        match self {
+            Self::One(source) => source.late_secrets(),
+            // Their secrets are known before they are read.
+            Self::Two(_) => &[],
         }
     }
 
@@ -85,11 +101,10 @@ impl CapturePair {
                 &mut self.far
             };
             match queue.items.pop_front() {
-                Some(Owned::Packet(mut packet)) => {
+                Some(mut packet) => {
                     queue.frame += 1;
                     trace.push_of_two(!near_is_next, queue.frame, &mut packet);
                 }
-                Some(Owned::Secrets(lines)) => trace.add_keys(&lines),
                 None => break,
             }
         }
@@ -101,15 +116,10 @@ impl CapturePair {
 /// A capture whose next packets wait for their turn.
 struct CaptureQueue {
     source: CaptureSource,
-    items: VecDeque<Owned>,
+    items: VecDeque<Captured<'static>>,
     is_over: bool,
     /// The number of packets that were taken out.
     frame: u64,
-}
-
-enum Owned {
-    Packet(Captured<'static>),
-    Secrets(Vec<u8>),
 }
 
 impl CaptureQueue {
@@ -129,21 +139,18 @@ impl CaptureQueue {
         }
         let items = &mut self.items;
         let more = self.source.read(&mut |item| {
-            items.push_back(match item {
-                CaptureItem::Packet(packet) => Owned::Packet(owned(packet)),
-                CaptureItem::Secrets(lines) => Owned::Secrets(lines.to_vec()),
-            });
+            if let CaptureItem::Packet(packet) = item {
+                items.push_back(owned(packet));
+            }
         });
         self.is_over = !matches!(more, Ok(true));
         more.map(drop)
     }
 
-    /// The time of the next item; 0 for secrets, and for packets without a time.
+    /// The time of the next packet; 0 if it has none.
     fn front(&self) -> Option<u64> {
-        self.items.front().map(|item| match item {
-            Owned::Packet(packet) => packet.time.unwrap_or(0),
-            Owned::Secrets(_) => 0,
-        })
+        let next = self.items.front();
+        next.map(|packet| packet.time.unwrap_or(0))
     }
 }
 
@@ -156,17 +163,21 @@ fn owned(packet: Captured<'_>) -> Captured<'static> {
     }
 }
 
-/// How two captures relate; `None` if they have too few packets in common.
-pub(super) fn relate(files: [&Path; 2], clocks: &mut Clocks) -> io::Result<Option<ClockRelation>> {
+/// How two captures relate, and the secrets in them; `None` if they have too few packets in common.
+pub(super) fn relate(
+    files: [&Path; 2],
+    clocks: &mut Clocks,
+) -> io::Result<Option<(ClockRelation, Vec<u8>)>> {
+    let mut secrets = Vec::new();
     for (n, file) in files.into_iter().enumerate() {
         let mut source = CaptureSource::open(file)?;
-        let mut note = |item: CaptureItem<'_>| {
-            if let CaptureItem::Packet(packet) = item {
-                clocks.note(n, &packet);
-            }
+        let mut note = |item: CaptureItem<'_>| match item {
+            CaptureItem::Packet(packet) => clocks.note(n, &packet),
+            CaptureItem::Secrets(lines) => secrets.extend_from_slice(lines),
+            CaptureItem::Interface(_) => {}
         };
         // If it breaks off, the second reading reports it.
         while matches!(source.read(&mut note), Ok(true)) {}
     }
-    Ok(clocks.relation())
+    Ok(clocks.relation().map(|relation| (relation, secrets)))
 }

@@ -12,13 +12,13 @@ use roundtrip_wire::pcapng::{Captured, Interface, PcapngWriter, Section};
 use super::source::CaptureSource;
 
 /// Reads the capture again, and writes the packets of the cut (with `only`, those of this
-/// interface), with the secrets of its connections from the key logs and the capture. Returns how
-/// many packets that were.
+/// interface), with the secrets of its connections from the key logs and the capture; `late` are
+/// those that the capture has after packets. Returns how many packets that were.
 pub(super) fn write(
     (from, only): (&Path, Option<u32>),
     to: &Path,
     mut cut: Cut,
-    keys: &[PathBuf],
+    (keys, late): (&[PathBuf], &[u8]),
 ) -> io::Result<u64> {
     if same(from, to) {
         let error = "it is the capture that is read";
@@ -29,6 +29,7 @@ pub(super) fn write(
     for log in keys {
         into.secrets(&cut.secrets(&fs::read(log)?))?;
     }
+    into.secrets(&cut.secrets(late))?;
     let (mut frame, mut count, mut trouble) = (0, 0, None);
     loop {
         let more = source.read(&mut |item| {
@@ -46,7 +47,12 @@ pub(super) fn write(
                         trouble = into.packet(&captured, comments).err();
                     }
                 }
-                CaptureItem::Secrets(lines) => trouble = into.secrets(&cut.secrets(lines)).err(),
+                // Those after packets were written already.
+                CaptureItem::Secrets(lines) if frame == 0 => {
+                    trouble = into.secrets(&cut.secrets(lines)).err();
+                }
+                CaptureItem::Secrets(_) => {}
+                CaptureItem::Interface(interface) => trouble = into.interface(&interface).err(),
             }
         });
         if let Some(error) = trouble.take() {
@@ -93,18 +99,23 @@ impl Into {
         self.writer.secrets(lines).map_err(refused)
     }
 
+    /// All interfaces are written, so that they keep their numbers.
+    fn interface(&mut self, interface: &Interface<'_>) -> io::Result<()> {
+        self.writer.interface(interface).map_err(refused)?;
+        self.interfaces += 1;
+        Ok(())
+    }
+
     fn packet(&mut self, captured: &Captured<'_>, comments: Vec<String>) -> io::Result<()> {
-        // Interfaces keep their numbers.
-        while self.interfaces <= captured.interface {
-            let interface = Interface {
+        // The older format does not name its only one.
+        if self.interfaces == 0 {
+            self.interface(&Interface {
                 link: captured.link,
                 snap_length: 0,
                 name: None,
                 description: None,
                 comments: Vec::new(),
-            };
-            self.writer.interface(&interface).map_err(refused)?;
-            self.interfaces += 1;
+            })?;
         }
         let own = comments.into_iter().map(Cow::Owned);
         let packet = Captured {

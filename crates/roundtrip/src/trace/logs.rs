@@ -9,7 +9,7 @@ use crate::output::{Outcome, OutputStream, failed, say};
 use crate::provenance::{self, stamped};
 
 /// The largest log in bytes.
-const MAX_LOG: u64 = 1 << 30;
+pub(super) const MAX_LOG: u64 = 1 << 30;
 
 pub(super) fn run(args: &TraceArgs, name: &str, source: CaptureSource) -> Outcome {
     let unfit = [

@@ -10,7 +10,7 @@ use roundtrip_tap::{Sight, Tap};
 use roundtrip_trace::{Ranking, explain, json};
 use serde_json::{Value, json};
 
-use super::{WHOLE, complaint};
+use super::{COMPLAINTS, WHOLE, complaint};
 use crate::child::{self, ChildError};
 use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
@@ -28,6 +28,8 @@ struct Collected {
     kept: Vec<Exchange>,
     ranking: Ranking,
     broken: Vec<String>,
+    /// Limits that were missed beyond those.
+    more_broken: u64,
 }
 
 pub(super) fn run(args: &TraceArgs) -> Outcome {
@@ -71,6 +73,10 @@ pub(super) fn run(args: &TraceArgs) -> Outcome {
     for complaint in &seen.collected.broken {
         say(complaint);
     }
+    if seen.collected.more_broken > 0 {
+        let more = seen.collected.more_broken;
+        say(&format!("and {more} more limits missed"));
+    }
     if code == 0 && !seen.collected.broken.is_empty() {
         Outcome::LimitMissed
     } else {
@@ -90,7 +96,10 @@ impl Collects {
         let mut collected = lock(&self.collected);
         for limit in &self.limits {
             if let Some(value) = limit.broken_by(&exchange) {
-                collected.broken.push(complaint(limit, value, &exchange));
+                collected.more_broken += u64::from(collected.broken.len() >= COMPLAINTS);
+                if collected.broken.len() < COMPLAINTS {
+                    collected.broken.push(complaint(limit, value, &exchange));
+                }
             }
         }
         collected.ranking.add_exchange(&exchange, None);

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flate2::bufread::MultiGzDecoder;
 use roundtrip_wire::capture::{CaptureItem, CaptureReader};
@@ -16,11 +17,22 @@ use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 const PIECE: usize = 1 << 20;
 /// How many pieces of a pipe are read ahead.
 const PIECES: usize = 4;
-/// How often a wait for a pipe checks whether it is to stop.
+/// How often a wait for a pipe is interrupted, and checks whether it is to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of bytes that suffice to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The most secrets that are kept for a second reading, in bytes.
+const MAX_LATE: usize = 64 << 20;
+
+/// Whether this is standard input or another pipe, which can be read only once.
+pub(super) fn is_pipe(path: &Path) -> bool {
+    let is_fifo = || {
+        path.metadata()
+            .is_ok_and(|known| known.file_type().is_fifo())
+    };
+    path == Path::new("-") || is_fifo()
+}
 
 pub(super) struct CaptureSource {
     from: BufReader<Box<dyn Read>>,
@@ -28,6 +40,11 @@ pub(super) struct CaptureSource {
     /// The number of bytes read, and the length of the file if it has one.
     read: Arc<AtomicU64>,
     length: Option<u64>,
+    /// When something came last.
+    heard: Instant,
+    has_packets: bool,
+    /// The secrets that came after the first packet.
+    late: Vec<u8>,
 }
 
 impl CaptureSource {
@@ -38,9 +55,14 @@ impl CaptureSource {
         Self::of(Box::new(file), length)
     }
 
-    /// Standard input, which ends as soon as `stop` is set.
-    pub(super) fn stdin(stop: &Arc<AtomicBool>) -> io::Result<Self> {
-        Self::of(Box::new(Piped::stdin(stop.clone())), None)
+    /// A pipe, which ends as soon as `stop` is set.
+    pub(super) fn pipe(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<Self> {
+        let from: Box<dyn Read + Send> = if path == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(path)?)
+        };
+        Self::of(Box::new(Piped::new(from, stop.clone())), None)
     }
 
     fn of(file: Box<dyn Read>, length: Option<u64>) -> io::Result<Self> {
@@ -50,7 +72,7 @@ impl CaptureSource {
             read: read.clone(),
         };
         let mut front = BufReader::with_capacity(PIECE, counting);
-        let is_gzip = front.fill_buf()?.starts_with(&GZIP);
+        let is_gzip = front_of(&mut front)?.starts_with(&GZIP);
         let from: Box<dyn Read> = if is_gzip {
             Box::new(MultiGzDecoder::new(front))
         } else {
@@ -62,12 +84,15 @@ impl CaptureSource {
             reader: CaptureReader::new(),
             read,
             length,
+            heard: Instant::now(),
+            has_packets: false,
+            late: Vec::new(),
         })
     }
 
     /// Whether it begins like a capture, or like no known format: in any case not like a log.
     pub(super) fn is_capture(&mut self) -> io::Result<bool> {
-        let front = self.from.fill_buf()?;
+        let front = front_of(&mut self.from)?;
         Ok(CaptureReader::recognises(front) || !begins_like_text(front))
     }
 
@@ -85,19 +110,55 @@ impl CaptureSource {
     /// Reads one piece, and passes its packets and secrets on in order. Returns whether there may
     /// be more.
     pub(super) fn read(&mut self, take: &mut dyn FnMut(CaptureItem<'_>)) -> io::Result<bool> {
+        let more = self.fill()?;
+        self.items(take)?;
+        Ok(more)
+    }
+
+    /// Reads one piece. Returns whether there may be more.
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
         let count = match self.from.read(self.reader.room(PIECE)) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(error) => return Err(error),
         };
         self.reader.filled(count);
+        if count > 0 {
+            self.heard = Instant::now();
+        }
+        Ok(count > 0)
+    }
+
+    /// Passes the items of what was read on.
+    pub(super) fn items(&mut self, take: &mut dyn FnMut(CaptureItem<'_>)) -> io::Result<()> {
         loop {
             match self.reader.item() {
-                Ok(Some(item)) => take(item),
-                Ok(None) => return Ok(count > 0),
+                Ok(Some(item)) => {
+                    match &item {
+                        CaptureItem::Packet(_) => self.has_packets = true,
+                        CaptureItem::Secrets(lines)
+                            if self.has_packets && self.late.len() + lines.len() <= MAX_LATE =>
+                        {
+                            self.late.extend_from_slice(lines);
+                        }
+                        _ => {}
+                    }
+                    take(item);
+                }
+                Ok(None) => return Ok(()),
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
             }
         }
+    }
+
+    /// How long nothing has come.
+    pub(super) fn silence(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    /// The secrets that came after packets, so that connections before them were not opened.
+    pub(super) fn late_secrets(&self) -> &[u8] {
+        &self.late
     }
 
     pub(super) fn damaged(&self) -> u64 {
@@ -132,7 +193,17 @@ fn begins_like_text(front: &[u8]) -> bool {
     !front.is_empty() && front.iter().all(is_text)
 }
 
-/// Standard input, read by another thread: a signal does not interrupt the read of a pipe.
+/// The beginning of what will be read, however long it takes to come.
+fn front_of(from: &mut impl BufRead) -> io::Result<&[u8]> {
+    while let Err(error) = from.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    from.fill_buf()
+}
+
+/// A pipe, read by another thread: a signal does not interrupt the read of a pipe.
 struct Piped {
     pieces: Receiver<io::Result<Vec<u8>>>,
     /// The present piece, and how much of it was read.
@@ -142,11 +213,10 @@ struct Piped {
 }
 
 impl Piped {
-    fn stdin(stop: Arc<AtomicBool>) -> Self {
+    fn new(mut from: Box<dyn Read + Send>, stop: Arc<AtomicBool>) -> Self {
         let (sender, pieces) = sync_channel(PIECES);
         // The thread ends with the process, or when its receiver is dropped.
         thread::spawn(move || {
-            let mut from = io::stdin().lock();
             loop {
                 let mut piece = vec![0; PIECE];
                 let read = match from.read(&mut piece) {
@@ -181,7 +251,9 @@ impl Read for Piped {
             }
             match self.pieces.recv_timeout(STOP_INTERVAL) {
                 Ok(piece) => (self.piece, self.at) = (piece?, 0),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
         }

@@ -181,3 +181,40 @@ fn a_capture_says_what_to_ask_again() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("no exchange in it that can be asked again"));
 }
+
+#[test]
+fn a_log_says_what_to_ask_again_and_a_damaged_capture_what_was_before() {
+    let scene = Scene::new();
+    let url = format!("http://{}/bytes/100", scene.origin.http);
+    let entry = |method: &str, url: &str, time: u32| {
+        format!(
+            r#"{{"startedDateTime": "2026-01-05T10:00:00Z", "time": {time},
+            "request": {{"method": "{method}", "url": "{url}"}},
+            "response": {{"status": 200, "httpVersion": "HTTP/1.1"}}, "timings": {{"wait": {time}}}}}"#
+        )
+    };
+    let entries = [
+        entry("POST", &url, 900),
+        entry("GET", &url, 380),
+        entry("GET", "data:text/plain,x", 700),
+    ];
+    let har = format!(r#"{{"log": {{"entries": [{}]}}}}"#, entries.join(","));
+    let damaged = [&capture(scene.origin.http)[..], &[0xff; 64]].concat();
+    let told = [
+        (har.into_bytes(), "the client that wrote the HAR asked"),
+        (damaged, "connection 1 of the capture asked"),
+    ];
+    for (bytes, told) in told {
+        let file = scene.directory.path().join("slow");
+        fs::write(&file, bytes).unwrap();
+        let words = "--rate 1000 -n 40 --strategies h1+clear+reuse --json --from-trace";
+        let mut words: Vec<&OsStr> = words.split(' ').map(OsStr::new).collect();
+        words.push(file.as_os_str());
+        let output = roundtrip(&words);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{out}{err}");
+        let err = err.replace("\n  ", " ");
+        assert!(err.contains(told) && err.contains("380.0 ms"), "{err}");
+        assert!(out.contains(&url), "{out}");
+    }
+}

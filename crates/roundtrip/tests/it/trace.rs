@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod keys;
+mod live;
 mod logs;
 mod program;
 mod qlog;

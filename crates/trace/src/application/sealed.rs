@@ -8,9 +8,9 @@ use super::{DataBurst, SOONEST, TlsSeen, TracedRequest, of_bursts};
 use crate::records::{RecordFollower, RecordPlace};
 use crate::view::ClientView;
 
-/// The largest record, in bytes on the wire, that can contain only HTTP/2's acknowledgement of
-/// SETTINGS, a WINDOW_UPDATE or a PING; answers are longer.
-const MAX_CONTROL: u64 = 5 + 17 + 17;
+/// The largest record, in bytes on the wire, with which a server only acknowledges SETTINGS and
+/// sends a WINDOW_UPDATE; answers are longer.
+const MAX_CONTROL: u64 = 5 + 17 + SETTINGS + WINDOW_UPDATE;
 /// The bytes on the wire of an encrypted alert, and of the record that ends early data.
 const ALERT: u64 = 5 + 2 + 17;
 const END_OF_EARLY_DATA: u64 = 5 + 4 + 17;

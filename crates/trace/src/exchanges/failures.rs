@@ -69,16 +69,14 @@ impl ExchangeBuilder<'_> {
 
     /// Why a request was not answered, or not completely.
     pub(super) fn failure_of(&self, asked: &TracedRequest) -> Option<(u64, Failure)> {
+        if let Some((at, side)) = asked.reset {
+            return Some((at, stream_reset(asked, side)));
+        }
         if asked.is_whole && asked.finished.is_some() {
             return None;
         }
         let last = self.view.ended;
-        let phase = if asked.first_byte.is_some() {
-            PhaseName::Body
-        } else {
-            PhaseName::FirstByte
-        };
-        Some(self.broken_off(phase, last))
+        Some(self.broken_off(phase_of(asked), last))
     }
 
     fn broken_off(&self, phase: PhaseName, last: u64) -> (u64, Failure) {
@@ -130,6 +128,33 @@ impl ExchangeBuilder<'_> {
                 ),
             ),
         }
+    }
+}
+
+/// A side ended the stream of a request, and the connection lived on.
+pub(crate) fn stream_reset(asked: &TracedRequest, side: Side) -> Failure {
+    let phase = phase_of(asked);
+    match side {
+        Side::Client => failure(
+            FailureKind::Interrupted,
+            phase,
+            "the client cancelled the request".into(),
+            "look at the client's timeouts, or whether its user had left",
+        ),
+        Side::Server => failure(
+            FailureKind::Reset,
+            phase,
+            "the server reset the stream".into(),
+            "look at the server's log",
+        ),
+    }
+}
+
+fn phase_of(asked: &TracedRequest) -> PhaseName {
+    if asked.first_byte.is_some() {
+        PhaseName::Body
+    } else {
+        PhaseName::FirstByte
     }
 }
 

@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::{
-    Attempt, AttemptOutcome, ChainFacts, Event, Exchange, Failure, FailureKind, Http, KeptFacts,
-    Memory, Moment, Origin, PhaseName, QuicFacts, Scheme, Security, Strategy, TlsFacts,
+    Attempt, AttemptOutcome, ChainFacts, Event, Exchange, FailureKind, Http, KeptFacts, Memory,
+    Moment, Origin, PhaseName, QuicFacts, Scheme, Security, Strategy, TlsFacts,
 };
 
-use super::facts::tls_facts;
+use super::facts::{describe, failure, tls_facts};
 use super::probes::probes;
 use super::{Datagram, QuicFlow};
 use crate::application::{self, TracedRequest};
-use crate::exchanges::http::http_facts;
-use crate::http1::Http1Message;
+use crate::exchanges::failures::stream_reset;
 use crate::names::NameLookup;
 use crate::segment::Side;
 use crate::vantage::Vantage;
@@ -117,7 +116,10 @@ impl<'a> QuicReading<'a> {
             began: asked.began,
             sent: asked.sent.max(asked.began),
             first_byte: asked.first_byte,
-            finished: asked.finished.unwrap_or(asked.sent),
+            finished: match asked.reset {
+                Some((at, _)) => at.max(asked.sent),
+                None => asked.finished.unwrap_or(asked.sent),
+            },
             asked: Some(asked),
         };
         Some(all.into_iter().map(burst).collect())
@@ -227,7 +229,9 @@ impl<'a> QuicReading<'a> {
                 Event::Answered,
             );
             mark(Some(burst.finished), Event::Finished);
-            if burst.first_byte.is_none() {
+            if let Some((asked, (_, side))) = asked.and_then(|a| Some((a, a.reset?))) {
+                exchange.failure = Some(stream_reset(asked, side));
+            } else if burst.first_byte.is_none() {
                 let message = "no answer was seen".to_owned();
                 exchange.failure =
                     Some(failure(FailureKind::Timeout, PhaseName::FirstByte, message));
@@ -239,7 +243,8 @@ impl<'a> QuicReading<'a> {
             }
             all.push(exchange);
         }
-        if all.is_empty() {
+        // A connection that was only opened as a spare is not an exchange.
+        if all.is_empty() && self.connected().is_none() {
             all.push(self.in_vain(zero, lookup, name));
         }
         all
@@ -466,28 +471,5 @@ impl<'a> QuicReading<'a> {
             datagrams_received: self.datagrams.len() as u64 - sent,
             ..QuicFacts::default()
         }
-    }
-}
-
-/// The details of a request that could be read.
-fn describe(exchange: &mut Exchange, asked: &TracedRequest, request: &Http1Message) {
-    if let Some(host) = request.field("host") {
-        let host = String::from_utf8_lossy(host);
-        exchange.url = format!("https://{host}{}", request.target);
-    }
-    let facts = http_facts(asked, request);
-    if asked.response.is_some() {
-        exchange.http = Some(facts);
-    } else {
-        exchange.unanswered = Some(facts);
-    }
-}
-
-fn failure(kind: FailureKind, phase: PhaseName, message: String) -> Failure {
-    Failure {
-        kind,
-        phase,
-        message,
-        advice: "look for a filter of UDP on the way, with a capture at the server's end".into(),
     }
 }

@@ -2,27 +2,27 @@
 
 use crate::packets::{ACK, Drawn, FIN, Link, SYN, found};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let head = [0, 0, payload.len() as u8, kind, flags, 0, 0, 0, stream];
     [&head, payload].concat()
 }
 
 /// GET / of example.org, from the static table. RFC 7541 appendix A.
-fn asks(stream: u8) -> Vec<u8> {
+pub(crate) fn asks(stream: u8) -> Vec<u8> {
     let fields = [&[0x82, 0x84, 0x86, 0x41, 11][..], b"example.org"].concat();
     frame(1, 5, stream, &fields)
 }
 
 /// 200, and a body of five bytes.
-fn answers(stream: u8) -> Vec<u8> {
+pub(crate) fn answers(stream: u8) -> Vec<u8> {
     [frame(1, 4, stream, &[0x88]), frame(0, 1, stream, b"hello")].concat()
 }
 
 /// Opens, and lets the server's settings come before the client has said anything.
-fn opened(port: u16) -> (Drawn, Link) {
+pub(crate) fn opened(port: u16) -> (Drawn, Link) {
     let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, port));
     drawn.open(0.0, &mut link, 40.0);
     (drawn, link)
@@ -212,4 +212,24 @@ fn of_one_direction_alone_no_wait_is_explained() {
                 .any(|it| it.needs == "a capture of both directions")
         );
     }
+}
+
+#[test]
+fn pipelined_requests_wait_for_their_turn_and_the_server_is_blamed_once() {
+    let (mut drawn, mut link) = opened(80);
+    let requests = ["/slow", "/b", "/c"].map(crate::packets::request).concat();
+    drawn.send(40.1, &mut link, 0, ACK, &requests);
+    drawn.send(80.2, &mut link, 1, ACK, b"");
+    for (n, at) in [380.2, 380.4, 395.6].into_iter().enumerate() {
+        drawn.send(at, &mut link, 1, ACK, &crate::packets::answer(100 * n, ""));
+    }
+    drawn.send(395.7, &mut link, 0, ACK | FIN, b"");
+    let all = drawn.exchanges();
+    let named: Vec<_> = all.iter().flat_map(found).collect();
+    assert_eq!(named.first(), Some(&("server-think-time", 300.0)));
+    let phases = all.iter().flat_map(roundtrip_model::Exchange::phases);
+    let server: f64 = phases.map(|phase| phase.waited.server).sum();
+    assert!(server < 320.0, "{server}");
+    let totals: Vec<_> = all.iter().map(|e| e.total().as_micros()).collect();
+    assert_eq!(totals, [380_200, 200, 15_200]);
 }

@@ -13,5 +13,6 @@ mod hostile;
 mod packets;
 mod recorded;
 mod sealed;
+mod streams;
 
 roundtrip_path::sandbox_before_main!();

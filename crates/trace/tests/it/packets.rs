@@ -1,6 +1,8 @@
 //! Packets that are drawn one by one: several connections, options, TLS, interfaces and captures
 //! that keep only the first bytes.
 
+use std::time::Duration;
+
 use roundtrip_model::Exchange;
 use roundtrip_trace::{CaptureCounts, Conversation, Options, Trace};
 use roundtrip_wire::pcapng::{Captured, LinkType};
@@ -151,6 +153,15 @@ impl Drawn {
         self.send(ms, link, 0, SYN, b"");
         self.send(ms + rtt, link, 1, SYN | ACK, b"");
         self.send(ms + rtt + 0.05, link, 0, ACK, b"");
+    }
+
+    /// The connections that have ended so far.
+    pub(crate) fn finished(&mut self) -> Vec<Conversation> {
+        self.trace.finished()
+    }
+
+    pub(crate) fn silence(&mut self, seconds: u64) {
+        self.trace.silence(Duration::from_secs(seconds));
     }
 
     pub(crate) fn read(self) -> (Vec<Conversation>, CaptureCounts) {

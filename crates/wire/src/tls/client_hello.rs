@@ -37,8 +37,8 @@ pub struct ClientHello {
     /// A cookie from a `HelloRetryRequest` is returned. RFC 8446 §4.2.2.
     pub cookie: bool,
     pub encrypted_client_hello: bool,
-    /// Whether there are QUIC transport parameters, which only QUIC clients send. RFC 9001 §8.2.
-    pub quic_parameters: bool,
+    /// The QUIC transport parameters, which only QUIC clients send. RFC 9001 §8.2.
+    pub quic_parameters: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +144,9 @@ impl ClientHello {
             }
             extension::COOKIE => self.cookie = true,
             extension::KEY_SHARE => self.key_shares = read_key_shares(value)?,
-            extension::QUIC_TRANSPORT_PARAMETERS => self.quic_parameters = true,
+            extension::QUIC_TRANSPORT_PARAMETERS => {
+                self.quic_parameters = Some(value.rest().to_vec());
+            }
             extension::ENCRYPTED_CLIENT_HELLO => self.encrypted_client_hello = true,
             _ => {}
         }

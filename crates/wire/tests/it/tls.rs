@@ -49,7 +49,7 @@ fn a_full_tls13_handshake() {
         Some("TLS_AES_256_GCM_SHA384")
     );
     assert_eq!((offer.session_ticket, offer.offers_psk()), (Some(0), false));
-    assert!(offer.status_request && !offer.early_data && !offer.quic_parameters);
+    assert!(offer.status_request && !offer.early_data && offer.quic_parameters.is_none());
 
     let answers = server_hellos(recorded!("tls13-server"));
     let [answer] = answers.as_slice() else {
