@@ -31,8 +31,8 @@ const SLOW_HOST: u64 = 20;
 /// The number of hops from which on an end is far: if no hop is before the other end, the capture
 /// was made in that other end's network.
 const FAR: u8 = 4;
-/// A host that is late is late by another time each time. So many acknowledgements that come as late
-/// as the first one, up to this share, have a path before them, as on a host with an emulated link.
+/// A host that is late is not late by the same time each time. If so many acknowledgements are as
+/// late as the soonest one, up to this share, a path delays them, such as an emulated link.
 const STEADY: usize = 4;
 const AS_LATE: f64 = 0.1;
 /// The hop limits that systems use when they send.

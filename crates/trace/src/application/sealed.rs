@@ -179,8 +179,8 @@ fn may_be_control(length: u64, seals: &[u64]) -> bool {
     })
 }
 
-/// Whether a record of this length contains no request: SETTINGS with an acknowledgement, or
-/// one WINDOW_UPDATE. A request has more fields than fit.
+/// Whether a record of this length contains no request: SETTINGS with an acknowledgement, or one
+/// WINDOW_UPDATE. A request has more fields than fit.
 fn is_control(length: u64, seals: &[u64]) -> bool {
     let mut inside = seals.iter().filter_map(|seal| length.checked_sub(*seal));
     inside.any(|inside| inside == SETTINGS || inside == WINDOW_UPDATE)

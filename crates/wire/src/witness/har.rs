@@ -55,8 +55,8 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldReque
     let id = [&entry["connection"], &entry["_connectionId"]]
         .into_iter()
         .find_map(text);
-    // Browsers write "0" or nothing if they do not know it, and Firefox the server's port, which all
-    // its connections have in common.
+    // Browsers write "0" or nothing if they do not know it, and Firefox the server's port, which
+    // all its connections have in common.
     let names_one = |id: &String| !id.is_empty() && id != "0" && port(&request.url) != Some(id);
     if let Some(id) = id.filter(names_one) {
         let peer = text(&entry["serverIPAddress"]).filter(|peer| !peer.is_empty());
