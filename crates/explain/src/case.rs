@@ -138,6 +138,43 @@ impl<'a> Case<'a> {
             .collect()
     }
 
+    /// Adds to a cost all waits of these kinds in these phases. The time in which the client did
+    /// not run has another reason.
+    pub(crate) fn add_waits(&self, cost: Cost, names: &[PhaseName], parts: &[WaitPart]) -> Cost {
+        let phases = self.phases.iter().filter(|p| names.contains(&p.name));
+        let claims = phases.flat_map(|phase| parts.iter().map(move |part| (phase, *part)));
+        claims.fold(cost, |cost, (phase, part)| {
+            let absence = match part {
+                WaitPart::Client => self.absence(phase),
+                _ => 0.0,
+            };
+            cost.claim(Claim {
+                phase: phase.name,
+                part,
+                ms: part.of(&phase.waited) - absence,
+                round_trips: match part {
+                    WaitPart::Network => phase.round_trips,
+                    _ => 0,
+                },
+            })
+        })
+    }
+
+    /// How long the client was ready to run in a phase but did not run, and how long data that it
+    /// had written did not leave, in milliseconds.
+    pub(crate) fn absence(&self, phase: &Phase) -> f64 {
+        let events = self.exchange.timeline.iter();
+        let absences = events.filter_map(|(at, event)| match event {
+            Event::Starved { took, .. } | Event::HeldBack { took }
+                if *at > phase.start && *at <= phase.end =>
+            {
+                Some(ms((*took).min(at.since(phase.start))))
+            }
+            _ => None,
+        });
+        absences.sum::<f64>().min(phase.waited.client)
+    }
+
     /// The number of awaited bytes of a phase that had arrived before its longest silence. For the
     /// body, this includes bytes of the answer that arrived with its head.
     pub(crate) fn before_silence(&self, name: PhaseName) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! How a cause states its cost: as claims on the waits of the phases. The ledger decides whether a
 //! claim is granted.
 
-use roundtrip_model::{Phase, PhaseName, Waited};
+use roundtrip_model::{PhaseName, Waited};
 
 /// The party that a phase waited for; the fields of [`Waited`] as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,23 +66,6 @@ impl Cost {
             part,
             ms,
             round_trips: 0,
-        })
-    }
-
-    /// Adds all waits of these kinds in these phases.
-    #[must_use]
-    pub(crate) fn phases(self, all: &[Phase], names: &[PhaseName], parts: &[WaitPart]) -> Self {
-        let phases = all.iter().filter(|p| names.contains(&p.name));
-        phases.fold(self, |cost, phase| {
-            parts.iter().fold(cost, |cost, part| {
-                let network = *part == WaitPart::Network;
-                cost.claim(Claim {
-                    phase: phase.name,
-                    part: *part,
-                    ms: part.of(&phase.waited),
-                    round_trips: if network { phase.round_trips } else { 0 },
-                })
-            })
         })
     }
 

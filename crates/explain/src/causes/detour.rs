@@ -98,7 +98,7 @@ fn whole(case: &Case<'_>, next: Option<&Target>, evidence: String) -> Cost {
     } else {
         case.phase_names()
     };
-    Cost::new(evidence).phases(&case.phases, &names, &WaitPart::ALL)
+    case.add_waits(Cost::new(evidence), &names, &WaitPart::ALL)
 }
 
 fn to_https(case: &Case<'_>) -> Option<Cost> {

@@ -72,7 +72,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
             case.exchange.segment()
         );
         let parts = [WaitPart::Network, WaitPart::Server, WaitPart::Loss];
-        Cost::new(evidence).phases(&case.phases, &[PhaseName::Tls], &parts)
+        case.add_waits(Cost::new(evidence), &[PhaseName::Tls], &parts)
     })
 }
 

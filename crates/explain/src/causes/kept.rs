@@ -103,7 +103,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
 
 fn setup(case: &Case<'_>, why: NotKept, evidence: &str) -> Option<Cost> {
     (case.exchange.not_kept == Some(why) && !case.exchange.reused)
-        .then(|| Cost::new(evidence).phases(&case.phases, &SETUP, &PARTS))
+        .then(|| case.add_waits(Cost::new(evidence), &SETUP, &PARTS))
 }
 
 fn announced(case: &Case<'_>) -> Option<Cost> {
@@ -133,7 +133,7 @@ fn forgotten(case: &Case<'_>) -> Option<Cost> {
             "the connection had been idle for {:.0} s, and nothing acknowledged the request",
             kept.idle.as_secs_f64()
         );
-        Cost::new(evidence).phases(&case.phases, &SILENCE, &WaitPart::ALL)
+        case.add_waits(Cost::new(evidence), &SILENCE, &WaitPart::ALL)
     })
 }
 
@@ -141,5 +141,5 @@ fn crossed(case: &Case<'_>) -> Option<Cost> {
     let evidence = "the request on the kept connection was answered with a close, and was sent again on another";
     let cost = setup(case, NotKept::Crossed, evidence)?;
     // The time before the second attempt is the only trace of the first in this timeline.
-    Some(cost.phases(&case.phases, &[PhaseName::Setup], &[WaitPart::Client]))
+    Some(case.add_waits(cost, &[PhaseName::Setup], &[WaitPart::Client]))
 }

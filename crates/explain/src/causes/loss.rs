@@ -118,7 +118,7 @@ fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
         let evidence = format!(
             "{segments} segments of the server came, and the data before them was missing for {lost:.0} ms despite retransmissions: full segments do not get through"
         );
-        Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
+        case.add_waits(Cost::new(evidence), &WAITS, &[WaitPart::Loss])
     })
 }
 
@@ -156,7 +156,7 @@ fn shrunk(case: &Case<'_>) -> Option<Cost> {
             tcp.first_mss,
             tcp.mss
         );
-        Cost::new(evidence).phases(&case.phases, &WAITS, &[WaitPart::Loss])
+        case.add_waits(Cost::new(evidence), &WAITS, &[WaitPart::Loss])
     })
 }
 
@@ -234,7 +234,7 @@ fn ours(case: &Case<'_>) -> Option<Cost> {
         let tcp = case.exchange.tcp.as_ref().filter(|_| !case.is_answered())?;
         let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
         return (again > 0)
-            .then(|| Cost::new(sent_again(again)).phases(&case.phases, &WAITS, &[WaitPart::Loss]));
+            .then(|| case.add_waits(Cost::new(sent_again(again)), &WAITS, &[WaitPart::Loss]));
     };
     // A retransmission proves no loss where acknowledgements may be this late anyway.
     let late: f64 = seen.iter().map(|s| s.ours).sum();

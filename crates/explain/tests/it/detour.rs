@@ -1,6 +1,9 @@
 //! Answers that only tell the client to ask again.
 
-use roundtrip_model::{Answer, Exchange, HttpFacts};
+use std::time::Duration;
+
+use roundtrip_explain::findings;
+use roundtrip_model::{Answer, Event, Exchange, HttpFacts};
 
 use crate::story::{R, Story, assert_only, assert_silent, secured};
 
@@ -46,6 +49,25 @@ fn at_the_same_origin_the_connection_stays_in_use() {
     assert!(found.evidence.contains("301 to /b"), "{}", found.evidence);
     let e = moved("https://shop.example/a", "https://other.example/");
     assert_only(&e, "redirect", 3.0 * R, 3);
+}
+
+/// A machine that was busy meanwhile is not the redirect's fault.
+#[test]
+fn a_redirect_does_not_cost_what_the_client_was_absent() {
+    let mut e = moved("https://shop.example/a", "/b");
+    let took = Duration::from_millis(40);
+    let end = e.timeline.end() + took;
+    e.timeline.push(
+        end,
+        Event::Starved {
+            took,
+            throttled: false,
+        },
+    );
+    e.timeline.push(end, Event::Finished);
+    let found = findings(&e).into_iter();
+    let found: Vec<(&str, f64)> = found.map(|f| (f.id, f.ms.round())).collect();
+    assert_eq!(found, [("redirect", R + 1.0), ("client-starved", 40.0)]);
 }
 
 #[test]
