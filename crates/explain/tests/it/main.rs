@@ -21,3 +21,5 @@ mod story;
 mod tls;
 mod transfer;
 mod uplink;
+mod varying_paths;
+mod world;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::evidence::{Evidence, FASTEST_COPY, StallReason};
 use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
-use super::steady::{self, SteadyStretch};
+use super::steady::{self, PathTimes, SteadyStretch};
 use super::waiting::{self, split};
 use super::{measurable, ms, rtt_ms};
 use crate::{EarlyData, Event, Exchange, Moment, Waited};
@@ -312,7 +312,12 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     fn steady(&self, stretches: &[SteadyStretch]) -> (u64, f64) {
-        steady::carried(stretches, self.exchange.segment(), self.rtt, self.spread)
+        let path = PathTimes {
+            rtt: self.rtt,
+            spread: self.spread,
+            possible: self.possible,
+        };
+        steady::carried(stretches, self.exchange.segment(), path)
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was

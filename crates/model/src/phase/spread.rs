@@ -71,10 +71,15 @@ impl Exchange {
             .filter(|t| !self.reused && t.syn_retransmits == 0)
             .and_then(|t| t.handshake_rtt)
             .map(|took| (connected.unwrap_or_default(), ms(took) - r));
-        // A kept connection knows R from earlier exchanges.
-        let earlier = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
-        let earlier = earlier.map_or(0.0, |took| ms(took) - r);
-        let earlier = earlier.max(self.smoothed_before() - r);
+        // A kept connection knows R from earlier exchanges: at least two round trips, of which the
+        // kernel tells the first, and the smoothed time.
+        let opened = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
+        let opened = opened.map_or(r, ms);
+        let smoothed = Some(self.smoothed_before()).filter(|smoothed| *smoothed > 0.0);
+        let smoothed = smoothed.unwrap_or(opened);
+        let earlier = opened.max(smoothed) - r;
+        let again = (smoothed - (1.0 - WEIGHT) * opened) / WEIGHT;
+        let again = again.max(smoothed) - r;
         let known = self.reused.then_some((Moment::ZERO, earlier));
         // An acknowledgement that came with data may have waited for the data.
         let arrivals = Arrivals::of(self);
@@ -104,9 +109,7 @@ impl Exchange {
         let timed = timed.map(|(at, late)| (at, late.max(0.0)));
         Spread {
             with_data,
-            // A kept connection has seen two round trips at least: one to open it, and one for a
-            // request.
-            again: known.map(|(_, late)| late.max(0.0)),
+            again: known.map(|_| again.max(0.0)),
             ..Spread::new(timed.collect(), r)
         }
     }
@@ -355,6 +358,28 @@ mod tests {
         };
         assert!(known(7.4) < 0.1, "{}", known(7.4));
         assert!((9.0..13.0).contains(&known(15.3)), "{}", known(15.3));
+    }
+
+    /// The first round trip took 20 ms, and so did R; the second one took 4 ms more, of which the
+    /// smoothed time shows an eighth.
+    #[test]
+    fn a_kept_connection_tells_its_second_round_trip_by_the_smoothed_one() {
+        let later = |smoothed_us: u64| {
+            let r = Duration::from_millis(20);
+            let e = Exchange {
+                rtt: Some(r),
+                reused: true,
+                tcp: Some(crate::TcpFacts {
+                    rtt: Some(Duration::from_micros(smoothed_us)),
+                    handshake_rtt: Some(r),
+                    ..crate::TcpFacts::default()
+                }),
+                ..Exchange::default()
+            };
+            e.spread().most_later()
+        };
+        assert!(later(20_000) < 15.0, "{}", later(20_000));
+        assert!((80.0..130.0).contains(&later(20_500)), "{}", later(20_500));
     }
 
     #[test]

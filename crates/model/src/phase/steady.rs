@@ -21,6 +21,15 @@ const MIN_ARRIVALS: usize = 16;
 /// As a share of a segment: smaller arrivals show a sender that had nothing more.
 const FULL: f64 = 0.8;
 
+/// A path's round trip, by how much its round trips differ as far as is known, and by how much one
+/// may be longer by chance, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathTimes {
+    pub(super) rtt: f64,
+    pub(super) spread: f64,
+    pub(super) possible: f64,
+}
+
 /// Arrivals without a pause between them that had a known reason.
 #[derive(Debug, Default)]
 pub(super) struct SteadyStretch {
@@ -33,18 +42,17 @@ impl SteadyStretch {
         self.arrivals.push((gap, bytes));
     }
 
-    /// Whether the rate was steady. The path delays packets by up to `spread`.
-    fn is_steady(&self, rtt: f64, spread: f64) -> bool {
+    fn is_steady(&self, path: PathTimes) -> bool {
         let (took, pace) = (self.took(), self.took() / self.bytes().max(1) as f64);
         let stopped = self.arrivals.iter().map(|(gap, bytes)| {
             let late = gap - *bytes as f64 * pace;
-            if *gap >= SHORT * rtt {
+            if *gap >= SHORT * path.rtt {
                 late.max(0.0)
             } else {
                 0.0
             }
         });
-        stopped.sum::<f64>() <= MAX_STOPPED * took && self.is_even(spread)
+        stopped.sum::<f64>() <= MAX_STOPPED * took && self.is_even(path.spread)
     }
 
     /// Whether most arrivals fill segments, so that the sender had more.
@@ -54,10 +62,9 @@ impl SteadyStretch {
         2 * full.count() >= self.arrivals.len()
     }
 
-    /// Whether it is long enough to show the rate of a line. The path may have delayed its end by
-    /// up to `spread`.
-    fn is_long(&self, rtt: f64, spread: f64) -> bool {
-        self.took() - spread >= STEADY_MS.max(STEADY_TRIPS * rtt).min(f64::MAX)
+    /// Whether it is long enough to show the rate of a line. The path may have delayed its end.
+    fn is_long(&self, path: PathTimes) -> bool {
+        self.took() - path.possible >= STEADY_MS.max(STEADY_TRIPS * path.rtt).min(f64::MAX)
     }
 
     fn took(&self) -> f64 {
@@ -104,15 +111,10 @@ impl SteadyStretch {
 
 /// The bytes that came at a steady rate, and the milliseconds that they took: in stretches that
 /// were long enough, and in shorter ones at the same rate, such as behind a pause of the server.
-pub(super) fn carried(
-    stretches: &[SteadyStretch],
-    segment: u64,
-    rtt: f64,
-    spread: f64,
-) -> (u64, f64) {
-    let is_line = |s: &&SteadyStretch| s.fills(segment) && s.is_steady(rtt, spread);
+pub(super) fn carried(stretches: &[SteadyStretch], segment: u64, path: PathTimes) -> (u64, f64) {
+    let is_line = |s: &&SteadyStretch| s.fills(segment) && s.is_steady(path);
     let steady = stretches.iter().filter(is_line);
-    let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(rtt, spread));
+    let (long, short): (Vec<_>, Vec<_>) = steady.partition(|s| s.is_long(path));
     let at_pace = |s: &&&SteadyStretch| {
         let is_same = |pace: f64| (1.0 / SAME_PACE..=SAME_PACE).contains(&(s.pace() / pace));
         long.iter().any(|long| is_same(long.pace()))
@@ -128,12 +130,20 @@ pub(super) fn carried(
 mod tests {
     use super::*;
 
+    fn over(rtt: f64, spread: f64) -> PathTimes {
+        PathTimes {
+            rtt,
+            spread,
+            possible: spread,
+        }
+    }
+
     fn steady(arrivals: &[(f64, u64)], rtt: f64) -> bool {
         let mut stretch = SteadyStretch::default();
         for (gap, bytes) in arrivals {
             stretch.push(*gap, *bytes);
         }
-        carried(&[stretch], 1448, rtt, 0.0).0 > 0
+        carried(&[stretch], 1448, over(rtt, 0.0)).0 > 0
     }
 
     #[test]
@@ -155,8 +165,24 @@ mod tests {
             (0..12).for_each(|_| stretch.push(4.0, 1448));
             stretch
         };
-        assert!(carried(&[stretch()], 1448, 20.0, 1.0).0 > 0);
-        assert_eq!(carried(&[stretch()], 1448, 20.0, 25.0).0, 0);
+        assert!(carried(&[stretch()], 1448, over(20.0, 1.0)).0 > 0);
+        assert_eq!(carried(&[stretch()], 1448, over(20.0, 25.0)).0, 0);
+    }
+
+    /// Of a path that is known by one round trip, nobody knows how much longer another may take.
+    #[test]
+    fn a_stretch_that_the_path_may_have_delayed_shows_no_rate() {
+        let stretch = || {
+            let mut stretch = SteadyStretch::default();
+            (0..12).for_each(|_| stretch.push(5.0, 1448));
+            stretch
+        };
+        let path = |possible: f64| PathTimes {
+            possible,
+            ..over(2.0, 0.0)
+        };
+        assert!(carried(&[stretch()], 1448, path(9.0)).0 > 0);
+        assert_eq!(carried(&[stretch()], 1448, path(45.0)).0, 0);
     }
 
     /// The rate doubled when the sender had measured the path again.
@@ -169,7 +195,7 @@ mod tests {
         for (gap, bytes) in arrivals {
             stretch.push(gap, bytes);
         }
-        let carried = carried(&[stretch], 1448, 20.0, 9.0);
+        let carried = carried(&[stretch], 1448, over(20.0, 9.0));
         assert!(carried.0 > 0, "the path varies as much");
     }
 
@@ -191,7 +217,14 @@ mod tests {
             (1..count).for_each(|_| stretch.push(gap, 1448));
             stretch
         };
-        let took = |gap: f64| carried(&[stretch(24.0, 30), stretch(gap, 10)], 1448, 150.0, 0.0).1;
+        let took = |gap: f64| {
+            carried(
+                &[stretch(24.0, 30), stretch(gap, 10)],
+                1448,
+                over(150.0, 0.0),
+            )
+            .1
+        };
         assert!((took(24.0) - 38.0 * 24.0).abs() < 1.0, "{}", took(24.0));
         assert!((took(12.0) - 29.0 * 24.0).abs() < 1.0, "another rate");
     }
