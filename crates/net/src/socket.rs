@@ -95,10 +95,16 @@ impl Socket {
             }
             drop(state);
             let socket = self.fd.get_ref();
-            if !TcpInfo::of(socket).is_some_and(|i| i.is_opening()) {
-                self.opened(None);
-            } else if !matches!(self.room.poll(socket, cx), Poll::Ready(Ok(()))) {
-                return;
+            match TcpInfo::of(socket) {
+                Some(info) if info.is_opening() => {
+                    if !matches!(self.room.poll(socket, cx), Poll::Ready(Ok(()))) {
+                        return;
+                    }
+                }
+                // Of a SYN that was sent again, the kernel does not tell when it was answered. The
+                // answer to the request, which can be read already, was later.
+                Some(info) if info.retransmits() > 0 && info.bytes_received() > 0 => return,
+                _ => self.opened(None),
             }
         }
     }

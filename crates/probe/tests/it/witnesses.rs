@@ -172,6 +172,35 @@ fn a_connection_that_was_noticed_late_is_as_old_as_its_syn_ack() {
     assert!(rest < 0.5, "{open:?} {starved:?}");
 }
 
+/// When the client runs again, the SYN-ACK of the second SYN and the answer are both there.
+#[test]
+fn a_syn_ack_that_was_noticed_after_the_answer_came_before_it() {
+    let mut path = Path::builder().rtt(RTT);
+    path.set("middlebox", "drop-syn-data").unwrap();
+    let scene = Scene::over(path.build().unwrap(), Knobs::default());
+    let exchange = scene.near(async || {
+        let options = scene.trusting(Options {
+            strategy: "h1+clear+tfo".parse().unwrap(),
+            ..Options::default()
+        });
+        let target = scene.target(options.strategy, "/bytes/10");
+        let mut prober = Prober::new(options);
+        // An unmeasured exchange takes two round trips; the kernel repeats the SYN after a second.
+        tokio::spawn(async move {
+            tokio::time::sleep(RTT * 5).await;
+            std::thread::sleep(RTT * 14);
+        });
+        prober.run(&target, 0, &mut std::io::sink()).await.remove(0)
+    });
+    assert!(exchange.ok(), "{:?}", exchange.failure);
+    let at = |is: fn(&Event) -> bool| exchange.timeline.first(is);
+    let opened = at(|e| matches!(e, Event::SynAcked { .. }));
+    let answered = at(|e| *e == Event::FirstByte);
+    assert!(opened < answered, "{:?}", exchange.timeline);
+    let first = exchange.findings.first().map(|finding| finding.id);
+    assert_eq!(first, Some("fast-open-syn-dropped"), "{exchange:?}");
+}
+
 #[test]
 fn a_slow_output_is_work_of_the_client_and_no_absence() {
     let scene = Scene::new(Knobs::default());
