@@ -202,7 +202,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
     let (worst, injected) = costs.first().cloned().unwrap_or_default();
     let priced = costs
         .iter()
-        .all(|(cause, ms)| is_near(attributed(cause), *ms, case.slack));
+        .all(|(cause, ms)| is_priced(attributed(cause), *ms, case.slack, machine));
     // If two causes have the same cost, either may come first.
     let costliest: Vec<String> = costs
         .iter()
@@ -241,6 +241,12 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
     }
 }
 
+/// Whether a measured cost is the injected one. It may contain what the machine added.
+fn is_priced(measured: f64, injected: f64, slack: f64, machine: f64) -> bool {
+    let added = (measured - injected).clamp(0.0, machine);
+    is_near(measured - added, injected, slack)
+}
+
 fn is_near(measured: f64, injected: f64, slack: f64) -> bool {
     (measured - injected).abs() <= (injected * MAX_DEVIATION).max(MAX_DEVIATION_MS).max(slack)
 }
@@ -271,5 +277,19 @@ fn summed(plan: &GauntletPlan, cases: Vec<CaseVerdict>, interrupted: bool) -> Ga
 impl CaseVerdict {
     fn is_control(&self) -> bool {
         self.fault == draw::HEALTHY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_priced;
+
+    #[test]
+    fn what_the_machine_added_is_not_part_of_the_cost() {
+        let priced = |measured, machine| is_priced(measured, 100.0, 0.0, machine);
+        assert!(priced(104.9, 0.0) && priced(95.1, 0.0));
+        assert!(!priced(125.0, 0.0) && !priced(125.0, 19.0) && priced(125.0, 21.0));
+        // A busy machine makes nothing shorter.
+        assert!(!priced(75.0, 30.0));
     }
 }
