@@ -47,10 +47,12 @@ impl Connect {
 
     /// Creates a socket with all options set, not yet connected.
     fn prepare(&self, peer: SocketAddr) -> Result<socket2::Socket, NetError> {
-        let socket =
-            socket2::Socket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))
-                .map_err(NetError::Socket)?;
-        socket.set_nonblocking(true).map_err(NetError::Socket)?;
+        let socket = socket2::Socket::new(
+            Domain::for_address(peer),
+            Type::STREAM.nonblocking(),
+            Some(Protocol::TCP),
+        )
+        .map_err(NetError::Socket)?;
         socket.set_tcp_nodelay(true).map_err(NetError::Socket)?;
         // Without kernel timestamps, the time of the wake-up is used: a little late, but not wrong.
         let _ = sys::set_receive_stamps(&socket);
