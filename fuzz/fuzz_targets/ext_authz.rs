@@ -1,11 +1,13 @@
 //! Fuzzes Envoy's CheckRequest: whatever comes is read or refused, and nothing is read that is not
-//! in it.
+//! in it. The answer of a health check has the same framing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use roundtrip_wire::ext_authz::{CheckRequest, write_allowed, write_denied};
+use roundtrip_wire::grpc_health::ServingStatus;
 
 fuzz_target!(|bytes: &[u8]| {
+    let _ = ServingStatus::parse(bytes);
     let Ok(request) = CheckRequest::parse(bytes) else {
         return;
     };

@@ -4,9 +4,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use libfuzzer_sys::fuzz_target;
-use roundtrip_wire::packet::{Ecn, Flags, IpVersion, Packet, PacketMut, fragments, reset, too_big};
+use roundtrip_wire::packet::{Echo, Ecn, Flags, IpVersion, Packet, PacketMut, fragments, reset, too_big};
 
 fuzz_target!(|bytes: &[u8]| {
+    for version in [IpVersion::V4, IpVersion::V6] {
+        let _ = Echo::from_reply(version, bytes);
+    }
     let Ok(packet) = Packet::parse(bytes) else {
         return;
     };

@@ -79,13 +79,18 @@ fn chain_info(leaf: &CertificateFacts, sent: &[CertificateFacts], text: &mut Met
         .map(String::as_str)
         .collect();
     let parsed = Certificate::parse(&leaf.der).ok();
-    let (issuer, subject) = parsed.map_or_else(
-        || (leaf.issuer.clone(), leaf.subject.clone()),
-        |parsed| (as_go_writes(&parsed.issuer), as_go_writes(&parsed.subject)),
+    let (issuer, subject, serial) = parsed.map_or_else(
+        || (leaf.issuer.clone(), leaf.subject.clone(), String::new()),
+        |parsed| {
+            let names = [&parsed.issuer, &parsed.subject].map(as_go_writes);
+            let [issuer, subject] = names;
+            (issuer, subject, parsed.serial)
+        },
     );
     let labels = [
         ("fingerprint_sha256", fingerprint.as_str()),
         ("issuer", issuer.as_str()),
+        ("serialnumber", serial.as_str()),
         ("subject", subject.as_str()),
         ("subjectalternative", &names.join(",")),
     ];

@@ -3,7 +3,9 @@
 
 mod credentials;
 mod dns;
+mod grpc;
 mod http;
+mod icmp;
 mod octets;
 mod pattern;
 mod scalar;
@@ -24,7 +26,9 @@ use serde_saphyr::Spanned;
 
 pub(crate) use credentials::OAuth2;
 pub(crate) use dns::{DnsModule, RecordRules, Transport};
+pub(crate) use grpc::GrpcModule;
 pub(crate) use http::{Compression, HttpModule, IpProtocol};
+pub(crate) use icmp::IcmpModule;
 pub(crate) use pattern::Pattern;
 use scalar::{Span, or_default};
 use shown::Shown;
@@ -53,6 +57,8 @@ pub(crate) enum ModuleKind {
     Http(Box<HttpModule>),
     Tcp(Box<TcpModule>),
     Dns(Box<DnsModule>),
+    Icmp(Box<IcmpModule>),
+    Grpc(Box<GrpcModule>),
 }
 
 impl Module {
@@ -114,12 +120,12 @@ struct ModuleTable {
     http: HttpModule,
     #[serde(default, deserialize_with = "or_default")]
     tcp: TcpModule,
-    #[serde(default, rename = "icmp")]
-    _icmp: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "or_default")]
+    icmp: IcmpModule,
     #[serde(default, deserialize_with = "or_default")]
     dns: DnsModule,
-    #[serde(default, rename = "grpc")]
-    _grpc: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "or_default")]
+    grpc: GrpcModule,
     #[serde(default, rename = "unix")]
     _unix: Option<IgnoredAny>,
     #[serde(default, rename = "websocket")]
@@ -186,14 +192,23 @@ impl ProbeModules {
                     let mistake = table.dns.mistake();
                     (Some(ModuleKind::Dns(Box::new(table.dns))), mistake)
                 }
-                "icmp" | "grpc" | "unix" | "websocket" => {
+                "icmp" => {
+                    let mistake = table.icmp.mistake();
+                    (Some(ModuleKind::Icmp(Box::new(table.icmp))), mistake)
+                }
+                "grpc" => {
+                    table.grpc.unsupported(&mut reasons);
+                    let mistake = table.grpc.mistake();
+                    (Some(ModuleKind::Grpc(Box::new(table.grpc))), mistake)
+                }
+                "unix" | "websocket" => {
                     reasons.push((format!("prober: {}", prober.value), prober.referenced));
                     (None, None)
                 }
                 other => {
                     let (line, column) = (prober.referenced.line(), prober.referenced.column());
                     return Err(format!(
-                        "line {line}, column {column}: '{other}' is not a prober; known are dns, http and tcp (and icmp, grpc, unix and websocket, which are not supported)"
+                        "line {line}, column {column}: '{other}' is not a prober; known are dns, grpc, http, icmp and tcp (and unix and websocket, which are not supported)"
                     ));
                 }
             };

@@ -56,6 +56,14 @@ impl History {
         self.all.iter().rev().chain(self.failed.iter().rev())
     }
 
+    /// The last probe of a target, by this module or by any.
+    pub(crate) fn last(&self, target: &str, module: Option<&str>) -> Option<&PastProbe> {
+        let fits = |past: &&PastProbe| {
+            past.target == target && module.is_none_or(|module| past.module == module)
+        };
+        self.latest().find(fits)
+    }
+
     pub(crate) fn get(&self, id: u64) -> Option<&PastProbe> {
         self.latest().find(|past| past.id == id)
     }

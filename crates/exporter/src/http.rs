@@ -8,7 +8,7 @@ use roundtrip_probe::{ConnectTo, Family, Options, Prober};
 
 use crate::body::ProbedBody;
 use crate::config::{HttpModule, IpProtocol};
-use crate::probe::{KindRun, ProbeLog, ProbeTarget};
+use crate::probe::{Hops, KindRun, ProbeLog, ProbeTarget};
 use crate::{http_metrics, token};
 
 pub(crate) async fn probe(
@@ -29,9 +29,10 @@ pub(crate) async fn probe(
     let mut prober = Prober::new(options);
     let hops = prober.run(&target, 0, &mut body).await;
     let undecoded = body.finish().err();
-    let mut run = http_metrics::metrics(&hops, module, body.length());
+    let measured = Hops::new(&hops);
+    let mut run = http_metrics::metrics(&measured, module, body.length());
     let last = hops.last();
-    log_hops(&hops, log);
+    log_hops(&measured, log);
     let failure = last.and_then(|last| last.failure.as_ref());
     run.failed_phase = failure.map(|failure| failure.phase.as_str());
     if let Some(http) = last.and_then(|last| last.http.as_ref()) {
@@ -86,13 +87,7 @@ async fn request(
         Some(name) => {
             // The request goes to the target's address, under another name. A redirect to another
             // origin goes to that origin's address.
-            let renamed = renamed(&named, &name)?;
-            options.connect_to.push(ConnectTo {
-                from_host: Some(renamed.host_name()),
-                from_port: Some(renamed.port),
-                to_host: Some(named.host_name()),
-                to_port: Some(named.port),
-            });
+            let renamed = under_name(&named, &name, &mut options)?;
             if module.field("host").is_none() {
                 options
                     .headers
@@ -126,6 +121,22 @@ fn target(module: &HttpModule, given: &str) -> Result<Target, String> {
         (None, None) => ("http", given),
     };
     Target::parse(&format!("{scheme}://{rest}")).map_err(|error| error.to_string())
+}
+
+/// Makes requests to `named`'s address use another name.
+pub(crate) fn under_name(
+    named: &Target,
+    name: &str,
+    options: &mut Options,
+) -> Result<Target, String> {
+    let renamed = renamed(named, name)?;
+    options.connect_to.push(ConnectTo {
+        from_host: Some(renamed.host_name()),
+        from_port: Some(renamed.port),
+        to_host: Some(named.host_name()),
+        to_port: Some(named.port),
+    });
+    Ok(renamed)
 }
 
 /// Replaces the host of the URL, and its port if the new one has a port.
@@ -226,10 +237,11 @@ fn strategy(module: &HttpModule) -> Result<Strategy, String> {
     })
 }
 
-fn log_hops(hops: &[Exchange], log: &mut ProbeLog) {
-    for hop in hops {
+pub(crate) fn log_hops(hops: &Hops<'_>, log: &mut ProbeLog) {
+    for (hop, phases) in hops.iter() {
         let status = hop.http.as_ref().map_or(0, |http| http.status);
-        let (used, trips) = (hop.used, hop.round_trips());
+        let trips: u32 = phases.iter().map(|phase| phase.round_trips).sum();
+        let used = hop.used;
         let ms = hop.total().as_secs_f64() * 1e3;
         log.say(
             "info",
@@ -238,7 +250,7 @@ fn log_hops(hops: &[Exchange], log: &mut ProbeLog) {
                 hop.url
             ),
         );
-        for phase in hop.phases() {
+        for phase in phases {
             let (name, ms) = (phase.name.as_str(), phase.ms());
             log.say(
                 "info",

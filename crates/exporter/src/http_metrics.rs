@@ -1,6 +1,7 @@
 //! Metrics from the exchanges of a probe: those of blackbox_exporter, then ours.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use roundtrip_model::{Exchange, PhaseName};
@@ -8,7 +9,7 @@ use roundtrip_report::Party;
 
 use crate::certificates;
 use crate::config::HttpModule;
-use crate::probe::KindRun;
+use crate::probe::{Hops, KindRun};
 use crate::text::MetricText;
 
 /// The phases of blackbox_exporter, and our phases that they consist of.
@@ -36,7 +37,7 @@ pub(crate) fn nothing() -> KindRun {
     let mut text = MetricText::default();
     let last = Exchange::default();
     answer(&last, &mut text);
-    rest(&[], &last, 0, &mut text);
+    rest(0, &last, 0, &mut text);
     KindRun {
         metrics: text,
         ..KindRun::default()
@@ -44,14 +45,14 @@ pub(crate) fn nothing() -> KindRun {
 }
 
 /// The metrics of a probe whose body had `length` bytes without its coding.
-pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule, length: usize) -> KindRun {
+pub(crate) fn metrics(hops: &Hops<'_>, module: &HttpModule, length: usize) -> KindRun {
     let mut text = MetricText::default();
-    let Some(last) = hops.last() else {
+    let Some((last, _)) = hops.iter().last() else {
         return nothing();
     };
     answer(last, &mut text);
     phases(hops, &mut text);
-    rest(hops, last, length, &mut text);
+    rest(hops.iter().count(), last, length, &mut text);
     if let Some(tls) = &last.tls {
         let is_complete = last
             .failure
@@ -61,17 +62,20 @@ pub(crate) fn metrics(hops: &[Exchange], module: &HttpModule, length: usize) -> 
         certificates::metrics(tls, verified, &mut text);
     }
     explained(hops, &mut text);
-    let peer = last.tcp.as_ref().and_then(|tcp| tcp.peer);
-    let peer = peer.or_else(|| last.quic.as_ref().and_then(|quic| quic.peer));
     KindRun {
-        lookup: Some(in_phases(hops, &[PhaseName::Name])),
-        // Otherwise the address that was tried.
-        address: peer
-            .or_else(|| last.attempts.first().map(|attempt| attempt.peer))
-            .map(|peer| peer.ip()),
+        lookup: Some(hops.spent(&[PhaseName::Name])),
+        address: address(last),
         metrics: text,
         ..KindRun::default()
     }
+}
+
+/// The address that answered or, if none did, that was tried.
+pub(crate) fn address(last: &Exchange) -> Option<IpAddr> {
+    let peer = last.tcp.as_ref().and_then(|tcp| tcp.peer);
+    let peer = peer.or_else(|| last.quic.as_ref().and_then(|quic| quic.peer));
+    let tried = || last.attempts.first().map(|attempt| attempt.peer);
+    peer.or_else(tried).map(|peer| peer.ip())
 }
 
 fn answer(last: &Exchange, text: &mut MetricText) {
@@ -95,9 +99,10 @@ fn answer(last: &Exchange, text: &mut MetricText) {
     );
 }
 
-fn phases(hops: &[Exchange], text: &mut MetricText) {
+fn phases(hops: &Hops<'_>, text: &mut MetricText) {
     // Without an address, no other phase begins.
-    let failed = hops.first().and_then(|first| first.failure.as_ref());
+    let first = hops.iter().next();
+    let failed = first.and_then(|(first, _)| first.failure.as_ref());
     let is_unnamed = failed.is_some_and(|failure| failure.phase == PhaseName::Name);
     let phases = PHASES
         .iter()
@@ -106,19 +111,11 @@ fn phases(hops: &[Exchange], text: &mut MetricText) {
         "probe_http_duration_seconds",
         "Duration of http request by phase, summed over all redirects",
         "phase",
-        phases.map(|(name, ours)| (*name, in_phases(hops, ours).as_secs_f64())),
+        phases.map(|(name, ours)| (*name, hops.spent(ours).as_secs_f64())),
     );
 }
 
-fn in_phases(hops: &[Exchange], names: &[PhaseName]) -> Duration {
-    let phases = hops.iter().flat_map(Exchange::phases);
-    phases
-        .filter(|phase| names.contains(&phase.name))
-        .map(|phase| phase.span())
-        .sum()
-}
-
-fn rest(hops: &[Exchange], last: &Exchange, length: usize, text: &mut MetricText) {
+fn rest(hops: usize, last: &Exchange, length: usize, text: &mut MetricText) {
     let http = last.http.as_ref();
     let modified = http.and_then(|http| {
         let value = http.header("last-modified")?;
@@ -139,7 +136,7 @@ fn rest(hops: &[Exchange], last: &Exchange, length: usize, text: &mut MetricText
     // blackbox_exporter also counts a redirect that it was configured not to follow, and does not
     // read its body.
     let unfollowed = usize::from(http.is_some_and(|http| http.redirect.is_some()));
-    let redirects = (hops.len().saturating_sub(1) + unfollowed) as f64;
+    let redirects = (hops.saturating_sub(1) + unfollowed) as f64;
     text.gauge("probe_http_redirects", "The number of redirects", redirects);
     text.gauge(
         "probe_http_ssl",
@@ -167,15 +164,14 @@ fn rest(hops: &[Exchange], last: &Exchange, length: usize, text: &mut MetricText
 
 /// The metrics that blackbox_exporter does not have. The catalogue limits the number of findings;
 /// usually there are none.
-fn explained(hops: &[Exchange], text: &mut MetricText) {
-    let trips: u32 = hops.iter().map(Exchange::round_trips).sum();
+pub(crate) fn explained(hops: &Hops<'_>, text: &mut MetricText) {
     text.gauge(
         "probe_http_round_trips",
         "How often the client waited for an answer that had to cross the whole path",
-        trips.into(),
+        hops.round_trips().into(),
     );
     waits(hops, text);
-    let rtt = hops.iter().filter_map(|hop| hop.rtt).min();
+    let rtt = hops.iter().filter_map(|(hop, _)| hop.rtt).min();
     if let Some(rtt) = rtt {
         text.gauge(
             "probe_path_rtt_seconds",
@@ -186,14 +182,15 @@ fn explained(hops: &[Exchange], text: &mut MetricText) {
     findings(hops, text);
     let unexplained: f64 = hops
         .iter()
-        .filter_map(Exchange::unexplained_worth_reporting)
+        .filter_map(|(hop, _)| hop.unexplained_worth_reporting())
         .sum();
     text.gauge(
         "probe_unexplained_seconds",
         "The time that neither a finding nor the arithmetic of the protocols accounts for",
         unexplained / 1e3,
     );
-    let tls = hops.last().and_then(|last| last.tls.as_ref());
+    let last = hops.iter().last();
+    let tls = last.and_then(|(last, _)| last.tls.as_ref());
     if let Some(tls) = tls {
         text.gauge(
             "probe_tls_resumed",
@@ -209,10 +206,10 @@ fn explained(hops: &[Exchange], text: &mut MetricText) {
     }
 }
 
-fn waits(hops: &[Exchange], text: &mut MetricText) {
-    let phases: Vec<_> = hops.iter().flat_map(Exchange::phases).collect();
+fn waits(hops: &Hops<'_>, text: &mut MetricText) {
     let by = |party: Party| {
-        let ms: f64 = phases.iter().map(|phase| party.share(&phase.waited)).sum();
+        let shares = hops.phases().map(|phase| party.share(&phase.waited));
+        let ms: f64 = shares.sum();
         (party.name(), ms / 1e3)
     };
     text.gauges(
@@ -223,9 +220,9 @@ fn waits(hops: &[Exchange], text: &mut MetricText) {
     );
 }
 
-fn findings(hops: &[Exchange], text: &mut MetricText) {
+fn findings(hops: &Hops<'_>, text: &mut MetricText) {
     let mut found: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for finding in hops.iter().flat_map(|hop| &hop.findings) {
+    for finding in hops.iter().flat_map(|(hop, _)| &hop.findings) {
         let cost = found.entry(finding.id).or_default();
         cost.0 += finding.ms / 1e3;
         cost.1 += f64::from(finding.round_trips);

@@ -7,9 +7,9 @@
 //! - `exporter`, `server`, `routes`: accept connections and answer paths;
 //! - `state`: what requests share, with `own_metrics` and `history`; `message`: requests and
 //!   answers; `process_metrics`: what the kernel says about the process;
-//! - `run`: a probe by its module, with its deadline; `http`, `tcp` and `dns` are the three kinds;
-//!   `body` and `token` belong to the first, `lookup` and `line` (the address and the connection)
-//!   to the latter two;
+//! - `run`: a probe by its module, with its deadline; `grpc`, `http`, `tcp`, `dns` and `icmp` are
+//!   the five kinds; `body` and `token` belong to `http`, `line` (a connection) to `tcp` and `dns`,
+//!   `lookup` (an address) to them and `icmp`;
 //! - `http_metrics`, `certificates`: metrics from exchanges; `probe`: the values of a probe;
 //! - `tracing`: spans from probes;
 //! - `config`: blackbox_exporter's file; `text`: metrics as text.
@@ -19,9 +19,11 @@ mod certificates;
 mod config;
 mod dns;
 mod exporter;
+mod grpc;
 mod history;
 mod http;
 mod http_metrics;
+mod icmp;
 mod line;
 mod lookup;
 mod message;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-use roundtrip_model::{Exchange, TraceContext};
+use roundtrip_model::{Exchange, Phase, PhaseName, TraceContext};
 use roundtrip_report::clean;
 
 use crate::text::MetricText;
@@ -38,6 +38,34 @@ pub(crate) struct KindRun {
     pub(crate) failed_phase: Option<&'static str>,
     pub(crate) metrics: MetricText,
     pub(crate) exchanges: Vec<Exchange>,
+}
+
+/// The phases of a probe's exchanges, which are computed once.
+pub(crate) struct Hops<'a>(Vec<(&'a Exchange, Vec<Phase>)>);
+
+impl<'a> Hops<'a> {
+    pub(crate) fn new(exchanges: &'a [Exchange]) -> Self {
+        let exchanges = exchanges.iter();
+        Self(exchanges.map(|hop| (hop, hop.phases())).collect())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a Exchange, &[Phase])> {
+        self.0.iter().map(|(hop, phases)| (*hop, phases.as_slice()))
+    }
+
+    pub(crate) fn phases(&self) -> impl Iterator<Item = &Phase> {
+        self.0.iter().flat_map(|(_, phases)| phases)
+    }
+
+    /// The time in phases of these names.
+    pub(crate) fn spent(&self, names: &[PhaseName]) -> Duration {
+        let phases = self.phases().filter(|phase| names.contains(&phase.name));
+        phases.map(Phase::span).sum()
+    }
+
+    pub(crate) fn round_trips(&self) -> u32 {
+        self.phases().map(|phase| phase.round_trips).sum()
+    }
 }
 
 /// The log of a probe, as `debug=true` shows it.

@@ -33,6 +33,10 @@ struct Query {
 
 pub(crate) async fn answer(asked: &Asked, state: &ExporterState) -> Answered {
     let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+    let Some(path) = path.strip_prefix(&state.options.prefix) else {
+        let prefix = &state.options.prefix;
+        return Answered::text(404, &format!("All paths are below {prefix}/.\n"));
+    };
     let reads = matches!(asked.method.as_str(), "GET" | "HEAD");
     match path {
         "/-/reload" if matches!(asked.method.as_str(), "POST" | "PUT") => reload(state),
@@ -205,9 +209,21 @@ fn debug(ran: &ProbeRun, module: &str) -> String {
 
 fn logs(query: &Query, state: &ExporterState) -> Answered {
     let history = state.history.borrow();
-    match query.id.and_then(|id| history.get(id)) {
+    let found = match (query.id, &query.target) {
+        (Some(_), Some(_)) => {
+            let why = "Probe id and target can't be defined at the same time\n";
+            return Answered::text(400, why);
+        }
+        (Some(id), None) => history.get(id),
+        (None, Some(target)) => history.last(target, query.module.as_deref()),
+        (None, None) => {
+            let why = "Probe id or target must be defined as http query parameters\n";
+            return Answered::text(400, why);
+        }
+    };
+    match found {
         Some(past) => Answered::text(200, &past.told),
-        None => Answered::text(404, "Probe id not found\n"),
+        None => Answered::text(404, "There is no such probe, or its log is gone\n"),
     }
 }
 

@@ -8,7 +8,7 @@ use roundtrip_model::Exchange;
 use crate::config::{Module, ModuleKind};
 use crate::probe::{ProbeLog, ProbeTarget};
 use crate::text::MetricText;
-use crate::{dns, http, tcp};
+use crate::{dns, grpc, http, icmp, tcp};
 
 /// The time limit if the scrape does not announce its timeout, as in blackbox_exporter.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
@@ -45,6 +45,8 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         ModuleKind::Http(http) => http::probe(http, asked, limit, &mut log).await,
         ModuleKind::Dns(dns) => dns::probe(dns, asked, limit, &mut log).await,
         ModuleKind::Tcp(tcp) => tcp::probe(tcp, asked, limit, &mut log).await,
+        ModuleKind::Icmp(icmp) => icmp::probe(icmp, asked, limit, &mut log).await,
+        ModuleKind::Grpc(grpc) => grpc::probe(grpc, asked, limit, &mut log).await,
     };
     let took = began.elapsed();
     let (level, word) = if kind.success {

@@ -31,6 +31,8 @@ pub struct ExporterOptions {
     /// The number of probes that may run at once, if the process may open that many descriptors;
     /// more have to wait.
     pub probes: usize,
+    /// The path that is before all paths, such as `/probes`, or nothing.
+    pub prefix: String,
     /// The destination of probes' spans.
     pub telemetry: Option<Telemetry>,
 }

@@ -1,5 +1,6 @@
 //! Metrics of one scrape, in Prometheus' text exposition format 0.0.4.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use roundtrip_report::terminal::clean_lines;
@@ -93,11 +94,16 @@ impl MetricText {
 
 /// Escapes a label value: these come from certificates and configurations, and people read scrapes
 /// in terminals.
-fn escaped(word: &str) -> String {
-    clean_lines(word)
+fn escaped(word: &str) -> Cow<'_, str> {
+    let is_plain = |b: u8| (b.is_ascii_graphic() || b == b' ') && !matches!(b, b'\\' | b'"');
+    if word.bytes().all(is_plain) {
+        return word.into();
+    }
+    let escaped = clean_lines(word)
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
-        .replace('\n', "\\n")
+        .replace('\n', "\\n");
+    escaped.into()
 }
 
 /// Formats a number as Prometheus does; `{}` keeps its exact value.

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::body::ReceivedBody;
-use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
+use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, fields, head_size};
 use crate::run::all;
 use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
@@ -290,9 +290,9 @@ async fn receive(
     let enough = length.filter(|_| end == BodyEnd::Length);
     let mut body = ReceivedBody::new(facts, decode, sink);
     let mut outcome = Ok(());
-    while let Some(chunk) = stream.data().await {
-        match chunk {
-            Ok(data) => {
+    loop {
+        match stream.data().await {
+            Some(Ok(data)) => {
                 // Returning credit fails only if the stream has already ended.
                 let _ = stream.flow_control().release_capacity(data.len());
                 body.take(&data)?;
@@ -304,8 +304,15 @@ async fn receive(
                     break;
                 }
             }
-            Err(e) => {
+            Some(Err(e)) => {
                 outcome = Err(e);
+                break;
+            }
+            None => {
+                // The body is complete, even if the stream is reset now.
+                if let Ok(Some(trailers)) = stream.trailers().await {
+                    body.facts.trailers = fields(&trailers);
+                }
                 break;
             }
         }

@@ -14,12 +14,16 @@ pub(crate) fn describe(parts: &http::response::Parts, version: &str, facts: &mut
     facts.version = version.into();
     facts.status = parts.status.as_u16();
     facts.keep_alive = true;
-    facts.headers = parts
-        .headers
+    facts.headers = fields(&parts.headers);
+    facts.header_bytes += head_size(&parts.headers);
+}
+
+/// The fields of a section, in order.
+pub(crate) fn fields(section: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
+    section
         .iter()
         .map(|(n, v)| (n.as_str().to_owned(), v.as_bytes().to_vec()))
-        .collect();
-    facts.header_bytes += head_size(&parts.headers);
+        .collect()
 }
 
 /// The size of the head as HTTP/1.1 would write it, which is what curl counts.

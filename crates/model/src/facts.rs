@@ -260,6 +260,8 @@ pub struct HttpFacts {
     pub status: u16,
     pub reason: String,
     pub headers: Vec<(String, Vec<u8>)>,
+    /// The trailer section, of HTTP/2 only.
+    pub trailers: Vec<(String, Vec<u8>)>,
     /// Interim responses (1xx) before the final one.
     pub interim: Vec<u16>,
     pub request_bytes: u64,

@@ -6,7 +6,7 @@
 //! one that is longer than the MTU is an error ([`is_too_long`]). The caller decides what datagrams
 //! mean and when to send them.
 
-mod control;
+pub(crate) mod control;
 mod dispatch;
 mod readiness;
 mod receive_buffers;

@@ -5,8 +5,9 @@
 //! the times when the client did not run, and the savings of fast open, according to the data that
 //! the SYN-ACK acknowledged. [`listen`] is for servers. [`Plain`] is a fast stream without records;
 //! a [`ForeignConnection`] records the same about a connection that another process owns;
-//! [`datagrams`] is the same for UDP; an [`Alarm`] is a timer with a descriptor; [`cpu`] measures
-//! and pins threads. Only `sys` contains system calls that need `unsafe`.
+//! [`datagrams`] is the same for UDP; an [`EchoSocket`] asks by ICMP; an [`Alarm`] is a timer with a
+//! descriptor; [`cpu`] measures and pins threads. Only `sys` contains system calls that need
+//! `unsafe`.
 
 mod alarm;
 mod cgroup;
@@ -15,6 +16,7 @@ mod connect;
 pub mod cpu;
 pub mod datagrams;
 mod departures;
+mod echo;
 mod error;
 mod eyeballs;
 mod foreign_connection;
@@ -38,6 +40,7 @@ pub use alarm::Alarm;
 pub use cgroup::memory_limit;
 pub use clock::SystemClock;
 pub use connect::{Bind, Connect, datagram_socket};
+pub use echo::{EchoError, EchoOptions, EchoReply, EchoSocket};
 pub use error::NetError;
 pub use foreign_connection::ForeignConnection;
 pub use gauge::Gauge;

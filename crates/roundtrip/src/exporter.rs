@@ -13,6 +13,12 @@ pub(crate) fn run(args: &ExporterArgs) -> Outcome {
     if let Some(ExporterCommand::Check { file }) = &args.command {
         return check(file);
     }
+    if args.foreign.config_check {
+        return match &args.config.config {
+            Some(file) => check(file),
+            None => failed(&"--config.check needs --config.file"),
+        };
+    }
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
@@ -48,6 +54,7 @@ async fn serve(args: &ExporterArgs) -> Result<(), Box<dyn std::error::Error>> {
         timeout_offset: args.timeout_offset,
         history: args.history,
         probes: args.max_probes,
+        prefix: args.prefix(),
         telemetry: tracing.telemetry(),
     })
     .await?;

@@ -16,6 +16,7 @@ pub mod envelope;
 mod error;
 pub mod ext_authz;
 mod field;
+pub mod grpc_health;
 pub mod h2;
 pub mod h3;
 pub mod hosts;

@@ -8,6 +8,7 @@
 mod answer;
 mod checksum;
 mod compose;
+mod echo;
 mod flags;
 mod fragment;
 mod icmp;
@@ -21,6 +22,7 @@ mod view;
 pub use answer::{reset, too_big};
 pub use checksum::sum as ones_complement_sum;
 pub use compose::{IpHeader, compose};
+pub use echo::Echo;
 pub use flags::Flags;
 pub use fragment::{Fragments, fragments};
 pub use icmp::Icmp;

@@ -255,6 +255,8 @@ impl HttpModule {
             Some("enable_http3 allows HTTP/3.0 alone in valid_http_versions")
         } else if !is_h3 && names("HTTP/3.0") && self.roundtrip.strategy == Strategy::default() {
             Some("HTTP/3.0 in valid_http_versions needs enable_http3")
+        } else if self.has_empty_header_pattern() {
+            Some("a rule for header fields needs header and regexp")
         } else if self.no_proxy.is_some() && self.proxy_url.is_none() {
             Some("no_proxy needs proxy_url")
         } else if self.proxy_from_environment == Some(true) && self.proxy_url.is_some() {
@@ -268,6 +270,15 @@ impl HttpModule {
             let found = credentials.into_iter().flatten().next();
             found.or_else(|| self.tls_config.mistake())
         }
+    }
+
+    fn has_empty_header_pattern(&self) -> bool {
+        let rules = [
+            &self.fail_if_header_matches,
+            &self.fail_if_header_not_matches,
+        ];
+        let mut rules = rules.into_iter().flatten();
+        rules.any(|rule| rule.header.is_empty() || rule.regexp.is_empty())
     }
 
     /// Whether the module's `Accept-Encoding`, if there is one, accepts the coding. RFC 9110

@@ -30,6 +30,10 @@ impl Pattern {
         })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }

@@ -40,9 +40,25 @@ modules:
       query_response:
       - expect: "^SSH-2.0-"
       - send: "SSH-2.0-blackbox-ssh-check"
+  grpc:
+    prober: grpc
+    grpc:
+      tls: true
+      preferred_ip_protocol: "ip4"
+  grpc_plain:
+    prober: grpc
+    grpc:
+      tls: false
+      service: "service1"
   icmp:
     prober: icmp
-    icmp: {ttl: 5}
+  icmp_ttl5:
+    prober: icmp
+    timeout: 5s
+    icmp:
+      ttl: 5
+  talk:
+    prober: websocket
 "#;
 
 #[test]
@@ -52,8 +68,12 @@ fn usual_files_are_read_and_what_is_missing_is_told_with_its_place() {
     assert_eq!(
         names,
         [
+            "grpc",
+            "grpc_plain",
             "http_2xx",
             "http_post_2xx",
+            "icmp",
+            "icmp_ttl5",
             "pop3s_banner",
             "ssh_banner",
             "tcp_connect"
@@ -64,11 +84,11 @@ fn usual_files_are_read_and_what_is_missing_is_told_with_its_place() {
         .iter()
         .map(|u| (u.module.as_str(), u.line, u.what.as_str()))
         .collect();
-    assert_eq!(missing, [("icmp", 39, "prober: icmp")]);
+    assert_eq!(missing, [("talk", 56, "prober: websocket")]);
     assert!(
         read.unsupported()[0]
             .to_string()
-            .starts_with("line 39, column 13: module")
+            .starts_with("line 56, column 13: module")
     );
 }
 
@@ -192,6 +212,12 @@ fn what_blackbox_exporter_reads_is_read() {
             "source_ip_address: '::1', query_type: '', valid_rcodes: []",
         ),
         ("dns", "transport_protocol: ''"),
+        (
+            "icmp",
+            "ttl: 255, payload_size: 65507, dont_fragment: true, source_ip_address: 127.0.0.1",
+        ),
+        ("icmp", "ttl: 0, payload_size:"),
+        ("grpc", "metadata: {a: [b, c]}, service: , tls_config: {}"),
     ] {
         let read = ProbeModules::parse(&module(prober, settings));
         let read = read.unwrap_or_else(|error| panic!("{settings}: {error}"));
@@ -242,11 +268,21 @@ fn contradictions_are_told_with_their_place() {
         ("tcp", "query_response: [{expect: a, expect_bytes: b}]"),
         ("tcp", "source_ip_address: foo"),
         ("dns", "dns_over_tls: true"),
+        ("icmp", "ttl: 256"),
+        ("icmp", "ttl: -1"),
+        ("icmp", "payload_size: -1"),
+        ("icmp", "source_ip_address: nowhere"),
+        ("grpc", "tls_config: {cert_file: a}"),
+        ("http", "fail_if_header_matches: [{header: A, regexp: ''}]"),
+        (
+            "http",
+            "fail_if_header_not_matches: [{header: '', regexp: a}]",
+        ),
     ] {
         let error = ProbeModules::parse(&module(prober, settings)).unwrap_err();
         assert!(error.starts_with("line 1, column "), "{settings}: {error}");
     }
-    for prober in ["icmp", "grpc", "unix", "websocket"] {
+    for prober in ["unix", "websocket"] {
         let read = ProbeModules::parse(&module(prober, "x: y")).unwrap();
         assert_eq!(read.unsupported().len(), 1, "{prober}");
     }

@@ -80,17 +80,30 @@ impl SendControl {
 
 /// The control messages of a run of datagrams that arrived.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReceivedControl {
-    pub(super) to: Option<IpAddr>,
-    pub(super) ecn: u8,
+pub(crate) struct ReceivedControl {
+    pub(crate) to: Option<IpAddr>,
+    pub(crate) ecn: u8,
     /// The length of each datagram except the last, if the kernel has coalesced several.
-    pub(super) stride: Option<usize>,
+    pub(crate) stride: Option<usize>,
     /// The time when the first of them arrived, by `CLOCK_REALTIME`.
-    pub(super) stamp: Option<Duration>,
+    pub(crate) stamp: Option<Duration>,
+    /// The time to live, or hop limit, if the socket asks for it.
+    pub(crate) hops: Option<u8>,
+    /// What the error queue holds about a datagram that was sent.
+    pub(crate) error: Option<SendError>,
+}
+
+/// An ICMP error that a datagram caused. `struct sock_extended_err` of ip(7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SendError {
+    pub(crate) kind: u8,
+    pub(crate) code: u8,
+    /// The host or router that sent the error.
+    pub(crate) by: Option<IpAddr>,
 }
 
 impl ReceivedControl {
-    pub(super) fn read(mut control: &[u8]) -> Self {
+    pub(crate) fn read(mut control: &[u8]) -> Self {
         let mut incoming = Self::default();
         while let Some((message, rest)) = next(control) {
             incoming.learn(&message);
@@ -125,8 +138,28 @@ impl ReceivedControl {
                     Duration::new(u64::from_ne_bytes(s), nanos.min(999_999_999))
                 });
             }
+            (libc::IPPROTO_IP, libc::IP_TTL) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT) => {
+                self.hops = int(value).and_then(|hops| u8::try_from(hops).ok());
+            }
+            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                self.error = SendError::read(value);
+            }
             _ => {}
         }
+    }
+}
+
+impl SendError {
+    /// Error (4), origin (1), type (1), code (1), padding (9); then the address of the sender.
+    fn read(value: &[u8]) -> Option<Self> {
+        let [origin, kind, code] = array(value, 4)?;
+        let is_icmp = [libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6].contains(&origin);
+        let by = value.get(16..).and_then(address);
+        is_icmp.then_some(Self {
+            kind,
+            code,
+            by: by.map(|by| by.ip()),
+        })
     }
 }
 
@@ -149,7 +182,7 @@ fn next(control: &[u8]) -> Option<(ControlMessage<'_>, &[u8])> {
 }
 
 /// Reads a `sockaddr_in` or `sockaddr_in6`; their ports and addresses are in network byte order.
-pub(super) fn address(name: &[u8]) -> Option<SocketAddr> {
+pub(crate) fn address(name: &[u8]) -> Option<SocketAddr> {
     let family = u16::from_ne_bytes(array(name, 0)?);
     let port = u16::from_be_bytes(array(name, 2)?);
     match i32::from(family) {

@@ -100,7 +100,7 @@ impl ReceiveBuffers {
 
     pub(super) fn fill(&mut self, socket: BorrowedFd<'_>) -> io::Result<ReceivedRuns> {
         self.headings.clear();
-        let filled = self.slots.receive(socket, &mut self.bytes, self.size)?;
+        let filled = self.slots.receive(socket, &mut self.bytes, self.size, 0)?;
         let envelopes = self.slots.envelopes().take(filled);
         self.headings.extend(envelopes.map(|envelope| {
             let from = control::address(envelope.name)?;

@@ -98,12 +98,13 @@ impl ReceiveSlots {
         }
     }
 
-    /// One `recvmmsg` into slots of `size` bytes. Returns how many were filled.
+    /// One `recvmmsg` with these flags into slots of `size` bytes. Returns how many were filled.
     pub(crate) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
         bytes: &mut [u8],
         size: usize,
+        flags: libc::c_int,
     ) -> io::Result<usize> {
         let pieces = bytes.chunks_exact_mut(size);
         let count = pieces.len().min(self.headers.len());
@@ -129,7 +130,7 @@ impl ReceiveSlots {
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
+                (libc::MSG_DONTWAIT | flags) as _,
                 ptr::null_mut(),
             )
         };

@@ -16,7 +16,8 @@ configuration is blackbox_exporter's file; a setting that is not supported is an
 line and column. All of its metrics have the same names and labels. Further ones count round trips,
 show how long the probe waited for each party, and name the causes that were found.
 
---config.file, --web.listen-address, --timeout-offset and --history.limit work as in blackbox_exporter.
+The flags of blackbox_exporter work as well: --config.file, --config.check, --web.listen-address,
+--web.route-prefix, --web.external-url, --timeout-offset, --history.limit; those for its log do nothing.
 
 Also: /metrics, /config, /logs, /-/healthy, /-/reload (POST, or SIGHUP); debug=true shows a probe's log.
 
@@ -48,8 +49,53 @@ pub(crate) struct ExporterArgs {
     /// How many probes may run at once (fewer if few files may be open); others wait for a place
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub max_probes: usize,
+    /// Serve all paths below this one, as behind a reverse proxy
+    #[arg(
+        long,
+        alias = "web.route-prefix",
+        value_name = "PATH",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub route_prefix: String,
     #[command(flatten)]
     pub otlp: OtlpArgs,
+    #[command(flatten)]
+    pub foreign: ForeignArgs,
+}
+
+/// Flags of blackbox_exporter that need no name of their own.
+#[derive(Debug, Args)]
+pub(crate) struct ForeignArgs {
+    #[arg(long = "config.check", hide = true)]
+    pub config_check: bool,
+    /// Its path is the default of `--route-prefix`.
+    #[arg(long = "web.external-url", hide = true)]
+    pub external_url: Option<String>,
+    // The exporter's few messages are the same at any level and in any format.
+    #[arg(long = "log.level", hide = true)]
+    _log_level: Option<String>,
+    #[arg(long = "log.format", hide = true)]
+    _log_format: Option<String>,
+    #[arg(long = "log.prober", hide = true)]
+    _log_prober: Option<String>,
+}
+
+impl ExporterArgs {
+    /// The path that is before all paths, such as `/probes`, or nothing.
+    pub(crate) fn prefix(&self) -> String {
+        let url = self.foreign.external_url.as_deref().unwrap_or_default();
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let path = rest.split_once('/').map_or("", |(_, path)| path);
+        let given = [self.route_prefix.as_str(), path];
+        let given = given.into_iter().find(|given| !given.is_empty());
+        let words = given.unwrap_or_default().trim_matches('/');
+        if words.is_empty() {
+            String::new()
+        } else {
+            format!("/{words}")
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,9 @@
 
 mod beside;
 mod dns;
+mod echoes;
 mod faults;
+mod health;
 mod redirects;
 mod requests;
 pub(crate) mod scene;

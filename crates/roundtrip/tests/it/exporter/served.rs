@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 
-use super::scene::{BINARY, ask, eventually, exporter, get, origin, probe, samples, write};
+use super::scene::{BINARY, ask, eventually, exporter, get, origin, probe, samples, start, write};
 
 const PLAIN: &str =
     "modules:\n  http_2xx:\n    prober: http\n    http:\n      preferred_ip_protocol: ip4\n";
@@ -47,7 +47,7 @@ fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
     write(
         folder.path(),
         "b.yml",
-        "modules:\n  ping:\n    prober: icmp\n",
+        "modules:\n  talk:\n    prober: websocket\n",
     );
     let (status, body) = ask(at, "POST", "/-/reload", "");
     assert!(
@@ -62,7 +62,7 @@ fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
     let file = write(
         folder.path(),
         "c.yml",
-        "modules:\n  ping:\n    prober: icmp\n",
+        "modules:\n  talk:\n    prober: websocket\n",
     );
     let check = Command::new(BINARY)
         .args(["exporter", "check"])
@@ -72,7 +72,7 @@ fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
     assert_eq!(check.status.code(), Some(1));
     let said = String::from_utf8(check.stderr).unwrap();
     assert!(
-        said.contains("line 3, column 13: module 'ping': 'prober: icmp'"),
+        said.contains("line 3, column 13: module 'talk': 'prober: websocket'"),
         "{said}"
     );
     let check = Command::new(BINARY)
@@ -107,6 +107,47 @@ fn a_probe_ends_before_its_scrape_and_says_where_it_was() {
     assert!((1.0..1.5).contains(&took), "{took}");
     assert!(get(at, "/").1.contains("failure"));
     assert!(get(at, "/logs?id=1").1.contains("first_byte"));
+    let target = format!("/logs?target={target}");
+    assert!(get(at, &target).1.contains("first_byte"));
+    assert_eq!(get(at, &format!("{target}&module=other")).0, 404);
+    assert_eq!(get(at, &format!("{target}&id=1")).0, 400);
+}
+
+/// blackbox_exporter's flags, as the unit of Debian and the chart of its community use them.
+#[test]
+fn it_starts_with_the_flags_of_blackbox_exporter() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = write(folder.path(), "b.yml", PLAIN);
+    let file = format!("--config.file={}", config.display());
+    let listen = "--web.listen-address=127.0.0.1:0";
+    let words = [
+        "exporter",
+        &file,
+        listen,
+        "--log.level=debug",
+        "--log.format=json",
+    ];
+    for more in [
+        [
+            "--web.external-url=http://a.example/bb/",
+            "--log.prober=info",
+        ],
+        ["--web.route-prefix=/bb", "--history.limit=7"],
+    ] {
+        let running = start(&[words.as_slice(), &more].concat(), "exporter");
+        let at = running.said[0].trim_start_matches("exporter http://");
+        let at = at.trim_end_matches('/').parse().unwrap();
+        assert_eq!(get(at, "/bb/-/healthy").0, 200);
+        assert_eq!(get(at, "/bb/").0, 200);
+        assert_eq!(get(at, "/-/healthy").0, 404);
+    }
+    let check = |file: &str| {
+        let words = ["exporter", "--config.check", file];
+        Command::new(BINARY).args(words).output().unwrap().status
+    };
+    assert!(check(&file).success());
+    write(folder.path(), "b.yml", "modules: []");
+    assert_eq!(check(&file).code(), Some(1));
 }
 
 #[test]
