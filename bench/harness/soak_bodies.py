@@ -292,7 +292,8 @@ class SocketOverH2(Socket, H2):
             self.reply.status = int(self.reply.headers[":status"])
         elif isinstance(event, kinds.DataReceived):
             self.heard += event.data
-        elif isinstance(event, kinds.StreamReset):
-            raise Broken(f"RST_STREAM {int(event.error_code)}")
         elif isinstance(event, kinds.StreamEnded):
             self.is_over = True
+        elif isinstance(event, kinds.StreamReset) and not self.is_over:
+            # After the end, it only means that nobody reads what the client still sends (RFC 9113 §8.1).
+            raise Broken(f"RST_STREAM {int(event.error_code)}")

@@ -3,6 +3,7 @@
 
 mod buffered;
 mod download;
+mod gather;
 mod lease;
 mod rate;
 mod read_ahead;
@@ -243,10 +244,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request over one connection after another, until one of them ends the exchange.
     async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<ExchangeEnd, ExchangeError> {
         let (mut link, mut rest) = self.first_link(upstream).await?;
+        let mut waits = None;
         loop {
             let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;
             let uploads = matches!(rest, Some(Rest::Arriving(_)));
-            match self.next_link(upstream, link, outcome, uploads).await? {
+            let next = self.next_link(upstream, link, outcome, uploads, &mut waits);
+            match next.await? {
                 Next::Ended(ended) => {
                     self.end(upstream).await?;
                     return Ok(ended);

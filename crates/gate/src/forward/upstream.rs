@@ -25,7 +25,7 @@ mod wire;
 use std::cell::RefCell;
 use std::future::Future;
 use std::net::IpAddr;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +50,7 @@ pub(crate) use wire::Wire;
 
 /// One upstream, in one thread.
 pub(crate) struct Upstream {
+    this: Weak<Self>,
     group: Arc<Group>,
     pools: Rc<Pools<Wire>>,
     budget: RefCell<RetryBudget>,
@@ -72,6 +73,8 @@ pub(crate) struct LeaseNeeds {
     pub(crate) large_head: bool,
     /// Clients that have to wait are served in turn.
     pub(crate) client: Option<IpAddr>,
+    /// It waits until this time; `None`: for as long as every exchange may.
+    pub(crate) until: Option<Instant>,
 }
 
 impl From<LeaseNeeds> for PoolRequest {
@@ -109,7 +112,8 @@ impl Upstream {
             tunnels: config.tunnels,
             waiting: config.waiting,
         };
-        Rc::new(Self {
+        Rc::new_cyclic(|this| Self {
+            this: this.clone(),
             pools: Pools::new(rules, group.well.clone(), group.new_thread()),
             budget: RefCell::new(RetryBudget::new(config.retry_budget, Instant::now())),
             buffers: ReadBuffers::default(),

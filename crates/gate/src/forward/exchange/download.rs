@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
+use super::gather::Gather;
+
 use super::rate::{SLOT, TooSlow};
 use super::read_rate::ReadRate;
 use super::{
@@ -109,7 +111,7 @@ fn is_too_early(status: u16, body: ResponseBody) -> bool {
     status == 425 && body == ResponseBody::None
 }
 
-impl<S: Sessions, R: AsyncRead + Unpin, A: Sink> Download<'_, S, R, A> {
+impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
     /// If no request body is being sent, `client` reads further bytes from the client and writes
     /// them to the backend.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
@@ -342,7 +344,7 @@ pub(super) struct BodyDownload<'a, R, A> {
     rate: ReadRate<'a>,
 }
 
-impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
+impl<R: Gather, A: Sink> BodyDownload<'_, R, A> {
     async fn counted(&mut self, mut left: u64) -> Result<(), ExchangeError> {
         loop {
             let here = self
@@ -443,7 +445,12 @@ impl<R: AsyncRead + Unpin, A: Sink> BodyDownload<'_, R, A> {
             let mut left = self.silence;
             loop {
                 let (began, slot) = (Instant::now(), left.map_or(SLOT, |left| left.min(SLOT)));
-                let flushed = self.deadlines.down.within(Some(slot), &mut flushing).await;
+                let from = &mut *self.from;
+                let flushed = poll_fn(|cx| {
+                    from.gather(cx);
+                    flushing.as_mut().poll(cx)
+                });
+                let flushed = self.deadlines.down.within(Some(slot), flushed).await;
                 let taken = if flushed.is_ok() { bytes } else { 0 };
                 let rate = self.rate.waited(began.elapsed(), taken);
                 let is_flushed = flushed.is_ok();

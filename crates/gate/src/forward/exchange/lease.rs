@@ -77,14 +77,16 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     /// Takes back `link`, and decides what follows: the end of the exchange, or another connection
     /// for the same request. A request is sent again after 425, once the handshake is complete, and
-    /// also once if a kept connection was closed and sending it twice does no harm. `uploads` means
-    /// that its body is not stored.
+    /// also once if a kept connection was closed and sending it twice does no harm. If the server has
+    /// not processed it, it waits again like a new one, until `waits` at most. `uploads` means that
+    /// its body is not stored.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
         link: Link,
         outcome: Result<DownloadOutcome, ExchangeError>,
         uploads: bool,
+        waits: &mut Option<tokio::time::Instant>,
     ) -> Result<Next, ExchangeError> {
         match outcome {
             Ok(DownloadOutcome::Whole { link_stays, ended }) => {
@@ -102,12 +104,36 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 Ok(Next::Link(link))
             }
             Err(ExchangeError::Backend { sent, source })
+                if link.may_wait_again(&source)
+                    && self.may_be_sent_again(&link, sent, &source, !uploads) =>
+            {
+                // RFC 9113 §8.7. That is no failure, and costs the server nothing.
+                let until = *waits.get_or_insert_with(|| upstream.deadline());
+                if until <= tokio::time::Instant::now() {
+                    link.finish(Fate::Refused);
+                    return Err(upstream.busy().into());
+                }
+                let need = LeaseNeeds {
+                    until: Some(until),
+                    ..self.need(uploads)
+                };
+                let leased = upstream.replace(link, Fate::Refused, need);
+                let link = self.unless_gone(leased).await?;
+                self.note_lease(upstream, &link);
+                Ok(Next::Link(link))
+            }
+            Err(ExchangeError::Backend { sent, source })
                 if !self.entry.retried
                     && self.may_be_sent_again(&link, sent, &source, !uploads)
                     && upstream.may_retry() =>
             {
                 let need = self.need(uploads);
-                let link = self.unless_gone(upstream.replace(link, need)).await?;
+                let fate = if was_not_processed(&source) {
+                    Fate::Refused
+                } else {
+                    Fate::Stale
+                };
+                let link = self.unless_gone(upstream.replace(link, fate, need)).await?;
                 self.note_lease(upstream, &link);
                 self.entry.retried = true;
                 Ok(Next::Link(link))
@@ -115,7 +141,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             Err(error) => {
                 link.finish(match &error {
                     ExchangeError::Backend { source, .. } if was_not_processed(source) => {
-                        Fate::Stale
+                        Fate::Refused
                     }
                     _ if error.is_the_backends() => Fate::Failed,
                     ExchangeError::Refused(BadRequestError::NotForHttp2) => Fate::Unused,
@@ -144,6 +170,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             tunnel: self.asked.upgrade || self.asked.route.streams,
             large_head: self.head.len() > MAX_USUAL_HEAD,
             client: self.asked.client,
+            until: None,
         }
     }
 

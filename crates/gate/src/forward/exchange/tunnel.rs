@@ -1,8 +1,9 @@
 //! After 101: bytes of another protocol, both ways, until either side closes.
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::download::BodyDownload;
+use super::gather::Gather;
 use super::{ExchangeError, Sink, Source};
 
 pub(super) async fn run<B, W, R, A>(
@@ -13,7 +14,7 @@ pub(super) async fn run<B, W, R, A>(
 where
     B: Source,
     W: AsyncWrite + Unpin,
-    R: AsyncRead + Unpin,
+    R: Gather,
     A: Sink,
 {
     client.upgrade();

@@ -6,32 +6,50 @@
 
 mod answer;
 mod asking;
+mod frames;
+mod gathered;
 mod head;
+mod standing;
 mod stream;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
+use h2::{Ping, PingPong};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::pool::after;
 use super::wire::Wire;
 pub(super) use asking::SharedSlot;
+use frames::WatchedFrames;
+use standing::{H2Standing, StreamPlace};
 pub(crate) use stream::H2Stream;
 
 /// The most streams on one connection. RFC 9113 §6.5.2 recommends that servers allow as many.
 const MAX_STREAMS: usize = 100;
+/// The most until the server has stated its limit, if nothing is known about it.
+const FIRST_STREAMS: usize = 4;
+/// Streams that gate has reset, and that are remembered for some time. Frames that arrive for
+/// others are answered with RST_STREAM, which some servers count.
+const MAX_RESETS: usize = 10 * MAX_STREAMS;
+const RESET_TIME: Duration = Duration::from_secs(5);
 /// The largest number of bytes that a server may send before gate takes them: for one stream, and
 /// in total. Clients that read nothing on all other streams cannot block one of them.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = MAX_STREAMS as u32 * STREAM_WINDOW;
 const SEND_BUFFER: usize = 64 * 1024;
 const HEADER_LIST: u32 = 64 * 1024;
+
+/// When a server that has a new request sends nothing for the first time, it gets PING; if it sends
+/// nothing for the second time after that, its connection is given up.
+const PING_AFTER: Duration = Duration::from_secs(2);
+const PONG_TIME: Duration = Duration::from_secs(3);
 
 /// A connection that exchanges with a server share.
 #[derive(Debug)]
@@ -42,16 +60,12 @@ pub(super) struct SharedH2 {
     standing: Arc<H2Standing>,
     since: Instant,
     used: Instant,
-}
-
-/// What the streams of a connection know of it.
-#[derive(Debug, Default)]
-struct H2Standing {
-    /// It must not be used for others.
-    suspect: AtomicBool,
-    ended: AtomicBool,
-    /// Its end was counted as a failure of the server.
-    blamed: AtomicBool,
+    /// It has carried no stream.
+    unused: bool,
+    ping: Option<PingPong>,
+    /// When the first request was sent after which nothing has arrived, and when PING was.
+    asked: Option<Instant>,
+    pinged: Option<Instant>,
 }
 
 /// Why a shared connection is given up.
@@ -63,25 +77,36 @@ pub(super) enum SharedEnd {
 }
 
 impl SharedH2 {
-    /// `most` limits the streams until the server states its limit.
-    pub(super) async fn open(wire: Wire, most: usize) -> Result<Self, h2::Error> {
+    /// `most` limits the streams until the server states its limit. `room` is notified when a
+    /// stream may have become possible.
+    pub(super) async fn open(
+        wire: Wire,
+        most: usize,
+        room: Arc<Notify>,
+    ) -> Result<Self, h2::Error> {
         let secure = wire.is_secure();
-        let (send, connection) = Builder::new()
+        let standing = H2Standing::new(room);
+        // Clients end downloads as often as they like, and the server's data for these still
+        // arrives. Nothing that a client does may count as an error of the connection.
+        let (send, mut connection) = Builder::new()
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buffer_size(SEND_BUFFER)
             .max_header_list_size(HEADER_LIST)
             .initial_max_send_streams(most)
+            .max_concurrent_reset_streams(MAX_RESETS)
+            .reset_stream_duration(RESET_TIME)
+            .max_local_error_reset_streams(None)
             .enable_push(false)
-            .handshake::<_, Bytes>(wire)
+            .handshake::<_, Bytes>(WatchedFrames::new(wire, standing.clone()))
             .await?;
+        let ping = connection.ping_pong();
         // It ends when the server closes, or when all handles and streams are dropped. Streams see
         // errors.
-        let standing = Arc::<H2Standing>::default();
         let driving = standing.clone();
         let driver = tokio::spawn(async move {
             drop(connection.await);
-            driving.ended.store(true, Ordering::Relaxed);
+            driving.end();
         });
         Ok(Self {
             send,
@@ -90,13 +115,17 @@ impl SharedH2 {
             standing,
             since: Instant::now(),
             used: Instant::now(),
+            unused: true,
+            ping,
+            asked: None,
+            pinged: None,
         })
     }
 
     /// Whether the server accepts no further stream for now. One more would wait, and nothing could
     /// tell why.
     pub(super) fn is_full(&self) -> bool {
-        self.streams() >= self.most_streams()
+        self.streams() >= self.most_streams() || self.standing.is_refusing()
     }
 
     fn most_streams(&self) -> usize {
@@ -104,24 +133,62 @@ impl SharedH2 {
         most.min(MAX_STREAMS)
     }
 
-    /// The number of streams in use: each shares the standing, as does the driver.
+    /// The limit, if the server has stated it.
+    fn stated(&self) -> Option<usize> {
+        self.standing.is_settled().then(|| self.most_streams())
+    }
+
     fn streams(&self) -> usize {
-        let driver = usize::from(!self.driver.is_finished());
-        Arc::strong_count(&self.standing).saturating_sub(1 + driver)
+        self.standing.streams()
     }
 
     /// A stream for one more exchange; an error if the server accepts none.
-    pub(super) async fn stream(&mut self) -> Result<H2Stream, h2::Error> {
-        self.used = Instant::now();
-        let send = self.send.clone().ready().await?;
-        Ok(H2Stream::new(send, self.secure, self.standing.clone()))
+    pub(super) fn stream(&mut self) -> Result<H2Stream, h2::Error> {
+        let now = Instant::now();
+        self.used = now;
+        if self.standing.has_heard() {
+            self.asked = None;
+            self.pinged = None;
+        }
+        self.asked.get_or_insert(now);
+        let mut send = self.send.clone();
+        // A new handle waits for nothing.
+        if let Poll::Ready(ready) = send.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            ready?;
+        }
+        let place = StreamPlace::new(&self.standing);
+        let is_first = std::mem::replace(&mut self.unused, false);
+        Ok(H2Stream::new(send, self.secure, is_first, place))
+    }
+
+    /// Finds out whether a server that does not answer is still there: the network may have
+    /// forgotten the connection, and new requests should not be sent over it. PING follows a new
+    /// request only, because some servers allow few.
+    pub(super) fn probe(&mut self) {
+        let now = Instant::now();
+        if self.standing.has_heard() {
+            self.asked = None;
+            self.pinged = None;
+        }
+        match (self.asked, self.pinged) {
+            (Some(asked), None) if asked + PING_AFTER <= now && self.streams() > 0 => {
+                if let Some(ping) = &mut self.ping {
+                    // Makes the next one possible.
+                    let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
+                    let _ = ping.send_ping(Ping::opaque());
+                    self.pinged = Some(now);
+                }
+            }
+            (_, Some(pinged)) if pinged + PONG_TIME <= now => self.standing.suspect(),
+            _ => {}
+        }
     }
 
     /// Whether and why it is given up: exchanges in progress keep it; new ones get another
     /// connection.
     pub(super) fn over(&self, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
-        if self.driver.is_finished() || self.standing.suspect.load(Ordering::Relaxed) {
+        if self.driver.is_finished() || self.standing.is_suspect() {
             Some(SharedEnd::Left)
         } else if after(self.since, age) <= now {
             Some(SharedEnd::Aged)
@@ -135,8 +202,9 @@ impl SharedH2 {
 
 /// The status of a server's answer to GET, over a separate connection.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
-    let mut shared = SharedH2::open(wire, 1).await.map_err(broken)?;
-    let stream = shared.stream().await.map_err(broken)?;
+    let opened = SharedH2::open(wire, 1, Arc::default()).await;
+    let mut shared = opened.map_err(broken)?;
+    let stream = shared.stream().map_err(broken)?;
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: roundtrip-gate\r\n\r\n");
     let answered = stream.status(request.as_bytes()).await;
@@ -155,14 +223,22 @@ fn broken(error: h2::Error) -> io::Error {
 }
 
 /// Whether the server said that it has not processed the request, which may therefore be sent again
-/// (RFC 9113 §8.7): it refused the stream, or left in order before this stream.
+/// (RFC 9113 §8.7): it refused the stream, or left before this stream.
 pub(crate) fn was_not_processed(error: &io::Error) -> bool {
-    let inner = error.get_ref().and_then(|e| e.downcast_ref::<h2::Error>());
-    inner.is_some_and(|error| {
+    server_error(error).is_some_and(|error| {
         let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
-        let left = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
-        error.is_remote() && (refused || left)
+        refused || error.is_go_away()
     })
+}
+
+/// Whether the server leaves. Streams that it may have processed fail in another way.
+fn leaves(error: &io::Error) -> bool {
+    server_error(error).is_some_and(h2::Error::is_go_away)
+}
+
+fn server_error(error: &io::Error) -> Option<&h2::Error> {
+    let inner = error.get_ref()?.downcast_ref::<h2::Error>()?;
+    inner.is_remote().then_some(inner)
 }
 
 fn invalid(why: &'static str) -> io::Error {

@@ -70,11 +70,12 @@ impl Upstream {
     pub(crate) async fn replace(
         &self,
         lost: Link,
+        fate: Fate,
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
         let server = lost.server();
         // Must happen before another connection is requested; otherwise the slot would stay taken.
-        lost.finish(Fate::Stale);
+        lost.finish(fate);
         self.fresh(Some(server), need).await
     }
 
@@ -99,7 +100,7 @@ impl Upstream {
         want: PoolRequest,
         need: LeaseNeeds,
     ) -> Result<Link, UpstreamError> {
-        let deadline = self.deadline();
+        let deadline = need.until.unwrap_or_else(|| self.deadline());
         // TLS may always begin in the SYN: a duplicate ClientHello has no effect.
         let fast_open = self.group.config.fast_open && (need.repeatable || self.group.is_secure());
         let mut elsewhere = self.group.well.len() > 1;
@@ -137,7 +138,6 @@ impl Upstream {
         deadline: Instant,
     ) -> Result<PoolGrant<Wire>, UpstreamError> {
         let upstream = self.group.name.clone();
-        let within = self.group.config.connect.0;
         let counts = self.pools.counts();
         let Some(granted) = self.pools.wait(want) else {
             counts.refused.add(1);
@@ -154,8 +154,15 @@ impl Upstream {
             }
             Err(_) => {
                 counts.refused.add(1);
-                Err(UpstreamError::Busy { upstream, within })
+                Err(self.busy())
             }
+        }
+    }
+
+    pub(crate) fn busy(&self) -> UpstreamError {
+        UpstreamError::Busy {
+            upstream: self.group.name.clone(),
+            within: self.group.config.connect.0,
         }
     }
 
@@ -187,6 +194,9 @@ impl Upstream {
         let joined = self.stream(slot.server(), large_head, deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {
             let counts = self.pools.counts();
+            if matches!(trouble, UpstreamError::Busy { .. }) {
+                return counts.refused.add(1);
+            }
             counts.failed_at(slot.server(), Some(trouble));
             slot.failed();
         })?;
@@ -201,7 +211,8 @@ impl Upstream {
         Link::new(opened.slot, opened.kept, opened.reused, &self.buffers)
     }
 
-    pub(super) fn deadline(&self) -> Instant {
+    /// The time until which an exchange that asks now waits for a connection.
+    pub(crate) fn deadline(&self) -> Instant {
         after(Instant::now(), self.group.config.connect.0)
     }
 }

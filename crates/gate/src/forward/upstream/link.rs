@@ -1,6 +1,7 @@
 //! A connection while it belongs to one exchange.
 
 use std::cell::RefCell;
+use std::io;
 use std::rc::Rc;
 
 use roundtrip_net::Plain;
@@ -42,6 +43,8 @@ pub(crate) enum Fate {
     Unused,
     /// A kept connection turned out to be closed. That says nothing about the server.
     Stale,
+    /// The server did not process the request, and said so.
+    Refused,
     /// The server failed: it broke off, was silent, or sent something invalid.
     Failed,
 }
@@ -85,6 +88,11 @@ impl Link {
         ServerIndex(self.slot.server())
     }
 
+    /// Whether a request that failed so waits again like a new one.
+    pub(crate) fn may_wait_again(&self, why: &io::Error) -> bool {
+        matches!(&self.stream, Wire::Shared(stream) if stream.may_wait_again(why))
+    }
+
     /// Whether the first write opens the connection (fast open). Only that write shows whether a
     /// server listens.
     pub(crate) fn is_deferred(&self) -> bool {
@@ -111,7 +119,7 @@ impl Link {
                 counts.answered(self.slot.server());
                 self.slot.succeeded();
             }
-            Fate::Unused | Fate::Stale => {}
+            Fate::Unused | Fate::Stale | Fate::Refused => {}
             Fate::Failed => {
                 counts.failed.add(1);
                 counts.failed_at(self.slot.server(), None);
@@ -128,6 +136,7 @@ impl Link {
                 Fate::Kept => stream.end(),
                 // If the answer is incomplete, this resets the stream.
                 Fate::Spent | Fate::Unused => drop(stream),
+                Fate::Refused => stream.refused(),
                 Fate::Stale | Fate::Failed => stream.blame(),
             },
             carrier if fit => self.slot.keep(PooledConnection {

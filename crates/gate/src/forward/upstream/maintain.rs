@@ -55,8 +55,7 @@ async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
     if config.protocol == UpstreamProtocol::H2 {
         // The exchange that needs the connection will get the error.
-        let _ = upstream.share_early(server).await;
-        return;
+        return upstream.share_early(server).await;
     }
     while let Some(slot) = upstream.pools.spare(server, config.warm.min(config.idle)) {
         let opened = upstream.open(slot, false, upstream.deadline()).await;

@@ -3,9 +3,11 @@
 mod authority;
 mod fast_open;
 mod pooling;
+mod raw;
 mod scene;
 mod secure;
 mod servers;
 mod sharing;
 mod streams;
+mod surplus;
 mod through;

@@ -11,6 +11,9 @@ use h2::client::ResponseFuture;
 use tokio::io::ReadBuf;
 use tokio::time::timeout;
 
+use super::frames::SMALL;
+use super::gathered::GatheredData;
+use super::standing::H2Standing;
 use super::{broken, head, invalid};
 use crate::forward::h1::{Trailers, write_last_chunk};
 
@@ -24,6 +27,8 @@ pub(super) struct UpstreamAnswer {
     heads: Vec<u8>,
     /// The bytes of them that have been read.
     read: usize,
+    /// Data of the body that has been taken from the library early.
+    gathered: GatheredData,
 }
 
 #[derive(Debug)]
@@ -53,6 +58,7 @@ impl Default for UpstreamAnswer {
             state: AnswerState::Unasked(None),
             heads: Vec::new(),
             read: 0,
+            gathered: GatheredData::default(),
         }
     }
 }
@@ -69,6 +75,7 @@ impl UpstreamAnswer {
         &mut self,
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
+        standing: &H2Standing,
     ) -> Poll<io::Result<()>> {
         loop {
             let before = into.filled().len();
@@ -87,8 +94,18 @@ impl UpstreamAnswer {
             if into.filled().len() > before || into.remaining() == 0 {
                 return Poll::Ready(Ok(()));
             }
-            if !ready!(self.poll_more(cx))? {
+            if !ready!(self.poll_more(cx, standing))? {
                 return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Takes what has arrived from the library, while the client takes nothing. Ends, trailers and
+    /// errors stay there.
+    pub(super) fn gather(&mut self, cx: &mut Context<'_>, standing: &H2Standing) {
+        if let AnswerState::Body(stream, ..) = &mut self.state {
+            while let Poll::Ready(Some(Ok(data))) = poll_data(stream, cx, standing) {
+                self.gathered.push(data);
             }
         }
     }
@@ -107,14 +124,16 @@ impl UpstreamAnswer {
 
     pub(super) fn is_ended(&self) -> bool {
         match &self.state {
-            AnswerState::Body(stream, rest, _) => rest.is_empty() && stream.is_end_stream(),
+            AnswerState::Body(stream, rest, _) => {
+                rest.is_empty() && self.gathered.is_empty() && stream.is_end_stream()
+            }
             AnswerState::Ended => true,
             AnswerState::Unasked(_) | AnswerState::Awaited(_) => false,
         }
     }
 
     /// `false` at the end.
-    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    fn poll_more(&mut self, cx: &mut Context<'_>, standing: &H2Standing) -> Poll<io::Result<bool>> {
         match &mut self.state {
             AnswerState::Unasked(waker) => {
                 *waker = Some(cx.waker().clone());
@@ -155,7 +174,11 @@ impl UpstreamAnswer {
             }
             AnswerState::Body(_, rest, _) if !rest.is_empty() => Poll::Ready(Ok(true)),
             AnswerState::Body(stream, rest, AnswerFraming::Counted) => {
-                match ready!(stream.poll_data(cx)) {
+                let data = match self.gathered.pop() {
+                    Some(data) => Some(Ok(data)),
+                    None => ready!(poll_data(stream, cx, standing)),
+                };
+                match data {
                     None => Poll::Ready(Ok(false)),
                     Some(data) => {
                         *rest = data.map_err(broken)?;
@@ -163,16 +186,25 @@ impl UpstreamAnswer {
                     }
                 }
             }
-            AnswerState::Body(..) => self.poll_chunk(cx),
+            AnswerState::Body(..) => self.poll_chunk(cx, standing),
             AnswerState::Ended => Poll::Ready(Ok(false)),
         }
     }
 
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        standing: &H2Standing,
+    ) -> Poll<io::Result<bool>> {
         let AnswerState::Body(stream, rest, framing) = &mut self.state else {
             return Poll::Ready(Ok(false));
         };
-        let data = ready!(stream.poll_data(cx)).transpose().map_err(broken)?;
+        let data = match self.gathered.pop() {
+            Some(data) => Some(data),
+            None => ready!(poll_data(stream, cx, standing))
+                .transpose()
+                .map_err(broken)?,
+        };
         let trailers = match &data {
             // An empty chunk would be the last one.
             Some(data) if data.is_empty() => return Poll::Ready(Ok(true)),
@@ -197,6 +229,20 @@ impl UpstreamAnswer {
         }
         Poll::Ready(Ok(true))
     }
+}
+
+fn poll_data(
+    stream: &mut RecvStream,
+    cx: &mut Context<'_>,
+    standing: &H2Standing,
+) -> Poll<Option<Result<Bytes, h2::Error>>> {
+    let data = ready!(stream.poll_data(cx));
+    if let Some(Ok(data)) = &data
+        && (1..SMALL).contains(&data.len())
+    {
+        standing.small_taken();
+    }
+    Poll::Ready(data)
 }
 
 fn put(bytes: &[u8], into: &mut ReadBuf<'_>) -> usize {

@@ -1,16 +1,80 @@
-//! The shared connections of one upstream: opened by an exchange that finds all others full, closed
-//! when they are too old.
+//! The shared connections of one upstream. An exchange that finds all of them full waits for a
+//! stream that becomes free, or for a further connection, which a task of its own opens. They are
+//! closed when they are too old.
 
-use tokio::sync::{Mutex, MutexGuard};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Notify};
+use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
-use super::{H2Stream, MAX_STREAMS, SharedEnd, SharedH2};
+use super::{FIRST_STREAMS, H2Stream, MAX_STREAMS, SharedEnd, SharedH2};
 use crate::config::UpstreamProtocol;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
+/// The pause after a further connection could not be opened, while others carry exchanges.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The shared connections to one server: those for all requests, and those for requests with a
 /// large head, because some servers answer a head that is too large by ending the connection.
-pub(in crate::forward::upstream) type SharedSlot = [Mutex<Vec<SharedH2>>; 2];
+pub(in crate::forward::upstream) type SharedSlot = [SharedPlace; 2];
+
+#[derive(Debug, Default)]
+pub(in crate::forward::upstream) struct SharedPlace {
+    open: RefCell<Vec<SharedH2>>,
+    /// Exchanges wait in turn for it; the one that has it waits for `room`.
+    turn: Mutex<()>,
+    room: Arc<Notify>,
+    opening: Cell<bool>,
+    /// Why the last connection could not be opened.
+    failed: RefCell<Option<UpstreamError>>,
+    /// No further connection is opened before this time.
+    pause: Cell<Option<Instant>>,
+    /// The limit of streams that the server has stated last.
+    most: Cell<Option<usize>>,
+}
+
+/// A connection that is being opened.
+struct Opening<'a>(&'a SharedPlace);
+
+impl<'a> Opening<'a> {
+    fn begin(place: &'a SharedPlace) -> Self {
+        place.opening.set(true);
+        place.failed.take();
+        Self(place)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.opening.set(false);
+        self.0.room.notify_one();
+    }
+}
+
+impl SharedPlace {
+    /// Whether a further connection would help. A server that has not stated its limit may admit
+    /// more streams soon; one that admits none on an unused connection admits none on the next.
+    fn needs_another(&self) -> bool {
+        let all = |used: fn(&SharedH2) -> bool| self.open.borrow().iter().all(used);
+        !self.opening.get()
+            && all(|shared| shared.stated().is_some() && shared.streams() > 0)
+            && (self.open.borrow().is_empty() || self.pause().is_none())
+    }
+
+    fn pause(&self) -> Option<Instant> {
+        self.pause.get().filter(|until| *until > Instant::now())
+    }
+
+    /// The most streams on the next connection until its server states its limit.
+    fn expected(&self) -> usize {
+        let open = self.open.borrow();
+        let stated = open.iter().rev().find_map(SharedH2::stated);
+        stated.or(self.most.get()).unwrap_or(FIRST_STREAMS)
+    }
+}
 
 impl Upstream {
     /// A stream to a server, and whether its connection was open before.
@@ -20,50 +84,77 @@ impl Upstream {
         large_head: bool,
         deadline: Instant,
     ) -> Result<(H2Stream, bool), UpstreamError> {
-        let mut place = self.place(server, large_head, deadline).await?;
-        self.give_up(&mut place);
-        // The first that has room, so that the last ones become idle.
-        while let Some(at) = place.iter().position(|shared| !shared.is_full()) {
-            if let Some(shared) = place.get_mut(at)
-                && let Ok(Ok(stream)) = timeout_at(deadline, shared.stream()).await
+        let Some(place) = self.shared_place(server, large_head) else {
+            let upstream = self.group.name.clone();
+            return Err(UpstreamError::NoneWell { upstream });
+        };
+        let began = Instant::now();
+        // Those that wait come first.
+        if let Ok(_turn) = place.turn.try_lock()
+            && let Some(joined) = self.join_open(place, began)
+        {
+            return Ok(joined);
+        }
+        let turn = timeout_at(deadline, place.turn.lock()).await;
+        let _turn = turn.map_err(|_| self.no_stream(place, server))?;
+        loop {
+            if let Some(joined) = self.join_open(place, began) {
+                return Ok(joined);
+            }
+            if Instant::now() >= deadline {
+                return Err(self.no_stream(place, server));
+            }
+            if place.needs_another()
+                && let Some(upstream) = self.this.upgrade()
             {
-                self.pools.counts().reused.add(1);
-                return Ok((stream, true));
+                // Whoever waits for it may leave.
+                spawn_local(
+                    async move { upstream.open_shared(server, large_head, deadline).await },
+                );
+            }
+            let until = place.pause().map_or(deadline, |until| until.min(deadline));
+            let _ = timeout_at(until, place.room.notified()).await;
+            let failed = place.failed.take();
+            if let Some(failed) = failed.filter(|_| place.open.borrow().is_empty()) {
+                return Err(failed);
+            }
+        }
+    }
+
+    /// A stream of the first connection that has room, so that the last ones become idle.
+    fn join_open(&self, place: &SharedPlace, began: Instant) -> Option<(H2Stream, bool)> {
+        self.give_up(place);
+        let mut open = place.open.borrow_mut();
+        while let Some(at) = open.iter().position(|shared| !shared.is_full()) {
+            if let Some(shared) = open.get_mut(at)
+                && let Ok(stream) = shared.stream()
+            {
+                let reused = shared.since < began;
+                self.pools.counts().reused.add(reused.into());
+                return Some((stream, reused));
             }
             // The server sent GOAWAY; exchanges in progress continue.
-            place.remove(at);
+            open.remove(at);
             self.pools.counts().left.add(1);
         }
-        // The server's other connections have its limit.
-        let most = place.last().map_or(MAX_STREAMS, SharedH2::most_streams);
-        let mut shared = self.share(server, most, deadline).await?;
-        let stream = shared.stream().await;
-        let stream = stream.map_err(|source| self.no_h2(server, source))?;
-        place.push(shared);
-        Ok((stream, false))
+        None
     }
 
     /// Opens a connection before it is needed.
-    pub(in crate::forward::upstream) async fn share_early(
-        &self,
-        server: usize,
-    ) -> Result<(), UpstreamError> {
-        let deadline = self.deadline();
-        let mut place = self.place(server, false, deadline).await?;
-        if place.is_empty() {
-            let shared = self.share(server, MAX_STREAMS, deadline).await?;
-            place.push(shared);
+    pub(in crate::forward::upstream) async fn share_early(&self, server: usize) {
+        if let Some(place) = self.shared_place(server, false)
+            && place.open.borrow().is_empty()
+            && place.needs_another()
+        {
+            self.open_shared(server, false, self.deadline()).await;
         }
-        Ok(())
     }
 
-    /// Gives up the connections that are too old.
+    /// Gives up the connections that are too old, or whose server is silent.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
         for place in self.shared.as_flattened() {
-            // The task that holds the lock is opening a connection.
-            if let Ok(mut place) = place.try_lock() {
-                self.give_up(&mut place);
-            }
+            place.open.borrow_mut().iter_mut().for_each(SharedH2::probe);
+            self.give_up(place);
         }
     }
 
@@ -73,26 +164,20 @@ impl Upstream {
             return None;
         }
         let places = self.shared.as_flattened().iter();
-        let places = places.filter_map(|place| place.try_lock().ok());
-        Some(places.map(|place| place.len()).sum())
+        Some(places.map(|place| place.open.borrow().len()).sum())
     }
 
-    async fn place(
-        &self,
-        server: usize,
-        large_head: bool,
-        deadline: Instant,
-    ) -> Result<MutexGuard<'_, Vec<SharedH2>>, UpstreamError> {
-        let [usual, large] = self
-            .shared
-            .get(server)
-            .ok_or_else(|| UpstreamError::NoneWell {
-                upstream: self.group.name.clone(),
-            })?;
-        let place = if large_head { large } else { usual };
-        timeout_at(deadline, place.lock())
-            .await
-            .map_err(|_| self.silent(server))
+    fn shared_place(&self, server: usize, large_head: bool) -> Option<&SharedPlace> {
+        let [usual, large] = self.shared.get(server)?;
+        Some(if large_head { large } else { usual })
+    }
+
+    /// Why an exchange got no stream in time.
+    fn no_stream(&self, place: &SharedPlace, server: usize) -> UpstreamError {
+        if !place.open.borrow().is_empty() {
+            return self.busy();
+        }
+        self.silent(server)
     }
 
     fn silent(&self, server: usize) -> UpstreamError {
@@ -102,41 +187,60 @@ impl Upstream {
         }
     }
 
-    fn give_up(&self, place: &mut Vec<SharedH2>) {
+    fn give_up(&self, place: &SharedPlace) {
         let config = &self.group.config;
         let counts = self.pools.counts();
-        place.retain(|shared| {
-            match shared.over(config.idle_time.0, config.age.0) {
-                None => return true,
-                Some(SharedEnd::Left) => counts.left.add(1),
-                Some(SharedEnd::Aged) => counts.aged.add(1),
-                Some(SharedEnd::Idled) => counts.idled.add(1),
+        place.open.borrow_mut().retain(|shared| {
+            let Some(end) = shared.over(config.idle_time.0, config.age.0) else {
+                return true;
+            };
+            match end {
+                SharedEnd::Left => counts.left.add(1),
+                SharedEnd::Aged => counts.aged.add(1),
+                SharedEnd::Idled => counts.idled.add(1),
             }
+            place.most.set(shared.stated().or(place.most.get()));
             false
         });
+    }
+
+    async fn open_shared(&self, server: usize, large_head: bool, deadline: Instant) {
+        let Some(place) = self.shared_place(server, large_head) else {
+            return;
+        };
+        let opening = Opening::begin(place);
+        match self.share(server, place, deadline).await {
+            Ok(shared) => {
+                place.pause.set(None);
+                place.open.borrow_mut().push(shared);
+            }
+            Err(trouble) => {
+                place.pause.set(Some(Instant::now() + PAUSE));
+                *place.failed.borrow_mut() = Some(trouble);
+            }
+        }
+        drop(opening);
     }
 
     async fn share(
         &self,
         server: usize,
-        most: usize,
+        place: &SharedPlace,
         deadline: Instant,
     ) -> Result<SharedH2, UpstreamError> {
         let counts = self.pools.counts();
         let opened = self.group.open(server, false, deadline).await;
         let opened = opened.inspect_err(|_| counts.unreached.add(1))?;
-        let shared = timeout_at(deadline, SharedH2::open(opened.wire, most)).await;
+        let most = place.expected().min(MAX_STREAMS);
+        let shared = SharedH2::open(opened.wire, most, place.room.clone());
+        let shared = timeout_at(deadline, shared).await;
         let shared = shared.map_err(|_| self.silent(server))?;
-        let shared = shared.map_err(|source| self.no_h2(server, source))?;
+        let shared = shared.map_err(|source| UpstreamError::H2 {
+            server: self.group.shown(server),
+            source,
+        })?;
         counts.opened.add(1);
         counts.resumed.add(opened.resumed.into());
         Ok(shared)
-    }
-
-    fn no_h2(&self, server: usize, source: h2::Error) -> UpstreamError {
-        UpstreamError::H2 {
-            server: self.group.shown(server),
-            source,
-        }
     }
 }

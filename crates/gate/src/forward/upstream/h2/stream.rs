@@ -3,8 +3,6 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -14,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::answer::UpstreamAnswer;
 use super::head::{self, RequestFraming};
-use super::{H2Standing, broken, invalid};
+use super::{StreamPlace, broken, invalid, leaves, was_not_processed};
 use crate::forward::h1::Trailers;
 
 /// Gate writes the heads itself, and they are smaller.
@@ -28,7 +26,8 @@ pub(crate) struct H2Stream {
     pending: BytesMut,
     answer: UpstreamAnswer,
     secure: bool,
-    connection: Arc<H2Standing>,
+    is_first: bool,
+    place: StreamPlace,
 }
 
 enum UploadState {
@@ -42,13 +41,19 @@ enum UploadState {
 }
 
 impl H2Stream {
-    pub(super) fn new(send: SendRequest<Bytes>, secure: bool, connection: Arc<H2Standing>) -> Self {
+    pub(super) fn new(
+        send: SendRequest<Bytes>,
+        secure: bool,
+        is_first: bool,
+        place: StreamPlace,
+    ) -> Self {
         Self {
             up: UploadState::Head(send, Vec::new()),
             pending: BytesMut::new(),
             answer: UpstreamAnswer::default(),
             secure,
-            connection,
+            is_first,
+            place,
         }
     }
 
@@ -56,13 +61,20 @@ impl H2Stream {
         self.secure
     }
 
+    /// Whether a request that was not processed waits again like a new one. If the connection has
+    /// carried no other, or carries none now, the server may refuse all.
+    pub(crate) fn may_wait_again(&self, why: &io::Error) -> bool {
+        let is_alone = self.place.standing().streams() <= 1;
+        was_not_processed(why) && !self.is_first && (leaves(why) || !is_alone)
+    }
+
     /// Ends the exchange after a complete answer. The stream counts until its end has come.
     pub(crate) fn end(self) {
         if !self.answer.is_ended() && matches!(self.up, UploadState::Done) {
-            let (answer, counted) = (self.answer, self.connection);
+            let (answer, place) = (self.answer, self.place);
             tokio::spawn(async move {
                 answer.end().await;
-                drop(counted);
+                drop(place);
             });
         }
     }
@@ -70,14 +82,24 @@ impl H2Stream {
     /// Marks the connection as unusable for others: the server did not answer, so the connection
     /// may be dead.
     pub(crate) fn blame(&self) {
-        self.connection.suspect.store(true, Ordering::Relaxed);
+        self.place.standing().suspect();
+    }
+
+    /// Ends the exchange after the server has refused the stream.
+    pub(crate) fn refused(self) {
+        self.place.refused();
     }
 
     /// Whether the failure of this exchange was counted already, because the end of the shared
     /// connection failed an earlier one. Marks the connection as counted.
     pub(crate) fn is_counted(&self) -> bool {
-        let H2Standing { ended, blamed, .. } = &*self.connection;
-        ended.load(Ordering::Relaxed) && blamed.swap(true, Ordering::Relaxed)
+        self.place.standing().is_counted()
+    }
+
+    /// Takes what has arrived of the answer, while the client takes nothing: otherwise the library
+    /// would end the connection of all because of what this stream leaves there.
+    pub(crate) fn gather(&mut self, cx: &mut Context<'_>) {
+        self.answer.gather(cx, self.place.standing());
     }
 
     /// Sends a request without a body, and reads the status.
@@ -235,6 +257,7 @@ impl AsyncRead for H2Stream {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.answer.poll_read(cx, into)
+        let this = &mut *self;
+        this.answer.poll_read(cx, into, this.place.standing())
     }
 }

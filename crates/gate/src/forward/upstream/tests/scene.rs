@@ -22,6 +22,7 @@ pub(super) const ANY: LeaseNeeds = LeaseNeeds {
     tunnel: false,
     large_head: false,
     client: None,
+    until: None,
 };
 
 /// Long enough for any machine; nothing waits for it to pass.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::spawn_local;
 
 use super::scene::{ANY, run, until};
@@ -18,7 +18,12 @@ use crate::config::{Config, Route};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
 
-async fn client(upstream: &Rc<Upstream>) -> TcpStream {
+pub(super) async fn client(upstream: &Rc<Upstream>) -> TcpStream {
+    client_with(upstream, TcpSocket::new_v4().unwrap()).await
+}
+
+/// A client that reads nothing has room for little, and so has gate.
+pub(super) async fn client_with(upstream: &Rc<Upstream>, socket: TcpSocket) -> TcpStream {
     let config = Config {
         route: vec![Route {
             upstream: "app".into(),
@@ -37,10 +42,14 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     )
     .unwrap();
     let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let ours = TcpStream::connect(listener.local_addr().unwrap())
-        .await
+    let listening = TcpSocket::new_v4().unwrap();
+    listening
+        .set_send_buffer_size(socket.send_buffer_size().unwrap())
         .unwrap();
+    listening.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listening.listen(1).unwrap();
+    let ours = socket.connect(listener.local_addr().unwrap());
+    let ours = ours.await.unwrap();
     let (gates, _) = listener.accept().await.unwrap();
     spawn_local(async move {
         let peer = Peer {
@@ -54,7 +63,7 @@ async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     ours
 }
 
-async fn ask(client: &mut TcpStream, request: &str, end: &str) -> String {
+pub(super) async fn ask(client: &mut TcpStream, request: &str, end: &str) -> String {
     client.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     while !answer.ends_with(end.as_bytes()) {
@@ -116,8 +125,15 @@ fn requests_that_the_server_refused_are_sent_again() {
 /// RFC 9113 §6.8.
 #[test]
 fn requests_behind_the_last_one_of_a_server_that_leaves_are_sent_again() {
-    // An empty SETTINGS, and GOAWAY for all streams without an error.
-    const LEAVING: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    for error in [0, 0xb] {
+        are_sent_again_after_goaway(error);
+    }
+}
+
+fn are_sent_again_after_goaway(error: u8) {
+    // An empty SETTINGS, and GOAWAY for all streams.
+    let mut leaving = *b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    leaving[25] = error;
     run(async || {
         let (address, server) = Server::start(None).await;
         let before = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -128,7 +144,7 @@ fn requests_behind_the_last_one_of_a_server_that_leaves_are_sent_again() {
                 if leaves {
                     // The preface, SETTINGS, and the beginning of the request.
                     stream.read_exact(&mut [0; 100]).await.unwrap();
-                    stream.write_all(LEAVING).await.unwrap();
+                    stream.write_all(&leaving).await.unwrap();
                     let _ = stream.read_to_end(&mut Vec::new()).await;
                     continue;
                 }
