@@ -78,7 +78,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
             match source.and_then(|mut source| Ok((source.is_capture()?, source))) {
                 Ok((true, source)) => Ok(OpenedCaptures {
                     name: self::name(file),
-                    captures: Captures::One(source),
+                    captures: Captures::One(Box::new(source)),
                     far: None,
                     secrets: Vec::new(),
                 }),
@@ -106,7 +106,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         ));
     } else if is_late && !stop.load(Ordering::Relaxed) {
         match CaptureSource::open(file) {
-            Ok(source) => opened.captures = Captures::One(source),
+            Ok(source) => opened.captures = Captures::One(Box::new(source)),
             Err(error) => return unreadable(file, &error),
         }
         read = read_whole(args, &mut opened, &mut keys, &stop);

@@ -14,7 +14,7 @@ use super::keys::KeyFiles;
 use super::source::CaptureSource;
 
 pub(super) enum Captures {
-    One(CaptureSource),
+    One(Box<CaptureSource>),
     Two(Box<CapturePair>),
 }
 
