@@ -27,6 +27,7 @@ pub use error::MemoryError;
 pub use stamp::Stamp;
 
 use directory::Directory;
+use rustix::io::Errno;
 
 /// The largest total size in bytes; the oldest answers are removed first.
 pub const DEFAULT_SIZE: u64 = 256 << 20;
@@ -128,7 +129,7 @@ impl Memory {
         opened.as_ref()
     }
 
-    /// Reads and parses a file. One that cannot be parsed is set aside.
+    /// Reads and parses a file. One that cannot be parsed, or is not a regular file, is set aside.
     fn read<T>(
         &self,
         directory: &Directory,
@@ -142,6 +143,11 @@ impl Memory {
                 Some(value) => return Some(value),
                 None => "it is damaged, or another version wrote it".to_owned(),
             },
+            Err(error) if may_pass(&error) => {
+                let path = directory.shown(name);
+                self.note(format!("{path} cannot be read now: {error}"));
+                return None;
+            }
             Err(error) => error.to_string(),
         };
         let what_now = match directory.set_aside(name) {
@@ -197,6 +203,24 @@ impl Memory {
             ));
         }
     }
+}
+
+/// Whether a file that cannot be read now may be good all the same.
+fn may_pass(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(
+        errno,
+        Some(
+            Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::IO
+                | Errno::ACCESS
+                | Errno::PERM
+                | Errno::INTR
+                | Errno::STALE
+        )
+    )
 }
 
 #[cfg(test)]

@@ -190,6 +190,14 @@ fn broken_files_are_set_aside_a_few_times() {
 }
 
 #[test]
+fn only_a_bad_file_is_set_aside() {
+    let passing = [Errno::MFILE, Errno::IO, Errno::ACCESS];
+    assert!(passing.into_iter().all(|errno| may_pass(&errno.into())));
+    assert!(!may_pass(&Errno::LOOP.into()));
+    assert!(!may_pass(&io::Error::other("it is too large")));
+}
+
+#[test]
 fn each_session_is_handed_out_once() {
     let directory = tempfile::tempdir().unwrap();
     let origin = Authority::new("a.example", 443);
