@@ -6,7 +6,7 @@
 //! repeated.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use roundtrip_model::{Exchange, Target};
@@ -131,7 +131,10 @@ impl Counted {
         }
         let mut beside = self.file.clone().into_os_string();
         beside.push(".new");
-        std::fs::write(&beside, self.baseline.to_text())
+        // It may be a link that leads elsewhere.
+        let _ = std::fs::remove_file(&beside);
+        File::create_new(&beside)
+            .and_then(|mut file| file.write_all(self.baseline.to_text().as_bytes()))
             .and_then(|()| std::fs::rename(&beside, &self.file))
             .map_err(|error| format!("cannot write {}: {error}", self.file.display()))
     }

@@ -195,7 +195,12 @@ fn a_request_that_is_not_in_the_file_fails_until_it_is_recorded() {
         "{}",
         missing.err
     );
+    // Another user may have planted a link.
+    let other = site.path("other");
+    std::fs::write(&other, "kept").unwrap();
+    std::os::unix::fs::symlink(&other, format!("{file}.new")).unwrap();
     assert_eq!(with(&site, &[], &file, &["--update"], "/").code, 0);
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "kept");
     let other = with(&site, &[], &file, &[], "/bytes/1");
     assert_eq!(other.code, 3, "{}", other.err);
     assert!(other.err.contains("not in the file"), "{}", other.err);
