@@ -5,8 +5,8 @@
 //! the times when the client did not run, and the savings of fast open, according to the data that
 //! the SYN-ACK acknowledged. [`listen`] is for servers. [`Plain`] is a fast stream without records;
 //! a [`ForeignConnection`] records the same about a connection that another process owns;
-//! [`datagrams`] is the same for UDP; an [`EchoSocket`] asks by ICMP; an [`Alarm`] is a timer with a
-//! descriptor; [`cpu`] measures and pins threads. Only `sys` contains system calls that need
+//! [`datagrams`] is the same for UDP; an [`EchoSocket`] asks by ICMP; an [`Alarm`] is a timer with
+//! a descriptor; [`cpu`] measures and pins threads. Only `sys` contains system calls that need
 //! `unsafe`.
 
 mod alarm;

@@ -23,8 +23,8 @@ use crate::intercept::TicketReader;
 use crate::{intercept, seal};
 
 /// The same objects for every configuration, in the library's order, but AES with 128 bits and
-/// SHA-256 first, as browsers offer them: a handshake computes dozens of hashes, and processors have
-/// instructions for SHA-256.
+/// SHA-256 first, as browsers offer them: a handshake computes dozens of hashes, and processors
+/// have instructions for SHA-256.
 static SUITES: LazyLock<Vec<SupportedCipherSuite>> = LazyLock::new(|| {
     let mut suites = aws_lc_rs::default_provider().cipher_suites;
     suites.sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
