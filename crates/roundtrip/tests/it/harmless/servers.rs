@@ -103,7 +103,7 @@ fn modules_of_an_exporter() {
     assert!(said.status.success(), "{said:?}");
     assert_harmless(&text(&said.stdout));
     for wrong in [
-        format!("modules:\n  {module}:\n    prober: icmp\n"),
+        format!("modules:\n  {module}:\n    prober: websocket\n"),
         format!("modules:\n  {module}:\n    prober: {module}\n"),
         format!("modules:\n  a:\n    {module}: 1\n"),
         typed(),
