@@ -107,7 +107,8 @@ impl Upstream {
             if place.needs_another()
                 && let Some(upstream) = self.this.upgrade()
             {
-                // Whoever waits for it may leave.
+                // The exchange that waits for it may leave.
+                place.opening.set(true);
                 spawn_local(
                     async move { upstream.open_shared(server, large_head, deadline).await },
                 );
