@@ -2,11 +2,15 @@
 
 mod head;
 
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use roundtrip_model::HttpFacts;
 use roundtrip_wire::http1::{ChunkError, Chunked, ChunkedLimits, Strictness};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use crate::body::ReceivedBody;
@@ -18,6 +22,8 @@ use head::{AnswerLength, ParsedHead};
 
 /// How long to wait for `100 Continue` before the body is sent anyway; curl waits as long.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
+/// The room for one read.
+const READ_SIZE: usize = 16 * 1024;
 const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
     size_digits: 15,
     line: 8 * 1024,
@@ -38,15 +44,17 @@ pub(crate) async fn exchange(
         buffer: Vec::new(),
         recorder: &run.recorder,
         begun: false,
+        was_reset: false,
     };
-    let interim = reader.send(request, facts).await?;
-    let head = match interim {
-        Some(head) if head.status >= 200 => head,
-        _ => reader.final_head(facts).await?,
+    let head = match reader.send(request, facts).await? {
+        Some(early) => early,
+        None => reader.final_head(facts).await?,
     };
     run.recorder.answered();
     let framing = head.framing(&request.method)?;
     head.describe(facts, &framing);
+    // The server would take the next request for the rest of this one. RFC 9112 §9.3.
+    facts.keep_alive &= facts.uploaded == request.body.len() as u64;
     let mut body = ReceivedBody::new(facts, run.decode, run.sink);
     reader.body(&framing, &mut body).await?;
     // Unrequested bytes would be taken for the next response.
@@ -58,12 +66,15 @@ struct ResponseReader<'a> {
     stream: &'a mut dyn ByteStream,
     buffer: Vec<u8>,
     recorder: &'a RequestRecorder,
-    /// The first byte of the response is on the timeline.
+    /// The first byte of the response is on the timeline, or what is read is not that yet.
     begun: bool,
+    /// The peer reset the connection while the request was sent; reading may not show that.
+    was_reset: bool,
 }
 
 impl ResponseReader<'_> {
-    /// Sends head and body. With `Expect: 100-continue`, whatever came before the body is returned.
+    /// Sends head and body, and reads meanwhile. A final head that comes first ends the request and
+    /// is returned.
     async fn send(
         &mut self,
         request: &Request,
@@ -72,79 +83,137 @@ impl ResponseReader<'_> {
         let head = request.head()?;
         facts.request_bytes = head.len() as u64;
         self.recorder.started();
-        let mut early_answer = None;
+        // What is read before the request has left is not the first byte of its answer, unless it
+        // is the final head: a `100 Continue` answers the head.
+        self.begun = true;
         if request.expects_continue() {
-            self.stream.write_all(head.as_bytes()).await?;
-            self.stream.flush().await?;
-            // A `100 Continue` answers the head, not the request: it does not count as the first
-            // byte.
-            self.begun = true;
-            let began = self.recorder.now();
-            early_answer = timeout(CONTINUE_WAIT, self.head(facts))
-                .await
-                .ok()
-                .transpose()?;
-            facts.continue_wait = Some(self.recorder.now().since(began));
-            if early_answer.as_ref().is_some_and(|h| h.status >= 200) {
-                self.recorder.departed();
-                self.recorder.arrived();
-                return Ok(early_answer);
+            if let Some(early) = self.write(head.as_bytes(), facts).await?.1 {
+                return Ok(Some(early));
             }
-            self.begun = false;
-            self.stream.write_all(&request.body).await?;
+            let began = self.recorder.now();
+            let first = timeout(CONTINUE_WAIT, self.head(facts)).await;
+            facts.continue_wait = Some(self.recorder.now().since(began));
+            if let Some(early) = first.ok().transpose()?.filter(ParsedHead::is_final) {
+                self.ended_by_answer();
+                return Ok(Some(early));
+            }
+            let (sent, early) = self.write(&request.body, facts).await?;
+            facts.uploaded = sent as u64;
+            if early.is_some() {
+                return Ok(early);
+            }
         } else {
             // Head and body leave in one write: two small ones meet Nagle and delayed
             // acknowledgements.
             let mut whole = head.into_bytes();
+            let head_size = whole.len();
             whole.extend_from_slice(&request.body);
-            self.stream.write_all(&whole).await?;
+            let (sent, early) = self.write(&whole, facts).await?;
+            facts.uploaded = sent.saturating_sub(head_size) as u64;
+            if early.is_some() {
+                return Ok(early);
+            }
         }
-        self.stream.flush().await?;
-        facts.uploaded = request.body.len() as u64;
+        self.begun = false;
         self.recorder.departed();
-        Ok(early_answer)
+        Ok(None)
+    }
+
+    /// Writes all bytes, unless a final head comes first. Returns how many were written, and that
+    /// head.
+    async fn write(
+        &mut self,
+        bytes: &[u8],
+        facts: &mut HttpFacts,
+    ) -> Result<(usize, Option<ParsedHead>), HttpError> {
+        let mut rest = bytes;
+        loop {
+            while let Some(head) = self.parsed(facts)? {
+                if head.is_final() {
+                    self.ended_by_answer();
+                    return Ok((bytes.len() - rest.len(), Some(head)));
+                }
+            }
+            let (stream, buffer) = (&mut *self.stream, &mut self.buffer);
+            match poll_fn(|cx| poll_step(stream, cx, &mut rest, buffer)).await {
+                Step::Sent => return Ok((bytes.len(), None)),
+                Step::Received(Ok(0)) => return Err(self.closed()),
+                Step::Received(got) => drop(got?),
+                Step::Broken(error) => {
+                    self.was_reset = is_reset(&error);
+                    // The server may have answered before it closed the connection.
+                    let answer = self.final_head(facts).await;
+                    let head = answer.map_err(|ended| match ended {
+                        HttpError::ClosedUnanswered
+                        | HttpError::ClosedInHead
+                        | HttpError::Io(_) => error.into(),
+                        said => said,
+                    })?;
+                    self.ended_by_answer();
+                    return Ok((bytes.len() - rest.len(), Some(head)));
+                }
+            }
+        }
+    }
+
+    /// Records that the answer, whose head arrived last, ended the request.
+    fn ended_by_answer(&self) {
+        self.recorder.departed_until(self.recorder.last_arrival());
+        self.recorder.arrived();
     }
 
     async fn final_head(&mut self, facts: &mut HttpFacts) -> Result<ParsedHead, HttpError> {
         loop {
             let head = self.head(facts).await?;
-            // 101 is final: the connection belongs to another protocol now. RFC 9110 §15.2.2.
-            if head.status >= 200 || head.status == 101 {
+            if head.is_final() {
                 return Ok(head);
-            }
-            if facts.interim.len() > MAX_INTERIM {
-                return Err(HttpError::TooManyInterim(MAX_INTERIM));
             }
         }
     }
 
     async fn head(&mut self, facts: &mut HttpFacts) -> Result<ParsedHead, HttpError> {
         loop {
-            if let Some((head, length)) = response_head(&self.buffer)? {
-                self.buffer.drain(..length);
-                facts.header_bytes += length as u64;
-                if head.status < 200 {
-                    facts.interim.push(head.status);
-                }
+            if let Some(head) = self.parsed(facts)? {
                 return Ok(head);
             }
-            if self.buffer.len() >= MAX_HEAD_SIZE {
-                return Err(HttpError::HeadTooLarge {
-                    limit: MAX_HEAD_SIZE,
-                });
-            }
             if self.fill().await? == 0 {
-                return Err(if self.buffer.is_empty() {
-                    HttpError::ClosedUnanswered
-                } else {
-                    HttpError::ClosedInHead
-                });
+                return Err(self.closed());
             }
         }
     }
 
+    /// Takes the next head from what was read, if all of it is there.
+    fn parsed(&mut self, facts: &mut HttpFacts) -> Result<Option<ParsedHead>, HttpError> {
+        let Some((head, length)) = response_head(&self.buffer)? else {
+            let limit = MAX_HEAD_SIZE;
+            return if self.buffer.len() < limit {
+                Ok(None)
+            } else {
+                Err(HttpError::HeadTooLarge { limit })
+            };
+        };
+        self.buffer.drain(..length);
+        facts.header_bytes += length as u64;
+        if head.status < 200 {
+            facts.interim.push(head.status);
+        }
+        if !head.is_final() && facts.interim.len() > MAX_INTERIM {
+            return Err(HttpError::TooManyInterim(MAX_INTERIM));
+        }
+        Ok(Some(head))
+    }
+
+    /// The peer closed the connection before its answer was complete.
+    fn closed(&self) -> HttpError {
+        if self.buffer.is_empty() {
+            HttpError::ClosedUnanswered
+        } else {
+            HttpError::ClosedInHead
+        }
+    }
+
     async fn fill(&mut self) -> Result<usize, HttpError> {
-        self.buffer.reserve(16 * 1024);
+        self.buffer.reserve(READ_SIZE);
         let n = self.stream.read_buf(&mut self.buffer).await?;
         if n > 0 && !self.begun {
             self.begun = true;
@@ -194,14 +263,21 @@ impl ResponseReader<'_> {
     /// Reads more of a body of which `got` bytes have come. If the peer reset the connection, the
     /// error says so.
     async fn fill_body(&mut self, got: u64, expected: Option<u64>) -> Result<usize, HttpError> {
-        match self.fill().await {
-            Err(HttpError::Io(error)) if is_reset(&error) => Err(HttpError::BodyReset {
-                what: "connection".into(),
+        let outcome = self.fill().await;
+        let is_reset = match &outcome {
+            Err(HttpError::Io(error)) => is_reset(error),
+            Ok(0) => self.was_reset,
+            _ => false,
+        };
+        if is_reset {
+            let what = "connection".into();
+            return Err(HttpError::BodyReset {
+                what,
                 got,
                 expected,
-            }),
-            outcome => outcome,
+            });
         }
+        outcome
     }
 
     async fn body_in_chunks(&mut self, body: &mut ReceivedBody<'_>) -> Result<(), HttpError> {
@@ -217,6 +293,48 @@ impl ResponseReader<'_> {
             if self.fill_body(got, None).await? == 0 {
                 return Err(HttpError::ChunksCutShort { got });
             }
+        }
+    }
+}
+
+/// What happened first while a request was sent.
+enum Step {
+    Sent,
+    Received(io::Result<usize>),
+    Broken(io::Error),
+}
+
+/// Writes `rest` and flushes it; reads whenever a part was written and whenever the stream takes no
+/// more.
+fn poll_step(
+    stream: &mut dyn ByteStream,
+    cx: &mut Context<'_>,
+    rest: &mut &[u8],
+    buffer: &mut Vec<u8>,
+) -> Poll<Step> {
+    loop {
+        let written = if rest.is_empty() {
+            Pin::new(&mut *stream).poll_flush(cx).map_ok(|()| 0)
+        } else {
+            Pin::new(&mut *stream).poll_write(cx, rest)
+        };
+        match written {
+            Poll::Ready(Ok(0)) if rest.is_empty() => return Poll::Ready(Step::Sent),
+            Poll::Ready(Ok(0)) => {
+                return Poll::Ready(Step::Broken(io::ErrorKind::WriteZero.into()));
+            }
+            Poll::Ready(Ok(n)) => *rest = rest.get(n..).unwrap_or_default(),
+            Poll::Ready(Err(error)) => return Poll::Ready(Step::Broken(error)),
+            Poll::Pending => {}
+        }
+        if rest.is_empty() && written.is_ready() {
+            continue;
+        }
+        buffer.reserve(READ_SIZE);
+        match pin!(stream.read_buf(buffer)).poll(cx) {
+            Poll::Ready(got) => return Poll::Ready(Step::Received(got)),
+            Poll::Pending if written.is_pending() => return Poll::Pending,
+            Poll::Pending => {}
         }
     }
 }

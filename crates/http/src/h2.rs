@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::body::ReceivedBody;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, fields, head_size};
-use crate::run::all;
+use crate::run::{Unsent, all, answer};
 use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
@@ -205,41 +205,48 @@ impl Drop for Awaited {
 impl SentRequest {
     /// Follows the request from its departure to the end of the response.
     async fn carry(mut self, run: RequestRun<'_>, heard: &mut bool) -> Result<(), HttpError> {
-        upload(self.upload, run.request, run.facts).await?;
-        run.recorder.departed_since(self.queued, run.request);
-        interim(&mut self.response, run.facts).await?;
-        let (parts, body) = self.response.await?.into_parts();
+        let RequestRun { request, facts, .. } = run;
+        let (mut uploaded, queued) = (0, self.queued);
+        let sending = upload(&mut self.upload, request, &mut uploaded);
+        let answering = async {
+            interim(&mut self.response, facts).await?;
+            let (parts, body) = self.response.await?.into_parts();
+            let told = facts.interim.len();
+            self.awaited.headers.answered(self.awaited.stream, told);
+            Ok((parts, body))
+        };
+        let answer = answer(sending, answering, queued, request, &run.recorder).await;
+        facts.uploaded = uploaded;
+        let (parts, body) = answer?;
         *heard = true;
-        let interim = run.facts.interim.len();
-        self.awaited.headers.answered(self.awaited.stream, interim);
-        describe(&parts, "2", run.facts);
-        if run.facts.header_bytes > MAX_HEAD_SIZE as u64 {
+        describe(&parts, "2", facts);
+        if facts.header_bytes > MAX_HEAD_SIZE as u64 {
             return Err(HttpError::HeadTooLarge {
                 limit: MAX_HEAD_SIZE,
             });
         }
-        receive(body, run.decode, run.sink, run.body_end, run.facts).await
+        receive(body, run.decode, run.sink, run.body_end, facts).await
     }
 }
 
 async fn upload(
-    mut stream: SendStream<Bytes>,
+    stream: &mut SendStream<Bytes>,
     request: &Request,
-    facts: &mut HttpFacts,
-) -> Result<(), HttpError> {
+    uploaded: &mut u64,
+) -> Result<(), Unsent> {
     // Yielding lets the driver write, so that the request has left before that is recorded.
     tokio::task::yield_now().await;
     let mut rest = request.body.clone();
     while !rest.is_empty() {
         stream.reserve_capacity(rest.len());
-        let granted = match poll_fn(|cx| stream.poll_capacity(cx)).await {
-            Some(granted) => granted?,
-            // The server has reset the stream; its response may still say why.
-            None => return Ok(()),
+        // After a reset, the response says why.
+        let Some(Ok(granted)) = poll_fn(|cx| stream.poll_capacity(cx)).await else {
+            return Err(Unsent::Stopped);
         };
         let part = rest.split_to(granted.min(rest.len()));
-        facts.uploaded += part.len() as u64;
-        stream.send_data(part, rest.is_empty())?;
+        *uploaded += part.len() as u64;
+        let sent = stream.send_data(part, rest.is_empty());
+        sent.map_err(|_| Unsent::Stopped)?;
         tokio::task::yield_now().await;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! One request on a connection: the request itself, where its body goes, and where its events are
 //! recorded.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use roundtrip_model::{Event, HttpFacts, Moment, Recorder};
@@ -78,6 +79,15 @@ impl RequestRecorder {
         self.write(left, Event::RequestSent);
     }
 
+    /// Records that the request ended with the last bytes that were sent by this time, because its
+    /// answer arrived then.
+    pub(crate) fn departed_until(&self, answered: Option<Moment>) {
+        let at = answered.unwrap_or_else(|| self.now());
+        let left = self.bytes.last_until(at, is_sent);
+        let began = self.own.last(|e| *e == Event::RequestStarted);
+        self.write(left.max(began), Event::RequestSent);
+    }
+
     /// Records that the response began with the bytes that arrived last.
     pub(crate) fn arrived(&self) {
         self.write(self.bytes.last(is_received), Event::FirstByte);
@@ -113,6 +123,59 @@ impl RequestRecorder {
     }
 }
 
+/// Why a request was not sent to its end.
+pub(crate) enum Unsent {
+    /// The server does not want the rest, and its answer says why.
+    Stopped,
+    Failed(HttpError),
+}
+
+/// Sends a request and receives its answer, which ends the sending. An answer that came before
+/// sending failed counts. A request without a body leaves before anything is received. RFC 9113
+/// §8.1, RFC 9114 §4.1.
+pub(crate) async fn answer<T>(
+    sending: impl Future<Output = Result<(), Unsent>>,
+    answering: impl Future<Output = Result<T, HttpError>>,
+    queued: Moment,
+    request: &Request,
+    recorder: &RequestRecorder,
+) -> Result<T, HttpError> {
+    let (mut sending, mut answering) = (pin!(sending), pin!(answering));
+    let (mut is_sending, mut has_left) = (true, false);
+    let answer = poll_fn(|cx| {
+        let mut unsent = None;
+        if is_sending {
+            match sending.as_mut().poll(cx) {
+                Poll::Pending if request.body.is_empty() => return Poll::Pending,
+                Poll::Pending => {}
+                Poll::Ready(outcome) => {
+                    is_sending = false;
+                    unsent = outcome.err();
+                    if unsent.is_none() {
+                        has_left = true;
+                        recorder.departed_since(queued, request);
+                    }
+                }
+            }
+        }
+        match (answering.as_mut().poll(cx), unsent) {
+            (Poll::Ready(Ok(answer)), _) => Poll::Ready(Ok(answer)),
+            (_, Some(Unsent::Failed(error))) => Poll::Ready(Err(error)),
+            (Poll::Pending, Some(Unsent::Stopped)) => {
+                has_left = true;
+                recorder.departed();
+                Poll::Pending
+            }
+            (polled, _) => polled,
+        }
+    })
+    .await?;
+    if !has_left {
+        recorder.departed_until(recorder.own.last(|e| *e == Event::Answered));
+    }
+    Ok(answer)
+}
+
 fn is_sent(event: &Event) -> bool {
     matches!(event, Event::Sent { .. })
 }
@@ -128,7 +191,7 @@ pub(crate) async fn all<T>(
 ) {
     let boxed = futures.into_iter().map(Box::pin);
     let mut running: Vec<(usize, Pin<Box<_>>)> = boxed.enumerate().collect();
-    std::future::poll_fn(|cx| {
+    poll_fn(|cx| {
         running.retain_mut(|(place, future)| match future.as_mut().poll(cx) {
             Poll::Ready(outcome) => {
                 ended(*place, outcome);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use roundtrip_model::{Event, Recorder, Target};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::response::MAX_INTERIM;
 use crate::{ByteStream, HttpError, response_head};
 
 /// The largest answer that a proxy may give to CONNECT.
@@ -29,23 +30,32 @@ pub async fn open_tunnel(
     stream.write_all(head.as_bytes()).await?;
     stream.flush().await?;
     let mut answer = Vec::new();
+    let mut interim = 0;
     loop {
         if stream.read_buf(&mut answer).await? == 0 {
             return Err(HttpError::ClosedUnanswered);
         }
-        if let Some((head, length)) = response_head(&answer)? {
-            if (200..300).contains(&head.status) {
-                // TLS follows, and the client sends first in TLS.
-                if length < answer.len() {
-                    return Err(HttpError::Malformed("the proxy sent more than its head"));
+        while let Some((head, length)) = response_head(&answer)? {
+            answer.drain(..length);
+            if !head.is_final() {
+                interim += 1;
+                if interim > MAX_INTERIM {
+                    return Err(HttpError::TooManyInterim(MAX_INTERIM));
                 }
-                recorder.record(Event::TunnelReady);
-                return Ok(head.status);
+                continue;
             }
-            return Err(HttpError::Proxy {
-                status: head.status,
-                reason: head.reason().to_owned(),
-            });
+            if !(200..300).contains(&head.status) {
+                return Err(HttpError::Proxy {
+                    status: head.status,
+                    reason: head.reason().to_owned(),
+                });
+            }
+            // TLS follows, and the client sends first in TLS.
+            if !answer.is_empty() {
+                return Err(HttpError::Malformed("the proxy sent more than its head"));
+            }
+            recorder.record(Event::TunnelReady);
+            return Ok(head.status);
         }
         if answer.len() >= MAX_ANSWER_SIZE {
             return Err(HttpError::HeadTooLarge {

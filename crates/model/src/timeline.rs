@@ -65,6 +65,13 @@ impl Timeline {
             .map(|(t, _)| *t)
     }
 
+    /// The time of the last fact at `end` or before for which `is` holds.
+    fn last_until(&self, end: Moment, is: impl Fn(&Event) -> bool) -> Option<Moment> {
+        let place = self.entries.partition_point(|(t, _)| *t <= end);
+        let earlier = self.entries.get(..place).unwrap_or_default();
+        earlier.iter().rev().find(|(_, e)| is(e)).map(|(t, _)| *t)
+    }
+
     /// The end of the exchange: its `Finished`, or the last fact.
     pub fn end(&self) -> Moment {
         self.last(|e| *e == Event::Finished)
@@ -284,6 +291,11 @@ impl Recorder {
     /// The time of the last fact for which `is` holds.
     pub fn last(&self, is: impl Fn(&Event) -> bool) -> Option<Moment> {
         self.with(|sheet| sheet.timeline.last(is))
+    }
+
+    /// The time of the last fact at `end` or before for which `is` holds.
+    pub fn last_until(&self, end: Moment, is: impl Fn(&Event) -> bool) -> Option<Moment> {
+        self.with(|sheet| sheet.timeline.last_until(end, is))
     }
 
     /// The time of the first fact at `began` or later for which `is` holds.

@@ -69,6 +69,12 @@ impl ParsedHead {
         &self.reason
     }
 
+    /// Does no other head follow to this request? After 101 the connection belongs to another
+    /// protocol. RFC 9110 §15.2.2.
+    pub fn is_final(&self) -> bool {
+        self.status >= 200 || self.status == 101
+    }
+
     /// All values of a header, with its lists split.
     fn list<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
         self.headers

@@ -1,5 +1,6 @@
 //! One request and its response on a stream.
 
+use bytes::Bytes;
 use roundtrip_quic_tokio::{
     H3Error, H3Requests, MessagePart, MessageSender, MessageStream, RecvStream, SendStream,
     request_lines, response_head,
@@ -9,10 +10,14 @@ use roundtrip_wire::h3::{Code, MessageError};
 use super::datagrams::DatagramRecorder;
 use crate::body::ReceivedBody;
 use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, head_size};
+use crate::run::{Unsent, answer};
 use crate::{HttpError, RequestRun};
 
 /// The most that is read of a body at once.
 const MAX_PIECE: usize = 256 << 10;
+/// The most of a body that is handed over at once. Fewer bytes are not counted if the server stops
+/// reading.
+const MAX_SENT_PIECE: usize = 16 << 10;
 
 /// Queues the request before any other task runs, unless the peer allows no further stream yet;
 /// then carries it to the end of the response.
@@ -38,41 +43,54 @@ pub(super) async fn carry(
     };
     sender.section(request_lines(&head));
     let queued = run.recorder.now();
-    let answering = async {
-        match send(&mut sender, run).await {
+    let mut uploaded = 0;
+    let sending = async {
+        match send(&mut sender, &request.body, &mut uploaded).await {
             // A server may answer without reading the rest, and its answer counts. RFC 9114 §4.1.
-            Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {}
-            sent => sent.map_err(failed)?,
+            Err(error) if error.reset_code() == Some(Code::H3_NO_ERROR) => {
+                return Err(Unsent::Stopped);
+            }
+            sent => sent.map_err(|error| Unsent::Failed(failed(error)))?,
         }
         // Yielding lets the driver write, so that the request has left before that is recorded.
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
-        run.recorder.departed_since(queued, request);
-        let _one_by_one = datagrams.one_by_one();
-        let parts = final_response(&mut response, run, &failed).await?;
-        describe(&parts, "3", run.facts);
-        Ok::<(), HttpError>(())
+        Ok(())
     };
-    tokio::select! {
-        biased;
-        answered = answering => answered?,
-        // The server may keep the stream open, and never answer.
-        () = requests.rejected(id) => {
-            return Err(HttpError::H3Rejected(H3Error::GoingAway.to_string()));
+    let parts = {
+        let _one_by_one = datagrams.one_by_one();
+        let recorder = run.recorder.clone();
+        let answering = final_response(&mut response, run, &failed);
+        tokio::select! {
+            biased;
+            parts = answer(sending, answering, queued, request, &recorder) => parts,
+            // The server may keep the stream open, and never answer.
+            () = requests.rejected(id) => {
+                Err(HttpError::H3Rejected(H3Error::GoingAway.to_string()))
+            }
         }
-    }
-    receive(response, run, &failed).await
+    };
+    run.facts.uploaded = uploaded;
+    describe(&parts?, "3", run.facts);
+    // Until the end of the response, the server is not told that the rest of the request does not
+    // come: it might end its response as well.
+    let received = receive(response, run, &failed).await;
+    drop(sender);
+    received
 }
 
 /// Sends the body, and ends the request. A small one leaves with its head in one write.
 async fn send(
     sender: &mut MessageSender<SendStream>,
-    run: &mut RequestRun<'_>,
+    body: &Bytes,
+    uploaded: &mut u64,
 ) -> Result<(), H3Error> {
-    let body = &run.request.body;
-    if !body.is_empty() {
-        sender.send_data(body.clone()).await?;
-        run.facts.uploaded = body.len() as u64;
+    let mut rest = body.clone();
+    while !rest.is_empty() {
+        let piece = rest.split_to(MAX_SENT_PIECE.min(rest.len()));
+        let length = piece.len() as u64;
+        sender.send_data(piece).await?;
+        *uploaded += length;
     }
     sender.finish().await
 }
