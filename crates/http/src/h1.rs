@@ -45,6 +45,7 @@ pub(crate) async fn exchange(
         recorder: &run.recorder,
         begun: false,
         was_reset: false,
+        is_cut: false,
     };
     let head = match reader.send(request, facts).await? {
         Some(early) => early,
@@ -70,6 +71,8 @@ struct ResponseReader<'a> {
     begun: bool,
     /// The peer reset the connection while the request was sent; reading may not show that.
     was_reset: bool,
+    /// The stream ended without TLS's close_notify.
+    is_cut: bool,
 }
 
 impl ResponseReader<'_> {
@@ -137,8 +140,11 @@ impl ResponseReader<'_> {
             let (stream, buffer) = (&mut *self.stream, &mut self.buffer);
             match poll_fn(|cx| poll_step(stream, cx, &mut rest, buffer)).await {
                 Step::Sent => return Ok((bytes.len(), None)),
-                Step::Received(Ok(0)) => return Err(self.closed()),
-                Step::Received(got) => drop(got?),
+                Step::Received(got) => {
+                    if self.read(got)? == 0 {
+                        return Err(self.closed());
+                    }
+                }
                 Step::Broken(error) => {
                     self.was_reset = is_reset(&error);
                     // The server may have answered before it closed the connection.
@@ -212,9 +218,21 @@ impl ResponseReader<'_> {
         }
     }
 
+    /// Evaluates a read. Zero is the end, which may be one that TLS did not announce.
+    fn read(&mut self, got: io::Result<usize>) -> io::Result<usize> {
+        match got {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.is_cut = true;
+                Ok(0)
+            }
+            got => got,
+        }
+    }
+
     async fn fill(&mut self) -> Result<usize, HttpError> {
         self.buffer.reserve(READ_SIZE);
-        let n = self.stream.read_buf(&mut self.buffer).await?;
+        let got = self.stream.read_buf(&mut self.buffer).await;
+        let n = self.read(got)?;
         if n > 0 && !self.begun {
             self.begun = true;
             self.recorder.arrived();
@@ -236,6 +254,7 @@ impl ResponseReader<'_> {
                 body.settle().await?;
                 self.buffer.clear();
                 if self.fill_body(body.downloaded(), None).await? == 0 {
+                    body.facts.is_cut = self.is_cut;
                     return Ok(());
                 }
             },

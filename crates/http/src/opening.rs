@@ -13,6 +13,7 @@ use roundtrip_model::{Attempt, Recorder, TlsFacts};
 use roundtrip_net::{Bind, Connect, Gauge};
 use roundtrip_tls::{Client, Offer};
 
+use crate::stream::EndChecked;
 use crate::{ByteStream, Connection, QuicGauge, Tokens};
 pub use error::OpenError;
 pub use race::{Raced, race};
@@ -130,7 +131,7 @@ impl Opening<'_> {
         let connection = if alpn == "h2" {
             Connection::h2(tls).await?
         } else {
-            Connection::h1(tls)
+            Connection::h1(EndChecked(tls))
         };
         let tls = Some(facts);
         Ok(Opened {

@@ -272,6 +272,9 @@ pub struct HttpFacts {
     /// The number of body bytes, as received and after decoding (`--compressed`).
     pub downloaded: u64,
     pub decoded: u64,
+    /// The body ended with the connection, and TLS did not announce that end (close_notify): some
+    /// of the body may be missing. RFC 9112 §9.8.
+    pub is_cut: bool,
     pub redirect: Option<String>,
     pub server_timing: Vec<(String, Option<Duration>, String)>,
     pub alt_svc: Option<String>,

@@ -24,6 +24,8 @@ pub enum TargetError {
     },
     #[error("'{given}' uses the scheme '{scheme}'; http, https and tcp are supported")]
     Scheme { given: String, scheme: String },
+    #[error("'{given}' is not a URL for HTTP: http and https are followed")]
+    NotHttp { given: String },
     #[error("'{given}' has no host")]
     NoHost { given: String },
     #[error("'{given}' needs a port, as in tcp://host:port")]
@@ -74,7 +76,13 @@ impl Target {
         if url.fragment().is_none() {
             url.set_fragment(self.url.fragment());
         }
-        Self::from_url(url, reference)
+        let target = Self::from_url(url, reference)?;
+        if target.scheme == Scheme::Tcp {
+            return Err(TargetError::NotHttp {
+                given: excerpt(reference, 80),
+            });
+        }
+        Ok(target)
     }
 
     fn from_url(mut url: Url, given: &str) -> Result<Self, TargetError> {
@@ -283,5 +291,6 @@ mod tests {
             "other.example"
         );
         assert!(base.join("gopher://example.com/").is_err());
+        assert!(base.join("tcp://example.com:1").is_err());
     }
 }

@@ -94,6 +94,12 @@ async fn attempt(
         outcome = ask(exchanger, transaction, answer, &mut open, sink).await;
     }
     answer.ended = Some(transaction.recorder.now());
+    let (uploaded, whole) = (answer.facts.uploaded, transaction.request.body.len() as u64);
+    if outcome.is_ok() && uploaded < whole {
+        let note =
+            format!("the answer came when {uploaded} of {whole} bytes of the body were sent");
+        transaction.observed.notes.push(note);
+    }
     exchanger.mark_end();
     transaction.exchange.rtt = open.min_rtt();
     exchanger.read_gauges(transaction, &open);

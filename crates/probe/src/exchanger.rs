@@ -28,6 +28,9 @@ use crate::{ProbeError, answer};
 
 const KEPT_WAY: &str = "HTTP/3 is announced; all requests use the same protocol as the first one (--http3 requests HTTP/3)";
 
+const CUT: &str =
+    "the connection ended the body, without TLS's close_notify: the body may be incomplete";
+
 /// Carries out exchanges, one after another. Each field is the only owner of its state.
 pub(crate) struct Exchanger {
     options: Arc<Options>,
@@ -284,6 +287,9 @@ impl Exchanger {
             exchange.http = Some(facts);
         }
         observed.conclude(exchange, error);
+        if exchange.http.as_ref().is_some_and(|http| http.is_cut) {
+            exchange.notes.push(CUT.into());
+        }
     }
 
     /// Remembers the protocol of an answer if later requests depend on its ticket or connection, or

@@ -42,21 +42,26 @@ impl Options {
         let sent = self.headers.iter().filter(|(_, v)| !v.is_empty());
         headers.extend(sent.map(|(n, v)| (n.clone(), v.trim().to_owned())));
         let default = if self.body.is_empty() { "GET" } else { "POST" };
-        let absolute_form = self.proxy_for(target).is_some() && target.scheme == Scheme::Http;
-        if absolute_form {
-            headers.extend(
-                self.proxy_headers(target)
-                    .into_iter()
-                    .filter(|(n, _)| n.starts_with("Proxy-")),
-            );
-        }
+        headers.extend(self.proxy_fields(target));
         Request {
             method: self.method.clone().unwrap_or_else(|| default.into()),
             target: target.clone(),
             headers,
             body: self.body.clone(),
-            absolute_form,
+            absolute_form: self.is_for_proxy(target),
         }
+    }
+
+    /// Whether a proxy itself gets the request, and not the server through a tunnel.
+    pub(crate) fn is_for_proxy(&self, target: &Target) -> bool {
+        self.proxy_for(target).is_some() && target.scheme == Scheme::Http
+    }
+
+    /// The fields of a request that are for the proxy that gets it.
+    pub(crate) fn proxy_fields(&self, target: &Target) -> Vec<(String, String)> {
+        let mut fields = self.proxy_headers(target);
+        fields.retain(|(name, _)| name.starts_with("Proxy-") && self.is_for_proxy(target));
+        fields
     }
 
     /// Headers for the proxy alone; no server behind it sees them.

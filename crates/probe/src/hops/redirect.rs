@@ -46,6 +46,9 @@ fn follow(request: &Request, target: Target, status: u16, options: &Options) -> 
         next.headers
             .retain(|(n, _)| !n.to_ascii_lowercase().starts_with("content-"));
     }
+    // What was for the proxy of this hop is not for the next server.
+    let proxy_fields = options.proxy_fields(&request.target);
+    next.headers.retain(|field| !proxy_fields.contains(field));
     if !target.same_origin(&request.target) {
         // Secrets are sent only to the origin that they were meant for. RFC 9110 §15.4.
         next.headers.retain(|(n, _)| {
@@ -53,6 +56,8 @@ fn follow(request: &Request, target: Target, status: u16, options: &Options) -> 
                 .contains(&n.to_ascii_lowercase().as_str())
         });
     }
+    next.headers.extend(options.proxy_fields(&target));
+    next.absolute_form = options.is_for_proxy(&target);
     next.target = target;
     next
 }
@@ -111,6 +116,34 @@ mod tests {
     }
 
     #[test]
+    fn each_hop_says_to_the_proxy_what_its_scheme_requires() {
+        let options = Options {
+            follow: true,
+            proxy: Some("http://u:p@proxy.example:1".parse().unwrap()),
+            ..Options::default()
+        };
+        for (from, to) in [
+            ("http://a/", "http://b/"),
+            ("http://a/", "http://a/y"),
+            ("https://a/", "http://b/"),
+            ("http://a/", "https://b/"),
+            ("https://a/", "https://b/"),
+        ] {
+            let first = options.request(&Target::parse(from).unwrap());
+            let next = next(&answered(302, to, 0), &first, &options);
+            let next = next.unwrap().unwrap();
+            let fields = next.headers.iter();
+            let credentials = fields.filter(|(n, _)| n == "Proxy-Authorization").count();
+            let is_clear = to.starts_with("http:");
+            assert_eq!(
+                (next.absolute_form, credentials),
+                (is_clear, usize::from(is_clear)),
+                "{from} {to}"
+            );
+        }
+    }
+
+    #[test]
     fn loops_end_and_bad_locations_are_named() {
         let options = Options {
             follow: true,
@@ -123,6 +156,10 @@ mod tests {
         ));
         assert!(matches!(
             next(&answered(302, "gopher://x/", 0), &request("GET"), &options),
+            Err(ProbeError::BadRedirect(_))
+        ));
+        assert!(matches!(
+            next(&answered(302, "tcp://x:1", 0), &request("GET"), &options),
             Err(ProbeError::BadRedirect(_))
         ));
         let idle = Options::default();
