@@ -31,7 +31,7 @@ const FLOOD: usize = 64 << 20;
 /// The time limit for what must happen.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn server() -> Endpoint {
+pub(crate) fn server() -> Endpoint {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -64,7 +64,10 @@ async fn flood(connection: QuicConnection, answer: Vec<u8>) -> usize {
     taken
 }
 
-async fn connect(server: &Endpoint, recorder: &Recorder) -> (Connection, QuicConnection) {
+pub(crate) async fn connect(
+    server: &Endpoint,
+    recorder: &Recorder,
+) -> (Connection, QuicConnection) {
     let client = Client::new(Roots::Anything, None).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let tokens = Tokens::default();

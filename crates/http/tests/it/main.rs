@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod early_answers;
 mod hostile_servers;
 mod openings;
 mod promptness;

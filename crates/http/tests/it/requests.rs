@@ -39,9 +39,33 @@ pub(crate) async fn ask(
         body: Bytes::new(),
         absolute_form: false,
     };
+    carry(connection, &request, recorder).await
+}
+
+/// Uploads this many bytes.
+pub(crate) async fn upload(
+    connection: &mut Connection,
+    bytes: usize,
+    recorder: &Recorder,
+) -> (Result<(), HttpError>, HttpFacts, Vec<u8>) {
+    let request = Request {
+        method: "POST".into(),
+        target: Target::parse("https://localhost/").unwrap(),
+        headers: Vec::new(),
+        body: vec![b'x'; bytes].into(),
+        absolute_form: false,
+    };
+    carry(connection, &request, recorder).await
+}
+
+pub(crate) async fn carry(
+    connection: &mut Connection,
+    request: &Request,
+    recorder: &Recorder,
+) -> (Result<(), HttpError>, HttpFacts, Vec<u8>) {
     let (mut facts, mut body) = (HttpFacts::default(), Vec::new());
     let run = RequestRun {
-        request: &request,
+        request,
         decode: true,
         recorder: RequestRecorder::alone(recorder),
         sink: &mut body,

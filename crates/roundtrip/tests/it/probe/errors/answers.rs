@@ -100,6 +100,42 @@ fn a_body_that_is_cut_short() {
     }
 }
 
+/// RFC 9112 §9.8.
+#[test]
+fn a_body_whose_end_tls_did_not_announce_may_be_incomplete() {
+    let (unknown, known) = (
+        "HTTP/1.1 200 OK\r\n\r\nfive!",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfive!",
+    );
+    for (answer, notifies, is_noted) in [
+        (unknown, false, true),
+        (unknown, true, false),
+        (known, false, false),
+    ] {
+        let server = OneAnswer::over_tls(answer, notifies);
+        let report = report(&["-k", &server.https("/")]);
+        report.assert_status(200);
+        let notes = report.at("/notes").to_string();
+        assert_eq!(notes.contains("close_notify"), is_noted, "{notes}");
+    }
+}
+
+/// The server reads only the first part of the request.
+#[test]
+fn an_answer_to_an_upload_that_is_still_being_sent() {
+    let large = "x".repeat(20 << 20);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("large");
+    std::fs::write(&file, large).unwrap();
+    let answer = "HTTP/1.1 413 Large\r\nContent-Length: 3\r\n\r\nno\n";
+    let server = OneAnswer::reading_no_more(answer);
+    let data = format!("@{}", file.display());
+    let report = report(&["-H", "Expect:", "--data-binary", &data, &server.url("/")]);
+    report.assert_status(413);
+    let notes = report.at("/notes").to_string();
+    assert!(notes.contains("of 20971520 bytes"), "{notes}");
+}
+
 #[test]
 fn chunks_that_are_none() {
     for bad in [

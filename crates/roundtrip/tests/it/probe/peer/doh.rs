@@ -36,7 +36,7 @@ impl Doh {
     }
 }
 
-fn config(authority: &Authority) -> ServerConfig {
+pub(super) fn config(authority: &Authority) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let chain = CertificateDer::pem_slice_iter(authority.chain.as_bytes())
         .map(Result::unwrap)

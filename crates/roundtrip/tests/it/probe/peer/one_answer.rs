@@ -1,8 +1,13 @@
 //! A server that always sends the same bytes, whatever they are: for answers that no proper server
 //! gives.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use rustls::{ServerConnection, StreamOwned};
+
+use super::{Authority, doh};
 
 pub(crate) struct OneAnswer {
     address: SocketAddr,
@@ -12,16 +17,51 @@ impl OneAnswer {
     /// Answers each connection's first request, then closes. Its thread ends with the test's
     /// process.
     pub(crate) fn start(answer: impl AsRef<[u8]>) -> Self {
+        let answer = answer.as_ref().to_vec();
+        Self::serving(move |stream| serve(stream, &answer))
+    }
+
+    /// Answers each connection's first request, and neither reads on nor closes.
+    pub(crate) fn reading_no_more(answer: &'static str) -> Self {
+        Self::serving(move |mut stream| {
+            let _ = stream.read(&mut [0; 4096])?;
+            stream.write_all(answer.as_bytes())?;
+            loop {
+                std::thread::park();
+            }
+        })
+    }
+
+    /// Answers over TLS, then closes. With `notifies`, close_notify comes before the end.
+    pub(crate) fn over_tls(answer: &'static str, notifies: bool) -> Self {
+        let config = Arc::new(doh::config(&Authority::issue(&["127.0.0.1"])));
+        Self::serving(move |stream| {
+            let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+            let mut tls = StreamOwned::new(connection, stream);
+            let _ = tls.read(&mut [0; 4096])?;
+            tls.write_all(answer.as_bytes())?;
+            if notifies {
+                tls.conn.send_close_notify();
+            }
+            tls.flush()?;
+            end(tls.sock)
+        })
+    }
+
+    fn serving(serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let answer = answer.as_ref().to_vec();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let answer = answer.clone();
-                std::thread::spawn(move || serve(stream, &answer));
+                let serve = serve.clone();
+                std::thread::spawn(move || serve(stream));
             }
         });
         Self { address }
+    }
+
+    pub(crate) fn https(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -29,12 +69,15 @@ impl OneAnswer {
     }
 }
 
-fn serve(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request)?;
+fn serve(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
+    let _ = stream.read(&mut [0; 4096])?;
     stream.write_all(answer)?;
-    stream.shutdown(std::net::Shutdown::Write)?;
-    // It waits for the client to close: a reset would overtake the answer.
-    while stream.read(&mut request)? > 0 {}
+    end(stream)
+}
+
+/// Waits for the client to close: a reset would overtake the answer.
+fn end(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    while stream.read(&mut [0; 4096])? > 0 {}
     Ok(())
 }
