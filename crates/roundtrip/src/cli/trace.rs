@@ -43,13 +43,13 @@ pub(crate) struct TraceArgs {
     #[arg(value_name = "SECOND", conflicts_with_all = ["interface", "write"])]
     pub second: Option<PathBuf>,
     /// Open TLS with these secrets (SSLKEYLOGFILE); those inside a pcapng are used without it
-    #[arg(long, value_name = "FILE", requires = "file")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "watch"])]
     pub keys: Vec<PathBuf>,
     /// Only this connection, with the ladder of its packets
-    #[arg(long, value_name = "N", requires = "file")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["command", "watch"])]
     pub flow: Option<u64>,
     /// Only what this interface of the capture saw; they are counted from 0
-    #[arg(long, value_name = "N", requires = "file")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["command", "watch"])]
     pub interface: Option<u32>,
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3'
     #[arg(long, value_name = "LIMIT", conflicts_with = "watch")]

@@ -222,6 +222,7 @@ fn flags_that_mean_nothing_to_a_program_or_a_watch_are_refused() {
     for arguments in [
         &["trace", "--flow", "1", "--", "true"][..],
         &["trace", "--interface", "1", "--", "true"],
+        &["trace", "--keys", "keys.log", "--", "true"],
         &["trace", "--watch", ":1", "--flow", "1"],
         &["trace", "--watch", ":1", "--fail-if", "ttfb > 1ms"],
         &["trace", "--watch", ":1", "--html", "page.html"],
