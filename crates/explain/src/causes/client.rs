@@ -120,7 +120,7 @@ fn slow_verification(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// The delay, minus the client's own reported tasks.
+/// The delay, minus the client's own reported tasks and the time in which it did not run.
 fn late_request(case: &Case<'_>) -> Option<Cost> {
     let phase = case.named(PhaseName::Request).next()?;
     // In other protocols, the server may speak first.
@@ -132,7 +132,7 @@ fn late_request(case: &Case<'_>) -> Option<Cost> {
         .timeline
         .first(|e| *e == Event::RequestStarted)?;
     let tasks: f64 = case.tasks_within(phase).iter().map(|(_, took)| took).sum();
-    let late = ms(started.since(phase.start)) - tasks;
+    let late = ms(started.since(phase.start)) - tasks - case.absence(phase);
     let evidence = format!("the connection was ready {late:.1} ms before the request left");
     (late >= MIN_LATE)
         .then(|| Cost::new(evidence).waited(PhaseName::Request, WaitPart::Client, late))

@@ -1,8 +1,10 @@
 //! The client's own work.
 
-use roundtrip_model::{Answer, Exchange, Task};
+use std::time::Duration;
 
-use crate::story::{Story, assert_only, assert_silent, tls};
+use roundtrip_model::{Answer, Event, Exchange, Task};
+
+use crate::story::{Story, assert_only, assert_silent, ids, tls};
 
 /// An exchange with `load` ms of work before the ClientHello and `verify` ms after the server's
 /// flight.
@@ -60,6 +62,19 @@ fn a_pause_without_a_task_has_no_evidence() {
         .told(0.4)
         .end();
     assert_silent(&e);
+}
+
+/// A client that could not run had no other reason to ask late.
+#[test]
+fn an_absent_client_is_not_a_late_request() {
+    let asked_late = |absent: u64| {
+        let (took, throttled) = (Duration::from_millis(absent), false);
+        let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.0);
+        let story = story.pass(60.0).event(Event::Starved { took, throttled });
+        ids(&story.pass(0.1).asked().told(0.4).end())
+    };
+    assert_eq!(asked_late(60), ["client-starved"]);
+    assert_eq!(asked_late(1), ["late-request"]);
 }
 
 #[test]
