@@ -95,6 +95,8 @@ impl Socket {
             }
             drop(state);
             let socket = self.fd.get_ref();
+            // The thread may stop before it can use what the kernel says.
+            let asked = self.recorder.now();
             match TcpInfo::of(socket) {
                 Some(info) if info.is_opening() => {
                     if !matches!(self.room.poll(socket, cx), Poll::Ready(Ok(()))) {
@@ -104,14 +106,14 @@ impl Socket {
                 // Of a SYN that was sent again, the kernel does not tell when it was answered. The
                 // answer to the request, which can be read already, was later.
                 Some(info) if info.retransmits() > 0 && info.bytes_received() > 0 => return,
-                _ => self.opened(None),
+                _ => self.opened(None, asked),
             }
         }
     }
 
     /// Evaluates the SYN-ACK. `answer` is the time of the first answer, if only that revealed the
-    /// SYN-ACK.
-    fn opened(&mut self, answer: Option<Moment>) {
+    /// SYN-ACK; it was noticed at `now`.
+    fn opened(&mut self, answer: Option<Moment>, now: Moment) {
         self.room.forget();
         let mut state = lock(&self.state);
         state.opening = false;
@@ -127,7 +129,6 @@ impl Socket {
         let data_acked = info.syn_data_acked(data_sent);
         state.fast_open.data_acked = data_acked;
         state.fast_open.saved_round_trips = u32::from(data_acked > 0 && data_acked == data_sent);
-        let now = self.recorder.now();
         // The kernel measured the handshake more exactly than a wake-up can.
         let clean = info.rtt().filter(|_| state.syn_retransmits == 0);
         let at = match (answer, info.rtt()) {
@@ -193,7 +194,8 @@ impl Socket {
         let mut state = lock(&self.state);
         if state.opening {
             drop(state);
-            self.opened(Some(Moment::ZERO + first.since(zero)));
+            let now = self.recorder.now();
+            self.opened(Some(Moment::ZERO + first.since(zero)), now);
         } else if self.waiting {
             state.read_stamps(self.fd.get_ref(), &self.recorder, &reading);
             drop(state);
