@@ -19,7 +19,7 @@ pub(crate) struct Taken {
     pub(crate) requests: u32,
     /// The sample, or why there is none.
     pub(crate) outcome: Result<Sample, String>,
-    /// Only for sequences made by this program.
+    /// `None` unless this program made the sequence.
     pub(crate) sequence: Option<Sequence>,
 }
 
@@ -162,7 +162,7 @@ async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
 
 /// The command line with the URL in place of each word `URL`, or at the end; once for each request.
 /// `None` if the word is inside quotes, which those of the URL would end, and the URL has
-/// characters that mean something to a shell: whoever made it could run commands.
+/// characters that mean something to a shell: its author could run commands.
 fn filled(line: &str, url: &str, k: u32) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@%=+,".contains(c);
     if has_quoted_word(line) && !url.chars().all(is_plain) {

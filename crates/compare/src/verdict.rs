@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_decides() {
+    fn the_strategy_that_was_used_decides() {
         assert_eq!(judged("h2+tls1.3", exchange("h2+tls1.3")), Works);
         assert!(matches!(
             judged("h2+tls1.3", exchange("h1+tls1.3")),

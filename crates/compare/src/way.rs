@@ -7,9 +7,10 @@ use roundtrip_probe::{ConnectionUse, Family};
 /// What a way changes compared with an ordinary client of today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nothing: all other ways are compared with it.
+    /// It changes nothing: all other ways are compared with it.
     Baseline,
-    /// Nothing either: the baseline, measured again. Its apparent saving is measurement error.
+    /// It changes nothing either: the baseline is measured again, and its apparent saving is
+    /// measurement error.
     Control,
     KeepConnection,
     AtOnce,

@@ -1,7 +1,8 @@
 //! Why a document is not a report that can be compared. Each message fits on one line after the
 //! file's name.
 
-/// The most bytes that are read of one document: the report of some five thousand requests.
+/// The largest number of bytes that are read of one document: the report of some five thousand
+/// requests.
 pub const MAX_REPORT: usize = 32 << 20;
 pub(crate) const MAX_RESULTS: usize = 10_000;
 

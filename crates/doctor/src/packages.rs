@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_package() {
+    fn nonsense_is_not_a_package() {
         assert!(parse("Package:\nVersion:\n\n::::\n\0\nPackage: half\n").is_empty());
     }
 }

@@ -18,11 +18,11 @@ use rustix::io::Errno;
 
 use crate::error::DoctorError;
 
-/// The most links in one path, as in Linux (`path_resolution(7)`).
+/// The largest number of links in one path, as in Linux (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
-/// The most components still to walk; links can multiply them.
+/// The largest number of components still to walk; links can multiply them.
 const MAX_COMPONENTS: usize = 256;
-/// The most bytes that are read of a text file.
+/// The largest number of bytes that are read of a text file.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// A directory that serves as `/`.

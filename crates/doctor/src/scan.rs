@@ -7,14 +7,14 @@ use std::io::{self, Read};
 
 use memchr::memmem::Finder;
 
-/// The most bytes of a library that are searched.
+/// The largest number of bytes of a library that are searched.
 pub(crate) const MAX_LIBRARY_BYTES: u64 = 64 << 20;
-/// The most bytes of a statically linked program that are searched.
+/// The largest number of bytes of a statically linked program that are searched.
 pub(crate) const MAX_PROGRAM_BYTES: u64 = 256 << 20;
 
-/// The most bytes that are kept after a marker.
+/// The largest number of bytes that are kept after a marker.
 const MAX_CAPTURE_BYTES: usize = 64;
-/// The most captures that are kept for one marker.
+/// The largest number of captures that are kept for one marker.
 const MAX_CAPTURES: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
 

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_version() {
+    fn refuses_text_that_is_not_a_version() {
         for text in ["", "3", "3.", "x.y", ".1.2", "é1.2", "99999999999.1"] {
             assert_eq!(shown(text), None, "{text:?}");
         }

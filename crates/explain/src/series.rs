@@ -51,7 +51,7 @@ const LOSSES: [&str; 5] = [
     "quic-handshake-loss",
     "quic-response-loss",
 ];
-/// The least delay of a retransmission after the original, as a share of R.
+/// The shortest delay of a retransmission after the original, as a share of R.
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;

@@ -36,7 +36,7 @@ impl ProbedBody {
         let decoder = match module.compression() {
             Compression::Identity => Decoder::Identity(content),
             Compression::Gzip => Decoder::gzip(content),
-            // As Go's library reads it.
+            // Go's library reads `deflate` without the zlib format.
             Compression::Deflate => Decoder::raw_deflate(content),
             Compression::Brotli => Decoder::brotli(content),
         };

@@ -44,8 +44,8 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
     let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
 }
 
-/// Returns when the client has closed the connection: nobody waits for the answer. Keeps the bytes
-/// of a next request.
+/// Returns when the client has closed the connection and no longer waits for the answer. Keeps the
+/// bytes of a next request.
 async fn gone(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
     while buffer.len() <= MAX_HEAD {
         if !matches!(stream.read_buf(buffer).await, Ok(length) if length > 0) {

@@ -13,7 +13,7 @@ use crate::history::History;
 use crate::own_metrics::OwnMetrics;
 use crate::process_metrics;
 
-/// The descriptors that a probe holds at once, with its scrape, and those that are no probe's.
+/// The descriptors that a probe and its scrape hold at once, and those that belong to no probe.
 const DESCRIPTORS_OF_PROBE: usize = 5;
 const OWN_DESCRIPTORS: usize = 64;
 

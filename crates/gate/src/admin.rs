@@ -24,7 +24,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 pub(crate) use readiness::{Readiness, ReadinessError};
 pub(crate) use state::AdminState;
 
-/// The most connections at once; beyond that, one without a request is closed.
+/// The largest number of connections at once; beyond that, one without a request is closed.
 const MAX_CONNECTIONS: usize = 64;
 /// The time between two points of the charts.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);

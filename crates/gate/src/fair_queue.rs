@@ -43,7 +43,7 @@ impl<W: Waiter> FairQueue<W> {
         self.waiters == 0
     }
 
-    /// Whether anybody still waits.
+    /// Whether a client still waits.
     pub(crate) fn is_waited_for(&self) -> bool {
         let mut waiters = self.clients.iter().flat_map(|client| &client.waiters);
         waiters.any(|waiter| !waiter.is_gone())

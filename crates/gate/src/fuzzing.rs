@@ -66,7 +66,7 @@ fn pass(request: &Request<'_>, way: &RequestSettings<'_>) -> Option<Passed> {
         early: way.early,
         authorization: way.authorization,
         identity: b"",
-        // What is left of its cookies is still a field.
+        // The cookies that remain are still a field.
         own_cookie: way.trusted.then_some("a"),
         trusted_fields: if way.trusted { &trusted_fields } else { &[] },
         anonymous: false,

@@ -149,7 +149,7 @@ pub(crate) struct OwnAnswer {
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// Further data for a proxy that asks.
     pub(crate) reply: Option<Box<ProxyReply>>,
-    /// What is said because of a login.
+    /// What the login service adds to the answer.
     pub(crate) login: Option<Box<LoginReply>>,
 }
 
@@ -328,7 +328,7 @@ fn judge<S: Sessions>(
     }))
 }
 
-/// What a request that came as early data has to wait for; `None` if it is plainly safe.
+/// What a request in early data has to wait for; `None` if the request is clearly safe.
 fn judge_early<S: Sessions>(
     policy: &Policy<S>,
     route: &Route,

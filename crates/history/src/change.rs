@@ -1,5 +1,5 @@
-//! Finds the lasting change: the moment from which requests wait longer, or less long, for one
-//! party than before.
+//! Finds the lasting change: the moment from which requests wait longer for one party than before,
+//! or for a shorter time.
 
 use roundtrip_model::Waited;
 use roundtrip_report::Party;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_and_a_single_spike_are_no_change() {
+    fn chance_and_a_single_spike_are_not_a_change() {
         let noise = (0..400).map(|n: u32| f64::from(n * 7919 % 13));
         assert_eq!(lasting_change(&periods(noise)), None);
         let spike = (0..400).map(|n| if n == 200 { 5000.0 } else { 10.0 });

@@ -2,11 +2,11 @@
 
 use roundtrip_model::HttpFacts;
 
-/// The most that the head of a response may take, with all interim responses before it. (curl
+/// The largest size of a response's head in bytes, with all interim responses before it. (curl
 /// allows 300 KiB.)
 pub(crate) const MAX_HEAD_SIZE: usize = 256 * 1024;
 
-/// The most interim responses (1xx) before the final one.
+/// The largest number of interim responses (1xx) before the final one.
 pub(crate) const MAX_INTERIM: usize = 32;
 
 /// Writes the head of a final response into the facts.

@@ -66,7 +66,7 @@ pub enum PacketProtocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastOpen {
-    /// Without a cookie: asks for one.
+    /// The client has no cookie and asks for one.
     Asks,
     /// A cookie, which the client presents or the server issues.
     Cookie,

@@ -10,8 +10,8 @@ use crate::sys::transmit::TimestampKind;
 
 /// A shorter delay between a write and its departure is caused by the system call itself.
 const MIN_HELD_BACK: Duration = Duration::from_micros(500);
-/// The largest number of writes that are remembered. If the kernel has no memory for a timestamp,
-/// it drops it.
+/// The largest number of writes that are remembered. The kernel drops a timestamp if it has no
+/// memory for it.
 const MAX_UNDER_WAY: usize = 1024;
 /// The largest number of unread timestamps, because they take room in the receive buffer.
 const MAX_UNREAD: usize = 32;

@@ -14,7 +14,7 @@ const FIRST: RawFd = 3;
 /// No service has more.
 const MAX_SOCKETS: RawFd = 1024;
 
-/// Sockets that wait for whoever serves their addresses.
+/// Sockets that nothing has taken yet to serve their addresses.
 #[derive(Debug, Default)]
 pub struct InheritedSockets {
     tcp: Vec<(SocketAddr, TcpListener)>,

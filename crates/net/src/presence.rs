@@ -89,7 +89,7 @@ pub struct Attendance {
 }
 
 impl Attendance {
-    /// Starts watching. The calling thread is the one that is watched.
+    /// Starts watching the calling thread.
     pub fn begin(recorder: &Recorder) -> Self {
         Self {
             presence: Presence::now(recorder),

@@ -244,7 +244,8 @@ pub(crate) fn set_int(
 pub(crate) fn int(socket: &impl AsRawFd, level: i32, option: i32) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = mem::size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointer and the length describe `value`; the kernel writes at most `length` bytes.
+    // SAFETY: the pointer and the length describe `value`; the kernel writes at most `length`
+    // bytes.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

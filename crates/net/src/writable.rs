@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_woken_even_if_a_later_write_succeeds_at_once() {
+    async fn a_waiting_task_is_woken_even_if_a_later_write_succeeds_at_once() {
         let (near, mut far) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         while (&near).write(&[0; 4096]).is_ok() {}

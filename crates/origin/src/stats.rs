@@ -8,7 +8,7 @@ use roundtrip_quic_tokio::Endpoint;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The most paths that [`PathCounts`] counts.
+/// The largest number of paths that [`PathCounts`] counts.
 const MAX_COUNTED_PATHS: usize = 200_000;
 
 /// Writes [`OriginCounters`] and its snapshot [`Stats`] from one list, so that neither misses a

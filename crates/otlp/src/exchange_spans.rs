@@ -157,7 +157,7 @@ fn attributes(exchange: &Exchange) -> Vec<Attribute> {
     all
 }
 
-/// The kind of a failure, or an error status: a low number of different words.
+/// The kind of a failure, or an error status: one of few different words.
 pub(crate) fn error_type(exchange: &Exchange) -> Option<String> {
     if let Some(failure) = &exchange.failure {
         let kind = serde_json::to_value(failure.kind).ok()?;

@@ -280,7 +280,7 @@ impl Shared {
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Sends one request, and again while it may pass and time is left.
+    /// Sends one request, and repeats it as long as it may still succeed and time is left.
     async fn post(&self, target: &Target, body: Vec<u8>) -> Result<Bytes, String> {
         let request = self.request(target, body);
         let limit = self.settings.timeout;

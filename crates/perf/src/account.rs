@@ -53,9 +53,9 @@ pub struct Core {
     pub number: usize,
     pub busy: Duration,
     pub idle: Duration,
-    /// Time in interrupts, for whatever thread; sampled, unless the kernel counts them separately.
+    /// Time in interrupts of all threads; sampled, unless the kernel counts it separately.
     pub interrupts: Duration,
-    /// The part of it that is in no thread's time.
+    /// The part of it that does not count as any thread's time.
     pub beside: Duration,
 }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_no_share() {
+    fn without_a_measurement_there_is_no_share() {
         assert!(Usage::default().share().abs() < f64::EPSILON);
         assert_eq!(Usage::default().foreign(), None);
     }

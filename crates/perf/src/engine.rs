@@ -37,7 +37,7 @@ use crate::plan::{self, ArmKnobs, Work};
 
 /// How long a side waits for the other one.
 pub(crate) const PEER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most streams of a connection; more than any work has lanes.
+/// The largest number of streams of a connection; more than any work has lanes.
 const MAX_STREAMS: u32 = 20_000;
 
 /// One implementation of one transport.
@@ -107,7 +107,7 @@ pub struct WireCounters {
     /// System calls that sent, and that received.
     pub send_calls: Option<u64>,
     pub receive_calls: Option<u64>,
-    /// The most payload of a segment (TCP) or of a datagram (QUIC), in bytes.
+    /// The largest payload of a segment (TCP) or of a datagram (QUIC), in bytes.
     pub largest: Option<u64>,
     /// Whether a window (the receiver's window or the sender's buffer) limited the sender most of
     /// the time.

@@ -42,7 +42,7 @@ impl Bottleneck {
     }
 }
 
-/// A saturated receiver is always named: whatever the sender waited for, it was the receiver.
+/// A saturated receiver is always named, because then the sender waited for the receiver.
 pub(crate) fn judge(sender: &SideReport, receiver: &SideReport) -> Bottleneck {
     let is_full = |side: &SideReport| side.usage.share() >= BUSY_SHARE;
     match (is_full(sender), is_full(receiver)) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_full_set_the_pace() {
+    fn the_saturated_side_set_the_rate() {
         for (sender, receiver, verdict) in [
             (990, 500, Bottleneck::Sender),
             (500, 990, Bottleneck::Receiver),

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sign_is_no_digit() {
+    fn a_sign_is_not_a_digit() {
         assert_eq!(decoded("a%+fb%20%"), "a%+fb %");
     }
 }

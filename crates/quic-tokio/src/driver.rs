@@ -20,7 +20,7 @@ use crate::timer::Timer;
 /// The largest number of receive calls, and of sent bursts, in one round.
 const MAX_RECEIVE_CALLS: usize = 4;
 const MAX_BURSTS: usize = 4;
-/// The most rounds before other tasks get to run.
+/// The largest number of rounds before other tasks get to run.
 const MAX_ROUNDS: usize = 4;
 /// How long the driver waits for room in a full socket.
 const FULL_SOCKET_WAIT: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use roundtrip_quic::RecvMeta;
 
-/// The most datagrams that wait to be taken over, and the most bytes of them.
+/// The largest number of datagrams that wait to be taken over, and the most bytes of them.
 pub(crate) const MAX_DATAGRAMS: usize = 1024;
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 

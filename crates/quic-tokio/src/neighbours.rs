@@ -26,7 +26,7 @@ use crate::inboxes::Inboxes;
 
 /// The pause after an accept that failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// The most processes at one address: one that ends, one that begins, and two more.
+/// The largest number of processes at one address: one that ends, one that begins, and two more.
 const SLOTS: u8 = 4;
 /// A datagram of UDP, and who sent it.
 const MAX_MESSAGE: usize = HEAD + 65_535;
@@ -146,7 +146,7 @@ impl Neighbours {
                 Ok(link) if is_ours(&link) => begin(link),
                 Ok(_) => {}
                 Err(Errno::AGAIN) => ready.clear_ready(),
-                // As when descriptors run out.
+                // The cause may be that descriptors have run out.
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }
         }
@@ -191,7 +191,7 @@ fn name(address: SocketAddr, slot: u8) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Anybody may take or use an abstract name.
+/// Any process may bind or use an abstract name.
 fn is_ours(socket: &OwnedFd) -> bool {
     socket_peercred(socket).is_ok_and(|peer| peer.uid == geteuid())
 }

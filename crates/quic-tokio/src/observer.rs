@@ -12,7 +12,7 @@ pub trait DatagramObserver: Send + Sync {
     /// time.
     fn on_sent(&self, at: Moment, segment: usize, bytes: &[u8]);
 
-    /// A run of datagrams arrived, all of `segment` bytes except the last. Nobody has read them
+    /// A run of datagrams arrived, all of `segment` bytes except the last. No task has read them
     /// yet.
     fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]);
 

@@ -11,7 +11,7 @@ use crate::StreamError;
 use crate::connection_wakers::ConnectionWakers;
 use crate::handle::ConnectionHandle;
 
-/// The most that one read returns.
+/// The largest number of bytes that one read returns.
 const MAX_CHUNK: usize = 256 << 10;
 /// The code with which a stream is stopped if it is dropped before its end. RFC 9114 §8.1.
 const H3_NO_ERROR: u64 = 0x100;

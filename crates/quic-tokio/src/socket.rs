@@ -9,7 +9,7 @@ use roundtrip_net::datagrams::{DatagramRun, Datagrams, Parcel, ReceiveBuffers};
 
 use crate::DatagramObserver;
 
-/// The most runs of datagrams that one call receives.
+/// The largest number of runs of datagrams that one call receives.
 const MAX_RUNS: usize = 8;
 
 pub(crate) struct Socket {

@@ -27,7 +27,7 @@ pub(crate) enum Lifecycle {
     Closed,
 }
 
-/// The lock. Nobody holds it while waiting or in a system call.
+/// The lock. No task holds it while it waits or makes a system call.
 #[derive(Clone)]
 pub(crate) struct Shared(Arc<Mutex<EndpointState>>);
 

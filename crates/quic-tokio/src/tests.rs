@@ -85,7 +85,7 @@ fn server_tls() -> Arc<rustls::ServerConfig> {
     Arc::new(tls.unwrap())
 }
 
-/// This holds whether anybody accepts or not: a connection that has ended is not kept for anybody.
+/// This holds whether the server accepts or not: a connection that has ended is not kept.
 #[tokio::test]
 async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
     let mut config = ServerConfig::new(server_tls(), Arc::new(Transport::default()));
@@ -172,7 +172,7 @@ async fn a_stream_that_was_stopped_before_it_was_accepted_is_stopped() {
 }
 
 #[tokio::test]
-async fn who_stops_waiting_leaves_nothing_behind() {
+async fn a_task_that_stops_waiting_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
     let cx = &mut Context::from_waker(Waker::noop());
     for dir in [Dir::Bidi, Dir::Uni] {
@@ -202,7 +202,7 @@ async fn who_stops_waiting_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn who_lets_go_of_a_stream_leaves_nothing_behind() {
+async fn a_dropped_stream_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
     let id = StreamId(0);
     let streams = (
@@ -237,7 +237,7 @@ async fn an_endpoint_that_is_closed_says_so_to_all_who_wait() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_end_of_a_stream_hears_of_it() {
+async fn a_task_that_waits_for_the_end_of_a_stream_is_woken() {
     let (endpoint, _silent, connection) = connection();
     let mut streams: Vec<SendStream> = (0..2)
         .map(|n| SendStream::new(connection.handle(), StreamId(4 * n)))
@@ -267,7 +267,7 @@ async fn a_handshake_that_fails_confirms_nothing() {
         |connection: Connection| tokio::spawn(async move { connection.confirmed().await });
     let before = waiting(connection.clone());
     connection.close(0, b"");
-    // Nobody has been informed yet.
+    // No task has been informed yet.
     let mut idle = Context::from_waker(Waker::noop());
     let connected = pin!(connection.connected()).poll(&mut idle);
     assert!(!matches!(connected, Poll::Ready(Ok(()))), "{connected:?}");

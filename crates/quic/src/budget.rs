@@ -183,7 +183,7 @@ impl BudgetShare {
         follows
     }
 
-    /// Called when the connection has ended and keeps next to nothing.
+    /// Called when the connection has ended and keeps almost nothing.
     pub(crate) fn release(&mut self) {
         if let Some(reported) = &mut self.0 {
             reported.count(0);

@@ -34,8 +34,8 @@ impl Transmit {
 
 /// ECT(0). RFC 3168 §5.
 pub(crate) const ECT0: u8 = 0b10;
-/// The most that one segmented send can carry: an IP datagram's length has 16 bits, and its headers
-/// and the UDP header take 48 bytes.
+/// The largest number of bytes that one segmented send can carry: an IP datagram's length has 16
+/// bits, and its headers and the UDP header take 48 bytes.
 pub(crate) const MAX_BURST_BYTES: usize = 65_487;
-/// The most segments that Linux accepts in one send.
+/// The largest number of segments that Linux accepts in one send.
 pub(crate) const MAX_SEGMENTS: usize = 64;

@@ -16,8 +16,8 @@ pub struct Transport {
     pub stream_window: u64,
     /// How much the peer may send on all streams before the application reads it.
     pub window: u64,
-    /// The most that is buffered of data written but not acknowledged, over all streams. The buffer
-    /// begins smaller and follows the congestion window.
+    /// The largest number of bytes that are buffered of data written but not acknowledged, over all
+    /// streams. The buffer begins smaller and follows the congestion window.
     pub send_buffer: u64,
     /// How many streams the peer may have open at once.
     pub bidi_streams: u64,

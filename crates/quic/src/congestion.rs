@@ -84,7 +84,7 @@ pub(crate) trait Controller: Debug + Send {
     fn on_lost(&mut self, lost: &Lost);
     /// A router marked a packet that was sent at `sent`, instead of dropping it. RFC 9002 §7.1.
     fn on_marked(&mut self, now: Time, sent: Time);
-    /// All losses since the last reduction were spurious: the packets have come after all.
+    /// All losses since the last reduction were spurious: the packets arrived late.
     fn on_spurious(&mut self);
     /// The congestion window in bytes.
     fn window(&self) -> u64;

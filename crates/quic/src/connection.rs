@@ -412,7 +412,7 @@ impl Connection {
         }
     }
 
-    /// Ends without a word.
+    /// Ends the connection without sending CONNECTION_CLOSE.
     fn give_up(&mut self, why: CloseReason) {
         if self.closing.end() {
             self.end(why);

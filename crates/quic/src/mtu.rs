@@ -34,7 +34,7 @@ pub(crate) struct Mtu {
     /// The largest UDP payload that the interface carries.
     interface_max: u16,
     current: u16,
-    /// The most that both the peer and the interface accept.
+    /// The largest size that both the peer and the interface accept.
     limit: u16,
     /// Nothing larger is tried in this search.
     ceiling: u16,
@@ -51,7 +51,8 @@ pub(crate) struct Mtu {
 enum MtuSearch {
     Never,
     Running,
-    /// It has ended, and starts again this long after a probe is next asked for.
+    /// The search has ended. It starts again after this time, counted from the next request for a
+    /// probe.
     Rests(Duration),
     Until(Time),
 }
@@ -202,8 +203,8 @@ impl Mtu {
         self.suspicions >= SUSPICIOUS && self.fall()
     }
 
-    /// Nothing is acknowledged any more, after `Recovery::ptos_in_a_row` timeouts: the size may be
-    /// why. Returns the same as `on_lost`.
+    /// Nothing has been acknowledged for `in_a_row` timeouts (`Recovery::ptos_in_a_row`); the size
+    /// of datagrams may be the reason. Returns the same as `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }

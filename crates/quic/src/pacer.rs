@@ -14,9 +14,10 @@ use crate::Time;
 const SPAN: Duration = Duration::from_millis(1);
 /// An initial window. RFC 9002 §7.2.
 const MIN_BUCKET: u64 = 10;
-/// A sender that has to wait does so until this many datagrams may leave, lest each cost a timer.
+/// A sender that has to wait waits until this many datagrams may leave, so that they do not cost a
+/// timer each.
 const MIN_BURST: u64 = 2;
-/// The most delay that a late sender makes up for.
+/// The longest delay for which a late sender makes up.
 const MAX_LATENESS: Duration = Duration::from_millis(4);
 
 #[derive(Debug)]
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_late_keeps_the_rate_all_the_same() {
+    fn a_sender_that_wakes_late_keeps_the_rate() {
         for late in [1, 2, 3].map(Duration::from_millis) {
             let (_, all) = drain(12_500_000, 44, late);
             let share = all as f64 / 12_500_000.0;
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_wait_for_it_was_not_late() {
+    fn a_sender_that_did_not_wait_for_the_pacer_was_not_late() {
         let mut pacer = Pacer::new(true);
         let rate = 12_500_000;
         assert_eq!(pacer.allowance(Time(7), rate, DATAGRAM, 5), Ok(5));

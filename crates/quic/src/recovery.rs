@@ -38,7 +38,7 @@ use losses::Reordering;
 use numbers::Skips;
 use paths::LeftPath;
 
-/// The most packets that a space keeps: 4 MiB, and more than 150 MB in flight.
+/// The largest number of packets that a space keeps: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
 /// A peer that makes us acknowledge but acknowledges nothing itself causes more and more
 /// outstanding packets that elicit no acknowledgement. With this many outstanding, acknowledgements

@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// This starts another thread, so do anything that needs a single-threaded process first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    // Registered here, so that no Ctrl-C comes too early.
+    // The handler is registered here, so that it misses no Ctrl-C.
     let mut told = {
         let _inside = runtime.enter();
         signal(SignalKind::interrupt())?

@@ -22,7 +22,7 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StorePart {
     Whole,
-    /// Those in some slots of a Redis Cluster.
+    /// The sessions in some slots of a Redis Cluster.
     Slots(SlotPart),
 }
 

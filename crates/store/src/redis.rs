@@ -116,7 +116,8 @@ impl ListPlace {
     }
 }
 
-/// The session that a key belongs to. An empty prefix is also that of keys that are no sessions.
+/// The session that a key belongs to. With an empty prefix, keys that do not belong to sessions
+/// match as well.
 fn session_of<'a>(key: &'a str, prefix: &str) -> Option<&'a str> {
     let others = [once::PREFIX, once::CLAIM_PREFIX, index::PREFIX];
     let is_other = others.iter().any(|other| key.as_bytes().starts_with(other));

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_is_none() {
+    fn bytes_that_are_not_a_query_are_none() {
         let mut lookups = Lookups::default();
         let server = SERVER.parse().unwrap();
         for bytes in [vec![], vec![0; 12], vec![0xff; 40], answer(1)] {

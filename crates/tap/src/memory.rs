@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_empty() {
+    fn unreadable_memory_is_empty() {
         for number in [libc::SYS_write, libc::SYS_writev, libc::SYS_sendmsg] {
             let sent = outgoing(&call(number, [3, 1, u64::MAX, 0, 0, 0]), 100);
             assert!(sent.iter().all(|sent| sent.bytes.is_empty()));

@@ -17,14 +17,14 @@ const MAX_BURSTS: usize = 16;
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Session tickets and settings that a server sends unrequested take at most this much, in bytes.
 pub(crate) const MAX_TICKETS: u64 = 1300;
-/// The SETTINGS of an HTTP/2 server, its acknowledgement of the client's, and an update of the
-/// window, in a record each, take at most this much.
+/// An HTTP/2 server's SETTINGS, its acknowledgement of the client's SETTINGS and a WINDOW_UPDATE,
+/// each in a separate record, take at most this many bytes.
 pub(crate) const MAX_SETTINGS: u64 = 200;
 /// An encrypted alert takes at most this much.
 const MAX_ALERT: u64 = 5 + 2 + 24;
 /// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
 pub(crate) const MAX_CONTROL: u64 = 80;
-/// The share of a round trip below which arriving data must answer something else.
+/// The share of a round trip: data that arrives sooner answers an earlier request.
 const SOONEST: f64 = 0.75;
 /// Shorter round trips show nothing about order.
 const MIN_RTT: Duration = Duration::from_millis(2);
@@ -170,7 +170,7 @@ impl ExchangeParts {
 
     pub(crate) fn answered(&self, expected: Expected) -> Option<AnswerTimes> {
         let asked = self.request?;
-        // The peer's alert at the end is no answer.
+        // The peer's alert at the end is not an answer.
         let is_more = |burst: &&ArrivalBurst| burst.bytes > MAX_ALERT;
         let last = self.bursts.iter().rev().find(is_more);
         let last = last.or(self.bursts.last())?;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_are_no_answer_if_another_follows() {
+    fn tickets_are_not_an_answer_if_another_follows() {
         let tickets = Expected {
             unasked: MAX_TICKETS,
             ..Expected::default()

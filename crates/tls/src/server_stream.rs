@@ -26,9 +26,9 @@ use buffers::{Plaintext, ReceivedRecords, SentRecords};
 
 /// Encrypted bytes beyond this size are pushed to the socket without waiting for a flush.
 const MAX_GATHERED: usize = 32 * 1024;
-/// The most that is encrypted at once.
+/// The largest number of bytes that are encrypted at once.
 const MAX_WRITE: usize = 16 * 1024;
-/// More than encryption adds to `MAX_WRITE` bytes.
+/// Larger than what encryption adds to `MAX_WRITE` bytes.
 const OVERHEAD: usize = 256;
 
 pub struct ServerStream<IO> {

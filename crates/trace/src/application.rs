@@ -25,7 +25,7 @@ pub(crate) use clear::{of_answer_alone, of_http1};
 use sealed::hellos;
 pub(crate) use sealed::of_tls;
 
-/// The least time in which an answer can arrive, as a share of a round trip.
+/// The shortest time in which an answer can arrive, as a share of a round trip.
 const SOONEST: f64 = 0.8;
 
 /// The facts of the handshake.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use roundtrip_wire::packet::{IpVersion, Packet};
 
-/// The most datagrams whose fragments are waited for; the oldest are given up.
+/// The largest number of datagrams whose fragments are waited for; the oldest are given up.
 const MAX_DATAGRAMS: usize = 1024;
 /// The length of the longest packet, in bytes.
 const MAX_PACKET: usize = 0xffff;

@@ -13,7 +13,7 @@ use crate::stream::Piece;
 /// The largest head in bytes.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_FIELDS: usize = 100;
-/// The most requests that are kept for one connection.
+/// The largest number of requests that are kept for one connection.
 const MAX_MESSAGES: usize = 100_000;
 const CHUNKS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,
@@ -159,8 +159,8 @@ impl Http1 {
         first.filter(|_| opened).map(|first| (first, response))
     }
 
-    /// The only request and its answer, if it has upgraded the connection to HTTP/2, and how many
-    /// bytes of the server's followed. RFC 7540 §3.2.
+    /// The only request, if it has upgraded the connection to HTTP/2, with its answer and the
+    /// number of bytes that the server sent after that. RFC 7540 §3.2.
     pub(crate) fn upgraded(&self) -> Option<(&Http1Message, &Http1Message, u64)> {
         let [request] = self.requests() else {
             return None;

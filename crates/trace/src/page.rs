@@ -15,7 +15,7 @@ use crate::text;
 const STYLE: &str = include_str!("page.css");
 /// The number of connections that are drawn: the slowest.
 const MAX_RUNGS: usize = 24;
-/// The most rows in a table of the ranking, and rungs in a ladder.
+/// The largest number of rows in a table of the ranking, and rungs in a ladder.
 const ROWS: usize = 12;
 const RUNGS: usize = 160;
 /// Where the lines of the client and of the server are, in percent, and the height of a rung, in

@@ -6,7 +6,7 @@ use std::ops::Range;
 use roundtrip_wire::passive::{HttpEvent, HttpFact, RequestFacts, ResponseFacts};
 use roundtrip_wire::quic::Side as Party;
 
-/// The most requests that are kept for one connection.
+/// The largest number of requests that are kept for one connection.
 const MAX_REQUESTS: usize = 100_000;
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ use crate::vantage::VantagePoint;
 
 /// In columns.
 const INDENT: usize = 2;
-/// The most rows of the ranking.
+/// The largest number of rows of the ranking.
 const MAX_ROWS: usize = 12;
 
 /// One line about what was read.
@@ -136,7 +136,7 @@ pub fn clocks(relation: &ClockRelation, near: &str, far: &str) -> String {
     )
 }
 
-/// What this capture cannot show, and what would.
+/// What this capture cannot show, and what would be needed to show it.
 pub fn undecidable(conversation: &Conversation, style: &Style) -> String {
     let mut out = String::new();
     for unknown in &conversation.undecidable {

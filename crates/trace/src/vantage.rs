@@ -312,7 +312,7 @@ fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
     ((to_client, to_server), steady)
 }
 
-/// What one side sent and has not been acknowledged.
+/// Data of one side that has not been acknowledged.
 struct Waiting {
     end: u64,
     /// When each copy was seen, and the sender's clock in it: the only or first one, and the last.

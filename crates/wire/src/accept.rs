@@ -22,7 +22,7 @@ impl<'a> MediaRange<'a> {
         own.eq_ignore_ascii_case(kind.as_bytes())
     }
 
-    /// The values of a parameter, quoted if they came so.
+    /// The values of a parameter, with the quotes if they have any.
     pub fn parameters(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.parts().skip(1).filter_map(move |part| {
             let (own, value) = part.split_at_checked(name.len())?;

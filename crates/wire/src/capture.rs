@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_refused_and_so_is_a_block_without_end() {
+    fn a_file_that_is_not_a_capture_and_a_block_without_end_are_refused() {
         let mut reader = CaptureReader::new();
         reader.push(b"GET / HTTP/1.1");
         assert!(reader.item().is_err());

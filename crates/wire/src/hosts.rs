@@ -74,7 +74,7 @@ not-an-address nowhere
     }
 
     #[test]
-    fn silence_is_no_answer() {
+    fn silence_is_not_an_answer() {
         let hosts = Hosts::parse(TEXT);
         for name in ["nowhere", "another", "#", "", "10.0.0.1", "localhost.."] {
             assert!(hosts.lookup(name).is_empty(), "{name}");

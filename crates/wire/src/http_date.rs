@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn text_that_is_not_a_date_is_none() {
         for bad in [
             "",
             "0",

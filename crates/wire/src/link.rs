@@ -10,7 +10,7 @@ use crate::pcapng::LinkType;
 use radio::{after_prism, after_radiotap, wireless};
 use tunnel::inside;
 
-/// The most nested layers; real captures have two or three.
+/// The largest number of nested layers; real captures have two or three.
 const MAX_LAYERS: usize = 8;
 
 const IPV4: u16 = 0x0800;
@@ -28,7 +28,7 @@ const BACKBONE: u16 = 0x88e7;
 /// Port extenders of IEEE 802.1BR, and the security group tag of Cisco's switches.
 const ETAG: u16 = 0x893f;
 const SECURITY_GROUP: u16 = 0x8909;
-/// What a switch redirects to a cache, in GRE. draft-param-wccp-v2rev1 §4.
+/// Packets that a switch redirects to a cache, in GRE. draft-param-wccp-v2rev1 §4.
 const REDIRECTED: u16 = 0x883e;
 /// Below it, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
 const MIN_ETHERTYPE: u16 = 0x0600;
@@ -140,7 +140,7 @@ fn innermost(mut protocol: u16, mut bytes: &[u8]) -> Option<&[u8]> {
                 let length = if protocol == VNTAG { 4 } else { 6 };
                 (protocol, bytes) = (ethertype(bytes, length)?, bytes.get(length + 2..)?);
             }
-            // The newer form has a header of its own, whose first bits are zero.
+            // The newer form has an additional header, whose first bits are zero.
             REDIRECTED => {
                 let header = if version(bytes).is_none() { 4 } else { 0 };
                 bytes = bytes.get(header..)?;

@@ -170,7 +170,7 @@ pub fn retry_delay(status: &[u8]) -> Option<Duration> {
         }
     };
     let nanoseconds = u32::try_from(part(2)).ok()?.min(999_999_999);
-    // A negative time is a very large number here, and no pause.
+    // A negative time would be a very large number here, so it does not count as a pause.
     let seconds = i64::try_from(part(1)).ok()?;
     Some(Duration::new(seconds.unsigned_abs(), nanoseconds))
 }

@@ -36,7 +36,7 @@ pub struct Header {
     /// The length of the header of each packet, in bytes.
     per_packet: usize,
     pub link: LinkType,
-    /// The most bytes that were kept of a packet.
+    /// The largest number of bytes that were kept of a packet.
     pub snap_length: u32,
 }
 

@@ -250,7 +250,7 @@ mod tests {
         histogram.extend([0x38, 0]);
         // Spans of one bucket: at 0, and 7 buckets further.
         histogram.extend([0x62, 4, 0x08, 0, 0x10, 1, 0x62, 4, 0x08, 14, 0x10, 1]);
-        // Counts: 2, and 1 less.
+        // The counts of the buckets as differences: 2, then -1.
         histogram.extend([0x68, 4, 0x68, 1]);
         let mut metric = vec![0x0a, 6, 0x0a, 1, b'c', 0x12, 1, b'd', 0x3a];
         metric.push(histogram.len() as u8);

@@ -150,7 +150,7 @@ fn shortened(blocks: usize) -> Comparison {
 }
 
 #[test]
-fn of_few_pairs_nothing_is_said_but_that_they_are_few() {
+fn few_pairs_are_only_reported_as_too_few() {
     let c = shortened(5);
     let kinds: Vec<WayVerdict> = c.lines.iter().map(MeasuredWay::kind).collect();
     assert_eq!(

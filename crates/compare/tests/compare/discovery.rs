@@ -1,4 +1,4 @@
-//! What a server supports is found out, whatever it claims.
+//! `compare` finds out what a server really supports, whatever it claims.
 
 use std::time::Duration;
 

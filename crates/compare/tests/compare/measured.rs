@@ -47,7 +47,8 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
         assert!(deviation.abs() < 0.25, "{word}: {deviation}");
         assert!((line.predicted.unwrap().round_trips - line.round_trips().unwrap()).abs() < 1e-9);
     }
-    // What makes no difference looks like none: far less than the smallest saving of any remedy.
+    // A way that makes no difference shows almost none: far less than the smallest saving of any
+    // remedy.
     let control = c.control.saving.unwrap();
     assert!(
         control.median.abs() < c.rtt_ms.unwrap() / 3.0,

@@ -56,7 +56,7 @@ fn verdict(diff: &ProbeDiff) -> String {
     )
 }
 
-/// First what made it so, then what worked against it, then the rest.
+/// The parts that caused the difference, then those that reduced it, then the rest.
 fn told(diff: &ProbeDiff) -> Vec<String> {
     let by = diff.difference.ms;
     let worth = |part: &&Contribution| {

@@ -8,7 +8,7 @@ const DRAWS: usize = 2000;
 /// A sample is as long as the series, up to this limit: longer ones have intervals far narrower
 /// than any relevant difference.
 const MAX_DRAW: usize = 1000;
-/// The least number of values on each side; with fewer, a bootstrap of medians is not reliable.
+/// The smallest number of values on each side; with fewer, a bootstrap of medians is not reliable.
 const MIN_VALUES: usize = 5;
 
 /// B − A.

@@ -247,7 +247,7 @@ proptest! {
     ) {
         let diff = diff(a, b);
         prop_assert!((sum(&diff) - diff.difference.ms).abs() < 1e-6, "{:#?}", diff);
-        // What one direction gains, the other loses.
+        // Every part is a finite number.
         prop_assert!(diff.parts.iter().all(|part| part.ms.is_finite()));
     }
 

@@ -47,7 +47,7 @@ fn all_values_that_runs_had_are_listed() {
 }
 
 #[test]
-fn a_finding_of_few_runs_is_no_explanation() {
+fn a_finding_in_few_runs_explains_no_difference() {
     let seldom = (0..5).map(|n| {
         let mut result = new_image(0.0);
         if n == 0 {

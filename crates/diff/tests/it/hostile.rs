@@ -82,7 +82,7 @@ fn wrong_types_are_told_with_their_key() {
 }
 
 #[test]
-fn what_is_no_report_is_refused() {
+fn a_document_that_is_not_a_report_is_refused() {
     for (text, told) in [
         ("", "holds no results"),
         ("{", "no JSON: EOF"),
@@ -140,7 +140,7 @@ fn failed_runs_are_counted_and_not_compared() {
 }
 
 #[test]
-fn of_several_urls_one_is_chosen() {
+fn one_of_several_urls_is_chosen() {
     let mut other = new_image(0.0);
     other["url"] = json!("https://other.example/");
     let both = document([new_image(0.0), other]);

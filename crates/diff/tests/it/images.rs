@@ -83,7 +83,7 @@ fn on_a_long_path_it_is_both() {
 }
 
 #[test]
-fn of_one_image_twice_no_round_trip_differs() {
+fn one_image_compared_with_itself_differs_in_no_round_trip() {
     let diff = measured(Duration::from_millis(20), [NEW, NEW], 5);
     let kinds: Vec<ContributionKind> = diff.parts.iter().map(|part| part.kind).collect();
     assert!(!kinds.contains(&ContributionKind::RoundTrips), "{diff:#?}");

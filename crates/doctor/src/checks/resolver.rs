@@ -9,7 +9,7 @@ const SERVERS: CheckSubject = CheckSubject::new("resolver", Area::Names, "Name s
 const SEARCH: CheckSubject = CheckSubject::new("resolver-search", Area::Names, "Search list");
 const ORDER: CheckSubject = CheckSubject::new("name-order", Area::Names, "Order of sources");
 
-/// The most servers that glibc and musl use (MAXNS).
+/// The largest number of servers that glibc and musl use (MAXNS).
 const MAX_SERVERS: usize = 3;
 /// Defaults of `options timeout:` and `attempts:`, in both C libraries.
 const DEFAULT: (u64, u64) = (5, 2);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_runtime() {
+    fn nonsense_is_not_a_runtime() {
         for path in [
             "/usr/local/go/VERSION",
             "/usr/lib/jvm/x/release",

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(check.status, CheckStatus::Good);
         assert_eq!(check.value, "sent again 10 times, 5 of them after 1 s each");
         assert!(check.meaning.contains("first 5;"), "{}", check.meaning);
-        // Without waits that double, only the linear ones are left.
+        // If no wait doubles, only the linear ones are left.
         retries_only.write("net.ipv4.tcp_syn_retries", b"0\n");
         let check = retries_only.check(retries);
         assert_eq!(check.value, "sent again 4 times, 4 of them after 1 s each");

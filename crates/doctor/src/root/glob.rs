@@ -6,9 +6,10 @@ use rustix::fs::Dir;
 
 use super::{Root, RootReadError};
 
-/// The most names that are read from one directory.
+/// The largest number of names that are read from one directory.
 const MAX_ENTRIES: usize = 50_000;
-/// The most paths that are kept after each component: a hostile tree must not multiply them.
+/// The largest number of paths that are kept after each component: a hostile tree must not multiply
+/// them.
 const MAX_PATHS: usize = 256;
 
 impl Root {

@@ -144,7 +144,7 @@ fn a_crowd_of_matches_is_bounded() {
 }
 
 #[test]
-fn a_root_that_is_no_directory_is_an_error() {
+fn a_root_that_is_not_a_directory_is_an_error() {
     let (outer, _root) = tree();
     for name in ["secret", "nothing"] {
         let error = Root::open(&outer.path().join(name)).unwrap_err();

@@ -210,7 +210,7 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         let mut tasks = case.tasks_within(phase);
         tasks.retain(|(task, _)| *task != Task::Verify || !told_apart);
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
-        // Work during a wait cost nothing.
+        // Work during a wait cost no additional time.
         let unhidden = worked.min(phase.waited.client);
         cost = cost.waited(phase.name, WaitPart::Client, unhidden);
         for (task, took) in tasks {

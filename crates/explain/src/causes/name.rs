@@ -10,7 +10,7 @@ use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 /// The shortest time in milliseconds after which a resolver repeats a query: resolv.conf(5) counts
 /// its timeout in seconds.
 const MIN_RESOLVER_TIMEOUT: f64 = 900.0;
-/// The least time of a slow lookup in milliseconds. A nearby resolver with a cached answer needs
+/// The shortest time of a slow lookup in milliseconds. A nearby resolver with a cached answer needs
 /// less.
 const SLOW_LOOKUP: f64 = 10.0;
 /// One alias leads to a content network, and often a second one within it.

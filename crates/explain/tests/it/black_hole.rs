@@ -32,7 +32,7 @@ fn an_answer_in_small_segments_after_seconds_met_a_black_hole() {
     assert_eq!(answered(3_000.0, 1024, 3_000), ["server-think-time"]);
 }
 
-/// What came behind the gap was short, and so was what was missing: no full segment was lost.
+/// The segments behind the gap were short, and so was the missing one: no full segment was lost.
 #[test]
 fn a_short_segment_that_is_lost_again_and_again_met_no_black_hole() {
     let filled = |bytes: u64, largest: u32, kept: bool| {
@@ -102,7 +102,7 @@ fn a_certificate_in_small_segments_with_gaps_met_a_black_hole() {
 
 /// A server that writes little at a time sends small segments, too, and had the request meanwhile.
 #[test]
-fn a_server_that_thinks_and_writes_little_is_no_black_hole() {
+fn a_server_that_thinks_and_writes_little_is_not_a_black_hole() {
     for (size, id) in [(600, "server-think-time"), (1_012, "mtu-black-hole")] {
         let mut story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.1);
         story.e.tcp.as_mut().unwrap().peer_mss = size;

@@ -55,8 +55,8 @@ fn a_small_segment_that_was_held_back() {
     }
 }
 
-/// HTTP/2 ends a body with an empty frame of its own, and the acknowledgement left with the
-/// client's own data.
+/// HTTP/2 ends a body with a separate empty frame, and the acknowledgement left with the client's
+/// own data.
 #[test]
 fn the_last_piece_of_a_body_may_have_been_held_back() {
     let ended = |gap: f64, client_sends: bool| -> Exchange {

@@ -63,7 +63,7 @@ fn every_cause_has_its_section_and_can_be_found() {
     assert!(roundtrip_explain::by_id("gremlins").is_none());
 }
 
-/// What a place cannot see is not claimed for it, and more is never less.
+/// The page claims nothing that a place cannot see, and more sources never decide fewer causes.
 #[test]
 fn keys_add_to_packets_and_the_client_end_to_the_server_end() {
     let page = roundtrip_explain::page();

@@ -120,8 +120,8 @@ fn half_a_hello(r: f64, chain: u64) -> Story {
     story
 }
 
-/// A server that acknowledges the first datagram and drops the second: a round trip in vain, then
-/// the client's timer.
+/// A server acknowledges the first datagram and drops the second: a wasted round trip, then the
+/// client's timer.
 #[test]
 fn a_round_trip_that_only_showed_half_a_hello_is_part_of_the_loss() {
     let mut story = quic(R).answered(0.1, 47).pass(200.0).sent(1_200);

@@ -149,7 +149,7 @@ fn small_segments_that_were_held_back_once_are_not_the_server_s_setting() {
 
 /// A segment that was only late was sent again.
 #[test]
-fn a_retransmission_of_a_series_whose_round_trips_are_as_late_is_no_loss() {
+fn a_retransmission_as_late_as_other_round_trips_of_the_series_is_not_a_loss() {
     let lost = |syn: [f64; 10]| {
         let mut series = ten(syn, &[], 0.0);
         series[5].findings.push(roundtrip_model::Finding {

@@ -144,7 +144,7 @@ fn a_silence_without_a_cause_is_placed_by_the_bytes_before_it() {
 
 /// On a line of 30 kbit/s each way, the hello needs 420 ms, and the server's flight 220.
 #[test]
-fn a_flight_that_a_slow_line_carries_is_no_slow_server() {
+fn a_flight_over_a_slow_line_is_not_a_slow_server() {
     let flight = |late: f64| {
         let story = greeted().pass(R + late).acknowledged(R + late);
         let story = story.pass(220.0).received(1_316);

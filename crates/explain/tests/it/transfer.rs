@@ -111,8 +111,8 @@ fn a_late_answer_without_a_witness_has_no_culprit() {
     assert_eq!(roundtrip_explain::account(&thought).undecided, []);
 }
 
-/// A path whose second round trip took 9 ms more than its first may take 60 ms more for the third:
-/// then the wait is neither the server's nor irreducible.
+/// If the second round trip took 9 ms more than the first, the third may take 60 ms more: the wait
+/// is then neither the server's nor irreducible.
 #[test]
 fn a_late_answer_within_the_path_s_spread_is_unexplained() {
     let late = |late: f64| {
@@ -337,8 +337,8 @@ fn a_server_that_sends_in_pieces_is_not_slow_start() {
     }
 }
 
-/// With a pause of just one round trip, it may have waited for acknowledgements; three times, it
-/// did.
+/// A sender that pauses for exactly one round trip may have waited for acknowledgements; if it does
+/// so three times, it did wait.
 #[test]
 fn a_server_that_sends_in_step_with_the_path_has_a_small_buffer() {
     let found = assert_only(&flights(&[6; 7], 1_372, false), "send-window", 7.0 * R, 7);
@@ -429,7 +429,7 @@ fn a_path_that_stops_in_a_body_is_named_as_the_path() {
 }
 
 #[test]
-fn two_flights_of_one_size_are_no_fixed_window() {
+fn two_flights_of_one_size_are_not_a_fixed_window() {
     assert!(!ids(&body(&[10, 10, 10], R)).contains(&"send-window"));
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct HttpModule {
     fail_if_body_json_not_matches_cel: Option<Spanned<IgnoredAny>>,
 }
 
-/// The preferred protocol: IPv6 if nothing is said, and IPv4 for any word but `ip6`.
+/// The preferred protocol: IPv6 if the setting is missing, and IPv4 for any word but `ip6`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum IpProtocol {
     Ip4,
@@ -195,7 +195,8 @@ impl HttpModule {
         if !self.proxy_from_environment.unwrap_or_default() {
             return Ok(Environment::default());
         }
-        // As Go reads them: capitals count for both schemes, and there is no ALL_PROXY.
+        // Go reads them in this way: names in capitals count for both schemes, and ALL_PROXY is
+        // ignored.
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let read = |name: &str| match name {
             "no_proxy" => {

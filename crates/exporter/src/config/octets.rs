@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_are_no_text_are_read() {
+    fn bytes_that_are_not_text_are_read() {
         let read = |yaml: &str| serde_saphyr::from_str::<Vec<Octets>>(&quoted(yaml)).unwrap();
         let yaml = "- !!binary AAAACATSFi8= # a comment\n- !!binary UQ==\n- \u{e9}\n";
         let bytes: [&[u8]; 3] = [

@@ -333,7 +333,7 @@ fn is_count(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What Go's `regexp` says to each of them.
+    /// The expected results are those of Go's `regexp`.
     #[test]
     fn patterns_mean_what_they_mean_to_go() {
         for (pattern, matched, missed) in [

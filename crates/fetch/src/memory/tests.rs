@@ -391,7 +391,7 @@ proptest! {
     }
 
     #[test]
-    fn a_right_checksum_is_no_reason_to_believe(body: Vec<u8>) {
+    fn a_correct_checksum_does_not_make_content_credible(body: Vec<u8>) {
         let sum = codec::checksum(&[&body]);
         let bytes = [b"rtor\0\x01".as_slice(), &sum, &body].concat();
         if let Some(state) = OriginState::decode(&bytes) {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_is_forgotten() {
+    fn exchanges_that_have_ended_are_forgotten() {
         let all = Concurrency::default();
         let limits = Limits {
             exchanges_per_session: 1,

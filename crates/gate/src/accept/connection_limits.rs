@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_is_forgotten() {
+    fn a_client_that_has_gone_is_forgotten() {
         let connection_limits = Arc::new(ConnectionLimits::default());
         let limits = Limits::default();
         let place = connection_limits

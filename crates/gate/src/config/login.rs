@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for IssuerUrl {
 impl<'de> Deserialize<'de> for OwnPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // Whatever has one reading only.
+        // Only characters that every server reads in the same way.
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
         let is_segment = |segment: &str| {
             segment.bytes().all(plain) && segment.bytes().any(|b| b.is_ascii_alphanumeric())

@@ -20,7 +20,7 @@ pub struct Tls {
     pub seed: Option<SecretFrom>,
     /// How long one ticket key is used; tickets of the previous epoch are still accepted.
     pub epoch: Span,
-    /// The most single-use sessions that this process stores in an epoch.
+    /// The largest number of single-use sessions that this process stores in an epoch.
     pub stored_sessions: usize,
 }
 

@@ -19,13 +19,14 @@ pub struct Upstream {
     /// Whether the request is sent in the SYN if the kernel has the server's cookie.
     pub fast_open: bool,
     pub balance: Balance,
-    /// The most connections to each server that each thread may have, and may keep unused.
+    /// The largest number of connections to each server that each thread may have, and may keep
+    /// unused.
     pub connections: usize,
     pub idle: usize,
-    /// The most connections that requests may hold while their bodies are arriving; 0 means half of
-    /// all.
+    /// The largest number of connections that requests may hold while their bodies are arriving; 0
+    /// means half of all.
     pub uploads: usize,
-    /// The most tunnels (WebSocket) and streams to each server in each thread, besides
+    /// The largest number of tunnels (WebSocket) and streams to each server in each thread, besides
     /// `connections`.
     pub tunnels: usize,
     /// Requests that may wait in each thread while all connections are in use; they wait no longer

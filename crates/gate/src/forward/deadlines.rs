@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 /// The precision of a deadline: it is late by less than this.
 const TICK: Duration = Duration::from_millis(250);
 const NEVER: u64 = u64::MAX;
-/// The most unused sets of deadlines that are kept.
+/// The largest number of unused sets of deadlines that are kept.
 const MAX_SPARE: usize = 64;
 
 /// The deadlines of one thread.

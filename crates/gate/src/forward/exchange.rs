@@ -40,7 +40,7 @@ use lease::Next;
 use upload::{Rest, Upload};
 use writer::RequestWriter;
 
-/// The most that is read at once from a client or a backend.
+/// The largest number of bytes that are read at once from a client or a backend.
 pub(crate) const PIECE: usize = 16 * 1024;
 /// How long a checked session needs no second check.
 const TRUST_TIME: Duration = Duration::from_millis(100);

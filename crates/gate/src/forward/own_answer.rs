@@ -20,7 +20,7 @@ impl OwnAnswer {
             return proxy_reply::tell(&self, &reply, caller, to);
         }
         match &self.login {
-            // Without its own page, it is answered like any other.
+            // A reply with neither a location nor a special page is written like any other answer.
             Some(reply) if reply.location.is_some() || reply.page != LoginPage::Usual => {
                 login_answer::tell(reply, &self.challenge(), caller, to);
             }

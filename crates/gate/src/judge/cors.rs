@@ -233,7 +233,7 @@ impl<'a> OwnOrigin<'a> {
         }
     }
 
-    /// As browsers write it. RFC 6454 §6.2.
+    /// The origin as browsers write it. RFC 6454 §6.2.
     pub(crate) fn written(&self) -> String {
         let mut written = if self.secure { "https://" } else { "http://" }
             .as_bytes()

@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 pub use crate::error::CredentialsError;
 use crate::{GateError, Secret};
 
-/// The most keys that may open credentials; the first one seals.
+/// The largest number of keys that may open credentials; the first one seals.
 const MAX_KEYS: usize = 16;
 const KEY_LENGTH: usize = 32;
 const IV_LENGTH: usize = 16;

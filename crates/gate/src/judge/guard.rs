@@ -397,7 +397,7 @@ fn verify(
     if !rules.admit(&claims) {
         return Err(AuthError::NotForUs);
     }
-    // What admits to a login is its cookie.
+    // The session of a login is used through its cookie, never through a token.
     if document::is_login(&claims.session) {
         return Err(AuthError::UnknownSession);
     }

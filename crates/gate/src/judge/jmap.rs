@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_no_read_is_enough() {
+    fn one_call_that_is_not_a_read_is_enough() {
         for name in [
             "Email/set",
             "Email/import",

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_turned_away_is_told_why() {
+    fn a_client_that_is_turned_away_is_told_why() {
         let mut entry = Entry::new(Instant::now(), Protocol::H1, false);
         entry.turn_away(401, Reason::Expired);
         entry.outcome = Outcome::ClientGone;

@@ -26,7 +26,7 @@ fn a_name_gets_its_certificate_by_a_handshake_without_a_restart() {
         "{before}"
     );
     gate.wait_for_certificate("a.example");
-    // Without a name there is one to choose, for another there is none.
+    // Without a name, gate can choose a certificate; for another name it has none.
     assert!(gate.handshake(None).contains("Pebble"));
     let other = gate.handshake(Some("b.example"));
     assert!(
@@ -37,7 +37,7 @@ fn a_name_gets_its_certificate_by_a_handshake_without_a_restart() {
     assert!(gate.event("challenge_answered") >= 1);
     assert!(gate.event("handshake_without_certificate") >= 2);
     gate.wait_for_line("a.example has a certificate until");
-    // What is no challenge is not answered by one.
+    // If no challenge is under way, a handshake for one gets no certificate.
     let asked = gate.handshake_with(Some("a.example"), &["-alpn", "acme-tls/1"]);
     assert!(!asked.contains("BEGIN CERTIFICATE"), "{asked}");
     // A gate that starts again has it at once, and orders nothing.

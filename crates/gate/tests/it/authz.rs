@@ -59,7 +59,7 @@ impl Asked {
         self.stage.gate.addresses().authz_grpc[0]
     }
 
-    /// The answer to a request with these fields, on a connection of its own.
+    /// The answer to a request with these fields, on a new connection.
     fn ask(&self, line: &str, fields: &str) -> Answer {
         ask(self.http(), line, fields)
     }

@@ -124,7 +124,7 @@ fn an_end_lets_those_inside_finish() {
 }
 
 #[test]
-fn who_does_not_finish_is_cut_off() {
+fn a_client_that_does_not_finish_is_cut_off() {
     let (at, _release) = backend("one");
     let mut scene = Scene::new(at, "");
     let field = scene.session("s1", "somebody:secret");

@@ -31,7 +31,7 @@ use scene::Scene;
 
 /// Connections to the backend, for each proxy.
 pub(crate) const CONNECTIONS: usize = 16;
-/// The most of them that one client gets.
+/// The largest number of them that one client gets.
 pub(crate) const OF_ONE_CLIENT: usize = CONNECTIONS - CONNECTIONS / 8;
 /// Long enough for any machine; passing tests do not wait for it.
 const SOON: Duration = Duration::from_secs(20);

@@ -60,7 +60,7 @@ fn a_page_leads_to_the_provider_and_a_program_gets_401() {
         cookie.ends_with("; Path=/; Max-Age=600; Secure; HttpOnly; SameSite=Lax"),
         "{cookie}"
     );
-    // The next tab gets a state of its own, and the provider is not asked again.
+    // The next tab gets a different state, and the provider is not asked again.
     assert_ne!(scene.page("/x").parameter("state"), said("state"));
     assert_eq!(provider.counts().discoveries, 1);
 }
@@ -164,7 +164,7 @@ fn a_callback_cannot_be_repeated_and_a_login_begins_a_new_session() {
         assert!(again.body.contains("login_failed") && again.cookies().is_empty());
     }
     assert_eq!(provider.counts().codes, 1, "the provider was asked once");
-    // Somebody who has the old cookie has nothing.
+    // The old cookie has become worthless.
     let old = scene.browser.clone();
     let sent = scene.page("/.gate/login?return=/z");
     provider.expect(&sent.parameter("nonce"), &sent.parameter("code_challenge"));
@@ -200,7 +200,7 @@ fn a_form_without_a_session_is_not_lost() {
     let done = scene.browser.follow(back);
     assert_eq!(done.status, 200);
     assert!(done.body.contains("You are logged in"), "{done:?}");
-    // And the form once more:
+    // The form is sent once more:
     let answer = scene.browser.form(&url, "a=b");
     assert_eq!(answer.status, 200, "{answer:?}");
     assert!(answer.body.starts_with("POST /form "));
@@ -340,7 +340,7 @@ fn a_reload_keeps_logins_and_those_under_way() {
     config.login.as_mut().unwrap().userinfo = true;
     scene.gates[0].reload(config).unwrap();
     lifecycle::scene::eventually_true(|| scene.program(0, "/x").status == 200);
-    // Without one, nobody is logged in.
+    // Without a [login] table, nobody is logged in.
     let mut config = scene.config.clone();
     (config.login, config.route[0].login) = (None, false);
     scene.gates[0].reload(config).unwrap();

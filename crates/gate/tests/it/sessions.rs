@@ -32,7 +32,7 @@ fn a_session_is_asked_for_once_and_its_login_set_on_every_request() {
 }
 
 #[test]
-fn who_is_not_known_is_told_why_and_nothing_else() {
+fn a_client_without_a_known_session_is_told_why_and_nothing_else() {
     run(async |scene: Scene| {
         let mut client = scene.client().await;
         let denied = client.get("X: y").await;

@@ -17,7 +17,7 @@ use crate::{Kind, alone};
 
 /// The number of hoarders of each kind.
 const COUNT: usize = 40;
-/// What counts for a connection at rest, and what may count more.
+/// The bytes counted for a connection at rest, and a margin.
 const RESTING: u64 = (64 + 32) << 10;
 /// The memory of the allocator, of tasks and of a first client.
 const BESIDE: u64 = 16 << 20;
@@ -32,7 +32,7 @@ enum Hoard {
     Streams,
     /// Half of the window, all behind a hole.
     Hole,
-    /// Many small pieces, each behind a hole of its own.
+    /// Many small pieces, each behind a separate hole.
     Crumbs,
     /// Heads that never end, on many streams.
     Heads,
@@ -159,7 +159,7 @@ fn proved_clients_that_hoard_stay_within_the_budget_and_others_are_served() {
         let done = said.any(|line| line.unwrap().contains(DONE));
         regular.ask();
         let grown = resident().saturating_sub(before);
-        // The threads report now and then.
+        // Threads report from time to time, so the metric may lag.
         let began = Instant::now();
         let mut used = metric(&gate, MEMORY);
         while used as u64 + BESIDE <= grown && began.elapsed() < PATIENCE {

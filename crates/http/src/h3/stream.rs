@@ -13,7 +13,7 @@ use crate::response::{MAX_HEAD_SIZE, MAX_INTERIM, describe, expected_length, hea
 use crate::run::{Unsent, answer};
 use crate::{HttpError, RequestRun};
 
-/// The most that is read of a body at once.
+/// The largest number of bytes that are read of a body at once.
 const MAX_PIECE: usize = 256 << 10;
 /// The most of a body that is handed over at once. Fewer bytes are not counted if the server stops
 /// reading.

@@ -26,7 +26,7 @@ const HEADERS: u8 = 0x01;
 const GREASE: u8 = 0x21;
 /// HEADERS with `:status 200` of QPACK's static table.
 const OK: [u8; 5] = [HEADERS, 3, 0, 0, 0xd9];
-/// More than any client should take.
+/// More bytes than any client should accept.
 const FLOOD: usize = 64 << 20;
 /// The time limit for what must happen.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -348,8 +348,8 @@ async fn requests_behind_goaway_are_rejected() {
     panic!("the client asks on");
 }
 
-/// RFC 9114 §5.2: the first GOAWAY rejects a request that waits, and the second none. In either case
-/// the client begins no other.
+/// RFC 9114 §5.2: the first GOAWAY rejects a request that waits, and the second none. In either
+/// case the client begins no other.
 #[tokio::test]
 async fn a_request_that_waits_is_rejected_by_goaway_and_no_other_begins() {
     const NONE: &[u8] = &[7, 1, 0];

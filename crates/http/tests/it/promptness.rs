@@ -27,7 +27,7 @@ impl Clock for Counter {
 struct ImmediateServer {
     recorder: Recorder,
     answer: Option<Vec<u8>>,
-    /// What is written leaves when it is flushed.
+    /// Bytes that were written, and leave when they are flushed.
     gathered: u64,
     asked: bool,
     reader: Option<Waker>,
@@ -120,8 +120,8 @@ const UNENDED: [u8; 34] = [
     0, 0, 2, 0, 0, 0, 0, 0, 1, b'o', b'k',
 ];
 
-/// Proxies send the end of a stream in a packet of its own, which the congestion window may hold
-/// back for a round trip.
+/// Proxies send the end of a stream in a separate packet, which the congestion window may hold back
+/// for a round trip.
 #[tokio::test]
 async fn a_body_that_has_its_length_needs_no_end_of_the_stream() {
     let recorder = Recorder::new(Arc::new(Counter::default()));

@@ -174,7 +174,7 @@ fn with_parameters(bytes: &[u8], byte: u8) -> Vec<u8> {
     content
 }
 
-/// Without early data on the server's side a kept session still spares the certificate.
+/// If the server does not accept early data, a kept session still avoids sending the certificate.
 #[tokio::test]
 async fn a_session_without_early_data_resumes() {
     for engine in ENGINES {
@@ -194,9 +194,9 @@ async fn a_session_without_early_data_resumes() {
     }
 }
 
-/// What a server gave is kept, and sent only by clients that may be recognised.
+/// A token of the server is kept, and only clients that may be recognised send it.
 #[tokio::test]
-async fn a_token_is_no_sign_of_who_is_not_to_be_recognised() {
+async fn a_client_that_must_not_be_recognised_sends_no_token() {
     for engine in ENGINES {
         let origin = origin(engine, Takes::Off).await;
         let process = Process::new(&origin);

@@ -12,7 +12,7 @@ use crate::outcome::ArmOutcome;
 
 const ROW: usize = 50;
 const BAR: usize = 14;
-/// Below the row's text.
+/// The top of the bar, below the row's text.
 const BAR_TOP: usize = 20;
 /// Round trips closer than this part of the scale are drawn as a hatching instead of marks.
 const CLOSEST: f64 = 1.0 / 40.0;

@@ -15,7 +15,7 @@ const MAX_LANES: usize = 3;
 const LANE: usize = 20;
 const BAR: usize = 16;
 const HEAD: usize = 22;
-/// The least share of the scale at which a wait has room for its phase's name.
+/// The smallest share of the scale at which a wait has room for its phase's name.
 const MIN_NAMED: f64 = 0.075;
 
 pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {

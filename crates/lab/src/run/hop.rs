@@ -16,7 +16,7 @@ use std::time::Duration;
 use roundtrip_path::Namespace;
 
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
-/// The most connections at once.
+/// The largest number of connections at once.
 const MAX_CONNECTIONS: usize = 512;
 
 /// The relay runs until it is dropped.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most processes that are counted; more than any server here starts.
+/// The largest number of processes that are counted; more than any server here starts.
 const MAX_PROCESSES: usize = 256;
 /// The state of a socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";

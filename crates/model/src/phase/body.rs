@@ -40,8 +40,8 @@ const RECOVERY: f64 = 1.2;
 const TOGETHER: Duration = Duration::from_millis(1);
 /// The line took at most this many times as long for some bytes as for others.
 const SLACK_OF_PACE: f64 = 1.1;
-/// So many arrivals whose distances, of at least this many milliseconds, differ by this share show
-/// a sender with a clock.
+/// This many arrivals show a sender with a clock, if the distances between them are at least this
+/// many milliseconds and differ by at most this share.
 const MIN_PERIODS: usize = 10;
 const MIN_PERIOD_MS: f64 = 5.0;
 const SAME_PERIOD: f64 = 0.1;

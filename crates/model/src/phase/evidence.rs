@@ -12,7 +12,7 @@ const TICKS: f64 = 12.0;
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const MIN_TAIL: f64 = 100.0;
-/// The least share to which segments are filled if each contains one record made to fit.
+/// The smallest share to which segments are filled if each contains one record made to fit.
 const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
 /// less than a segment, or was not offered yet.

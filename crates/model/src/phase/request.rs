@@ -8,7 +8,7 @@ use crate::{Event, Exchange, Moment, Waited};
 /// Sending the request: the client's work, except for the pauses of an upload that fills the
 /// window.
 pub(super) fn request(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
-    // What a capture shows may leave at the very moment at which the phase begins; data that the
+    // In a capture, data may leave at the very moment at which the phase begins; data that the
     // client sent before its request belongs to the phase before.
     let began = exchange.timeline.last(|e| *e == Event::RequestStarted);
     let is_request = |at: Moment| at > start || began.is_some_and(|began| began <= start);

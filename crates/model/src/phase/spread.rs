@@ -189,8 +189,8 @@ impl Spread {
         until.fold(f64::INFINITY, f64::min)
     }
 
-    /// Like [`Self::most`], if there are only a few samples, which say little: one delay in twenty
-    /// may be longer.
+    /// Like [`Self::most`], but for a few samples, which prove less: one delay in twenty may be
+    /// longer.
     pub(super) fn most_of_few(&self) -> f64 {
         self.most_after(self.samples.len(), self.samples.iter().sum(), CHANCE_OF_FEW)
     }
@@ -216,7 +216,7 @@ impl Spread {
             return f64::INFINITY;
         }
         let later = |(at, _): &&(Moment, f64)| at.since(*first) >= ONE_STATE / 3;
-        // What came with data shows at least that the path did not take longer.
+        // Samples that came with data show at least that the path did not take longer.
         let known =
             [rest, self.with_data.as_slice()].map(|timed| states(timed.iter().filter(later)));
         let known = known.into_iter().find(|(count, _)| *count > 0);

@@ -3,8 +3,8 @@
 /// In round trips and milliseconds: shorter steady streams give no evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
-/// As a share of a stretch: at a steady rate, bytes come this much later than due at most. Behind a
-/// path that varies, flights come at once, and nothing in between.
+/// As a share of a stretch: at a steady rate, bytes arrive at most this much late. Over a path that
+/// varies, whole flights arrive at once, and nothing arrives in between.
 const MAX_STOPPED: f64 = 0.2;
 /// In round trips: shorter pauses are normal at any rate.
 const SHORT: f64 = 0.5;
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(carried(&[stretch()], 1448, over(20.0, 25.0)).0, 0);
     }
 
-    /// Of a path that is known by one round trip, nobody knows how much longer another may take.
+    /// One round trip does not show how much longer another may take.
     #[test]
     fn a_stretch_that_the_path_may_have_delayed_shows_no_rate() {
         let stretch = || {

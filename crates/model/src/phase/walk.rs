@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
             // The client's timer shows which packet was lost. RFC 9002 §6.1.2.
             (Some(In), Out) if quic && self.is_incomplete() => self.waited.loss += gap,
             (Some(In), Out) if quic && self.exchange.failure.is_some() => {
-                // Longer than its own work, the client waits for its timer.
+                // Beyond its own work, the client waits for its timer.
                 let own = self.worked(since, at) + heard.not_running();
                 let lost = if gap - own >= MIN_WAIT {
                     gap - own

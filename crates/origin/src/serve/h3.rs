@@ -25,7 +25,7 @@ use crate::site::OriginState;
 
 /// How long a client may take to close after GOAWAY.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most that is read of a body at once.
+/// The largest number of bytes that are read of a body at once.
 const MAX_PIECE: usize = 256 << 10;
 /// Each line of a section counts 32 bytes at least. RFC 9114 §4.2.2.
 const LIMITS: SectionLimits = SectionLimits {

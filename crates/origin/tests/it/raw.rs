@@ -36,7 +36,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn what_is_no_request_gets_a_status_and_the_end() {
+fn bytes_that_are_not_a_request_get_a_status_and_the_end() {
     let peer = Peer::with(|_| {});
     let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(70_000));
     for (bytes, status) in [

@@ -19,7 +19,7 @@ const MAX_GAP: Duration = Duration::from_millis(2);
 
 #[derive(Debug)]
 pub(super) struct Density {
-    /// The least time that a packet spends on the path.
+    /// The shortest time that a packet spends on the path.
     delay: Duration,
     gap: Duration,
     last: Duration,

@@ -12,7 +12,7 @@ use super::{PEER_TIMEOUT, WireCounters};
 use crate::error::PerfError;
 use crate::plan::Congestion;
 
-/// The most bytes that one system call reads.
+/// The largest number of bytes that one system call reads.
 const READ_AT_ONCE: usize = 256 * 1024;
 const BACKLOG: i32 = 1024;
 

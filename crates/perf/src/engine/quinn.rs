@@ -24,7 +24,7 @@ use socket::{CountingSocket, SocketCalls};
 pub(super) use client::config as client_config;
 pub(super) use server::config as server_config;
 
-/// The most datagrams in a burst of quinn (`MAX_TRANSMIT_SEGMENTS`).
+/// The largest number of datagrams in a burst of quinn (`MAX_TRANSMIT_SEGMENTS`).
 const MAX_BURST: usize = 10;
 const DONE: VarInt = VarInt::from_u32(0);
 

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::error::PerfError;
 
-/// The most pieces of a stream that are received at once.
+/// The largest number of pieces of a stream that are received at once.
 const MAX_PIECES: usize = 32;
 
 /// A connection of the client.

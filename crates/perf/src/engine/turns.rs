@@ -24,7 +24,7 @@ pub(super) use sides::{LoopServer, drive};
 const SLOTS: usize = 64;
 /// The size of the send buffer: the longest burst of the longest datagrams, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The most bytes that are received before they are read.
+/// The largest number of bytes that are received before they are read.
 const MAX_UNREAD_BYTES: usize = 60 << 10;
 /// Bursts of a connection in a row before acknowledgements are received again.
 const BURSTS: usize = 4;

@@ -21,7 +21,7 @@ pub struct ArmKnobs {
     pub write_size: usize,
     /// Packets per acknowledgement; `None` is the engine's default.
     pub ack_every: Option<AckEvery>,
-    /// The most datagrams per system call; `None` is the engine's default.
+    /// The largest number of datagrams per system call; `None` is the engine's default.
     pub gso: Option<usize>,
     pub datagram: DatagramLength,
     /// Whether packets are sealed by our own AES-GCM.

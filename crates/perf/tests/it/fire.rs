@@ -123,7 +123,7 @@ fn memory_stays_as_it_is() {
     assert!(grown < 16 << 20, "{grown} bytes more");
     let before = resident();
     carry(500, 50_000_000);
-    // Both ends of each, and what the allocator keeps.
+    // This includes both ends of a connection, and memory that the allocator keeps.
     let each = resident().saturating_sub(before) / 500;
     assert!(each < 400 << 10, "{each} bytes for each connection");
 }

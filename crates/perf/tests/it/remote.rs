@@ -56,7 +56,7 @@ fn what_a_stranger_says_is_checked() {
     }
 }
 
-/// A client's request to send so many bytes at once.
+/// A client's request to write `write_size` bytes at once.
 fn asking_for(write_size: u64) -> String {
     let plan = plan(&["tls"], Pattern::Down);
     let mut arm = serde_json::to_value(&plan.arms[0]).unwrap();
@@ -66,7 +66,7 @@ fn asking_for(write_size: u64) -> String {
 }
 
 #[test]
-fn who_is_not_there_is_named() {
+fn a_server_that_does_not_answer_is_named() {
     let mut plan = plan(&["tcp"], Pattern::Down);
     plan.work.amount = Amount::Bytes(1);
     plan.arms[0].knobs.write_size = 0;

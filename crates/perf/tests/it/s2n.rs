@@ -107,7 +107,7 @@ fn its_knobs_are_turned() {
     let outcome = measured(plan(&arms, Pattern::Down));
     let wire = |place: usize| outcome.arms[place].visits[0].server.wire;
     let largest = |place| wire(place).largest.unwrap();
-    // What it finds depends on when the results of its probes arrive.
+    // The size that it finds depends on when the results of its probes arrive.
     assert!((1200..=MTU - 28).contains(&largest(0)), "{}", largest(0));
     assert_eq!((largest(1), largest(2)), (1200, 1400));
     for arm in &outcome.arms {

@@ -12,7 +12,7 @@ use roundtrip_wire::quic::Side;
 use super::{H3Error, H3Receiving, H3Sending, H3Transport};
 use crate::StreamError;
 
-/// The most that is read at once.
+/// The largest number of bytes that are read at once.
 const MAX_PIECE: usize = 16 << 10;
 /// RFC 9114 §6.2.1.
 const STOPPED: ProtocolError = ProtocolError {

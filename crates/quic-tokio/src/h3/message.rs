@@ -11,7 +11,7 @@ use roundtrip_wire::quic::Side;
 
 use super::{H3Error, H3Receiving, H3Sending};
 
-/// The most that is read at once while a head is expected.
+/// The largest number of bytes that are read at once while a head is expected.
 const MAX_HEAD_PIECE: usize = 16 << 10;
 /// Content up to this size is copied, so that it is sent together with the bytes before it.
 const MAX_COPIED: usize = 8 << 10;

@@ -122,8 +122,8 @@ async fn bodies_go_both_ways() {
     carry_bodies(endpoint, connection).await;
 }
 
-/// As on a runtime with several threads: the driver is on one, the user of the connection on
-/// another.
+/// The driver is on one thread and the user of the connection on another, as on a runtime with
+/// several threads.
 #[tokio::test]
 async fn bodies_go_both_ways_between_threads() {
     let origin = origin(|_| {}).await;
@@ -166,8 +166,8 @@ async fn keys_are_updated_in_mid_body() {
     connection.connected().await.unwrap();
     let updates = 3;
     for _ in 0..updates {
-        // Not until the last update is known to have arrived, and a while after that. RFC 9001 §6.1
-        // and §6.5.
+        // The next update has to wait until the last one is known to have arrived, and a while
+        // longer. RFC 9001 §6.1 and §6.5.
         let once_more = async {
             while !connection.update_keys() {
                 assert_eq!(fetch(&connection, "/bytes/1000").await, Ok(1000));

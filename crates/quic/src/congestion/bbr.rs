@@ -28,7 +28,7 @@ const STARTUP_PACING: f64 = 2.77;
 const PACING_MARGIN: f64 = 0.99;
 /// The smallest window in datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;
-/// The most that a burst holds, and how long it may last. §5.6.3.
+/// The largest size of a burst in bytes, and how long it may last. §5.6.3.
 const MAX_QUANTUM: u64 = 64 * 1024;
 const QUANTUM: Duration = Duration::from_millis(1);
 

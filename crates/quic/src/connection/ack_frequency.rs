@@ -9,11 +9,11 @@ use crate::config::AckPolicy;
 use crate::recovery::Recovery;
 use crate::sent::SentFrame;
 
-/// The least number of acknowledgements in one round trip.
+/// The smallest number of acknowledgements in one round trip.
 const MIN_PER_ROUND: u32 = 4;
 const SHARE_OF_WINDOW: u64 = 8;
-/// The most packets that one acknowledgement covers, whatever the window is: the sender learns
-/// nothing meanwhile.
+/// The largest number of packets that one acknowledgement covers, whatever the window is: the
+/// sender learns nothing meanwhile.
 const MAX_PACKETS: u64 = 1024;
 /// A gap of this many packets, which makes a packet count as lost, is reported at once. RFC 9002
 /// §6.1.1.

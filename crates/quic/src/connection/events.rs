@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Event;
 
-/// The most minor events that wait to be polled.
+/// The largest number of minor events that wait to be polled.
 const MAX_WAITING: usize = 64;
 
 #[derive(Debug, Default)]

@@ -12,7 +12,8 @@ use crate::{Code, Time};
 
 /// The largest number of our ids that are valid at once, even if the peer is willing to store more.
 const ISSUED: u64 = 4;
-/// The most ids that a connection issues in its life: ids hold eight bits of their sequence number.
+/// The largest number of ids that a connection issues in its life: ids hold eight bits of their
+/// sequence number.
 const MAX_EVER: u64 = 1 << 8;
 /// The size of the longest NEW_CONNECTION_ID.
 pub(super) const MAX_FRAME: usize = 1 + 8 + 8 + 1 + 20 + 16;

@@ -11,7 +11,7 @@ use crate::{RecvMeta, Time};
 
 /// How many unanswered challenges are remembered: any of them validates. RFC 9000 §8.2.
 const CHALLENGES: usize = 4;
-/// The most answers that wait to be sent.
+/// The largest number of answers that wait to be sent.
 const OWED: usize = 4;
 /// A datagram with a PATH_CHALLENGE or a PATH_RESPONSE has room for its frame: a header, the frame,
 /// and a tag. Three times the shortest packet is more.
@@ -160,9 +160,9 @@ pub(super) struct Move {
 ///
 /// The loop of receiving reports each datagram to [`Self::on_received`] while an address is not
 /// validated, and a newest packet from elsewhere to [`Self::on_moved`]; frames of a path are passed
-/// to [`Self::on_challenge`] and [`Self::on_response`]. Whoever sends asks [`Self::credit`] first,
-/// polls responses before challenges, and then calls [`Self::on_sent`]. A [`Move`] that is returned
-/// has happened: the caller informs recovery, and takes another id.
+/// to [`Self::on_challenge`] and [`Self::on_response`]. A sender asks [`Self::credit`] first, polls
+/// responses before challenges, and then calls [`Self::on_sent`]. A [`Move`] that is returned has
+/// happened: the caller informs recovery, and takes another id.
 #[derive(Debug)]
 pub(super) struct Paths {
     active: Path,

@@ -60,7 +60,7 @@ impl Connection {
         let opened = self.stats.packets_received;
         self.streams.set_clock(now);
         self.read_packets(&Datagram { now, way }, datagram);
-        // Anybody may have sent what cannot be opened.
+        // A packet that cannot be opened may come from anyone.
         if !is_active && self.stats.packets_received > opened {
             self.paths.on_received(way.remote, datagram.len());
         }

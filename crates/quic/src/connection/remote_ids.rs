@@ -11,9 +11,9 @@ use crate::sent::SentFrame;
 
 /// The number of the peer's ids that are kept, announced as `active_connection_id_limit`.
 pub(crate) const KEPT: u64 = 4;
-/// The most of them that are for packets to other addresses than the present one.
+/// The largest number of them for packets to addresses other than the current one.
 const MAX_ELSEWHERE: usize = 2;
-/// The most retirements that wait for an acknowledgement. RFC 9000 §5.1.2.
+/// The largest number of retirements that wait for an acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
 
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,9 @@
 use crate::RecvMeta;
 use crate::crypto::Level;
 
-/// The most bytes that are kept of them: a first flight. RFC 9002 §7.2.
+/// The largest number of bytes that are kept of them: a first flight. RFC 9002 §7.2.
 const MAX_BYTES: usize = 16 << 10;
-/// The most packets that are kept: each costs more than its bytes.
+/// The largest number of packets that are kept: each costs more than its bytes.
 const MAX_PACKETS: usize = 32;
 
 #[derive(Debug)]

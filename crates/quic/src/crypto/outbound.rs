@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_sent_again_first() {
+    fn lost_bytes_are_sent_again_first() {
         let mut outbound = Outbound::default();
         assert!(!outbound.wants_to_send());
         outbound.push(b"hello world");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_is_forgotten() {
+    fn acknowledged_bytes_are_forgotten() {
         let mut outbound = Outbound::default();
         outbound.push(b"hello world");
         sent(&mut outbound, 11);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_opened_by_who_sealed_it() {
+    fn a_token_is_opened_only_with_the_key_that_sealed_it() {
         let token = vault(1)
             .seal(TokenKind::Retry, b"content", [7; 12])
             .unwrap();

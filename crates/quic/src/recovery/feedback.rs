@@ -1,5 +1,4 @@
-//! What an acknowledgement or a timer has settled, for the streams, the handshake and the
-//! connection.
+//! The results of an acknowledgement or a timer, for the streams, the handshake and the connection.
 
 use std::time::Duration;
 

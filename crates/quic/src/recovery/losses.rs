@@ -79,8 +79,8 @@ impl Reordering {
         self.episode
     }
 
-    /// An eliciting packet sent at `sent` is lost too. Returns for how long nothing that was sent
-    /// has arrived.
+    /// Notes that an ack-eliciting packet sent at `sent` is lost too. Returns the time between the
+    /// first and the last of the packets lost in a row.
     fn lost_span(&mut self, space: Space, sent: Time) -> Duration {
         let since = *self.lost_since[space.index()].get_or_insert(sent);
         sent.since(since)

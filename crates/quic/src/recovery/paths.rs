@@ -1,5 +1,5 @@
-//! What ends before it is settled: a space whose keys are dropped, a first flight that was refused,
-//! a path that is left.
+//! Packets that are forgotten before they are acknowledged or lost: those of a space whose keys are
+//! dropped, of a first flight that was refused, and of a path that is left.
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -60,7 +60,7 @@ pub(super) struct Theirs {
     pub(super) told: bool,
 }
 
-/// The most streams of one kind that can exist. RFC 9000 §4.6.
+/// The largest number of streams of one kind that can exist. RFC 9000 §4.6.
 pub(super) const MAX_STREAM_COUNT: u64 = 1 << 60;
 
 impl Receiving {

@@ -366,7 +366,7 @@ impl Game {
         }
     }
 
-    /// Sends what somebody without keys could send.
+    /// Sends a datagram that an attacker without keys could send.
     fn invent(&mut self, input: &mut Input<'_>) {
         let kind = input.byte();
         let from = usize::from(input.byte());

@@ -11,7 +11,7 @@ use super::adversary_frames::{Input, pattern};
 
 /// Windows in both directions, rings whose length is a power of two, reserves, and bookkeeping.
 const MAX_MEMORY: u64 = 6 << 20;
-/// The most bursts of one connection at one time.
+/// The largest number of bursts of one connection at one time.
 const MAX_BURSTS: usize = 4000;
 
 impl Game {

@@ -33,7 +33,7 @@ fn small_windows_let_everything_through_in_time() {
 }
 
 #[test]
-fn who_does_not_read_gets_a_window_and_no_more() {
+fn a_peer_that_does_not_read_gets_one_window_and_no_more() {
     let mut simulation = Simulation::with(2, &narrow(), |_| {});
     let (client, server) = simulation.establish();
     simulation.with_traffic(CLIENT, client, |traffic, _| traffic.is_paused = true);

@@ -251,7 +251,7 @@ fn a_retry_token_is_refused_to_everyone_else() {
     simulation.seen = Some(Vec::new());
     simulation.run_for(RTT / 2);
     let answers = simulation.seen.take().unwrap();
-    // What the client sent with the token now comes from elsewhere.
+    // The client's datagrams with the token now come from another address.
     let stranger = "203.0.113.66:6666".parse().unwrap();
     simulation.seen = Some(Vec::new());
     for answer in &answers {

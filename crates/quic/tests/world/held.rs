@@ -131,7 +131,7 @@ fn retries_are_counted_by_the_client() {
 }
 
 #[test]
-fn whom_the_owner_does_not_want_is_refused() {
+fn a_connection_that_its_owner_refuses_is_closed_as_refused() {
     for holds in [true, false] {
         let mut simulation = holding(10, |server| server.holds = holds);
         let client = simulation.connect();
@@ -248,7 +248,7 @@ fn clients_that_come_later_are_taken_as_the_new_configuration_wants_it() {
 }
 
 #[test]
-fn who_takes_nobody_any_more_serves_whom_it_has_and_resets_whom_it_had() {
+fn a_server_that_accepts_no_more_serves_its_clients_and_resets_former_ones() {
     let mut simulation = Simulation::new(9);
     let (inside, server) = simulation.establish();
     simulation.nodes[SERVER].endpoint.set_server(None);

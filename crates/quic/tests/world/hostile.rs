@@ -254,7 +254,7 @@ fn a_forged_version_negotiation_is_ignored_once_the_server_has_spoken() {
     simulation.inject(CLIENT, server, &forged);
     simulation.act();
     assert_eq!(simulation.life(client).closed(), None);
-    // Before the handshake, it is believed. RFC 9000 §6.2.
+    // Before the handshake, the client accepts it. RFC 9000 §6.2.
     let mut simulation = Simulation::new(7);
     simulation.seen = Some(Vec::new());
     let client = simulation.connect();

@@ -37,7 +37,7 @@ impl Dice {
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) delay: Duration,
-    /// The most additional delay of each datagram, so that they overtake each other.
+    /// The longest additional delay of a datagram, so that datagrams overtake each other.
     pub(crate) jitter: Duration,
     /// How many of a thousand datagrams are held back and overtaken, and for how long.
     pub(crate) held: (u64, Duration),

@@ -93,7 +93,7 @@ fn fill(way: usize, limits: &Parameters) -> Vec<Vec<Frame<'static>>> {
         1 => (0..(window / 16 - 1) / piece)
             .flat_map(|n| (0..8).map(move |stream| vec![data(4 * stream, 1 + n * piece, PIECE)]))
             .collect(),
-        // Many streams with next to nothing.
+        // Many streams with a single byte each.
         _ => {
             let last = |count: u64| 4 * count.saturating_sub(1);
             let bidi = data(last(limits.initial_max_streams_bidi), 0, b"x");
@@ -165,7 +165,7 @@ fn one_client_cannot_use_up_what_is_for_all() {
 
 /// Each client fills what it was granted before the next one comes.
 #[test]
-fn who_comes_when_little_is_left_is_granted_little_and_more_later() {
+fn a_client_that_comes_when_little_is_left_is_granted_little_at_first() {
     let budget = Arc::new(Budget::new(BUDGET).with_costs(COSTS.0, COSTS.1));
     let mut crowd = crowd(&budget);
     let mut granted = Vec::new();
@@ -185,7 +185,7 @@ fn who_comes_when_little_is_left_is_granted_little_and_more_later() {
     );
     let (window, streams) = granted[15];
     assert!(window < WINDOW / 2 && streams < 50, "{granted:?}");
-    // Nobody had to go.
+    // No connection was evicted.
     assert_eq!((crowd.engine.evicted(), crowd.closed.len()), (0, 0));
     // Once the others have filled their holes and were read, there is room again.
     let last = at(15, 443);

@@ -49,7 +49,7 @@ pub(crate) struct Node {
     stirred: HashSet<Handle>,
     /// How many datagrams each burst had.
     pub(crate) bursts: Vec<usize>,
-    /// Connections with expired timers, when they were seen so, and how often.
+    /// Connections whose timers had expired, when that was seen, and how often.
     overdue: HashMap<Handle, (Time, u32)>,
     buffer: Vec<u8>,
     reply: Vec<u8>,

@@ -133,7 +133,7 @@ fn keys_change_while_data_flows() {
     simulation.request(client, SIZE, SIZE);
     let mut updates = 0;
     for turn in 0..12 {
-        // Not at the same time on both sides: that would be one update.
+        // The two sides do not update at the same time, which would count as one update.
         simulation.run_for(RTT * 3 / 2);
         let (host, handle) = if turn % 2 == 0 {
             (CLIENT, client)

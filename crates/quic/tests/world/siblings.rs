@@ -51,7 +51,7 @@ fn short_packet(simulation: &mut Simulation, client: Handle) -> Vec<u8> {
     packet
 }
 
-/// What strangers get in answer to that packet, from each of the endpoints.
+/// The answers of all endpoints to that packet, sent by strangers.
 fn answers(simulation: &mut Simulation, packet: &[u8]) -> Vec<Vec<u8>> {
     simulation.seen = Some(Vec::new());
     for port in 2000..2032 {

@@ -48,7 +48,7 @@ pub(crate) struct Simulation {
     pub(crate) siblings: Vec<usize>,
     /// All datagrams that the hosts sent, if they are to be kept.
     pub(crate) seen: Option<Vec<Flying>>,
-    /// The most datagrams that left the server at one time.
+    /// The largest number of datagrams that left the server at one time.
     pub(crate) most_at_once: usize,
     amplification: Amplification,
     flying: HashMap<u64, Flying>,

@@ -22,7 +22,7 @@ impl Identity {
         Self::named(vec![NAME.to_owned()], client_protocol, server_protocol)
     }
 
-    /// With a certificate larger than what a server may send before it has validated the client's
+    /// A certificate larger than what a server may send before it has validated the client's
     /// address.
     pub(crate) fn large() -> Self {
         let others = (0..400).map(|n| format!("other-{n}.server.test"));

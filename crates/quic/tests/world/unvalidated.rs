@@ -11,13 +11,13 @@ use roundtrip_wire::quic::ConnectionId;
 use super::simulation::{RTT, SERVER, Simulation, fast};
 use super::strangers::{KINDS, Kind, SIZE, first, hello};
 
-/// The most unvalidated clients at once.
+/// The largest number of unvalidated clients at once.
 const MOST: usize = 20;
 const FLOOD: u16 = 1000;
 /// The duration of the flood.
 const SPAN: Duration = Duration::from_millis(500);
 struct Outcome {
-    /// The most connections at one time, and how many were accepted.
+    /// The largest number of connections at one time, and how many were accepted.
     held: usize,
     accepted: usize,
     retries: u64,
@@ -63,7 +63,8 @@ fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
         });
         assert!(token.is_some());
         let outcome = flood(&mut simulation, kind);
-        // Those at one time, those that came in each quarter of a second, and the earlier client.
+        // The clients admitted at once, those admitted in later quarters of a second, and the
+        // earlier client.
         let admitted = MOST + 2 * MOST + 1;
         let Outcome {
             held,

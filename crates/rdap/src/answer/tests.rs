@@ -121,7 +121,7 @@ fn an_answer_serves_the_range_it_covers() {
     assert_eq!(answer(r#"{"startAutnum": 4294967296}"#).covers(), None);
 }
 
-/// Old answers of ARIN write them so.
+/// Old answers of ARIN write octets in this way.
 #[test]
 fn octets_with_leading_zeros_are_decimal() {
     let network = answer(

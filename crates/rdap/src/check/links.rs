@@ -33,7 +33,8 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     selves(scene, report);
 }
 
-/// Reports objects without a self link together: where they are missing, all are.
+/// Reports all objects without a self link together, because an answer that lacks one usually lacks
+/// all.
 fn selves(scene: &Scene<'_>, report: &mut Report) {
     // `nro-self` requires them in that profile.
     if scene.follows(Profile::Nro) {

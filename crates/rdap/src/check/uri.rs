@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_browsers_repair_is_no_uri() {
+    fn text_that_browsers_repair_is_not_a_uri() {
         for text in [
             "",
             "a",

@@ -48,7 +48,7 @@ pub enum Resource {
 /// The direction in which to look for relatives. RFC 9910 §3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// The next larger one that encloses it.
+    /// The smallest one that encloses it.
     Up,
     /// Those directly inside it.
     Down,

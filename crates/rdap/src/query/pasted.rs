@@ -7,7 +7,7 @@ use roundtrip_model::Target;
 
 use super::{Collection, Resource};
 
-/// What encloses a pasted text.
+/// Characters that may enclose a pasted text.
 const ENCLOSURES: [(char, char); 10] = [
     ('<', '>'),
     ('"', '"'),

@@ -12,7 +12,8 @@ use crate::terminal::{Style, Tone, clean, cut, finished, width, wrap};
 
 /// The smallest number of cells of a bar; the text beside it gets further columns first.
 const MIN_BAR: usize = 16;
-/// The least number of columns for the waits of a phase: less would cut them, more is not needed.
+/// The smallest number of columns for the waits of a phase: less would cut them, more is not
+/// needed.
 const MIN_WAITS: usize = 28;
 const MAX_WAITS: usize = 46;
 

@@ -60,7 +60,8 @@ fn text(key: &Path) -> String {
 /// An existing file is never overwritten.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    // Whoever can write this file decides whom gate serves, so only the owner may.
+    // A user who can write this file decides which users gate serves, so only the owner may write
+    // it.
     options.write(true).create_new(true).mode(0o644);
     let mut file = options.open(path)?;
     file.write_all(text.as_bytes())?;

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_stays() {
+    fn words_that_are_not_secrets_stay() {
         for line in [
             &[
                 "probe",

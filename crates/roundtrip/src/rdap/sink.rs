@@ -229,7 +229,7 @@ impl Sink {
         self.violated
     }
 
-    /// What to say after a list that is empty, or at which servers failed.
+    /// The message after an empty list, or after lookups that failed because of servers.
     pub(super) fn remedy(&self, is_empty: bool) -> Option<String> {
         let lookups = match self.count_failed {
             0 => return is_empty.then(|| "the list holds no query".to_owned()),

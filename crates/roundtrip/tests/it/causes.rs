@@ -54,7 +54,7 @@ fn one_is_explained() {
 }
 
 #[test]
-fn what_is_no_cause_is_wrong_usage_with_a_guess() {
+fn an_unknown_cause_is_wrong_usage_with_a_guess() {
     let wrong = causes(&["syn-losst"]);
     assert_eq!(wrong.status.code(), Some(2));
     let said = String::from_utf8(wrong.stderr).unwrap();

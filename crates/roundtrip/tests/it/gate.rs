@@ -76,7 +76,7 @@ fn without_a_file_all_is_sound_and_the_keys_are_made() {
     let home = user.path(".local/state/roundtrip/gate");
     let key = fs::metadata(home.join("token.key")).unwrap();
     assert_eq!(key.permissions().mode() & 0o777, 0o600);
-    // Without a home, there is no place for them.
+    // Without a home directory, there is no place for these files.
     let mut homeless = user.command(&["check"]);
     let said = homeless.env_remove("HOME").output().unwrap();
     assert_eq!(said.status.code(), Some(1));
@@ -314,7 +314,7 @@ fn a_token_is_one_line_for_the_shell() {
     assert_eq!(bare.lines().count(), 1);
     assert!(token(&["--bearer"]).starts_with("Authorization: Bearer ey"));
     assert!(token(&["--cookie"]).starts_with("Cookie: Authorization="));
-    // Only a secret can sign.
+    // Only a configured secret can sign tokens.
     let file = user.write("gate.toml", "");
     let said = user.gate(&["token", "--sub", "u", "--sid", "s", "--config", &file]);
     assert_eq!(said.status.code(), Some(1));
@@ -338,7 +338,7 @@ impl Running {
         Self::spawn(command.args(["--backend", backend]), 5)
     }
 
-    /// With the first lines that it writes.
+    /// Starts the command, and returns it with the first lines that it writes.
     pub(crate) fn spawn(command: &mut Command, lines: usize) -> (Self, String) {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());

@@ -18,8 +18,8 @@ const LONG: Duration = Duration::from_mins(1);
 /// machine may be silent for so long because it does not run.
 const MAX_SILENT_MS: u32 = 300;
 
-/// Whether either process serves a request on a connection of its own; `None` if the client was
-/// silent for too long.
+/// Whether either process serves a request on a new connection; `None` if the client was silent for
+/// too long.
 fn is_served(port: u16) -> Option<bool> {
     let began = Instant::now();
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else {

@@ -98,7 +98,7 @@ fn typed() -> String {
     hostile(|c| c == '\0')
 }
 
-/// What HTTP lets a server send in a field: no ASCII control.
+/// Hostile text as HTTP allows it in a field: without ASCII control characters.
 fn sent() -> String {
     hostile(|c| c.is_ascii())
 }

@@ -226,7 +226,7 @@ fn a_claim_that_does_not_hold_fails() {
 }
 
 #[test]
-fn what_cannot_be_run_is_wrong_usage() {
+fn an_experiment_that_cannot_be_run_is_wrong_usage() {
     let directory = tempfile::tempdir().unwrap();
     let mine = file(
         directory.path(),

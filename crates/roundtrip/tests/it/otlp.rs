@@ -339,7 +339,7 @@ fn gate_stands_in_the_trace_of_its_client() {
     assert_eq!(value("url.path").unwrap(), "/second");
     assert_eq!(value("client.address").unwrap(), "127.0.0.1");
     assert_eq!(value("roundtrip.upstream.name").unwrap(), "b");
-    // A backend's 404 is no failure of the server.
+    // A backend's 404 is not a failure of the server.
     assert_eq!(value("error.type"), None);
     assert!(!whole.to_string().contains("secret"));
     // Its phases cover it, one after the other.
@@ -349,13 +349,13 @@ fn gate_stands_in_the_trace_of_its_client() {
         end = phase["endTimeUnixNano"].clone();
     }
     assert_eq!(end, whole["endTimeUnixNano"]);
-    // Not sampled: the trace goes on, and no span is sent.
+    // If the trace is not sampled, it is passed on, and no span is sent.
     let client = format!("traceparent: 00-{TRACE}-{PARENT}-00\r\n");
     assert_eq!(ask(http, "GET", "/second", &client).0, 404);
     let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
     assert!(passed_on.starts_with(&format!("00-{TRACE}-")) && passed_on.ends_with("-00"));
     assert!(!passed_on.contains(PARENT));
-    // Without a client's trace, one begins; what is wrong is not continued.
+    // Without a client's trace, gate begins one; an invalid one is not continued.
     assert_eq!(ask(http, "GET", "/second", "traceparent: 00-x\r\n").0, 404);
     let passed_on = heard.recv_timeout(TIMEOUT).unwrap();
     assert!(passed_on.len() == 55 && passed_on.ends_with("-01"));
@@ -376,7 +376,7 @@ fn durations_of_gate_arrive_over_grpc_at_its_end() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    // Nobody is there.
+    // No backend listens there.
     let backend = format!("http://{}", free());
     let config = ["--otlp", &collector.grpc];
     let (mut gate, http, _) = gate_that_speaks("grpc", folder.path(), &backend, &config);

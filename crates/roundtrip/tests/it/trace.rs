@@ -162,7 +162,7 @@ fn limits_are_judged_and_two_captures_compared() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_and_a_broken_one_read_up_to_there() {
+fn a_file_that_is_not_a_capture_is_refused_and_a_damaged_one_is_read_up_to_the_damage() {
     let folder = tempfile::tempdir().unwrap();
     let garbage = folder.path().join("garbage");
     fs::write(&garbage, "GET / HTTP/1.1").unwrap();
@@ -251,7 +251,7 @@ fn the_evidence_is_written_with_comments_and_tells_the_same() {
             "{tshark:?}"
         );
     }
-    // What each end saw makes two captures, which can be laid side by side.
+    // The packets of each end become a capture, and the two can be compared.
     let ends = ["0", "1"].map(|end| {
         let path = folder.path().join(end).with_extension("pcapng");
         let path = path.to_str().unwrap().to_owned();

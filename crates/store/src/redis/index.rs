@@ -37,7 +37,7 @@ impl Indexes for Redis {
                 b"2",
             ]
         };
-        // As many as there are beyond the limit, the oldest ones are too many.
+        // The oldest entries are surplus, as many of them as there are entries beyond the limit.
         let (oldest, beyond) = (page(b"0"), page(most.as_bytes()));
         let commands: [&[&[u8]]; 5] = [
             &[b"ZADD", &key, end.as_bytes(), sid.as_bytes()],

@@ -54,7 +54,7 @@ pub(super) struct View {
     prefix: Arc<str>,
     map: RefCell<SlotMap>,
     stale: Cell<bool>,
-    /// Signals that it has to be asked for.
+    /// Signals that the list of servers must be requested.
     wanted: Notify,
 }
 
@@ -328,7 +328,7 @@ impl RedisServers {
         }
     }
 
-    /// Whatever has another master now is in doubt.
+    /// Sessions whose slot has another master now are in doubt.
     fn install(&self, map: SlotMap) {
         self.moving.borrow_mut().clear();
         let before = self.view.map.replace(map);

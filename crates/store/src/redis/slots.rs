@@ -9,8 +9,8 @@ use roundtrip_wire::resp::{SLOTS, Value};
 use super::settings::Address;
 use crate::change::{SlotPart, StorePart};
 
-/// The most servers of a cluster: each thread connects to all of them. Redis recommends no more
-/// than 1000 nodes.
+/// The largest number of servers of a cluster: each thread connects to all of them. Redis
+/// recommends no more than 1000 nodes.
 const MAX_SERVERS: usize = 1000;
 
 /// The masters, by the slots that they have, and their replicas.
@@ -167,7 +167,7 @@ impl SlotMap {
         self.ranges.iter().any(|shard| shard.master == *server)
     }
 
-    /// What this master has; `None` if it has nothing.
+    /// The part of the store that this master has; `None` if it has nothing.
     pub(super) fn part_of(&self, master: &Address, prefix: &Arc<str>) -> Option<StorePart> {
         let mine = |slot: u16| self.owner(slot) == Some(master);
         let has_some = self.is_master(master);

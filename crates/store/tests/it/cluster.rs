@@ -182,7 +182,8 @@ fn a_master_that_dies_is_replaced_and_what_it_knew_is_asked_for_again() {
         // The new master's revocations arrive.
         cluster.client(MASTERS).await.ask(&["DEL", &lost]).await;
         eventually("the new master reports", held.fired()).await;
-        // What the new master has of an earlier history is never given out: it may have been taken.
+        // Values that the new master has from an earlier history are never handed out: they may
+        // have been taken.
         until("all know the new master", async || {
             all.get(&lost).await.is_ok()
         })
@@ -213,7 +214,8 @@ fn masters_that_change_roles_by_hand_lose_nothing() {
         let mut replica = cluster.client(MASTERS).await;
         replica.ask(&["CLUSTER", "FAILOVER"]).await;
         is_master(&cluster.servers[MASTERS]).await;
-        // It is revoked at the new master at once; whoever hears it first reports it.
+        // It is revoked at the new master at once; the first connection that learns of it reports
+        // it.
         replica.ask(&["DEL", &sid]).await;
         eventually("the revocation is reported", held.fired()).await;
         until("it is gone", async || {
@@ -243,7 +245,7 @@ fn what_cannot_be_done_is_said() {
             cluster.client(n).await.ask(&patient).await;
         }
         cluster.servers[MASTERS].stop();
-        // Neither one that knows no server yet, nor a repeated one, is believed earlier.
+        // Neither a handle that knows no server yet nor a repeated request reports success earlier.
         for store in [cluster.store(), cluster.store(), all] {
             let outcome = store.revoke(&sid_on(0)).await;
             assert!(

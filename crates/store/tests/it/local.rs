@@ -156,7 +156,7 @@ fn another_threads_revocation_is_reported() {
     }
 }
 
-/// As when `gate session revoke` runs beside a gate that serves: the same file, opened separately.
+/// `gate session revoke` runs while a gate serves: both open the same file separately.
 #[test]
 fn a_change_by_another_process_is_reported() {
     let directory = tempfile::tempdir().unwrap();

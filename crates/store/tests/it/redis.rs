@@ -405,7 +405,7 @@ fn a_kept_value_is_taken_only_once() {
                 .is_err()
         );
         assert!(third.take(b"b").await.is_err());
-        // What is left is not a session, although the prefix is empty.
+        // The remaining keys are not sessions, although the prefix is empty.
         assert!(one.list(None, 100).await.unwrap().sids.is_empty());
     });
 }

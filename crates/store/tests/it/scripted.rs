@@ -282,7 +282,7 @@ fn deaf(port: u16) -> impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static {
     }
 }
 
-/// Each run of `gate session revoke` has connections of its own, and knows no server at first.
+/// Each run of `gate session revoke` makes new connections, and knows no server at first.
 #[test]
 fn the_first_request_of_a_handle_and_a_repeated_one_wait_for_a_replica() {
     on_a_thread(async {

@@ -75,7 +75,7 @@ fn finished_and_request_of_tls13_are_told_apart() {
 }
 
 #[test]
-fn a_client_s_certificate_is_no_request() {
+fn a_clients_certificate_is_not_a_request() {
     let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(false)]);
     spoken.answered();
@@ -117,7 +117,7 @@ fn early_data_is_a_request_before_the_answer() {
 }
 
 #[test]
-fn control_frames_of_http2_are_no_requests() {
+fn control_frames_of_http2_are_not_requests() {
     for (h2, frames, is_request) in [
         (true, 26, false),
         (true, 30, false),
@@ -138,7 +138,7 @@ fn control_frames_of_http2_are_no_requests() {
 }
 
 #[test]
-fn an_alert_of_tls12_is_no_request() {
+fn an_alert_of_tls12_is_not_a_request() {
     let mut spoken = ClientBytes::default();
     read(&mut spoken, &[hello(true)]);
     spoken.answered();

@@ -120,9 +120,9 @@ fn first_byte(exchange: &Exchange) -> f64 {
 }
 
 #[test]
-fn tickets_that_came_before_the_request_are_no_answer() {
+fn tickets_that_came_before_the_request_are_not_an_answer() {
     let mut scene = Scene::shaken();
-    // Nothing has told the tap of them when the program writes.
+    // The tap does not know of them yet when the program writes.
     scene.received += TICKETS;
     assert!(scene.writes(1.5, &record(23, &[0; 200])).is_none());
     scene.comes(61.5, 300);

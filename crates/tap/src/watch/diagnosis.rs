@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_peer_is_no_unread_data() {
+    fn the_peers_end_is_not_unread_data() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let local = ours.local_addr().unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_is_no_socket() {
+    fn a_short_message_is_not_a_socket() {
         for length in 0..HEAD {
             assert!(read(&vec![2; length]).is_none(), "{length}");
         }

@@ -13,7 +13,7 @@ const MIN_QUEUE: Duration = Duration::from_millis(5);
 const MIN_SHARE: f64 = 0.25;
 /// Nothing was sent or received for this long.
 const IDLE: Duration = Duration::from_secs(1);
-/// The least time for which the peer must have been awaited.
+/// The shortest time for which the peer must have been awaited.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
 /// One thing that a connection suffers from.
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(told.first().copied(), expected, "{fields:?}");
             assert!(told.len() <= 1, "{told:?}");
         }
-        // What waits for room was not received.
+        // Data that waits for room has not been received.
         let mut closed = vec![0; 240];
         (closed[STATE], closed[NOTSENT], closed[BYTES_SENT]) = (1, 1, 9);
         closed[LAST_DATA_SENT..][..4].copy_from_slice(&300_u32.to_ne_bytes());

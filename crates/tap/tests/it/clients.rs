@@ -107,7 +107,7 @@ fn curl_over_tls() {
     if !has("curl") {
         return skip::lacking(TEST, "curl");
     }
-    // With tickets and without.
+    // Servers with tickets, and without.
     for (tickets, flag, security) in [
         (0, "--tlsv1.3", Security::Tls13),
         (2, "--tlsv1.3", Security::Tls13),
@@ -194,7 +194,7 @@ fn the_second_address_wins_and_the_first_is_told() {
     }
     let server = serve(Knobs::default());
     let port = server.http.port();
-    // Nothing listens at the first.
+    // Nothing listens at the first address.
     let to = format!("a.example:{port}:127.0.0.9,127.0.0.1");
     let url = format!("http://a.example:{port}/bytes/10");
     let followed = follow(command(&["curl", "-sS", "--resolve", &to, &url]));

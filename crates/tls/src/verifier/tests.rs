@@ -5,7 +5,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 
 use super::*;
 
-/// As `openssl req -x509` makes it: self-signed, and a CA certificate.
+/// A certificate as `openssl req -x509` makes it: self-signed, and marked as a CA.
 fn homemade(until: i32) -> rcgen::Certificate {
     let mut params = CertificateParams::new(["home.example".to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 const WARMING: usize = 30;
 const MEASURED: usize = 150;
 const BODIES: [usize; 2] = [200, 100_000];
-/// With the buffers of an active connection, each would hold 64 KiB more.
+/// If idle connections kept the buffers of active ones, each would hold 64 KiB more.
 const MAX_HELD: usize = 24 * 1024;
 /// Set in the process that measures.
 const ALONE: &str = "ROUNDTRIP_TLS_IDLE_ALONE";

@@ -155,7 +155,7 @@ fn after_resumption(server: &RecordFollower) -> u64 {
     data.next().map_or(first.end, |finished| finished.end)
 }
 
-/// What a record may have beside its content.
+/// The numbers of bytes that a record may have in addition to its content.
 fn seals(version: Option<Version>) -> &'static [u64] {
     let (new, old) = SEALS.split_at(1);
     match version {
@@ -277,7 +277,7 @@ pub(super) fn hellos(client: &RecordFollower, server: &RecordFollower) -> TlsSee
                 && let Ok(hello) = ClientHello::parse(message.body)
             {
                 seen.hello_bytes = message.body.len() as u64 + 4;
-                // The first hello shows what was wanted; after a retry there is a second.
+                // The first hello shows what the client offered; after a retry there is a second.
                 seen.client.get_or_insert(hello);
             }
         }

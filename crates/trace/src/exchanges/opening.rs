@@ -149,7 +149,7 @@ impl ExchangeBuilder<'_> {
             mss,
             first_mss: mss,
             announced_mss: of_peer.map(u32::from),
-            // What was joined after it had arrived is larger than what came.
+            // Segments that were joined after they had arrived are larger than those on the wire.
             peer_mss: match u32::try_from(view.largest_segment) {
                 Ok(0) | Err(_) => mss,
                 Ok(largest) => largest.min(mss),

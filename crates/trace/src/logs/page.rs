@@ -10,7 +10,7 @@ use roundtrip_wire::witness::{ToldPhase, ToldRequest};
 use super::{Log, PHASES, REMEDIES, length, millis, name, text};
 
 const STYLE: &str = include_str!("page.css");
-/// The most rows of the waterfall, and of tables.
+/// The largest number of rows of the waterfall, and of tables.
 const MAX_BARS: usize = 200;
 const MAX_ROWS: usize = 40;
 /// In pixels.

@@ -64,7 +64,7 @@ fn limits_see_the_same_times() {
 }
 
 #[test]
-fn what_is_no_log_is_refused() {
+fn a_file_that_is_not_a_log_is_refused() {
     for bytes in ["", "{}", "hello\n", "{\"log\": {\"entries\": []}}", "[1, 2"] {
         assert!(Log::read(bytes.as_bytes()).is_none(), "{bytes}");
     }

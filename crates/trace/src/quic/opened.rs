@@ -33,7 +33,7 @@ impl OpenedQuic {
         } = self;
         reader.push(party, datagram, keys, |packet| match packet.payload {
             QuicPayload::Opened { frames, .. } => {
-                // Everybody can open the first packets.
+                // The first packets can be opened without secrets.
                 *is_opened |= packet.kind != PacketKind::Initial;
                 http.push(party, frames, at, |event| requests.event(event));
             }

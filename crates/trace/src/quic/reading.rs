@@ -296,7 +296,7 @@ impl<'a> QuicReading<'a> {
         for (at, datagram) in &self.datagrams {
             let bytes = datagram.bytes;
             let event = match datagram.from {
-                // What is in a probe asks for nothing.
+                // A probe of the path's MTU requests nothing.
                 Side::Client if self.is_probe(datagram) => continue,
                 Side::Client if datagram.kinds.short && bytes > MAX_ACK => {
                     left = Some(*at);

@@ -7,7 +7,7 @@ use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 use crate::vantage::{Vantage, VantagePoint};
 
-/// The least time in which an acknowledgement can arrive, as a share of the round trip to the
+/// The shortest time in which an acknowledgement can arrive, as a share of the round trip to the
 /// client.
 const SOONEST: f64 = 0.8;
 

@@ -36,7 +36,7 @@ impl Missing {
         let mut in_order = 0;
         let mut due: Option<u16> = None;
         for sight in flow.sights.iter().filter(numbered) {
-            // What the capture has joined was several packets.
+            // A segment that the capture has joined was several packets.
             let packets = u16::try_from(sight.length.div_ceil(segment).max(1)).unwrap_or(u16::MAX);
             if let Some(due) = due {
                 match sight.id.wrapping_sub(due) {

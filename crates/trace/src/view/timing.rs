@@ -23,9 +23,10 @@ const NEAR: f64 = 0.2;
 const HEADERS: u64 = 52;
 /// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
 const MIN_DELAYED_ACK: u64 = 36_000_000;
-/// So many acknowledgements of no more than a segment each show a line.
+/// This many acknowledgements of at most a segment each show a slow line.
 const MIN_SOON: usize = 3;
-/// In nanoseconds per byte: faster lines add nothing that counts (12 Mbit/s).
+/// In nanoseconds per byte: faster lines than this (12 Mbit/s) are ignored, because they add too
+/// little.
 const MIN_PACE: f64 = 700.0;
 /// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
 const FITS: f64 = 4e6;
@@ -51,7 +52,7 @@ pub(super) fn at_client(flow: &TcpFlow, vantage: &Vantage, lost: &Lost) -> Vec<u
     }
     let latest = latest(flow, &times, lost);
     by_line(flow, &latest, &mut times);
-    // What the client acknowledged had arrived.
+    // Data that the client acknowledged had arrived.
     for ((time, latest), sight) in times.iter_mut().zip(latest).zip(sights) {
         *time = latest.max(sight.at).min(*time);
     }
@@ -153,8 +154,8 @@ fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [
     }
 }
 
-/// What was acknowledged at once: the index of its last segment, the bytes of its flight until then
-/// with their headers, and when it must have arrived.
+/// Segments that were acknowledged together: the index of the last one, the bytes of its flight up
+/// to it, with headers, and the time at which it must have arrived.
 struct Acknowledged {
     last: usize,
     bytes: u64,
@@ -223,11 +224,11 @@ fn middle(mut all: Vec<f64>) -> Option<f64> {
 /// would end, because what they acknowledge arrived in between. `None` if there are none.
 fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let full = u64::from(mss(flow).max(1));
-    // What is under way: index, end in the stream, and the bytes of the flight until then.
+    // Segments in flight: index, end in the stream, and the bytes of the flight up to it.
     let mut open: Vec<(usize, u64, u64)> = Vec::new();
     let (mut highest, mut flight, mut known) = (0, 0, 0);
     let mut acknowledged_at: Option<u64> = None;
-    // What was under way when something was sent again: until more has arrived, acknowledgements
+    // The end of what was in flight at a retransmission: until more has arrived, acknowledgements
     // say nothing about the line.
     let mut unclear = 0;
     // A host that was busy is late once, with a few of them; a line is with each.

@@ -66,7 +66,7 @@ fn a_busy_client_is_not_a_slow_line() {
     lost_segment(2, 5.0);
 }
 
-/// The response loses the segment behind so many, and the client is late by so much.
+/// The response loses the segment after the first `came`, and the client is late by `busy`.
 fn lost_segment(came: usize, busy: f64) {
     let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));
     let open = 1.6 * R;

@@ -197,7 +197,8 @@ fn a_slow_line_to_a_client_shows_although_something_was_sent_again_in_vain() {
     downlink(2, true);
 }
 
-/// An answer over a slow line, each of so many segments acknowledged, and the first one sent again.
+/// An answer over a slow line. Every `each` segments are acknowledged together; the first one is
+/// sent again if `again`.
 fn downlink(each: usize, again: bool) {
     let (mut drawn, mut link, clock) = near();
     let request = crate::packets::request("/down");

@@ -179,7 +179,7 @@ fn a_server_that_acknowledges_settings_late_has_not_answered() {
 fn a_client_that_cannot_resume_gets_no_tickets() {
     let (mut drawn, mut link) = shaken(&hello(&["http/1.1"], &[]), 58);
     drawn.send(SHAKEN + 0.1, &mut link, 0, ACK, &record(23, 120));
-    // The head is a small record of its own.
+    // The head is a separate small record.
     let answer = [record(23, 210), record(23, 16_406), record(23, 4_000)].concat();
     let at = SHAKEN + 0.1 + R;
     for (n, segment) in answer.chunks(1460).enumerate() {
@@ -244,7 +244,7 @@ fn an_answer_may_come_sooner_than_the_handshake_took() {
 
 /// Seen at the server's end: the first acknowledgement took much longer than later ones.
 #[test]
-fn a_path_that_was_slow_at_first_is_no_late_request() {
+fn a_path_that_was_slow_at_first_is_not_a_late_request() {
     let mut drawn = Drawn::new();
     let mut link = Link::new(50_000, 80);
     drawn.send(0.0, &mut link, 0, SYN, b"");

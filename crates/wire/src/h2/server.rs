@@ -29,7 +29,7 @@ use reset_streams::ResetStreams;
 /// The data of the PING by which a leaving server learns which requests were sent before its first
 /// GOAWAY arrived. RFC 9113 §6.8.
 const LEAVING: [u8; 8] = *b"leaving!";
-/// The greatest stream id.
+/// The largest stream id.
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
 /// The limits that are announced to a client and enforced.

@@ -12,9 +12,10 @@ use crate::message::{
 use crate::qpack::{Section, SectionBounds, SectionError, read_section};
 use crate::quic::Side;
 
-/// The most field lines that cookies may be split into. RFC 9114 §4.2.1.
+/// The largest number of field lines that cookies may be split into. RFC 9114 §4.2.1.
 const MAX_COOKIE_PIECES: usize = 1024;
-/// The most bytes of frames of unknown types in one message, and of frames without content.
+/// The largest number of bytes of frames of unknown types in one message, and of frames without
+/// content.
 const MAX_IGNORED: u64 = 64 << 10;
 
 /// The largest field section that a message may have.

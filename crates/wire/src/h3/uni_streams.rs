@@ -10,8 +10,8 @@ const CONTROL: u64 = 0;
 const PUSH: u64 = 1;
 const QPACK_ENCODER: u64 = 2;
 const QPACK_DECODER: u64 = 3;
-/// The most bytes that one of these streams may carry while the connection lasts, and what each
-/// request adds: a client may send PRIORITY_UPDATE for it. RFC 9218 §7.
+/// The largest number of bytes that one of these streams may carry while the connection lasts, and
+/// what each request adds: a client may send PRIORITY_UPDATE for it. RFC 9218 §7.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_BYTES_A_REQUEST: u64 = 256;
 

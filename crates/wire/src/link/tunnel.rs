@@ -236,7 +236,7 @@ mod tests {
             &udp(GTP_PORT, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]),
         );
         assert_eq!(found(101, echo.clone()), Some((echo, None)));
-        // However deep the nesting, it ends.
+        // Reading ends, however deep the nesting is.
         let mut nested = ip;
         for _ in 0..100 {
             nested = ipv4(IPV4_IN_IP, &nested);

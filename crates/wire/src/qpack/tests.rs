@@ -184,7 +184,7 @@ fn errors_are_told_from_limits() {
 
 proptest! {
     #[test]
-    fn what_is_written_comes_back(lines in vec((vec(any::<u8>(), 0..300), vec(any::<u8>(), 0..300)), 0..20)) {
+    fn written_fields_are_read_unchanged(lines in vec((vec(any::<u8>(), 0..300), vec(any::<u8>(), 0..300)), 0..20)) {
         let mut section = Vec::new();
         begin_section(&mut section);
         for (name, value) in &lines {

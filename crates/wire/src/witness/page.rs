@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::{LogTime, ToldPhase, ToldRequest, Witness};
 
-/// The most requests of one load; a page has a few hundred.
+/// The largest number of requests of one load; a page has a few hundred.
 const MAX_REQUESTS: usize = 20_000;
 /// The longest time, in nanoseconds, from another server's answer to a request that has waited for
 /// it.
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_does_for_itself_is_no_part_of_the_load() {
+    fn requests_of_the_browser_itself_do_not_belong_to_the_load() {
         let mut witness = load();
         let mut own = request("https://update.example/", 0, &[(ToldPhase::Wait, 300)]);
         own.begin = MS;
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_page() {
+    fn nothing_is_not_a_page() {
         assert_eq!(PageLoad::of(&Witness::default()), None);
         let alone = Witness {
             requests: vec![request("u", 5, &[])],

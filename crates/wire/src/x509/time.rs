@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_times() {
+    fn other_texts_are_not_times() {
         for text in [
             "",
             "Z",

@@ -126,7 +126,7 @@ fn two_versions_are_two_findings() {
 }
 
 #[test]
-fn a_file_that_only_bears_the_name_is_no_library() {
+fn a_file_with_a_librarys_name_need_not_be_one() {
     for bytes in [
         "",
         "OpenSSL \0OpenSSL x.y\0",

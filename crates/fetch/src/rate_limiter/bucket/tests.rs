@@ -285,7 +285,7 @@ fn frequent_checks_do_not_prolong_the_wait() {
     let mut bucket = Bucket::full(Some(&limit), START);
     bucket.part = MIN_PART;
     bucket.level = TOKEN - 1000;
-    // 180 billionths a second: a fifth of one in a millisecond.
+    // At 180 billionths of a token a second, a millisecond adds a fifth of a billionth.
     let waited = (0..9_000).find(|ms| bucket.take(Some(&limit), None, after(*ms)) == Take::Now);
     assert!(
         waited.is_some_and(|ms| (5_000..8_000).contains(&ms)),

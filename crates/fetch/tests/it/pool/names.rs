@@ -137,7 +137,7 @@ async fn an_address_that_refused_is_not_tried_first_again() {
         assert_eq!(reached, Some(scene.origin.https.ip()), "{strategy}");
         first.close().await;
 
-        // Whoever tries that address now is noticed.
+        // An attempt to reach that address is noticed from here on.
         let stream = TcpListener::bind((refused, port)).unwrap();
         let datagrams = UdpSocket::bind((refused, port)).unwrap();
         stream.set_nonblocking(true).unwrap();

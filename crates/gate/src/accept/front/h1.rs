@@ -36,7 +36,7 @@ use body::RequestBody;
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client may keep sending, without being read, after the last answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most of a new request that is read at once.
+/// The largest number of bytes of a new request that are read at once.
 const FIRST_READ: usize = PIECE / 4;
 
 /// A client's connection.

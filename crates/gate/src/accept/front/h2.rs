@@ -32,9 +32,9 @@ use body::Body;
 use frames::Frames;
 use link::{Link, LinkError, LinkEvent, SharedServer, StreamHandle};
 
-/// The most bytes that a client may send ahead: on one stream, and on all streams of a connection
-/// together. A larger upload takes a round trip for each window; gate never holds more than the
-/// latter for one connection.
+/// The largest number of bytes that a client may send ahead: on one stream, and on all streams of a
+/// connection together. A larger upload takes a round trip for each window; gate never holds more
+/// than the latter for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// The largest number of pseudo-header fields in a request. RFC 9113 §8.3.1, RFC 8441 §4.

@@ -158,7 +158,7 @@ async fn read_head(client: &mut DuplexStream) -> String {
 
 /// A request that may be a replay waits for the end of the handshake, as long as a head may take.
 #[test]
-fn who_never_ends_the_handshake_is_not_waited_for() {
+fn a_client_that_never_ends_the_handshake_is_not_waited_for() {
     run_in_virtual_time(
         |_| (),
         async |scene: Scene| {

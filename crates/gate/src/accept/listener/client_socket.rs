@@ -21,7 +21,8 @@ use tokio::task::coop::poll_proceed;
 use crate::accept::stream::Stream;
 use crate::forward::exchange::TcpMeter;
 
-/// The most that is read at once before the socket is registered: enough for most heads.
+/// The largest number of bytes that are read at once before the socket is registered: enough for
+/// most heads.
 const FIRST_READ: usize = 4096;
 
 pub(crate) struct ClientSocket(Registration);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_need_not_be_waited_for_is_not_watched() {
+    async fn a_socket_that_is_ready_is_not_watched() {
         let (mut peer, mut socket) = pair();
         peer.write_all(b"hello").unwrap();
         let mut heard = [0; 5];
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_silent_is_watched_and_heard() {
+    async fn a_silent_client_is_watched_and_heard() {
         let (mut peer, mut socket) = pair();
         let mut heard = Vec::new();
         let said = async {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_takes_slowly_is_watched_and_gets_all() {
+    async fn a_client_that_reads_slowly_is_watched_and_gets_all() {
         const MUCH: usize = 16 << 20;
         let (mut peer, mut socket) = pair();
         let taken = std::thread::spawn(move || {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_always_speaks_does_not_keep_others_waiting() {
+    async fn a_client_that_always_sends_does_not_keep_others_waiting() {
         const MUCH: usize = 2 << 20;
         let (mut peer, mut socket) = pair();
         let talk = std::thread::spawn(move || peer.write_all(&vec![1; MUCH]));
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_abandoned_is_reset() {
+    async fn an_abandoned_client_is_reset() {
         for watched in [false, true] {
             let (mut peer, mut socket) = pair();
             if watched {

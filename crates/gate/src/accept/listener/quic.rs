@@ -36,7 +36,8 @@ pub(super) const MAX_UNPROVED: usize = 256;
 const TOKEN_COUNT: u8 = 2;
 /// HTTP/3 uses three in each direction; there may be others. RFC 9114 §6.2.
 const ONE_WAY_STREAMS: u64 = 16;
-/// The most bytes that a client may send ahead, both on one stream and on all of them together.
+/// The largest number of bytes that a client may send ahead, both on one stream and on all of them
+/// together.
 const WINDOW: u64 = 1 << 20;
 /// All connections of a thread may keep at least this much memory, if there is enough: see
 /// [`QuicMemory`].

@@ -26,7 +26,7 @@ pub(super) const TICKET_COUNT: usize = 2;
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
 /// The length of rustls' session names. Nothing else is looked up.
 const NAME_LENGTH: usize = 32;
-/// The most sessions that may wait to be stored; beyond it, clients get no ticket.
+/// The largest number of sessions that may wait to be stored; beyond it, clients get no ticket.
 const MAX_WAITING: usize = 4096;
 /// The lifetime that rustls announces for these tickets.
 const MAX_LIFETIME: Duration = Duration::from_hours(24);

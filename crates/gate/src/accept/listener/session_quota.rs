@@ -13,7 +13,7 @@ const SHARE: usize = 64;
 /// Shared by all threads.
 #[derive(Debug)]
 pub(super) struct SessionQuota {
-    /// The most sessions that are stored in one epoch. They live for two.
+    /// The largest number of sessions that are stored in one epoch. They live for two.
     most: usize,
     stored: Mutex<Stored>,
 }

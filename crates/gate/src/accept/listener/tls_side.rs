@@ -23,8 +23,8 @@ use crate::GateError;
 use crate::config::{Listen, Resumption, Tls};
 use crate::judge::acme::ActiveAcme;
 
-/// The most early data over TCP: heads, and a small body. QUIC allows only the largest number (RFC
-/// 9001 §4.6.1).
+/// The largest number of bytes of early data over TCP: heads, and a small body. QUIC allows only
+/// the largest possible value (RFC 9001 §4.6.1).
 const MAX_EARLY_DATA: u32 = 16 * 1024;
 /// A fatal alert: there is no certificate for the name (RFC 6066 §3, RFC 8446 §6.2).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];

@@ -13,7 +13,7 @@ use crate::config::Config;
 const DAY: i64 = 24 * 3600;
 /// A line is written when this many days are left.
 const DAYS: [i64; 4] = [14, 7, 3, 1];
-/// The most that is read of a chain's file.
+/// The largest number of bytes that are read of a chain's file.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 
 /// The stage that was reported for each certificate.

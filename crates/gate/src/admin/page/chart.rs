@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_not_happen_and_does_not_draws_nothing() {
+    fn a_chart_of_errors_that_did_not_happen_is_empty() {
         let line =
             |values: &[f64]| ChartLine::thin("errors", values.iter().copied().map(Some).collect());
         assert!(line(&[0.0; 9]).rare().stretches(2.0).is_empty());

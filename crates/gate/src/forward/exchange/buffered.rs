@@ -12,7 +12,7 @@ use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, add_length};
 use crate::record::Limit;
 
-/// The most that is sent together with the head.
+/// The largest number of bytes that are sent together with the head.
 const MAX_BEHIND_HEAD: u64 = 64 * 1024;
 /// A body is stored in blocks of about this size, so that it is never copied to make room.
 const BLOCK: usize = 64 * 1024;

@@ -25,11 +25,12 @@ use crate::judge::ForwardedRequest;
 use crate::judge::guard::Sessions;
 use crate::record::{Early, Entry, Limit, server_timing};
 
-/// The most bytes of interim answers that a backend may send. The time limit for them is
-/// configured.
+/// The largest number of bytes of interim answers that a backend may send. The time limit for them
+/// is configured.
 const MAX_INTERIM: usize = 256 * 1024;
 
-/// The most that is read at once for a client that takes everything immediately.
+/// The largest number of bytes that are read at once for a client that takes everything
+/// immediately.
 const LARGE_PIECE: usize = 4 * PIECE;
 
 /// How a download ended.
@@ -337,7 +338,7 @@ pub(super) struct BodyDownload<'a, R, A> {
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,
-    /// The most to read at once.
+    /// The largest number of bytes to read at once.
     piece: usize,
     /// The bytes of the body that the client had taken after the last flush.
     flushed: u64,

@@ -77,9 +77,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 
     /// Takes back `link`, and decides what follows: the end of the exchange, or another connection
     /// for the same request. A request is sent again after 425, once the handshake is complete, and
-    /// also once if a kept connection was closed and sending it twice does no harm. If the server has
-    /// not processed it, it waits again like a new one, until `waits` at most. `uploads` means that
-    /// its body is not stored.
+    /// also once if a kept connection was closed and sending it twice does no harm. If the server
+    /// has not processed it, it waits again like a new one, until `waits` at most. `uploads` means
+    /// that its body is not stored.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,

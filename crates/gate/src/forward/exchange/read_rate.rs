@@ -34,7 +34,7 @@ pub(super) struct ReadRate<'a> {
     /// Begins when gate waits for the client for the first time: most answers never wait.
     measured: Option<Box<BodyRate>>,
     meter: Option<TcpMeter>,
-    /// What the client had acknowledged when it was looked at last.
+    /// The bytes that the client had acknowledged at the last check.
     acknowledged: u64,
 }
 

@@ -74,8 +74,8 @@ pub(crate) struct Response<'a> {
     framing: Framing<'a>,
 }
 
-/// What the fields say about the body and the connection. Read in one pass, because every answer
-/// needs all of it.
+/// What the fields say about the body and the connection. They are read in one pass, because every
+/// answer needs all of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Framing<'a> {
     length: Option<u64>,

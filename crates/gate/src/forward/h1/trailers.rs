@@ -10,9 +10,9 @@ use roundtrip_wire::message::Pair;
 use super::chunked::Malformed;
 use crate::judge::request::{is_identity, overrides_method};
 
-/// The most fields in one section, including removed ones.
+/// The largest number of fields in one section, including removed ones.
 const MAX_FIELDS: usize = 64;
-/// The most bytes in one section.
+/// The largest number of bytes in one section.
 pub(crate) const MAX_SECTION: usize = 16 * 1024;
 
 /// The trailer fields that may pass, as HTTP/1.1 writes them.

@@ -31,7 +31,8 @@ use frames::WatchedFrames;
 use standing::{H2Standing, StreamPlace};
 pub(crate) use stream::H2Stream;
 
-/// The most streams on one connection. RFC 9113 §6.5.2 recommends that servers allow as many.
+/// The largest number of streams on one connection. RFC 9113 §6.5.2 recommends that servers allow
+/// as many.
 const MAX_STREAMS: usize = 100;
 /// The most until the server has stated its limit, if nothing is known about it.
 const FIRST_STREAMS: usize = 4;

@@ -27,12 +27,12 @@ pub(super) struct PoolConfig {
     pub(super) bounds: Bounds,
     pub(super) balance: Balance,
     pub(super) ejecting: EjectionConfig,
-    /// The most connections to each server that requests may hold while their bodies are arriving.
-    /// While others wait, answers that are read slowly count towards it as well.
+    /// The largest number of connections to each server that requests may hold while their bodies
+    /// are arriving. While others wait, answers that are read slowly count towards it as well.
     pub(super) uploads: usize,
-    /// The most tunnels and streams to each server, besides its other connections.
+    /// The largest number of tunnels and streams to each server, besides its other connections.
     pub(super) tunnels: usize,
-    /// The most requests of either kind that may wait.
+    /// The largest number of requests of either kind that may wait.
     pub(super) waiting: usize,
 }
 

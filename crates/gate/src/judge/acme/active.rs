@@ -13,7 +13,7 @@ use crate::config::AcmeChallenge;
 
 /// The path of HTTP-01 before the token. RFC 8555 §8.3.
 const PATH: &str = "/.well-known/acme-challenge/";
-/// The most lines that wait to be reported to the operator; further ones are lost.
+/// The largest number of lines that wait to be reported to the operator; further ones are lost.
 const MAX_NEWS: usize = 256;
 
 /// All threads may read it at once.

@@ -25,7 +25,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_ANSWER: u64 = 64 * 1024;
 const MAX_URL: usize = 2048;
 const MAX_NONCE: usize = 1024;
-/// The most characters of the CA's explanations that are shown.
+/// The largest number of characters of the CA's explanations that are shown.
 const MAX_DETAIL: usize = 300;
 /// How often a request is sent if its nonce is refused. Pebble refuses one of twenty.
 const MAX_TRIES: usize = 6;

@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::judge::credentials::Vault;
 use crate::judge::login::document::hashed;
 
-/// What the names in the store begin with.
+/// The prefix of all names in the store.
 const PREFIX: &str = "acme.";
 
 pub(super) struct AcmeStore {
@@ -47,7 +47,7 @@ pub(super) struct CertificateDocument {
     pub(super) error: String,
 }
 
-/// What all replicas look at.
+/// The document that all replicas read regularly.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FleetState {
     /// Changes with each document.

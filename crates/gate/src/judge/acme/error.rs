@@ -20,7 +20,7 @@ pub(crate) enum AcmeError {
     /// RFC 8555 §6.7.
     #[error("the CA refuses ({kind}): {detail}")]
     Problem {
-        /// Without `urn:ietf:params:acme:error:`.
+        /// The type of the problem without `urn:ietf:params:acme:error:`.
         kind: String,
         detail: String,
         retry_after: Option<Duration>,

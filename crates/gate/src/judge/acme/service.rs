@@ -221,7 +221,7 @@ impl AcmeService {
                 return;
             }
             Stored::Closed => {
-                // Whoever has the key may have a valid one.
+                // A replica that has the key may have a valid certificate.
                 due.remove(name);
                 return self.show_trouble(name, CLOSED.into());
             }

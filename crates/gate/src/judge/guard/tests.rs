@@ -135,7 +135,7 @@ fn hyper_auth_proxy_s_cookies_are_taken_and_refused_as_there() {
         "Authorization=".into(),
         "Authorization".into(),
         "Authorization=!".into(),
-        // Not in base64.
+        // The token is not in base64.
         format!("Authorization={token}"),
         // The case of the name.
         cookie(&token).replace("Authorization", "authorization"),
@@ -356,7 +356,7 @@ fn nothing_secret_is_shown() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn the_memory_of_tokens_is_bounded() {
     let (guard, _) = guard(Rules {
         tokens: 8,
         sessions: 8,
@@ -439,7 +439,7 @@ async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
     let pass = guard.admit(&question, Ok(Some(first))).unwrap();
     let clock = async {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        // Nothing ends before the session does.
+        // No exchange ends before the session does.
         hand.set(1899);
         tokio::time::sleep(2 * CLOCK_INTERVAL).await;
         hand.set(1900);

@@ -14,7 +14,7 @@ pub(super) enum SentToken<'a> {
 pub(super) enum TokenSource {
     Cookie,
     Bearer,
-    /// It is the cookie of a login, and no token.
+    /// It is the cookie of a login, and not a token.
     Login,
 }
 

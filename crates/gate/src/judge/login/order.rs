@@ -24,7 +24,7 @@ pub(crate) struct LoginRequest {
 pub(crate) enum LoginOrder {
     /// Sends the browser to the provider.
     Begin {
-        /// As the browser sees it.
+        /// Scheme, host and port, as the browser sees them.
         origin: String,
         return_to: ReturnPath,
         /// Cookies that the browser is to remove.

@@ -15,7 +15,7 @@ use crate::judge::credentials::Vault;
 use crate::judge::login::{LoginReply, LoginRequest};
 use crate::record::{LabelValue, LoginEvent, Reason};
 
-/// The most sessions that wait to be refreshed.
+/// The largest number of sessions that wait to be refreshed.
 const MAX_REFRESHES: usize = 1024;
 
 /// Clones give orders to the same service, which ends with the last of them.
@@ -134,7 +134,7 @@ impl LoginCounts {
         }
     }
 
-    /// The events since the last call by anybody.
+    /// The events since the last call by any thread.
     pub(crate) fn take(&self) -> impl Iterator<Item = (LoginEvent, u64)> + '_ {
         let counts = LoginEvent::ALL.iter().zip(&self.0);
         counts.map(|(event, count)| (*event, count.swap(0, Ordering::Relaxed)))

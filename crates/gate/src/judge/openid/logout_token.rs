@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_logout_token_logs_nobody_out() {
+    fn a_token_that_is_not_a_logout_token_logs_nobody_out() {
         let cases: [(&str, Value, &str); 11] = [
             ("iss", json!("https://evil.example"), "another issuer"),
             ("aud", json!("other"), "another client"),

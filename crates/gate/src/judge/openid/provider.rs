@@ -96,7 +96,7 @@ fn client_secret(login: &Login) -> Result<Option<Secret>, GateError> {
 impl OpenIdProvider {
     pub(crate) fn new(settings: &Login) -> Result<Self, GateError> {
         let algorithms = settings.algorithms.iter().map(|name| algorithm(name));
-        // Whether the CA can be used is found out now.
+        // An unusable CA file is reported now.
         trusted_pool(&settings.issuer, settings.ca.as_deref())
             .map_err(|error| GateError::Login(error.to_string()))?;
         Ok(Self {
@@ -121,7 +121,7 @@ impl OpenIdProvider {
         let before = self.known.borrow().clone();
         let _reading = match (self.reading.try_lock(), &before) {
             (Ok(reading), _) => reading,
-            // Somebody else reads it: meanwhile the old one will do.
+            // Another task is reading it; the old one is used meanwhile.
             (Err(_), Some(old)) => return Ok(old.clone()),
             (Err(_), None) => self.reading.lock().await,
         };
@@ -324,7 +324,7 @@ impl OpenIdProvider {
             return Err(provider(WHAT, "it tells more than 16 KiB"));
         }
         let mut claims = object(WHAT, &reply)?;
-        // OpenID Connect Core §5.3.2: it could be about somebody else.
+        // OpenID Connect Core §5.3.2: the answer could describe another user.
         if claims.get("sub").and_then(Value::as_str) != Some(subject) {
             return Err(LoginError::Refused(
                 "the userinfo endpoint describes another user",

@@ -60,7 +60,7 @@ impl LoginDesk {
         };
         let waiting = self.refreshing.borrow_mut().remove(&name);
         for done in waiting.into_iter().flatten() {
-            // Whoever asked may be gone.
+            // The task that asked may have ended.
             let _ = done.send(outcome);
         }
     }
@@ -91,15 +91,15 @@ impl LoginDesk {
             if !missing && self.store.claim(claim.as_bytes(), CLAIM_LIFE).await? {
                 let refreshed = self.refresh_now(name, &record, document, &token).await;
                 if refreshed.as_ref().is_err_and(|error| !error.ends_session()) {
-                    // Whoever asks next may try again, but not at once.
+                    // The next caller may try again, but not at once.
                     self.refresh_failed.set(Some(Instant::now()));
                     self.store.release(claim.as_bytes()).await?;
                 }
                 return refreshed;
             }
             missing = true;
-            // Somebody else is about to store new tokens. Without them the session goes on as long
-            // as the old ones are valid.
+            // Another replica is about to store new tokens. Until then, the session continues for
+            // as long as the old ones are valid.
             let waits = || self.is_awaited(name) && began.elapsed() < MAX_WAIT;
             if !waits() {
                 return if self.is_awaited(name) {
@@ -162,7 +162,7 @@ impl LoginDesk {
             Err(error) => {
                 self.counts.count(LoginEvent::RefreshFailed);
                 if error.ends_session() {
-                    // What the store thinks of it is found out by the next request.
+                    // If the store fails, the next request finds that out.
                     let _ = self.store.revoke(name).await;
                 }
                 Err(error)
@@ -179,7 +179,7 @@ impl LoginDesk {
         let parameters = [("grant_type", "refresh_token"), ("refresh_token", token)];
         let tokens = self.provider.tokens(&metadata, &parameters).await;
         let tokens = tokens.map_err(|error| match error {
-            // Only this one says something about the session; the others, about gate.
+            // Only this code is about the session; the others are about gate.
             LoginError::Denied(code) if code != INVALID_GRANT => {
                 provider(format!("it answers with the error '{code}'"))
             }

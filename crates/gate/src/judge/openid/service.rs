@@ -34,7 +34,7 @@ const MAX_REFRESHING: usize = 256;
 /// The time limit for one order, whatever the provider and the store do.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What the thread begins with.
+/// The values with which the thread starts.
 pub(super) struct LoginService {
     settings: Login,
     provider: OpenIdProvider,
@@ -42,7 +42,7 @@ pub(super) struct LoginService {
     counts: Arc<LoginCounts>,
 }
 
-/// What it works with.
+/// The state of the thread while it serves.
 pub(super) struct LoginDesk {
     pub(super) settings: Login,
     pub(super) provider: OpenIdProvider,
@@ -113,7 +113,7 @@ impl LoginDesk {
     /// Returns whose request it was.
     async fn carry_out(self: Rc<Self>, request: PendingLogin) -> Option<IpAddr> {
         let PendingLogin { asked, body, reply } = request;
-        // Whoever asked may be gone.
+        // The task that asked may have ended.
         let _ = reply.send(self.answer(asked.order, body).await);
         asked.client
     }

@@ -13,7 +13,8 @@ use crate::judge::login::{LoginReply, LoginRequest};
 /// provider a request.
 const MAX_AT_ONCE: usize = 256;
 const MAX_PER_CLIENT: usize = 16;
-/// The most that wait; beyond that, the client with the most is told to try again later.
+/// The largest number of waiting requests; beyond that, the client with the most of them is told to
+/// try again later.
 const MAX_WAITING: usize = 1024;
 
 pub(super) struct PendingLogin {
@@ -43,7 +44,7 @@ pub(super) struct LoginTurns {
 
 impl LoginTurns {
     pub(super) fn push(&mut self, pending: PendingLogin) {
-        // If there is no room, it is dropped, and its client is told.
+        // If there is no room, the request is dropped, which its client is told.
         let _ = self.waiting.push(pending, MAX_WAITING);
     }
 
@@ -116,7 +117,7 @@ mod tests {
         turns.push(other);
         assert_eq!(turns.next().unwrap().client(), Some([192, 0, 2, 2].into()));
         assert!(turns.next().is_none());
-        // Only the flood was too much.
+        // Only requests of the flood were refused.
         let refused = replies.iter_mut().filter_map(|r| r.try_recv().err());
         let refused = refused.filter(|e| *e == oneshot::error::TryRecvError::Closed);
         assert_eq!(refused.count(), MAX_WAITING);

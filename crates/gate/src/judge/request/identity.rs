@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_is_not_the_clients_to_say() {
+    fn a_client_cannot_state_its_own_identity() {
         for name in IDENTITIES {
             assert!(is_identity(name), "{name}");
         }

@@ -4,7 +4,7 @@ use super::authority::Authority;
 use super::fields::{is_token, length, members};
 use super::{BadRequestError, Request, Version};
 
-/// The most options that `Connection` may have; no client needs more.
+/// The largest number of options that `Connection` may have; no client needs more.
 const MAX_OPTIONS: usize = 16;
 
 /// Where the request's body ends.

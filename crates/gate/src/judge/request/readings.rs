@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_escape_stays() {
+    fn a_percent_sign_without_two_digits_stays() {
         assert_eq!(read("/100%").unwrap(), ["/100%"]);
         assert_eq!(read("/%zz%4").unwrap(), ["/%zz%4"]);
         assert_eq!(read("/%+1").unwrap(), ["/%+1"]);

@@ -127,7 +127,7 @@ fn unknown(place: &str, route: &Route, config: &Config, report: &mut CheckReport
     report.error(place, what);
 }
 
-/// What is wrong if there is more than a name.
+/// The error if the text is more than a host name.
 pub(super) fn not_a_host(text: &str) -> Option<&'static str> {
     const WHAT: &str = "it must be only a host name: no scheme, no port, no path, no '*'";
     text.contains([':', '/', '*']).then_some(WHAT)

@@ -118,7 +118,7 @@ fn told(report: &CheckReport) -> Vec<String> {
 }
 
 #[test]
-fn what_is_sound_passes() {
+fn a_valid_configuration_passes() {
     let report = ConfigDirectory::new().but(&[]);
     assert_eq!(told(&report), [""; 0]);
     assert_eq!(
@@ -168,7 +168,7 @@ fn each_fault_is_named() {
 
 /// Root may write anywhere, so as root nothing is found.
 #[test]
-fn a_directory_of_others_is_no_place_for_sessions() {
+fn sessions_are_not_stored_in_another_users_directory() {
     let bench = ConfigDirectory::new();
     let home = bench.path("home");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o500)).unwrap();
@@ -318,7 +318,7 @@ fn plain_tls_server(bench: &ConfigDirectory) -> u16 {
 }
 
 #[test]
-fn who_may_write_the_configuration_is_looked_at() {
+fn check_examines_who_may_write_the_configuration() {
     let bench = ConfigDirectory::new();
     for (mode, expected) in [
         (0o644, &[][..]),

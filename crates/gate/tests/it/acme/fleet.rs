@@ -1,4 +1,4 @@
-//! Replicas with one store: one order, and everybody serves its certificate.
+//! Replicas with one store: one of them orders, and all serve the certificate.
 
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};

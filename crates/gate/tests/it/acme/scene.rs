@@ -24,7 +24,7 @@ pub(super) struct Pebble {
     _folder: TempDir,
 }
 
-/// What a gate is started with.
+/// The settings with which a gate is started.
 pub(super) struct Setting {
     pub(super) https: SocketAddr,
     pub(super) http: SocketAddr,
@@ -103,7 +103,7 @@ impl Pebble {
         Self::start_for(test, 3600, environment)
     }
 
-    /// Its certificates are valid for so many seconds.
+    /// Starts a scene with certificates that are valid for `life` seconds.
     pub(super) fn start_for(test: &str, life: u32, environment: &[(&str, &str)]) -> Option<Self> {
         let ports = (free_port(), free_port());
         let (folder, dns) = (tempfile::tempdir().unwrap(), names_of_loopback());

@@ -31,7 +31,7 @@ impl Stage {
         Self::with_store(None, more)
     }
 
-    /// With sessions in this store; `None`: in a file.
+    /// Starts a gate with its sessions in this store; if `None`, in a file.
     pub(crate) fn with_store(store: Option<&str>, more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let CertifiedKey { cert, signing_key } =
@@ -79,7 +79,7 @@ impl Stage {
         get(self.gate.addresses().admin.unwrap(), "/metrics")
     }
 
-    /// Without the common prefix.
+    /// The value of a metric; `row` is its name without the common prefix.
     pub(crate) fn metric(&self, row: &str) -> u64 {
         let row = format!("roundtrip_gate_{row} ");
         let metrics = self.metrics();

@@ -1,4 +1,4 @@
-//! How a request may be described, by hand: each part once, and nothing from anybody else.
+//! Hand-written descriptions of a request: each part occurs once, and only a proxy may write it.
 
 use std::fmt::Write as _;
 
@@ -126,7 +126,7 @@ fn strangers_may_not_ask() {
 }
 
 #[test]
-fn who_may_ask_knows_the_secret() {
+fn a_proxy_may_ask_only_with_the_secret() {
     let secret = "authz-secret-of-32-visible-bytes";
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), secret).unwrap();

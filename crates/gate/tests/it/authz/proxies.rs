@@ -103,7 +103,7 @@ fn caddy(asked: &Asked, application: SocketAddr) -> Option<ExternalProgram> {
         fs::write(&file, configuration("Caddyfile", at, gate, application)).unwrap();
         let mut command = Command::new("caddy");
         command.args(["run", "--adapter", "caddyfile", "--config"]);
-        // Without a home, it keeps its files where it is started.
+        // Without a home directory, Caddy keeps its files in the current one.
         command.arg(&file).current_dir(directory);
         command
     })
@@ -152,7 +152,7 @@ fn envoy(asked: &Asked, application: SocketAddr) -> Option<ExternalProgram> {
 
 type Start = fn(&Asked, SocketAddr) -> Option<ExternalProgram>;
 
-/// What each proxy must do.
+/// Checks what each proxy must do.
 fn plays(start: Start) {
     let (asked, application) = (Asked::new(""), Application::start());
     let Some(proxy) = start(&asked, application.at) else {
@@ -219,7 +219,7 @@ fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
             .contains("www-authenticate: bearer"),
         "{denied:?}"
     );
-    // What a client adds is not believed.
+    // Fields that a client adds are not believed.
     let claims = "X-Original-Method: GET\r\nX-Original-URL: http://open.example/open\r\nX-Original-URI: /open\r\n\
                   X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /open\r\nX-Forwarded-Host: open.example\r\n\
                   X-Forwarded-Proto: https\r\nX-Gate-Secret: x\r\n";
@@ -252,8 +252,8 @@ fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
     }
 }
 
-/// The application must not be asked to speak another protocol, in which requests come that nobody
-/// judges.
+/// The application must not be asked to switch to another protocol, because gate would not judge
+/// requests in it.
 fn no_tunnel(at: SocketAddr) {
     for upgrade in [
         "h2c",

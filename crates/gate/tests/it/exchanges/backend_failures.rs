@@ -9,7 +9,7 @@ use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, path};
 use crate::lifecycle::scene::{PATIENCE, Scene};
 
-/// Without authentication.
+/// Makes the route public.
 fn open(config: &mut Config) {
     config.route[0].auth = false;
 }

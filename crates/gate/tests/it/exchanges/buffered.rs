@@ -9,7 +9,7 @@ use crate::limits::{exchanges, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame, RST_STREAM};
 
 const MOST: usize = 1 << 20;
-/// More than is sent together with the head.
+/// Larger than what is sent together with the head.
 const LARGE: usize = 300_000;
 
 /// Answers with the framing that it saw, and the length of the body.
@@ -116,7 +116,7 @@ fn gate_itself_says_that_a_body_is_wanted() {
         client.send(&"x".repeat(length));
         assert_eq!(client.answer().whole(200).body, seen(length));
     }
-    // What is too large is not asked for.
+    // Gate does not ask for a body that is too large.
     client.send(&format!(
         "PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
         MOST + 1
@@ -143,7 +143,7 @@ fn a_body_that_is_too_large_is_a_413_and_reaches_nobody() {
 }
 
 #[test]
-fn who_leaves_amid_a_body_reaches_nobody_and_holds_nothing() {
+fn a_client_that_leaves_during_a_body_reaches_no_backend_and_holds_nothing() {
     let backend = describing();
     let scene = scene(&backend, |config| config.limits.buffered = Bytes(2 << 20));
     let head = format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST}\r\n\r\n");

@@ -9,7 +9,7 @@ use crate::exchanges::raw_client::{Answer, RawClient, counted};
 use crate::lifecycle::scene::Scene;
 use crate::until;
 
-/// More than the buffers between the backend and the client hold.
+/// Larger than the buffers between the backend and the client.
 const LARGE: usize = 8_000_000;
 
 #[derive(Default)]

@@ -103,7 +103,7 @@ impl RawClient {
     /// One byte at a time.
     pub(crate) fn drip(&mut self, text: &str) -> bool {
         text.bytes().all(|byte| {
-            // So that the byte can be sent before the next one is written.
+            // This allows the byte to be sent before the next one is written.
             std::thread::yield_now();
             (&*self.stream).write_all(&[byte]).is_ok()
         })

@@ -21,7 +21,7 @@ enum At {
     AmidChunk,
     BetweenChunks,
     AmidLastChunk,
-    /// Without a length, so the end of the connection is the end of the answer.
+    /// The answer has no length, so the end of the connection is its end.
     AmidEndless,
 }
 

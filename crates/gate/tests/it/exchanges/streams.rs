@@ -143,7 +143,7 @@ fn where_the_route_has_no_upgrades_the_wish_goes_no_further() {
         ));
         assert_eq!(client.answer().whole(200).body, "plain");
     }
-    // Without a session, a client does not get that far.
+    // A client without a session is refused before the upgrade.
     client.send(&format!(
         "GET /talk HTTP/1.1\r\nHost: a\r\n{ASK_TO_UPGRADE}\r\n"
     ));

@@ -13,7 +13,7 @@ use crate::lifecycle::scene::Scene;
 use crate::limits::{exchanges, gate_with, get, soon};
 use crate::readings::h2::{self, Connection, DATA, Frame, RST_STREAM};
 
-/// More than the sockets between gate and a backend hold.
+/// Larger than the sockets' buffers between gate and a backend.
 const LARGE: usize = 8 << 20;
 
 /// Reads nothing of a body, but answers what has none.
@@ -82,7 +82,7 @@ fn are_given_up(scene: &Scene, name: &str) {
 }
 
 #[test]
-fn who_leaves_a_backend_that_reads_nothing_is_noticed() {
+fn a_client_that_leaves_is_noticed_though_the_backend_reads_nothing() {
     for (name, way) in ways() {
         let backend = stuck();
         let scene = scene(&backend, way);
@@ -105,7 +105,7 @@ fn who_leaves_a_backend_that_reads_nothing_is_noticed() {
 }
 
 #[test]
-fn who_leaves_over_tls_is_noticed() {
+fn a_client_that_leaves_over_tls_is_noticed() {
     for (name, way) in ways().into_iter().take(2) {
         let backend = stuck();
         let scene = scene(&backend, way);
@@ -146,7 +146,7 @@ fn a_stream_of_http_2_that_is_reset_is_noticed() {
     }
 }
 
-/// However the request is sent.
+/// This is tested for each way to send the request.
 #[test]
 fn a_backend_may_refuse_to_read_for_as_long_as_it_may_be_silent() {
     for (name, way) in ways() {
@@ -162,7 +162,7 @@ fn a_backend_may_refuse_to_read_for_as_long_as_it_may_be_silent() {
 
 /// A tunnel may be silent for ever, so only its clients end it.
 #[test]
-fn who_leaves_a_tunnel_that_is_not_read_is_noticed() {
+fn a_client_that_leaves_an_unread_tunnel_is_noticed() {
     let backend = Backend::start(|mut client| {
         let Some(head) = client.head() else { return };
         if head.starts_with("GET /quick") {

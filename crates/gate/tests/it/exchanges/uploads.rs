@@ -10,7 +10,7 @@ use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, field, path};
 use crate::lifecycle::scene::Scene;
 
-/// More than the sockets' buffers hold.
+/// Larger than the sockets' buffers.
 const LARGE: usize = 16 << 20;
 
 /// Sends a large body for as long as it is taken, and reads the answer meanwhile. Returns whether
@@ -30,7 +30,7 @@ fn upload(scene: &Scene) -> (Answer, bool) {
 /// RFC 9112 §9.6: some clients read the answer only after sending everything, and some systems
 /// discard it when a reset follows.
 #[test]
-fn who_is_refused_amid_an_upload_is_not_cut_off() {
+fn a_client_that_is_refused_during_an_upload_is_not_cut_off() {
     let backend = Backend::start(echo);
     let scene = Scene::tuned(backend.at, "", |_| ());
     for _ in 0..10 {
@@ -58,7 +58,7 @@ fn an_early_answer_of_a_backend_that_then_closes_is_passed_on() {
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine",
         );
         client.finish_writing();
-        // As servers do if they want their answer to be read.
+        // Servers that want their answer to be read do this too.
         let _ = client.exactly(1 << 20);
     });
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);

@@ -66,7 +66,7 @@ fn a_handshake_that_is_not_completed_ends_after_the_head_time() {
         let scene = scene(at, &format!("{more}[limits]\nhead_time = \"300ms\"\n"));
         let mut client = half(scene.gate().addresses().https[0]);
         while client.closed.is_none() {
-            // Whoever acknowledges nothing is disconnected for that.
+            // A client that acknowledges nothing would be disconnected for that.
             for packet in client.hear(Duration::from_millis(100)) {
                 client.acknowledge(&packet);
             }
@@ -120,7 +120,7 @@ fn what_clients_send_ahead_is_bounded_and_others_are_served() {
     assert!(eventually(|| used() > SHARE as f64 / 2.0), "{}", used());
     assert!(used() <= SHARE as f64, "{}", used());
     run(async { assert_eq!(Caller::new(&scene).ask("/").await.1, 401) });
-    // Nobody had to go.
+    // No connection was evicted.
     assert_eq!(told(evicted), Some(0.0));
     for client in &mut all {
         while client.closed.is_none() && !client.hear(Duration::from_millis(1)).is_empty() {}

@@ -109,7 +109,8 @@ pub(crate) fn run<F: Future>(play: F) -> F::Output {
     runtime.block_on(play)
 }
 
-/// As when a NAT forgets a client: the kernel chooses a thread for its packets by the new port.
+/// This happens when a NAT forgets a client: the kernel chooses a thread for its packets by the new
+/// port.
 #[test]
 fn a_connection_goes_on_whatever_its_port_on_several_threads() {
     let (at, _release) = backend("one");
@@ -215,7 +216,7 @@ fn strangers_take_no_place_of_the_client_in_whose_name_they_come() {
 }
 
 #[test]
-fn whom_there_is_no_room_for_is_counted() {
+fn a_client_for_which_there_is_no_room_is_counted() {
     let (at, _release) = backend("one");
     let scene = scene(at, "[limits]\nconnections_per_client = 1\n");
     run(async {

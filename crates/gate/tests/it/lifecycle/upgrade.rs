@@ -215,7 +215,7 @@ fn processes_that_take_over_lose_no_request() {
     let clients = clients(&target, &seen);
     seen.reach(REQUESTS);
     for _ in 0..UPGRADES {
-        // As from the same file, except for the upstream.
+        // The configuration is the same, except for the upstream.
         let mut config = Scene::config(&scene.folder, last, "");
         config.listen.http = addresses.http.clone();
         config.listen.https = addresses.https.clone();

@@ -119,7 +119,7 @@ fn a_client_that_leaves_with_a_reset() {
     });
 }
 
-/// With close_notify, and without.
+/// The client leaves with close_notify, and without it.
 #[test]
 fn a_client_over_tls_that_leaves() {
     struct Ending(h2::Tls, bool);
@@ -173,7 +173,7 @@ fn a_stream_of_http_2_that_is_reset() {
         backend.working()
     );
     assert_eq!(get(scene.gate().addresses().http[0], "/quick"), 200);
-    // And by closing the whole connection.
+    // Closing the whole connection cancels them as well.
     for _ in 0..OF_ONE_CLIENT {
         work(&mut connection);
     }
@@ -204,7 +204,7 @@ fn streams(scene: &Scene) -> Box<dyn Send> {
 
 /// A client that leaves while it waits for a connection never reaches the backend.
 #[test]
-fn who_leaves_the_queue_is_not_passed_on() {
+fn a_request_that_leaves_the_queue_is_not_passed_on() {
     for text in [GET, COUNTED, CHUNKED, ""] {
         let backend = Backend::start();
         let scene = Scene::tuned(backend.at, "", |config| {

@@ -15,7 +15,7 @@ use crate::limits::uploads::{ORDINARY, served_amid};
 use crate::limits::{CONNECTIONS, exchanges, gate_with, get, soon};
 use crate::readings::h2::{Connection, DATA, END_STREAM, Frame, HEADERS, NO_WINDOW, WINDOW_UPDATE};
 
-/// More than the buffers between gate and a client hold.
+/// Larger than the buffers between gate and a client.
 const SIZE: usize = 4_000_000;
 /// 800 bytes a second.
 const PIECE: usize = 80;
@@ -39,7 +39,7 @@ fn slow_client(number: usize, address: SocketAddr) -> TcpStream {
     client_with(number, address, 4096, SIZE)
 }
 
-/// Each client has an address of its own: one alone does not get all connections.
+/// Each client has a different address, because a single client does not get all connections.
 fn client_with(
     number: usize,
     address: SocketAddr,
@@ -113,7 +113,7 @@ fn answers_that_are_read_slowly_give_way_when_others_wait() {
 
 /// The kernel's buffers do not hide how fast a client reads.
 #[test]
-fn who_reads_fast_enough_is_not_taken_for_slow() {
+fn a_client_that_reads_fast_enough_does_not_count_as_slow() {
     const FAST_PIECE: usize = 40_000;
     let backend = Backend::start();
     let scene = scene(&backend);
@@ -147,7 +147,7 @@ fn who_reads_fast_enough_is_not_taken_for_slow() {
 
 /// Large answers fill the kernel's buffers, which take more only when much of it has been sent.
 #[test]
-fn who_reads_a_large_answer_fast_enough_is_not_taken_for_slow() {
+fn a_client_that_reads_a_large_answer_fast_enough_does_not_count_as_slow() {
     const LARGE: usize = 64_000_000;
     let backend = Backend::start();
     let scene = scene(&backend);

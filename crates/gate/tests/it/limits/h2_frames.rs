@@ -75,12 +75,12 @@ fn is_calmed(name: &str, frames: &[Frame]) {
 }
 
 #[test]
-fn who_sends_priorities_alone_is_ended() {
+fn a_client_that_only_sends_priorities_is_ended() {
     is_calmed("PRIORITY", &[Frame::new(PRIORITY, 0, 1, &[0, 0, 0, 0, 15])]);
 }
 
 #[test]
-fn who_opens_windows_alone_is_ended() {
+fn a_client_that_only_opens_windows_is_ended() {
     is_calmed(
         "WINDOW_UPDATE",
         &[Frame::new(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])],
@@ -88,7 +88,7 @@ fn who_opens_windows_alone_is_ended() {
 }
 
 #[test]
-fn who_sends_unknown_frames_alone_is_ended() {
+fn a_client_that_only_sends_unknown_frames_is_ended() {
     is_calmed("unknown", &[Frame::new(UNKNOWN, 0, 0, b"something")]);
     is_calmed(
         "PRIORITY_UPDATE",
@@ -97,7 +97,7 @@ fn who_sends_unknown_frames_alone_is_ended() {
 }
 
 #[test]
-fn who_sends_settings_alone_and_reads_their_acknowledgements_is_ended() {
+fn a_client_that_only_sends_settings_is_ended_even_if_it_reads_the_acknowledgements() {
     is_calmed("SETTINGS", &[Frame::new(SETTINGS, 0, 0, &[])]);
     is_calmed(
         "SETTINGS with something in it",
@@ -106,13 +106,13 @@ fn who_sends_settings_alone_and_reads_their_acknowledgements_is_ended() {
 }
 
 #[test]
-fn who_pings_alone_and_reads_the_answers_is_ended() {
+fn a_client_that_only_pings_is_ended_even_if_it_reads_the_answers() {
     is_calmed("PING", &[Frame::new(PING, 0, 0, b"whatever")]);
 }
 
 /// All kinds count together.
 #[test]
-fn who_sends_some_of_each_is_ended() {
+fn a_client_that_sends_some_frames_of_each_kind_is_ended() {
     is_calmed(
         "each",
         &[
@@ -124,10 +124,10 @@ fn who_sends_some_of_each_is_ended() {
     );
 }
 
-/// As browsers do, or more: each request comes with a priority, in the old and the new form, and
-/// window updates for received data.
+/// The client sends what browsers send, and more: with each request a priority, in the old and the
+/// new form, and window updates for received data.
 #[test]
-fn who_sends_what_goes_with_requests_is_served() {
+fn a_client_that_sends_frames_that_belong_to_requests_is_served() {
     let scene = gate(Backend::start().at);
     let mut connection = Connection::open(&scene, &[]);
     for root in [3, 5, 7, 9, 11] {
@@ -157,7 +157,7 @@ fn who_sends_what_goes_with_requests_is_served() {
 
 /// Windows of a few bytes: each DATA frame is followed by updates of both windows.
 #[test]
-fn who_takes_much_in_small_windows_is_served() {
+fn a_client_that_reads_much_in_small_windows_is_served() {
     const SIZE: usize = 4 << 20;
     // SETTINGS_INITIAL_WINDOW_SIZE.
     for window in [200_u32, 1000, 16_384] {

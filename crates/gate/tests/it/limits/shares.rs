@@ -12,7 +12,7 @@ use crate::limits::{CONNECTIONS, OF_ONE_CLIENT, gate_with, get, soon};
 use roundtrip_gate::config::Span;
 
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-/// More than is read ahead of a connection.
+/// Larger than what gate reads ahead before it takes a connection.
 const LARGE: usize = 300_000;
 
 fn post(length: usize) -> String {
@@ -39,7 +39,7 @@ fn unfinished_uploads_of_one_client_leave_places_for_others() {
     assert_eq!(backend.uploads(), CONNECTIONS / 4 + 3);
 }
 
-/// Only their client knows how long the backend works on them.
+/// Only the clients know how long the backend works on these requests.
 #[test]
 fn requests_that_are_answered_slowly_leave_connections_to_others() {
     let backend = Backend::start();

@@ -87,7 +87,7 @@ impl Browser {
         panic!("in a circle: {answer:?}")
     }
 
-    /// One request over a connection of its own; the answer's cookies are kept.
+    /// Sends one request over a new connection, and keeps the answer's cookies.
     pub(crate) fn send(&mut self, url: &Url, method: &str, head: &str, body: &str) -> Answer {
         let mut stream = self.begin(url, method, head, body);
         let mut bytes = Vec::new();

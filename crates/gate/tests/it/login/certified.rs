@@ -209,7 +209,7 @@ fn a_certified_provider_s_tokens_are_refreshed_once_and_its_logout_arrives_every
         .collect();
     let statuses: Vec<u16> = asking.into_iter().map(|one| one.join().unwrap()).collect();
     assert_eq!(statuses, [200; 20], "{}", provider.counts());
-    // A slow machine may need the next tokens as well, but nobody uses a token twice.
+    // A slow machine may need the next tokens as well, but no token is used twice.
     assert!(
         (1..=3).contains(&(provider.refreshes() - before)),
         "{}",

@@ -101,7 +101,7 @@ fn tokens_that_are_about_to_expire_are_refreshed_while_the_old_ones_serve() {
     provider.manners().life = 8;
     scene.log_in(&provider, "/");
     provider.manners().life = 3600;
-    // Nobody waits for the provider.
+    // No request waits for the provider.
     provider.manners().delay = Duration::from_secs(2);
     thread::sleep(Duration::from_secs(5));
     assert_eq!(all_at_once(&scene, 10), [200; 20]);
@@ -179,7 +179,7 @@ fn while_the_provider_is_down_a_session_lasts_as_long_as_its_tokens() {
     );
     assert!(answer.body.contains("login_down") && answer.field("retry-after").is_some());
     assert_eq!(provider.counts().refused, 0);
-    // And when it is back, the session goes on.
+    // When the provider is back, the session continues.
     provider.manners().token_answer = None;
     eventually_true(|| scene.program(1, "/").status == 200);
     assert_eq!(
@@ -198,7 +198,7 @@ fn a_logout_at_the_provider_ends_sessions_and_streams_at_every_gate() {
     assert_eq!(all_at_once(&scene, 1), [200; 2]);
     let mut streams = [open(&scene, 0), open(&scene, 1)];
     let other = {
-        // Somebody else, who stays.
+        // Another user, who stays logged in.
         provider.manners().claims = Arc::new(|claims| {
             claims["sub"] = "v".into();
             claims["sid"] = "t".into();
@@ -253,7 +253,7 @@ fn a_logout_has_its_effect_once_the_store_is_there_again() {
     }
 }
 
-/// What one gate has begun another completes.
+/// One gate can complete a login that another has begun.
 #[test]
 fn a_login_that_began_at_one_gate_is_completed_at_another() {
     let provider = Provider::start();
@@ -267,7 +267,7 @@ fn a_login_that_began_at_one_gate_is_completed_at_another() {
     let url = scene.url(1, &callback);
     assert_eq!(scene.browser.page(&url).status, 302);
     assert_eq!(all_at_once(&scene, 1), [200; 2]);
-    // And only once.
+    // It is completed only once.
     scene.browser = before;
     assert_eq!(scene.page(&callback).status, 400);
     assert_eq!(provider.counts().codes, 1);

@@ -1,4 +1,4 @@
-//! A provider, or somebody between, that says what is not true: nobody is logged in by it.
+//! A provider, or an attacker on the path, that lies: nobody is logged in because of it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -92,7 +92,7 @@ fn an_id_token_that_nobody_signed_logs_nobody_in() {
 }
 
 #[test]
-fn new_keys_are_fetched_but_not_for_everybody_who_names_one() {
+fn new_keys_are_fetched_but_not_for_every_token_that_names_one() {
     let provider = Provider::start();
     let mut scene = Scene::new(&provider.issuer(), "", "");
     assert_eq!(scene.log_in(&provider, "/").status, 302);
@@ -299,7 +299,7 @@ fn a_made_up_cookie_or_state_is_nothing() {
     assert_eq!(provider.counts().codes, 0);
 }
 
-/// Nothing that the provider does not say may end a session.
+/// Only a valid logout token of the provider may end a session.
 #[test]
 fn a_false_logout_token_logs_nobody_out() {
     let provider = Provider::start();
@@ -344,7 +344,7 @@ fn a_false_logout_token_logs_nobody_out() {
     assert_eq!(scene.program(0, "/").status, 200);
     assert_eq!(tell(&format!("logout_token={good}")), 200);
     crate::lifecycle::scene::eventually_true(|| scene.program(0, "/").status == 401);
-    // It is used up: what was recorded on the way logs nobody out later.
+    // The token is used up: a recorded copy of it logs nobody out later.
     scene.log_in_again(&provider, "/");
     assert_eq!(tell(&format!("logout_token={good}")), 400);
     assert_eq!(scene.program(0, "/").status, 200);

@@ -38,7 +38,7 @@ pub(crate) struct Manners {
     pub(crate) delay: Duration,
     /// Seconds that tokens are valid.
     pub(crate) life: i64,
-    /// What the browser was sent with.
+    /// The values with which gate sent the browser here.
     nonce: String,
     challenge: String,
     /// Refresh tokens are numbered, and used once.
@@ -104,7 +104,7 @@ impl Provider {
         self.manners().counts
     }
 
-    /// The person has logged in, in a browser that was sent here with this.
+    /// Notes that a person has logged in, whose browser gate sent here with these values.
     pub(crate) fn expect(&self, nonce: &str, challenge: &str) {
         let mut manners = self.manners();
         nonce.clone_into(&mut manners.nonce);

@@ -89,7 +89,7 @@ impl Scene {
         self.gate.reload(self.config.clone()).unwrap();
     }
 
-    /// As `gate session seal` does.
+    /// Seals all sessions, as `gate session seal` does.
     pub(crate) fn seal(&self) -> Resealed {
         let sealing = async {
             let manager = SessionManager::open(&self.config).unwrap();

@@ -81,7 +81,7 @@ fn before(make: Make) {
     assert!(wrong.is_empty(), "{} got through, as\n{shown}", wrong.len());
 }
 
-/// Only `:authority`, with an equal Host, and with another one; and only Host.
+/// Tries `:authority` alone, with the same Host, with another Host, and Host alone.
 fn over(protocol: &str, mut streams: Streams<'_>, spellings: &[Vec<u8>]) -> Vec<String> {
     let open = streams.get(b"/", &[(":authority", b"open.example")]);
     assert_eq!(open.status, 200);

@@ -11,7 +11,7 @@ use crate::readings::{MARKER, h3};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Origin,
-    /// As to a proxy: the target is a URL. RFC 9112 §3.2.2.
+    /// The target is a URL, as in requests to a proxy. RFC 9112 §3.2.2.
     Absolute,
     Http2,
     Http3,

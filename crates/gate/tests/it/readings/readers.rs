@@ -11,7 +11,7 @@ use crate::readings::{MARKER, OPEN};
 /// How a server reads a path.
 pub(crate) type Reading = fn(&[u8]) -> Vec<u8>;
 
-/// As in C: decoded in place, and NUL ends a string.
+/// Reads as C programs do: the path is decoded in place, and NUL ends it.
 pub(crate) fn c_string(path: &[u8]) -> Vec<u8> {
     until(&decoded(path), |b| b == 0)
 }
@@ -101,7 +101,7 @@ pub(crate) fn windows(path: &[u8]) -> Vec<u8> {
     named.collect::<Vec<_>>().join(&b'/')
 }
 
-/// As Windows, and NTFS opens a name without its stream.
+/// Reads as Windows does; NTFS opens a name without its stream.
 pub(crate) fn ntfs(path: &[u8]) -> Vec<u8> {
     let path = windows(path);
     let named = path.split(|b| *b == b'/').map(|segment| {
@@ -111,7 +111,7 @@ pub(crate) fn ntfs(path: &[u8]) -> Vec<u8> {
     named.collect::<Vec<_>>().join(&b'/')
 }
 
-/// Without ASP.NET's sessions that need no cookie: `/(S(x))`, and `/(A(x)S(y))`.
+/// Removes ASP.NET's cookieless sessions: `/(S(x))`, and `/(A(x)S(y))`.
 pub(crate) fn sessions(path: &[u8]) -> Vec<u8> {
     let mut path = decoded(path);
     let session = |path: &[u8]| {

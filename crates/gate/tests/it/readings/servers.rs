@@ -19,7 +19,7 @@ pub(crate) enum Make {
     Tomcat,
     /// `http`, and paths by `new URL`.
     Node,
-    /// As Express routes: case does not matter, and the matched part is decoded once.
+    /// Routes as Express does: case does not matter, and the matched part is decoded once.
     Express,
 }
 

@@ -52,7 +52,7 @@ impl Backend {
         self.inner.released.store(true, Ordering::SeqCst);
     }
 
-    /// So that a failing test does not wait forever.
+    /// Releases all requests after a while, so that a failing test does not wait forever.
     pub(crate) fn release_later(&self) {
         let inner = self.inner.clone();
         thread::spawn(move || {

@@ -169,7 +169,7 @@ impl Store {
 impl Sessions for Store {
     async fn find(&self, session: &str) -> Result<Option<Found>, SessionError> {
         self.0.asked.borrow_mut().push(session.into());
-        // As if it came over a network.
+        // The answer comes later, as it does over a network.
         tokio::task::yield_now().await;
         let known = self.0.known.borrow();
         let Some((answer, watch)) = known.get(session) else {

@@ -139,7 +139,8 @@ fn body(message: &mut Message, rest: &[u8], kind: Kind) -> Result<Option<usize>,
     Ok(Some(length))
 }
 
-/// Without extensions. Trailers may not be fields that frame a message or identify a user.
+/// Reads a chunked body, without chunk extensions. Trailers may not be fields that frame a message
+/// or identify a user.
 fn chunks(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut data, mut at) = (Vec::new(), 0);
     loop {

@@ -49,7 +49,7 @@ impl Make {
 
     fn settings(self, directory: &Path, at: SocketAddr, echo: SocketAddr) -> String {
         match self {
-            // Nothing may be dropped silently.
+            // nginx must not drop fields silently.
             Self::Nginx => format!(
                 "{}underscores_in_headers on;\nignore_invalid_headers off;\n\
                  server {{ listen {at}; location / {{\nproxy_pass http://{echo};\nproxy_http_version 1.1;\n\
@@ -73,7 +73,7 @@ impl Make {
     }
 }
 
-/// As `echo.rs` does.
+/// A server in Node that does the same as `echo.rs`.
 const NODE: &str = r"
 const http = require('http');
 http.createServer((request, response) => {

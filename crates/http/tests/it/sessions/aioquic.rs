@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// What it reports about the next request.
+    /// The line that it prints about the next request.
     fn said(&mut self) -> String {
         self.lines.next().unwrap().unwrap()
     }

@@ -31,7 +31,8 @@ fn segment(from: PacketEnd, port: u16, of: &Segment<'_>) -> Vec<u8> {
     compose(&IpHeader::new(source, destination, TCP), &bytes).unwrap()
 }
 
-/// Writes packets: the millisecond, the end, whether it arrives there, the packet, the comment.
+/// Writes packets, each with its millisecond, its end, whether it arrives there, its bytes and a
+/// comment.
 struct Tape(PcapngWriter);
 
 impl Tape {

@@ -90,8 +90,8 @@ impl BodyAnalysis<'_> {
             let full_again = again && flight.bytes as f64 >= AGAIN * filled as f64;
             let fills = heard.fills_own_window() || steady || (before && full_again);
             let own = fills && !more && (before || !last);
-            // A window that doubled was full, however late its next flight began; and so was one
-            // that the next flight doubles, if the path may be this late.
+            // A window that doubled was full, even if its next flight began late. A window that the
+            // next flight doubles was full too, if the path may delay packets by this much.
             let late = self.lateness(flight, next, &heard);
             let possible = (LATEST_FLIGHT * self.rtt).max(self.possible);
             let full = growing && late > 0.0 && (doubled || (next_is_double && late <= possible));

@@ -139,8 +139,8 @@ fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     assert!(wait.waited.server < 1.0, "{wait:?}");
 }
 
-/// Behind a hole in the path all segments stay small. A flight that only looks small, because a
-/// segment came twice, and is followed by full ones, shows none: the request was long under way.
+/// Behind a hole in the path, all segments stay small. A flight that only looks small, because a
+/// segment came twice, and that full ones follow shows no hole: the request took long to arrive.
 #[test]
 fn a_late_answer_in_full_segments_was_not_lost() {
     let late = 3_000.0;
@@ -394,7 +394,7 @@ fn a_pause_behind_full_packets_may_be_the_path_s() {
         let mut e = answer(&[(0.0, 10), (3.6 * R, 20)]);
         flight_ended(&mut e, 0.0, 10, bytes, false);
         assert_eq!(is_doubtful(&e), doubtful, "{bytes}");
-        // On a path of which nothing is known, such a pause is nobody's.
+        // If nothing is known about the path, no party is blamed for such a pause.
         let unknown = e.transfer().unwrap().pauses;
         assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
@@ -450,7 +450,7 @@ fn a_single_packet_after_a_time_out_may_have_been_lost() {
 
 /// A flight that is not larger than the one before and comes late is not stopped by a window.
 #[test]
-fn a_late_flight_that_did_not_grow_is_no_round_trip() {
+fn a_late_flight_that_did_not_grow_is_not_a_round_trip() {
     let count = |late: f64| {
         let mut e = answer(&[
             (0.0, 10),

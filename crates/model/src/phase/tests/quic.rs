@@ -196,7 +196,7 @@ fn a_loss_and_another_hello_take_a_round_trip_each() {
     assert_eq!(names(&e).last(), Some(&("quic", 3)));
 }
 
-/// Both programs share a busy host, so that every wait takes milliseconds, and R as well.
+/// Both programs share a busy host, so every wait takes milliseconds, and so does R.
 #[test]
 fn a_busy_host_adds_no_round_trip() {
     let mut e = exchange(&[

@@ -40,7 +40,7 @@ fn a_pause_before_the_window_is_full_is_the_client_s() {
         (1, R, late)
     );
     assert_eq!(left(&[(0.0, 10), (R, 10)], &[]), (1, R, 0.0));
-    // What it received may have been what it waited for.
+    // The bytes that it received may be what it waited for.
     let allowed = (R / 2.0, Event::Received { bytes: 30 });
     assert_eq!(
         left(&[(0.0, 1), (R, 9), (2.0 * R, 10)], &[allowed]),

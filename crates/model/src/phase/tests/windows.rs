@@ -58,7 +58,7 @@ fn flights_that_follow_at_round_trips_wait_for_acknowledgements() {
 
 /// A line of 500 kbit/s takes 24 ms for a segment, about as long as the path.
 #[test]
-fn a_line_that_takes_a_round_trip_for_a_segment_is_no_window() {
+fn a_line_that_takes_a_round_trip_for_a_segment_is_not_a_window() {
     for period in [R, 0.5 * R] {
         let e = flights(period, &[(MSS, 1); 20]);
         let transfer = e.transfer().unwrap();

@@ -146,7 +146,8 @@ fn a_hello_shows_how_long_a_large_request_may_take() {
     assert!(carriage(1_000) < 1e-9, "it is one segment");
 }
 
-/// A modem needed longer for the hello than the kernel's timer waits: a copy left in vain.
+/// A modem needed longer for the hello than the kernel's timer waits, so an unnecessary copy was
+/// sent.
 #[test]
 fn a_line_is_slow_also_if_the_hello_was_sent_again() {
     let mut e = exchange(R + 400.0, 300, R, TcpFacts::default());
@@ -187,7 +188,7 @@ fn a_request_that_the_line_takes_long_for() {
     // thinks for 30 ms.
     let e = exchange(R + 20.0, 100_000, R + 863.0, line(400.0, 0));
     assert_eq!(waits(&e)[1], (853, 30, 833, 1));
-    // Fractions of a millisecond are no queue.
+    // Delays of fractions of a millisecond do not show a queue.
     let mut e = exchange(R, 20_000, R + 30.0, line(0.7, 0));
     e.rtt = Some(Duration::from_secs_f64(0.5 / 1e3));
     assert_eq!(waits(&e)[1].2, 0);

@@ -10,7 +10,7 @@ use roundtrip_wire::h3::Code;
 
 use super::quinn::varint;
 
-/// The most that is read at once.
+/// The largest number of bytes that are read at once.
 const MAX_PIECE: usize = 16 << 10;
 
 type Opening<T> = Pin<Box<dyn Future<Output = Result<T, quinn::ConnectionError>> + Send>>;

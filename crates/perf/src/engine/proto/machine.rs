@@ -29,7 +29,7 @@ pub(super) struct ProtoMachine {
     fresh: VecDeque<ConnectionHandle>,
     replies: VecDeque<(DatagramBurst, Vec<u8>)>,
     mirror: Option<Mirror>,
-    /// The most datagrams in a burst.
+    /// The largest number of datagrams in a burst.
     burst: usize,
 }
 

@@ -41,7 +41,7 @@ pub(in crate::engine) async fn work<C: ClientConnection>(
     let bulk = lanes.iter().filter(|lane| lane.is_bulk()).count() * connections.len();
     let time = match job.work.amount {
         Amount::For(time) => time,
-        // Not expected to be reached: a day.
+        // A day, which no run should take.
         Amount::Bytes(_) => Duration::from_hours(24),
     };
     let until = TaskDeadline {

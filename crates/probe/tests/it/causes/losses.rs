@@ -105,7 +105,7 @@ fn flights_of_a_growing_window() {
         ("bbr", "h1+tls1.3", "/bytes/200000", 4),
     ] {
         let path = Path::builder().rtt(RTT).build().unwrap();
-        // Not every kernel has each of them, and some do not allow the choice.
+        // Some kernels lack one of these controls, or do not allow the choice.
         if path
             .server()
             .sysctl("net.ipv4.tcp_congestion_control", control)

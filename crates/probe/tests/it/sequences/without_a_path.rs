@@ -58,7 +58,7 @@ fn each_body_goes_to_its_own_place() {
 
 #[test]
 fn impossible_sequences_are_refused_before_anything_is_tried() {
-    // Nothing listens there, and no request is sent.
+    // Nothing listens on these ports, and no request is sent.
     let here = "http://127.0.0.1:1/".to_owned();
     let there = "http://127.0.0.1:2/".to_owned();
     let echo = "tcp://127.0.0.1:1".to_owned();

@@ -147,7 +147,7 @@ fn the_shortest_round_trip_is_looked_for_when_it_is_old() {
 }
 
 #[test]
-fn who_sends_little_is_believed_to_be_able_to_send_more() {
+fn the_estimate_of_a_sender_that_sends_little_does_not_fall() {
     let mut path = Path::new(50 * MEGABIT, RTT, 2.0);
     path.has = 4;
     path.run(seconds(4));
@@ -163,7 +163,7 @@ fn who_sends_little_is_believed_to_be_able_to_send_more() {
 }
 
 #[test]
-fn who_was_idle_goes_on_at_the_rate_of_the_path() {
+fn a_sender_that_was_idle_continues_at_the_rate_of_the_path() {
     let mut path = Path::new(50 * MEGABIT, RTT, 2.0);
     path.run(seconds(2));
     path.has = 0;

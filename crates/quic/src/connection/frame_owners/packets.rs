@@ -48,7 +48,7 @@ pub(in crate::connection) struct PacketWriter<'a> {
     idle: &'a mut Idle,
     log: &'a mut Log,
     spin: Spin,
-    /// The most datagrams in a burst.
+    /// The largest number of datagrams in a burst.
     max_burst: usize,
     now: Time,
     failure: Option<TransportError>,

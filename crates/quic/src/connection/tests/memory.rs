@@ -33,7 +33,7 @@ fn what_is_buffered_follows_what_the_path_carries() {
 }
 
 #[test]
-fn who_pings_and_acknowledges_nothing_costs_little_and_is_closed_upon() {
+fn a_peer_that_pings_and_acknowledges_nothing_costs_little_and_is_closed() {
     let mut pair = Pair::new(&Transport::default());
     pair.connect();
     pair.run_for(Duration::from_secs(1));

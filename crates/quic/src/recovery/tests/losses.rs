@@ -149,7 +149,7 @@ fn one_true_loss_keeps_the_reduction() {
 }
 
 #[test]
-fn a_lost_probe_of_the_paths_limit_is_no_congestion() {
+fn a_lost_probe_of_the_paths_limit_is_not_congestion() {
     let mut rig = Rig::sampled();
     let probe = SentFrame::MtuProbe(1472);
     rig.send_items(Space::Data, &[SentFrame::Ping, probe], true);

@@ -60,7 +60,7 @@ fn the_old_path_says_nothing_of_the_new() {
 }
 
 #[test]
-fn who_flips_between_two_addresses_finds_his_windows_as_they_were() {
+fn a_client_that_returns_to_an_address_finds_its_window_unchanged() {
     let config = Transport::default();
     let other = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7));
     let mut rig = Rig::sampled();

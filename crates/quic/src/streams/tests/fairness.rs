@@ -48,7 +48,7 @@ fn streams_take_turns_of_a_few_packets() {
 }
 
 #[test]
-fn what_was_lost_goes_before_what_is_new() {
+fn lost_data_is_sent_before_new_data() {
     let mut client = open_handed();
     let ids = [0; 2].map(|_| client.open(Dir::Bidi).unwrap());
     for id in ids {

@@ -30,7 +30,7 @@ fn a_stream_whose_hole_is_not_filled_is_given_up() {
     assert_eq!(server.hole_deadline(), None);
     server.on_stream(id.0, 100, &[1; 300], false).unwrap();
     assert!(server.spares.pieces.memory() >= 300);
-    // What comes later, behind the hole or into it, lengthens nothing.
+    // Data that arrives later, behind the hole or into it, does not extend the deadline.
     server.set_clock(seconds(29));
     server.on_stream(id.0, 0, &[1; 99], false).unwrap();
     server.on_stream(id.0, 500, &[1; 100], false).unwrap();
@@ -44,7 +44,7 @@ fn a_stream_whose_hole_is_not_filled_is_given_up() {
     assert_eq!(server.peek(id), Err(ReadError::Unknown));
     let sent = peer::send(&mut server, 300).unwrap();
     assert!(sent.items.contains(&SentFrame::StopSending(id.0)));
-    // What still comes counts, and is dropped.
+    // Data that still arrives is counted, and dropped.
     server.on_stream(id.0, 600, &[1; 400], true).unwrap();
     assert_eq!((server.count(), server.counters().given_up), (0, 1));
     assert_eq!(server.receiving.next_limit(), 1000 + transport().window);

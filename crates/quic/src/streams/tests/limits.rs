@@ -182,7 +182,7 @@ fn half_a_window_read_lets_the_peer_send_more() {
 }
 
 #[test]
-fn who_is_held_back_says_so_once() {
+fn a_sender_that_a_limit_holds_back_says_so_once() {
     let mut ends = peer::pair(&transport());
     let [client, _] = &mut ends;
     let one = client.open(Dir::Bidi).unwrap();
@@ -228,7 +228,7 @@ fn who_is_held_back_says_so_once() {
 }
 
 #[test]
-fn who_says_that_it_waits_is_let_go_on() {
+fn a_sender_that_reports_that_it_is_blocked_may_continue() {
     let mut ends = peer::pair(&transport());
     let id = client(Dir::Uni, 0);
     ends[1].on_stream(id.0, 0, &[0; 100], false).unwrap();

@@ -174,7 +174,7 @@ fn an_end_that_was_lost_goes_again() {
     peer::lost(&mut ends[0], &end);
     let again = peer::send(&mut ends[0], 300).unwrap();
     assert_eq!((again.chunks[0].length, again.chunks[0].fin), (0, true));
-    // The first comes after all, so what is lost of the second need not be sent again.
+    // The first frame arrives late, so the lost second one need not be sent again.
     peer::acked(&mut ends[0], &end);
     peer::lost(&mut ends[0], &again);
     assert!(!ends[0].wants_to_send());

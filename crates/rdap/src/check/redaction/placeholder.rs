@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_placeholders() {
+    fn names_are_not_placeholders() {
         for text in [
             "REDACTED FOR PRIVACY",
             "Redacted",

@@ -198,7 +198,7 @@ fn pasted_ranges_and_web_sites_are_recognised() {
 }
 
 #[test]
-fn what_is_no_query_is_refused_with_its_reason() {
+fn text_that_is_not_a_query_is_refused_with_its_reason() {
     for (text, reason) in [
         ("AS5-AS1", "not the first and the last"),
         ("AS64511-64496", "not the first and the last"),

@@ -7,7 +7,7 @@ use super::super::{Column, Form};
 use super::{style, tell, told};
 use crate::answer::Answer;
 
-/// Old answers of ARIN write octets so; every form says the same range.
+/// Old answers of ARIN write octets in this way; every form shows the same range.
 #[test]
 fn octets_with_leading_zeros_are_told_in_every_form() {
     let network = |start: &str, end: &str| {

@@ -78,7 +78,7 @@ async fn a_name_that_no_registry_knows_makes_iana_asked_first() {
     let later = scene.remembering(from(&server));
     assert!(knows_example(&later).await);
     assert_eq!(server.heads().len(), 2);
-    // Without a memory the new copy serves this run.
+    // Without a memory, the new copy still serves this run.
     let forgetful = scene.client_with(from(&server));
     assert!(knows_example(&forgetful).await && knows_example(&forgetful).await);
     assert_eq!(server.heads().len(), 3);
@@ -128,7 +128,7 @@ async fn with_a_known_server_the_answer_does_not_wait_for_iana() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_the_end_interrupts_is_no_failure_and_the_next_renews() {
+async fn an_attempt_that_the_end_interrupts_is_not_a_failure_and_the_next_renews() {
     let scene = Scene::new();
     let json = registry(&[scene.server().url().as_str()]);
     let renewed = json.replace("2126", "2127");
@@ -144,7 +144,7 @@ async fn an_attempt_that_the_end_interrupts_is_no_failure_and_the_next_renews() 
     let run = async || {
         let next = scene.remembering(from(&server));
         assert!(knows_example(&next).await);
-        // Nobody is told, because nothing is known to be wrong.
+        // No note is written, because nothing is known to be wrong.
         let renewing = next.renew_as_used();
         tokio::select! {
             notes = next.refresh_briefly(Duration::from_millis(50)) => assert_eq!(notes, [""; 0]),

@@ -262,7 +262,7 @@ scrape_configs:
     let asked = "count(probe_success==1)%20and%20count(probe_http_round_trips)";
     let both = eventually(|| (result(asked) == "2").then_some(()));
     assert!(both.is_some(), "{}", result(asked));
-    // Only a native histogram has a count of its own and a quantile without `le`.
+    // Only a native histogram has a separate count and a quantile without `le`.
     let durations = "roundtrip_exporter_probe_duration_seconds";
     let native =
         format!("histogram_count({durations})>=2%20and%20histogram_quantile(0.5,{durations})>0");

@@ -18,7 +18,7 @@ modules:
   cookies: {prober: http, http: {preferred_ip_protocol: ip4}}
 "#;
 
-/// What of a request's head the tests look at: method, path, and the fields that clients add.
+/// The parts of a request's head that tests look at: method, path, and the fields that clients add.
 fn told(head: &str) -> String {
     let first = head.lines().next().unwrap_or_default();
     let added = head.lines().filter(|line| {
@@ -85,7 +85,7 @@ fn requests_and_verdicts_are_those_of_blackbox_exporter() {
 fn a_token_is_fetched_for_the_probe() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = server(|head| {
-        // Only the second way of RFC 6749 §2.3.1.
+        // This server accepts credentials only in the body (RFC 6749 §2.3.1).
         if head.contains("Authorization: ") {
             "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into()
         } else {

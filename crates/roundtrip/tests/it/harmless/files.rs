@@ -105,7 +105,7 @@ fn images_that_are_examined() {
     }
 }
 
-/// As a text of TOML.
+/// Writes `text` as a TOML string.
 fn in_toml(text: &str) -> String {
     let escaped = text.chars().map(|c| format!("\\U{:08x}", u32::from(c)));
     format!("\"{}\"", escaped.collect::<String>())

@@ -126,7 +126,7 @@ fn net_log() -> Value {
     })
 }
 
-/// As one JSON text sequence (RFC 7464).
+/// A qlog file: a JSON text sequence (RFC 7464).
 fn qlog() -> String {
     let hostile = typed();
     let header = json!({

@@ -79,7 +79,7 @@ fn coded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// With only a few of the tags: a key of YAML has at most 1024 characters.
+/// A hostile name with only a few of the tags: a YAML key has at most 1024 characters.
 fn module_name() -> String {
     hostile(|c| c == '\0' || c > '\u{e0010}')
 }

@@ -52,7 +52,7 @@ fn the_host_is_reached_and_nothing_is_left_there() {
 }
 
 #[test]
-fn who_is_not_root_is_told_so() {
+fn an_ordinary_user_is_told_that_root_is_needed() {
     let mut command = Command::new("unshare");
     let inner = [ROUNDTRIP, "path", "--uplink", "--", "true"];
     // Root of a separate user namespace, in a network that does not belong to it.

@@ -77,7 +77,7 @@ fn arguments_files_and_several_of_them_are_one_list() {
 }
 
 #[test]
-fn a_list_that_is_no_text_ends_there_and_says_where() {
+fn a_list_that_is_not_text_ends_there_and_says_where() {
     let scene = Scene::new();
     let list = scene.write("list", b"one.example\n\xff\xfe\n");
     let said = scene.run(&["--columns", "query", "-f", &list]);
@@ -107,7 +107,7 @@ fn a_pipe_with_a_name_is_read_once() {
 }
 
 #[test]
-fn an_output_that_is_no_file_is_written_as_it_comes() {
+fn an_output_that_is_not_a_file_is_written_as_it_comes() {
     let scene = Scene::new();
     let list = scene.write("list", "one.example\n");
     let said = scene.run(&["--columns", "query", "-f", &list, "-o", "/dev/stdout"]);
@@ -126,7 +126,7 @@ fn an_output_that_is_no_file_is_written_as_it_comes() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_reader_that_leaves_is_not_an_error() {
     let scene = Scene::new();
     let list: String = (0..200).map(|n| format!("n{n}.example\n")).collect();
     let list = scene.write("list", list);

@@ -200,7 +200,7 @@ fn what_stays_behind_holds_nothing_of_its_caller() {
 }
 
 #[test]
-fn who_does_not_want_early_data_resumes_without() {
+fn a_client_without_early_data_still_resumes() {
     let scene = early(Quic::Off);
     for name in ["one.example", "two.example"] {
         let said = scene.run(&["--no-early-data", name]);

@@ -50,7 +50,7 @@ fn a_terminal_gets_its_text_through_the_pager() {
 }
 
 #[test]
-fn a_reader_who_leaves_early_is_no_error() {
+fn a_reader_that_leaves_early_is_not_an_error() {
     let scene = Scene::new();
     let text = on_a_terminal(
         &scene,

@@ -95,7 +95,7 @@ fn a_silent_iana_holds_no_script_and_the_next_run_renews() {
         let next = run(&silent);
         assert_eq!((next.code, next.err.as_str()), (0, ""), "{next:?}");
     }
-    // It was no failure, after which nobody would be asked for an hour.
+    // It did not count as a failure, after which no server would be asked for an hour.
     age(&scene, Duration::from_mins(10));
     assert_eq!(run(&url).code, 0);
     assert_eq!(asked.lock().unwrap().len(), 2);

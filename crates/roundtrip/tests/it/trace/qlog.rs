@@ -93,7 +93,7 @@ fn both_ends_of_a_connection_write_logs_that_agree() {
         name.split_once('_').unwrap().0.to_owned()
     };
     assert_eq!(stem(&client), stem(&server));
-    // What arrived had left; nearly all did, over a local path.
+    // Each packet that arrived had been sent, and over a local path nearly all arrive.
     for (from, to) in [(&seen, &answered), (&answered, &seen)] {
         let sent = packets(from, "quic:packet_sent");
         let came = packets(to, "quic:packet_received");

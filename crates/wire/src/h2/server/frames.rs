@@ -21,7 +21,7 @@ pub(super) struct ServerState {
     pub(super) streams: Vec<RequestStream>,
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) reset: ResetStreams,
-    /// The greatest id that the client has used.
+    /// The largest stream id that the client has used.
     pub(super) last: u32,
     /// The stream that sent data last.
     pub(super) last_sender: u32,

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// As many as a client has in progress.
+/// The largest number of remembered streams: as many as a client may have in progress.
 const MAX_KEPT: usize = 128;
 
 #[derive(Debug, Default)]

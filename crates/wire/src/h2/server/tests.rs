@@ -278,7 +278,7 @@ fn streams_that_end_give_their_part_of_the_window_back() {
     assert_eq!(server.connection.streams.len(), 0);
 }
 
-/// Data that was read counts, too, if nobody says that it was used.
+/// Data that was read also counts, until the owner reports that it was used.
 #[test]
 fn aborted_uploads_take_nothing_from_the_window() {
     let mut server = greeted(CONFIG);

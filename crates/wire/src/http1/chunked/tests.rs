@@ -88,7 +88,7 @@ fn what_could_be_read_in_two_ways_is_refused_by_who_is_strict() {
 }
 
 #[test]
-fn who_is_tolerant_takes_lines_as_they_come() {
+fn a_tolerant_reader_accepts_any_line_end() {
     for good in [
         "1\na\n0\n\n",
         " 1 \r\na\r\n0\r\n\r\n",

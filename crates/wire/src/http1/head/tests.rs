@@ -30,7 +30,7 @@ fn a_head_is_whole_or_not_there_yet() {
 }
 
 #[test]
-fn who_is_strict_wants_whole_line_ends() {
+fn a_strict_reader_requires_complete_line_ends() {
     for text in [
         "GET / HTTP/1.1\nHost: a\n\n",
         "GET / HTTP/1.1\r\nHost: a\n\r\n",
@@ -42,7 +42,7 @@ fn who_is_strict_wants_whole_line_ends() {
 }
 
 #[test]
-fn what_is_no_head_is_refused_by_all() {
+fn all_refuse_bytes_that_are_not_a_head() {
     for (text, error) in [
         ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", HeadError::Malformed),
         (

@@ -15,7 +15,7 @@ use crate::quic::Side;
 /// The largest head in bytes.
 const MAX_HEAD: usize = 256 << 10;
 const MAX_FIELDS: usize = 512;
-/// The most requests without an answer; pipelines of clients have a few.
+/// The largest number of requests without an answer; pipelines of clients have a few.
 const MAX_WAITING: usize = 1024;
 const CHUNKS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,

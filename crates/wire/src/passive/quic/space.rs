@@ -7,7 +7,7 @@ use crate::quic::{HeaderKey, Labels, Version};
 const KEY_PHASE: u8 = 0x04;
 /// After this many consecutive packets that do not open, no more are tried.
 const MAX_FAILURES: u32 = 64;
-/// The most updates between two packets, if the capture lacks those in between.
+/// The largest number of updates between two packets, if the capture lacks those in between.
 const MAX_UPDATES: u32 = 4;
 
 /// Packets with long headers.

@@ -8,7 +8,7 @@ use super::packets::QuicPackets;
 use super::{NetLogConstants, parameter};
 use crate::witness::{LogTime, MAX_KEPT, nanoseconds, number, text, whole};
 
-/// The most sources that may work for a request.
+/// The largest number of sources that may work for a request.
 const MAX_HELPERS: usize = 64;
 
 #[derive(Debug, Default)]

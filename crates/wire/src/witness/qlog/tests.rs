@@ -164,7 +164,7 @@ fn events_as_arrays_of_early_drafts_are_read() {
 }
 
 #[test]
-fn what_is_no_qlog_is_refused() {
+fn a_file_that_is_not_a_qlog_is_refused() {
     for log in ["", "{}", "[]", "{\"log\":{}}", "\u{1e}12\n"] {
         assert_eq!(read(log.as_bytes()), None, "{log}");
     }

@@ -16,7 +16,7 @@ use crate::accept::front::signal::Signal;
 use crate::accept::stream::Stream;
 use crate::record::Limit;
 
-/// The most that is read at once.
+/// The largest number of bytes that are read at once.
 const READ_SIZE: usize = 16 * 1024;
 /// The number of reads before other tasks get their turn.
 const READS: usize = 8;

@@ -204,7 +204,7 @@ fn who_has_no_session_is_told_so_and_may_ask_on() {
             let request = Request::post("https://guarded.example/").header("x-request-id", "r1");
             let request = request.body(()).unwrap();
             let mut ready = client.clone().ready().await.unwrap();
-            // With a body that the backend does not read.
+            // The request has a body that the backend does not read.
             let (response, _up) = ready.send_request(request, false).unwrap();
             let response = response.await.unwrap();
             assert_eq!(response.status(), 401);

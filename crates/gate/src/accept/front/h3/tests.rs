@@ -285,7 +285,7 @@ fn who_has_no_session_is_told_so_and_may_ask_on() {
         async |scene: Scene| {
             let mut met = client(&scene).await;
             let request = Request::post("https://guarded.example/").body(()).unwrap();
-            // With a body that the backend does not read.
+            // The request has a body that the backend does not read.
             let mut stream = met.client.send_request(request).await.unwrap();
             assert_eq!(stream.recv_response().await.unwrap().status(), 401);
             assert!(scene.backend.heads.borrow().is_empty());

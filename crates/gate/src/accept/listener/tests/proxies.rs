@@ -62,7 +62,7 @@ fn who_should_say_it_and_does_not_is_refused() {
 }
 
 #[test]
-fn who_says_nothing_is_not_waited_for_without_end() {
+fn a_silent_client_is_not_waited_for_without_end() {
     run(async {
         let scene = behind("127.0.0.0/8", Duration::from_millis(50));
         assert_eq!(say(&scene, &[b"PROXY "]).await, "");
@@ -71,7 +71,7 @@ fn who_says_nothing_is_not_waited_for_without_end() {
 }
 
 #[test]
-fn from_others_it_is_no_header() {
+fn from_other_clients_it_is_not_a_header() {
     run(async {
         let scene = behind("192.0.2.0/24", super::scene::WITHIN);
         let said = say(&scene, &[b"PROXY UNKNOWN\r\n"]).await;

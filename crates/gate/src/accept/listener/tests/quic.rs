@@ -211,7 +211,7 @@ fn tokens_are_good_wherever_the_seed_is_the_same() {
     });
 }
 
-/// As when a NAT gives a client another port, and the kernel another thread.
+/// A NAT may give a client another port, and the kernel then chooses another thread.
 #[test]
 fn a_client_goes_on_whatever_its_port() {
     run(async {
@@ -271,7 +271,7 @@ fn nobody_gets_an_answer_to_a_living_connections_id() {
     });
 }
 
-/// As with two processes, or with one and its successor.
+/// Two processes may run at once, or one and its successor.
 #[test]
 fn another_process_with_the_same_seed_resets_nothing() {
     run(async {
@@ -330,7 +330,7 @@ fn once_closed_nobody_comes_in_and_those_inside_may_finish() {
 }
 
 #[test]
-fn whom_there_is_no_room_for_is_told() {
+fn a_client_for_which_there_is_no_room_is_told() {
     run(async {
         let scene = Scene::start(&single());
         let (listener, at) = listener(&scene);

@@ -16,7 +16,7 @@ use crate::forward::upstream::wire::Wire;
 
 /// Failures in a row before a server counts as down, because a single packet may be lost.
 const MAX_FAILURES: u32 = 2;
-/// The most that is read of an answer's first line.
+/// The largest number of bytes that are read of an answer's first line.
 const MAX_ANSWER: usize = 1024;
 
 impl Group {

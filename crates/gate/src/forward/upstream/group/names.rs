@@ -15,7 +15,7 @@ use crate::forward::upstream::error::UpstreamError;
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 /// The interval while there is no address at all.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// The most addresses that are tried.
+/// The largest number of addresses that are tried.
 const MAX_ADDRESSES: usize = 8;
 
 /// A server's addresses, as last looked up.

@@ -44,7 +44,7 @@ enum AnswerState {
 /// How the body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerFraming {
-    /// With the length that the server announced.
+    /// The body has the length that the server announced.
     Counted,
     /// In chunks; none has begun yet.
     Chunks,

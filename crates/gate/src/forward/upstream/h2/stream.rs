@@ -17,7 +17,7 @@ use crate::forward::h1::Trailers;
 
 /// Gate writes the heads itself, and they are smaller.
 const MAX_HEAD: usize = 1024 * 1024;
-/// The most of a body that is taken at once.
+/// The largest number of bytes of a body that are taken at once.
 const PIECE: usize = 16 * 1024;
 
 pub(crate) struct H2Stream {

@@ -61,7 +61,7 @@ mod tests {
         IpAddr::from([192, 0, 2, n])
     }
 
-    /// Each client takes what it gets, until nobody gets any more.
+    /// Each client takes what it gets, until no client gets any more.
     fn held(clients: u8, most: usize) -> Vec<usize> {
         let mut shares = Shares::default();
         let mut held = vec![0; usize::from(clients)];
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_all_need_one_client_gets_nearly_all() {
+    fn one_client_gets_nearly_all_of_what_every_request_needs() {
         for (most, expected) in [(1, 1), (7, 7), (8, 7), (256, 224)] {
             let mut shares = Shares::default();
             let mut held = 0;

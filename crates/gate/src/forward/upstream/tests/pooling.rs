@@ -363,7 +363,7 @@ fn the_one_with_the_fewest_exchanges_is_next() {
             }
             order
         };
-        // Ties go in turn.
+        // Servers with equal counts get requests in turn.
         assert_eq!(taken(Balance::LeastRequests), [0, 1, 2, 0, 0, 1, 2]);
         assert_eq!(taken(Balance::InTurn), [0, 1, 2, 0, 1, 2, 0]);
     });
@@ -386,7 +386,7 @@ fn a_retry_goes_elsewhere_where_it_can() {
 }
 
 #[test]
-fn who_fails_in_a_row_is_left_alone_for_a_while() {
+fn a_server_that_fails_repeatedly_is_ejected_for_a_while() {
     paused(async || {
         let mut world = World::new(rules(Balance::InTurn, 9, 3), 2);
         let fail = |world: &mut World, which: usize, times: usize| {
@@ -444,7 +444,7 @@ fn who_fails_in_a_row_is_left_alone_for_a_while() {
 }
 
 #[test]
-fn who_fails_its_checks_gets_nothing() {
+fn a_server_that_fails_its_checks_gets_no_requests() {
     paused(async || {
         let well: Arc<[AtomicBool]> = [false, true].map(AtomicBool::new).into_iter().collect();
         let rules = rules(Balance::InTurn, 9, 1);

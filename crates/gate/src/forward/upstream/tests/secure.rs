@@ -88,7 +88,7 @@ fn spare_connections_finish_their_handshake_unasked() {
 }
 
 #[test]
-fn who_is_not_trusted_gets_nothing() {
+fn a_server_that_is_not_trusted_gets_nothing() {
     run(async || {
         let (one, other) = (Authority::new(&[]), Authority::new(&[]));
         let (address, _) = serve(one.server.clone()).await;

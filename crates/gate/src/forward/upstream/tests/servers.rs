@@ -28,7 +28,7 @@ fn a_connection_carries_one_exchange_after_another() {
 }
 
 #[test]
-fn who_speaks_unasked_or_leaves_is_not_used_again() {
+fn a_connection_that_sends_unrequested_bytes_or_ends_is_not_used_again() {
     for behaviour in [Behaviour::Talkative, Behaviour::Once] {
         run(async || {
             let server = Scripted::start(behaviour).await;

@@ -12,7 +12,7 @@ use crate::forward::upstream::Fate;
 
 const LENGTH: &str = "Content-Length: 4\r\n\r\nsaid";
 
-/// A server's limit of streams delays nobody: the next exchange gets another connection.
+/// A server's limit of streams delays no exchange: the next one gets another connection.
 #[test]
 fn a_full_connection_is_joined_by_another() {
     run(async || {
@@ -43,7 +43,7 @@ fn a_full_connection_is_joined_by_another() {
         receive(&mut next).await;
         next.finish(Fate::Kept);
         assert_eq!(server.connections.get(), 3);
-        // Those without streams are idle.
+        // Connections without streams are idle.
         spawn_maintenance(&upstream);
         until(|| upstream.group().counts().idled >= 2).await;
         assert_eq!(held.len(), 1);

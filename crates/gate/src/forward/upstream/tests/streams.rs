@@ -25,7 +25,7 @@ use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 #[derive(Default)]
 pub(super) struct Server {
     pub(super) connections: Cell<usize>,
-    /// The most streams on a connection; 0: any number.
+    /// The largest number of streams on a connection; 0: any number.
     pub(super) most_streams: Cell<u32>,
     pub(super) heads: RefCell<Vec<Request<()>>>,
     pub(super) resets: RefCell<Vec<Reason>>,
@@ -227,7 +227,7 @@ fn bodies_of_any_form_and_size_pass() {
     run(async || {
         let (address, _server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
-        // More than all windows.
+        // Larger than all flow-control windows together.
         let large = "x".repeat(1_000_000);
         for (framing, written, body) in [
             ("\r\n", String::new(), ""),
@@ -282,7 +282,7 @@ fn interim_answers_come_before_the_final_one() {
 }
 
 #[test]
-fn who_leaves_resets_the_stream_and_not_the_connection() {
+fn a_client_that_leaves_resets_the_stream_and_not_the_connection() {
     run(async || {
         let (address, server) = Server::start(None).await;
         let upstream = over_h2(address, |_| {});
@@ -372,7 +372,7 @@ fn a_connection_that_failed_somebody_is_given_to_nobody_else() {
     });
 }
 
-/// However many exchanges it carried.
+/// The number of exchanges that the connection carried does not matter.
 #[test]
 fn the_end_of_a_connection_is_one_failure() {
     run(async || {
@@ -415,7 +415,7 @@ fn a_large_head_endangers_no_other_exchange() {
             assert_eq!(receive(&mut link).await, chunked(""));
             link.finish(Fate::Kept);
         }
-        // Those with large heads share one as well.
+        // Exchanges with large heads share one connection as well.
         assert_eq!(server.connections.get(), 2);
     });
 }

@@ -26,7 +26,7 @@ fn a_cached_token_is_of_the_place_where_it_was_found() {
     }
 }
 
-/// RFC 7519 §4.1.6: nobody has issued it yet, so a clock is wrong, or its issuer.
+/// RFC 7519 §4.1.6: the token is from the future, so a clock or the issuer is wrong.
 #[test]
 fn a_token_of_the_future_is_too_early() {
     for tokens in [0, 64] {

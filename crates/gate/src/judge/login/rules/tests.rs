@@ -9,7 +9,7 @@ fn rules(more: &str) -> LoginRules {
     LoginRules::new(&Config::parse(&text, "test").unwrap().login.unwrap())
 }
 
-/// What is said to a request over TLS for `app.example`, as a word.
+/// The decision about a request over TLS for `app.example`, as a word.
 fn said(method: &str, target: &str, fields: &[(&str, &str)]) -> String {
     said_by(&rules(""), method, target, fields)
 }

@@ -112,7 +112,7 @@ impl Gates {
         self.backend.next_event();
     }
 
-    /// As in hyper-auth-proxy's programs.
+    /// Stores a session in the form of hyper-auth-proxy.
     pub(crate) async fn set(&self, sid: &str, login: &str) {
         let record = format!(r#"{{"credentials":"{}"}}"#, STANDARD.encode(login));
         self.ask(&["SET", sid, &record]).await;

@@ -12,7 +12,7 @@ use crate::crypto::{Level, TAG};
 use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
 
-/// The least room in a datagram that another packet is begun in.
+/// The smallest room in a datagram that another packet is begun in.
 const MIN_ROOM: usize = 128;
 /// The largest length that fits into the two bytes that are used here for the length field of a
 /// long header.

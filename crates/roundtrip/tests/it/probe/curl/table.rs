@@ -5,7 +5,7 @@ pub(super) enum Rule {
     Same,
     /// A measurement: zero on both sides or on neither.
     Happened,
-    /// Not curl's value, for this reason; but empty on both sides or on neither.
+    /// The value differs from curl's for this reason, but it is empty on both sides or on neither.
     Ours { _reason: &'static str },
 }
 

@@ -108,7 +108,7 @@ impl Case {
         let limit = if stalls { "4" } else { "60" };
         let report = site.report(&[version, "-m", limit, &url]);
         eprintln!("{} over {:?}: {}", self.fault, self.over, message(&report));
-        // A reset that follows the SYN-ACK at once may arrive before the connection was looked at.
+        // A reset directly after the SYN-ACK may arrive before `probe` has examined the connection.
         let overtaken = self.fault == "reset@accept" && report.at("/failure/phase") == "tcp";
         assert_failure(
             &report,

@@ -30,7 +30,7 @@ fn a_name_is_asked_over_https() {
 }
 
 #[test]
-fn a_name_that_it_does_not_know_is_no_name() {
+fn a_name_that_the_server_does_not_know_is_not_resolved() {
     let doh = Doh::start("shop.example", Ipv4Addr::LOCALHOST);
     let report = ask(&doh, &["http://other.example/"]);
     assert_eq!(

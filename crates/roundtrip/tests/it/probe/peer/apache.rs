@@ -72,7 +72,7 @@ impl Apache {
     }
 }
 
-/// As an ordinary user, whoever runs the test.
+/// Runs the program as an ordinary user, even if root runs the test.
 fn nobody(program: &str) -> Command {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return run::command(program);

@@ -26,7 +26,8 @@ impl Scene {
         }
     }
 
-    /// What is said about the other site's `path`, asked with `flags`, if `/` was recorded.
+    /// The output for `path` at the other site, asked with `flags`, after `/` of the good site was
+    /// recorded.
     fn compared(&self, flags: &[&str], path: &str) -> Said {
         let file = self.good.path("counts.json");
         let recorded = with(&self.good, flags, &file, &["--update"], "/");
@@ -45,7 +46,7 @@ fn with(site: &Site, flags: &[&str], file: &str, more: &[&str], path: &str) -> S
 
 fn nothing(_: &mut Knobs) {}
 
-/// What the good server does, what the other does besides, and the count that rises.
+/// How the good server behaves, what the other does in addition, and the count that rises.
 struct Fault {
     name: &'static str,
     usual: fn(&mut Knobs),

@@ -173,7 +173,7 @@ fn quiet_says_nothing_but_errors() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_panic() {
+fn a_reader_that_goes_away_causes_no_panic() {
     let site = Site::start();
     for arguments in [
         &["-c", "200", "-i", "0"][..],
@@ -230,7 +230,7 @@ fn a_body_on_standard_output_sends_every_report_to_standard_error() {
 }
 
 #[test]
-fn of_a_failure_the_reason_comes_first() {
+fn the_reason_of_a_failure_comes_first() {
     let site = Site::start();
     let said = site.probe(&[&format!(
         "http://127.0.0.1:{}/",

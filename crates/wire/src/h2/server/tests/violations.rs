@@ -100,8 +100,8 @@ fn violations_get_the_code_of_the_rfc() {
     }
 }
 
-/// Frames after RST_STREAM are a violation of whoever sent that, even if the request is still being
-/// answered. RFC 9113 §5.1.
+/// A client that sends frames after its RST_STREAM violates the protocol, even if the request is
+/// still being answered. RFC 9113 §5.1.
 #[test]
 fn nothing_follows_a_reset_of_the_client() {
     for (frames, end) in [

@@ -7,7 +7,7 @@ use super::*;
 
 /// Uploads get half of the connections, and do not delay complete requests that come later.
 #[test]
-fn who_still_sends_leaves_connections_to_others() {
+fn a_client_that_still_sends_leaves_connections_to_others() {
     paused(async || {
         let world = World::new(rules(Balance::InTurn, 4, 0), 1);
         let upload = PoolRequest {
@@ -39,7 +39,7 @@ fn who_still_sends_leaves_connections_to_others() {
 
 /// Slow readers and arriving requests share a half; a quarter is left to slow readers.
 #[test]
-fn who_reads_slowly_gives_way_to_uploads_too() {
+fn a_slow_reader_gives_way_to_uploads_too() {
     paused(async || {
         let world = World::new(rules(Balance::InTurn, 8, 0), 1);
         let claim = |want| world.pools.claim(want);
@@ -107,7 +107,7 @@ fn clients_wait_in_turn() {
 
 /// Half of the connections may go to slow readers while others wait; all of them otherwise.
 #[test]
-fn who_reads_slowly_gives_way_when_others_wait() {
+fn a_slow_reader_gives_way_when_others_wait() {
     paused(async || {
         let world = World::new(rules(Balance::InTurn, 4, 0), 1);
         let claim = || world.pools.claim(PoolRequest::default());
