@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use roundtrip_http::Request;
-use roundtrip_model::{Exchange, Target};
+use roundtrip_model::{Exchange, Target, is_secret_name};
 
 use crate::{Options, ProbeError};
 
@@ -51,10 +51,8 @@ fn follow(request: &Request, target: Target, status: u16, options: &Options) -> 
     next.headers.retain(|field| !proxy_fields.contains(field));
     if !target.same_origin(&request.target) {
         // Secrets are sent only to the origin that they were meant for. RFC 9110 §15.4.
-        next.headers.retain(|(n, _)| {
-            !["authorization", "cookie", "host", "proxy-authorization"]
-                .contains(&n.to_ascii_lowercase().as_str())
-        });
+        next.headers
+            .retain(|(name, _)| !name.eq_ignore_ascii_case("host") && !is_secret_name(name));
     }
     next.headers.extend(options.proxy_fields(&target));
     next.absolute_form = options.is_for_proxy(&target);
@@ -75,6 +73,7 @@ mod tests {
                 ("Authorization".into(), "s".into()),
                 ("Content-Type".into(), "t".into()),
                 ("X".into(), "y".into()),
+                ("X-Api-Key".into(), "k".into()),
             ],
             body: Bytes::from_static(b"body"),
             absolute_form: false,
@@ -107,11 +106,12 @@ mod tests {
         let seen = hop("POST", 302, "/y");
         assert_eq!(
             (seen.method.as_str(), seen.body.len(), seen.headers.len()),
-            ("GET", 0, 2)
+            ("GET", 0, 3)
         );
         let kept = hop("POST", 307, "https://b.example/");
         assert_eq!((kept.method.as_str(), kept.body.len()), ("POST", 4));
-        assert!(!kept.headers.iter().any(|(n, _)| n == "Authorization"));
+        let kept: Vec<_> = kept.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(kept, ["Content-Type", "X"]);
         assert_eq!(hop("HEAD", 303, "/y").method, "HEAD");
     }
 

@@ -248,6 +248,11 @@ impl Client {
         self.stream.write_all(text.as_bytes()).await.unwrap();
     }
 
+    /// Opens another connection to the same gate.
+    pub(crate) async fn reconnect(&mut self) {
+        *self = Self::to(self.stream.peer_addr().unwrap()).await;
+    }
+
     /// Head and body of the answer to a GET with one more line.
     pub(crate) async fn get(&mut self, line: &str) -> String {
         self.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n"))

@@ -103,7 +103,7 @@ fn echoes_cross_the_path_as_those_of_blackbox_exporter_do() {
 /// Without any privilege, but with a group that the system allows to send echoes.
 #[test]
 fn echoes_need_no_privilege_where_the_system_allows_ping_sockets() {
-    match probed("", "0 2147483647") {
+    match probed("", "0 0") {
         Some(folder) => judge(folder.path(), false),
         None => skip::lacking("ping sockets", "a writable ping_group_range"),
     }

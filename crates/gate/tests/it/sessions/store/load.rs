@@ -49,6 +49,10 @@ async fn ask(client: &mut Client, n: u64) -> (String, Option<u64>) {
     let line = format!("{}\r\nAuthorization: Basic ZXZpbDplcw==", cookie(&sid(n)));
     let answer = client.get(&line).await;
     let status = answer[9..12].to_owned();
+    // The session ended while gate waited for the backend.
+    if answer.contains("Connection: close\r\n") {
+        client.reconnect().await;
+    }
     if status != "200" {
         return (status, None);
     }
