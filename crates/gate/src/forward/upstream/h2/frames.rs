@@ -6,8 +6,10 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
 use super::standing::H2Standing;
 
@@ -23,10 +25,17 @@ const ACK: u8 = 0x1;
 /// The library counts smaller frames of data.
 pub(super) const SMALL: usize = 256;
 
+/// When as many small frames have arrived and were not taken, reading pauses, so that their
+/// exchanges run. The library would read the whole socket first, and end the connection after about
+/// six times as many.
+const MANY_SMALL: usize = 8192;
+const PAUSE: Duration = Duration::from_millis(1);
+
 #[derive(Debug)]
 pub(super) struct WatchedFrames<W> {
     wire: W,
     watch: Watch,
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 #[derive(Debug)]
@@ -36,6 +45,8 @@ struct Watch {
     at: usize,
     /// What is still to come of the current frame after its header.
     left: usize,
+    /// Small frames since the last pause.
+    small: usize,
     standing: Arc<H2Standing>,
 }
 
@@ -45,9 +56,14 @@ impl<W> WatchedFrames<W> {
             header: [0; HEADER],
             at: 0,
             left: 0,
+            small: 0,
             standing,
         };
-        Self { wire, watch }
+        Self {
+            wire,
+            watch,
+            pause: None,
+        }
     }
 }
 
@@ -95,6 +111,7 @@ impl Watch {
         if self.at == HEADER {
             self.left = length;
             if kind == DATA && (1..SMALL).contains(&length) {
+                self.small += 1;
                 self.standing.small_arrived();
             }
         }
@@ -108,7 +125,13 @@ impl<W: AsyncRead + Unpin> AsyncRead for WatchedFrames<W> {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { wire, watch } = self.get_mut();
+        let Self { wire, watch, pause } = self.get_mut();
+        if watch.small >= MANY_SMALL && watch.standing.small() >= MANY_SMALL {
+            let pausing = pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
+            ready!(pausing.as_mut().poll(cx));
+            *pause = None;
+            watch.small = 0;
+        }
         let before = into.filled().len();
         ready!(Pin::new(wire).poll_read(cx, into))?;
         let came = into.filled_mut().get_mut(before..).unwrap_or_default();

@@ -91,6 +91,10 @@ impl H2Standing {
         }
     }
 
+    pub(super) fn small(&self) -> usize {
+        self.small.load(Relaxed)
+    }
+
     pub(super) fn small_taken(&self) {
         let small = self.small.load(Relaxed).saturating_sub(1);
         self.small.store(small, Relaxed);
