@@ -2,7 +2,7 @@
 //! `docs/json.md` explains each.
 
 use roundtrip_model::{Summary, Waited};
-use roundtrip_report::json::rounded;
+use roundtrip_report::json::{rounded, waited};
 use serde_json::{Value, json};
 
 use crate::probe::{Contribution, FindingDiff, Priced, SideFigures, StageDiff, Weight};
@@ -88,19 +88,12 @@ fn part(part: &Contribution) -> Value {
 
 fn stage(stage: &StageDiff) -> Value {
     let (ms, trips, waits) = (stage.ms(), stage.round_trips(), stage.waited());
-    let side = |ms: Option<f64>, trips: f64, waited: Waited| {
+    let side = |ms: Option<f64>, trips: f64, waits: Waited| {
         ms.map(|ms| {
             json!({
                 "ms": rounded(ms),
                 "round_trips": rounded(trips),
-                "waited_for": {
-                    "network_ms": rounded(waited.network),
-                    "server_ms": rounded(waited.server),
-                    "client_ms": rounded(waited.client),
-                    "resolver_ms": rounded(waited.resolver),
-                    "loss_ms": rounded(waited.loss),
-                    "unknown_ms": rounded(waited.unknown),
-                },
+                "waited_for": waited(&waits),
             })
         })
     };

@@ -35,17 +35,8 @@ pub(crate) async fn probe(
     let mut phase = "name";
     let mut spans = Spans::default();
     let asking = ask(module, &asked.target, &mut run, &mut phase, &mut spans, log);
-    let outcome = match timeout_at(deadline, asking).await {
-        Ok(Ok(response)) => Some(response),
-        Ok(Err(why)) => {
-            log.say("error", &format!("failed in phase {phase}: {why}"));
-            None
-        }
-        Err(_) => {
-            log.say("error", &format!("timed out in phase {phase}"));
-            None
-        }
-    };
+    let ended = timeout_at(deadline, asking).await;
+    let outcome = log.outcome(ended, phase);
     run.failed_phase = Some(phase).filter(|_| outcome.is_none());
     metrics(
         module,

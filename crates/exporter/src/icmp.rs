@@ -28,11 +28,8 @@ pub(crate) async fn probe(
     let deadline = tokio::time::Instant::now() + limit;
     let (mut phase, mut outcome) = ("name", Outcome::default());
     let asking = ask(module, &asked.target, &mut run, &mut phase, &mut outcome);
-    match timeout_at(deadline, asking).await {
-        Ok(Ok(())) => run.success = true,
-        Ok(Err(why)) => log.say("error", &format!("failed in phase {phase}: {why}")),
-        Err(_) => log.say("error", &format!("timed out in phase {phase}")),
-    }
+    let ended = timeout_at(deadline, asking).await;
+    run.success = log.outcome(ended, phase).is_some();
     run.failed_phase = Some(phase).filter(|_| !run.success);
     metrics(&outcome, run.lookup.unwrap_or_default(), &mut run.metrics);
     run

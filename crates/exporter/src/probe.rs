@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use roundtrip_model::{Exchange, Phase, PhaseName, TraceContext};
 use roundtrip_report::clean;
+use tokio::time::error::Elapsed;
 
 use crate::text::MetricText;
 
@@ -99,6 +100,21 @@ impl ProbeLog {
                 "ts={time} {context} level={level} msg={message:?}"
             );
         }
+    }
+
+    /// The result of a probe that had a deadline; says in which phase it failed.
+    pub(crate) fn outcome<T>(
+        &mut self,
+        ended: Result<Result<T, String>, Elapsed>,
+        phase: &str,
+    ) -> Option<T> {
+        let why = match ended {
+            Ok(Ok(result)) => return Some(result),
+            Ok(Err(why)) => format!("failed in phase {phase}: {why}"),
+            Err(_) => format!("timed out in phase {phase}"),
+        };
+        self.say("error", &why);
+        None
     }
 
     pub(crate) fn as_str(&self) -> &str {

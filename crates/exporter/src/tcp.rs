@@ -26,19 +26,14 @@ pub(crate) async fn probe(
     let deadline = tokio::time::Instant::now() + limit;
     let mut phase = "name";
     let talking = talk(module, asked, &mut run, &mut phase, log);
-    let outcome = timeout_at(deadline, talking).await;
-    run.success = matches!(outcome, Ok(Ok(())));
+    let ended = timeout_at(deadline, talking).await;
+    run.success = log.outcome(ended, phase).is_some();
     run.failed_phase = Some(phase).filter(|_| !run.success);
     run.metrics.gauge(
         "probe_failed_due_to_bytes",
         "Indicates if probe failed due to bytes",
         f64::from(u8::from(run.failed_by_bytes)),
     );
-    match outcome {
-        Ok(Ok(())) => {}
-        Ok(Err(why)) => log.say("error", &format!("failed in phase {phase}: {why}")),
-        Err(_) => log.say("error", &format!("timed out in phase {phase}")),
-    }
     run
 }
 
