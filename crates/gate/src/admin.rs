@@ -31,7 +31,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after an accept that failed, usually because descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until it is dropped, which ends its connections.
+/// Serves until the future is dropped, which ends its connections.
 pub(crate) async fn serve(listener: TcpListener, state: Arc<AdminState>) {
     let mut open = Connections::default();
     let mut tick = interval(SAMPLE_INTERVAL);

@@ -1,4 +1,4 @@
-//! Errors about keys and secrets that cannot be used. No message contains any of them.
+//! The errors of gate's public interface. No message contains a key or a secret.
 
 use std::io;
 use std::net::SocketAddr;

@@ -12,7 +12,7 @@ pub(crate) trait Waiter {
     fn is_gone(&self) -> bool;
 }
 
-/// The client whose turn it is comes first; none is without a waiter.
+/// Waiters by client. The client whose turn it is comes first; every client here has a waiter.
 #[derive(Debug)]
 pub(crate) struct FairQueue<W> {
     clients: VecDeque<WaitingClient<W>>,
@@ -85,7 +85,7 @@ impl<W: Waiter> FairQueue<W> {
         self.clients.get(position)?.waiters.front()
     }
 
-    /// Removes it; then the other clients have their turns first.
+    /// Removes the waiter at this position. The other clients then have their turns first.
     pub(crate) fn pop(&mut self, position: usize) -> Option<W> {
         let mut client = self.clients.remove(position)?;
         let waiter = client.waiters.pop_front();

@@ -29,8 +29,8 @@ use crate::config::Limits;
 use crate::judge::sessions::NearSessions;
 use crate::record::{ConnectionStart, LabelValue, Ledger, Limit, Protocol, Security, TlsHandshake};
 
-/// How long the handshakes in progress may take when a listener is to close. It is less than the
-/// second after which clients repeat a SYN, so it does not delay clients whose SYN was dropped.
+/// How long handshakes that have begun may still take once a listener has to close. It is less than
+/// the second after which clients repeat a SYN, so it does not delay clients whose SYN was dropped.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(700);
 /// RFC 9114 §8.1: H3_EXCESSIVE_LOAD.
 const EXCESSIVE_LOAD: u64 = 0x107;
@@ -81,8 +81,8 @@ impl Admission {
         *self.accept_config.borrow_mut() = Rc::new(accept_config);
     }
 
-    /// Accepts clients until the listener is to close, and then those whose handshake has begun,
-    /// unless another process can accept them.
+    /// Accepts clients until the listener has to close. Then it completes the handshakes that have
+    /// begun, unless another process can accept those clients.
     pub(crate) async fn receive(
         self: Rc<Self>,
         listener: Listener,
@@ -161,7 +161,7 @@ impl Admission {
         drop((site, accept_config));
         let asks = role != ListenerRole::Clients;
         let peer = Peer {
-            // Who may ask is decided by the connection, not by what it says of itself.
+            // The connection, not what the client says about itself, decides whether it may ask.
             address: if asks { client } else { named },
             secure: matches!(met.stream, ClientStream::Secure(_)),
             resumed: met.facts.resumed,
@@ -280,8 +280,8 @@ impl Admission {
         let _ = front::h3::serve(met.link, link.confirmed(), peer, thread).await;
     }
 
-    /// Holds the place of a connection until dropped; takes it once the client has proved that the
-    /// address is its own. If none is left by then, the connection is closed.
+    /// Waits until the client has proved that the address is its own, and then counts the
+    /// connection until dropped. If a limit has been reached by then, the connection is closed.
     async fn hold_place(
         &self,
         link: &Connection,
@@ -304,7 +304,7 @@ impl Admission {
         std::future::pending().await
     }
 
-    /// Closes a connection whose handshake takes too long, also if early data was answered
+    /// Closes a connection whose handshake takes too long, even if early data was answered
     /// meanwhile.
     async fn hurry(&self, link: &Connection, patience: Duration) -> Infallible {
         if timeout(patience, link.confirmed()).await.is_err() && link.close_reason().is_none() {

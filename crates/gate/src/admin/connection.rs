@@ -32,7 +32,7 @@ struct AdminRequest {
     stays: bool,
 }
 
-/// `waits` says whether there is no request at present.
+/// Serves one connection. It sets `waits` while no request has begun.
 pub(super) async fn serve(mut stream: TcpStream, state: Arc<AdminState>, waits: Arc<AtomicBool>) {
     let mut buffer = Vec::new();
     for number in 1..=MAX_REQUESTS {

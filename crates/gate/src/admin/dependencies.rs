@@ -43,7 +43,7 @@ struct StoreStatus {
     down: Option<Instant>,
     told: LastLogged,
     grace: Duration,
-    /// Whether some route does not need it.
+    /// Whether some route works without it.
     spared: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct UpstreamView {
 pub(crate) enum StoreView {
     NotNeeded,
     Up,
-    /// For how long, and whether requests can no longer be served.
+    /// For how long it has been down, and whether requests can no longer be served.
     Down {
         since: Duration,
         hopeless: bool,

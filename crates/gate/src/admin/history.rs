@@ -22,7 +22,7 @@ pub(super) struct IntervalCounts {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// All of them, and the good ones.
+    /// These pairs are a total, and the number of good ones among it.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),

@@ -62,7 +62,7 @@ impl Readiness {
         Ok(())
     }
 
-    /// Problems that do not make gate unready, for people.
+    /// Problems that do not make gate unready, as text for people.
     pub(crate) fn but(&self) -> Vec<String> {
         let gone = (!self.gone.is_empty()).then(|| format!("no usable server in {}", self.names()));
         let store = match self.store {

@@ -1,5 +1,5 @@
 //! Metrics of each server of the upstreams, in Prometheus' text format. Their labels are names from
-//! the configuration, so there are as many rows as it has servers.
+//! the configuration, so the number of rows is the number of configured servers.
 
 use super::dependencies::UpstreamView;
 use crate::forward::upstream::{ServerState, ServerView};

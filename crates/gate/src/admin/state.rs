@@ -104,7 +104,7 @@ impl AdminState {
         self
     }
 
-    /// Sets the accepted names.
+    /// Sets the host names that are accepted.
     pub(crate) fn is_called(&self, hosts: &[String]) {
         let mut known = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         *known = hosts.to_vec();

@@ -37,7 +37,7 @@ pub enum IdentityFields {
     /// The request is refused, unless the proxy can remove them.
     #[default]
     Refuse,
-    /// The proxy removes them by its own configuration.
+    /// The fields are let through, because the proxy removes them by its own configuration.
     Pass,
 }
 

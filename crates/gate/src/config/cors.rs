@@ -24,7 +24,7 @@ pub struct Cors {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Preflight {
-    /// It is treated like other requests, and needs a session if its route does.
+    /// A preflight is treated like other requests, and needs a session if its route does.
     #[default]
     Off,
     /// It goes to the backend, without a session and with only a preflight's fields.

@@ -104,7 +104,7 @@ impl Config {
         Ok(home.config())
     }
 
-    /// Sends all requests to this one server.
+    /// Makes one route that sends all requests to this server.
     pub fn serve(&mut self, backend: &str) {
         let upstream = Upstream {
             servers: vec![backend.to_owned()],

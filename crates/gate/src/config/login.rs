@@ -16,7 +16,7 @@ use super::{Jwks, SecretFrom, Span};
 pub struct Login {
     pub issuer: IssuerUrl,
     pub client_id: String,
-    /// Without it, gate is a public client, which PKCE alone protects.
+    /// Without a secret, gate is a public client, which only PKCE protects.
     pub client_secret: Option<SecretFrom>,
     #[serde(default = "scopes")]
     pub scopes: Vec<String>,
@@ -40,16 +40,16 @@ pub struct Login {
     pub cookie: String,
     #[serde(default)]
     pub authorization: LoginToken,
-    /// Whether the claims of the userinfo endpoint are asked for as well.
+    /// Whether the userinfo endpoint is asked for claims too.
     #[serde(default)]
     pub userinfo: bool,
-    /// Whether the backend is told addresses that the provider has not verified.
+    /// Whether the backend gets e-mail addresses that the provider has not verified.
     #[serde(default)]
     pub unverified_email: bool,
     /// How long a login lasts at most.
     #[serde(default = "life")]
     pub life: Span,
-    /// How long before their expiry tokens are refreshed.
+    /// How long before they expire tokens are refreshed.
     #[serde(default = "refresh_ahead")]
     pub refresh_ahead: Span,
     /// How far the provider's clock may differ.

@@ -98,8 +98,8 @@ impl Network {
         (bits <= width(address)).then_some(Self { address, bits })
     }
 
-    /// The network as it should be written, if this address has bits beyond it: `10.0.0.0/8` for
-    /// `10.0.0.7/8`.
+    /// How the network should be written if the address has bits beyond the prefix: `10.0.0.0/8`
+    /// for `10.0.0.7/8`.
     pub(crate) fn misspelled(&self) -> Option<String> {
         let host_bits = width(self.address) - self.bits;
         let mask = u128::MAX.checked_shl(host_bits.into()).unwrap_or(0);

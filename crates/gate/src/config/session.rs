@@ -25,9 +25,9 @@ pub struct SessionStore {
     /// Unknown names that each thread caches, and for how long.
     pub absent: usize,
     pub absent_time: Span,
-    /// The first key seals; all can open.
+    /// The first key seals new credentials; every key can open them.
     pub seal: Vec<SealKey>,
-    /// Whether credentials may be unsealed, as with hyper-auth-proxy.
+    /// Whether stored credentials may be in clear text, as with hyper-auth-proxy.
     pub plain: bool,
     pub cbc: Option<CbcKey>,
 }

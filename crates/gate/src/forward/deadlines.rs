@@ -25,14 +25,14 @@ pub(crate) struct Deadlines {
     spare: RefCell<Vec<ExchangeDeadlines>>,
 }
 
-/// The deadline of one thing at a time.
+/// The deadline of whatever its owner waits for at present.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     now: Rc<Cell<u64>>,
     due: Cell<u64>,
     /// Ticks from the beginning of a wait to its deadline.
     ticks: Cell<u64>,
-    /// The wait is for nothing in particular, so it may end at any time.
+    /// Nothing is in progress, so the wait may end at any time.
     resting: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct ExchangeDeadlines {
     pub(crate) whole: Rc<Deadline>,
 }
 
-/// The deadline has passed.
+/// The error when a deadline has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Elapsed;
 

@@ -390,7 +390,7 @@ async fn admitted<S: Sessions>(
     }
 }
 
-/// Ends when it would not.
+/// Ends when the session would no longer admit the request.
 async fn over<S: Sessions>(site: &Site<S>, asked: &ForwardedRequest) {
     match &asked.session {
         Some(session) => {

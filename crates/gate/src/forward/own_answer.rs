@@ -82,7 +82,7 @@ impl OwnAnswer {
                  <meta name=\"viewport\" content=\"width=device-width\"><title>{status} {title}</title>\
                  <h1>{title}</h1><p>{why}.</p><p><small>Status {status} · reason {word} · request <code>{id}</code></small></p></html>\n"
             ),
-            // Nothing in it needs escaping in JSON.
+            // No character in this text needs escaping in JSON.
             ErrorFormat::Problem => format!(
                 "{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status},\"detail\":\"{why}.\",\
                  \"reason\":\"{word}\",\"request_id\":\"{id}\"}}\n"

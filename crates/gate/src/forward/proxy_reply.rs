@@ -60,10 +60,10 @@ fn allow(reply: &ProxyReply, caller: &Caller, to: &mut impl Sink) {
         field("Cache-Control", control.as_bytes()),
         field("X-Accel-Expires", seconds.as_bytes()),
     ];
-    // A backend's own ID would not pass, so ours is added.
+    // A backend's own ID would not get through, so ours is added.
     let id = field(request::ID, caller.id.as_bytes());
     let lines = reply.lines().map(|(name, value)| field(name, value));
-    // The proxy copies the empty value over the client's own.
+    // The proxy replaces the client's own field with the empty value.
     let absent = reply.absent().map(|name| field(name, b""));
     let more: Vec<Field<'_>> = std::iter::once(id).chain(lines).chain(absent).collect();
     to.head(&ok(&usual), ResponseBody::None, &more);

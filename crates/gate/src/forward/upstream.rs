@@ -73,7 +73,7 @@ pub(crate) struct LeaseNeeds {
     pub(crate) large_head: bool,
     /// Clients that have to wait are served in turn.
     pub(crate) client: Option<IpAddr>,
-    /// It waits until this time; `None`: for as long as every exchange may.
+    /// How long it waits; `None` means as long as every exchange may.
     pub(crate) until: Option<Instant>,
 }
 
@@ -95,7 +95,7 @@ impl Upstream {
         let rules = PoolConfig {
             bounds: Bounds {
                 connections: config.connections.max(1),
-                // A stream ends with its exchange.
+                // A stream is never kept, because it ends with its exchange.
                 idle: if is_h2 { 0 } else { config.idle },
                 idle_time: config.idle_time.0,
                 age: config.age.0,

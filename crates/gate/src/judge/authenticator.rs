@@ -15,7 +15,7 @@ use crate::record::Reason;
 /// How often the store is asked about an open stream if its answers are not cached at all.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often, and at which intervals, a thread checks for reports of refreshed tokens.
+/// How often, and at which interval, a thread looks for tokens that are being refreshed.
 const MAX_LOOKS: usize = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -59,7 +59,7 @@ impl<S: Sessions> Authenticator<S> {
         self
     }
 
-    /// `login`: whether a login is accepted besides a token.
+    /// Decides without I/O. `login`: whether a login is accepted besides a token.
     pub(crate) fn decide(&self, request: &Request<'_>, login: bool) -> AuthDecision {
         let Some((guard, _)) = &self.guard else {
             return AuthDecision::Pass(None);
@@ -134,7 +134,7 @@ impl<S: Sessions> Authenticator<S> {
         admitted
     }
 
-    /// The session goes on meanwhile.
+    /// Requests a refresh of a login's tokens before they expire; the session continues meanwhile.
     fn refresh_in_time(&self, guard: &Guard, pass: &Pass) {
         if let Some(login) = &self.login
             && guard.wants_refresh(pass)

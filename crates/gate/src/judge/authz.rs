@@ -56,7 +56,7 @@ pub(crate) fn judge<S: Sessions>(
     } else {
         AuthzOutcome::denied(404, Reason::NoRoute)
     };
-    // This keeps the facts that are already recorded.
+    // This entry keeps the facts that are already recorded.
     entry.set_request(request);
     // Whether this answer has a body depends on this request, not on the described one.
     entry.caller.is_head = request.method == "HEAD";
@@ -120,8 +120,8 @@ impl Entry {
     }
 }
 
-/// A head that is refused is denied: the proxy has read it, and decides what happens to the
-/// connection.
+/// Judges the described request. A head that is refused is denied: the proxy has read it, and
+/// decides what happens to the connection.
 fn look<S: Sessions>(
     policy: &Policy<S>,
     asked: &Request<'_>,
@@ -170,7 +170,7 @@ fn look<S: Sessions>(
     }
 }
 
-/// Fields that only a proxy may set, and that neither this proxy nor the route sets.
+/// Fields that only a proxy may set, but that neither this proxy nor the route sets.
 fn foreign<'d, S>(
     policy: &'d Policy<S>,
     route: &'d Route,

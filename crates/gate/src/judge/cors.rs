@@ -191,9 +191,8 @@ impl CorsPolicy {
         self.origins.iter().find(is).map(String::as_str)
     }
 
-    /// Whether an unknown page requests something for which its visitor's cookie must not suffice:
-    /// an upgrade, or a change on a route that has a list of origins. `own` is the request's own
-    /// origin.
+    /// Whether an unknown page requests something for which a cookie must not suffice: an upgrade,
+    /// or a change on a route that has a list of origins. `own` is the request's own origin.
     fn is_foreign(
         &self,
         request: &Request<'_>,
@@ -242,8 +241,9 @@ impl<'a> OwnOrigin<'a> {
         String::from_utf8(written).unwrap_or_default()
     }
 
-    /// RFC 6454 §5. If TLS ends before gate and no proxy is trusted to say so, a page that came
-    /// over TLS may be its own; the reverse would be a page that anybody on the path can write.
+    /// Compares origins (RFC 6454 §5). If TLS ends before gate, and no trusted proxy says so, a
+    /// page that came over TLS may have the same origin. The reverse does not hold: anybody on the
+    /// path can write a page that comes without TLS.
     pub(crate) fn is(&self, origin: &[u8]) -> bool {
         let Some((secure, authority)) = parsed(origin) else {
             return false;
@@ -303,7 +303,8 @@ impl AllowedNames {
         })
     }
 
-    /// With credentials `*` does not mean all (Fetch §3.2.3), so the requested names are repeated.
+    /// The names that are allowed. With credentials `*` does not mean all (Fetch §3.2.3), so the
+    /// requested names are repeated.
     fn told(&self, wished: &[u8]) -> Option<String> {
         let listed = if self.any {
             let mut names = wished.split(|b| *b == b',').map(<[u8]>::trim_ascii);

@@ -48,12 +48,12 @@ const MAX_REFUSED_LENGTH: usize = 4096;
 /// Judges the requests of one thread.
 pub struct Guard {
     rules: RefCell<Arc<Rules>>,
-    /// The next rules.
+    /// Receives new rules.
     news: Option<RefCell<watch::Receiver<Arc<Rules>>>>,
     wall: Box<dyn WallClock>,
     /// Tokens with a verified signature.
     tokens: RefCell<Lru<Verified>>,
-    /// Tokens that none of the keys has signed, and where they were found.
+    /// Tokens that no key has signed, and where they were found.
     refused: RefCell<Lru<TokenSource>>,
     sessions: RefCell<Lru<Rc<ActiveSession>>>,
 }
@@ -116,8 +116,8 @@ pub(crate) enum AuthError {
 }
 
 impl AuthError {
-    /// The status that hyper-auth-proxy answers, except that it accepts expired tokens, and answers
-    /// 500 if its store is down.
+    /// The status to answer with. It is that of hyper-auth-proxy, except that hyper-auth-proxy
+    /// accepts expired tokens, and answers 500 if its store is down.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoKeys | Self::LoginDown | Self::Store(SessionError::Down) => 503,

@@ -25,7 +25,7 @@ pub(super) use fetch::{JwksSource, trusted_pool, trusted_pool_within};
 
 /// The interval after a failure, unless the set is read more often anyway.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
-/// No URL is asked more often.
+/// The shortest time between two requests for one URL.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Keyring {

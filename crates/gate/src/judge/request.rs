@@ -130,7 +130,7 @@ pub(crate) enum BadRequestError {
     Chunk,
     #[error("a protocol that is not supported over a stream")]
     Protocol,
-    #[error("something that cannot be said in the HTTP/2 of the backend")]
+    #[error("something that HTTP/2, the backend's protocol, cannot express")]
     NotForHttp2,
 }
 

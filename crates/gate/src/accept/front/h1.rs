@@ -70,7 +70,7 @@ enum CloseMode {
     Quiet,
     /// The client may still be sending.
     Unheard,
-    /// The client would take a FIN for the end of the answer.
+    /// Closing with a FIN would look like the end of the answer, so the connection is reset.
     Abrupt,
 }
 
@@ -183,7 +183,8 @@ impl<IO: Stream> Client<IO> {
             let deadline = &self.deadlines.down;
             let reading = begin(&mut self.stream, &mut self.buffer, &thread.spare);
             let read = if self.served == 0 || last {
-                // The client was admitted, so it may send one request even if gate is about to end.
+                // This client was admitted, so it may send one request even if gate is about to
+                // end.
                 deadline.within(Some(span), reading).await
             } else {
                 deadline.at_rest(span, reading).await
@@ -414,8 +415,8 @@ impl<IO: Stream> Client<IO> {
         self.say(own_answer, false).await
     }
 
-    /// RFC 9112 §9.6: if a connection is closed while its client still sends, the last answer may
-    /// be lost.
+    /// Closes gradually. RFC 9112 §9.6: if a connection is closed while its client still sends, the
+    /// last answer may be lost.
     async fn part(&mut self, at_once: bool) {
         if self.parting == CloseMode::Abrupt {
             return self.stream.abandon();

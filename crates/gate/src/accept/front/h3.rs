@@ -34,8 +34,8 @@ const GRACE: Duration = Duration::from_secs(1);
 
 type Request = Accepted<ConnectionStreams>;
 
-/// Serves until the connection ends. Until `confirmed` ends, requests may be replays; if the
-/// handshake fails, `confirmed` never ends.
+/// Serves until the connection ends. Until `confirmed` completes, requests may be replays; if the
+/// handshake fails, `confirmed` never completes.
 pub(crate) async fn serve<S: Sessions + 'static>(
     link: Connection,
     confirmed: impl Future<Output = ()>,

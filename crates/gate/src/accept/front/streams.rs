@@ -28,7 +28,7 @@ pub(super) use head::Head;
 use measured::Measured;
 pub(super) use reset_count::{ResetCount, StreamEnd};
 
-/// The deadline for gate's own answers, and for a client that was asked to leave.
+/// The time limit for gate's own answers, and for a client that was asked to leave.
 pub(super) const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state that the streams of one connection share.

@@ -166,7 +166,7 @@ impl CertificateChoice {
         self.keys.get(self.place(asked).unwrap_or(0)).cloned()
     }
 
-    /// Whether one is for this name.
+    /// Whether there is a certificate for this name.
     fn has(&self, asked: Option<&str>) -> bool {
         self.place(asked).is_some()
     }

@@ -10,7 +10,7 @@ use super::ClientSocket;
 
 /// TLS refuses longer ones.
 const MAX_HELLO: usize = 64 * 1024;
-/// No client needs more; each of them costs us a look at all of them.
+/// No client needs more, and each further record makes us read all of them again.
 const MAX_RECORDS: usize = 64;
 
 pub(super) enum Hello {

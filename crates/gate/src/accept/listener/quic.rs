@@ -27,10 +27,10 @@ use super::{AcceptError, HandshakeFacts, Seed, ThreadTls};
 use crate::GateError;
 use crate::config::Limits;
 
-/// The largest number of clients with unvalidated addresses, and of those that may arrive within a
-/// quarter of a second without ever validating theirs; further clients get a Retry first (RFC 9000
-/// §8.1.2). Each may hold about 100 KiB until then, nearly all of it an endless hello and waiting
-/// early data.
+/// The largest number of clients with unvalidated addresses, counting those that may arrive within
+/// a quarter of a second without ever validating theirs. Further clients get a Retry first (RFC
+/// 9000 §8.1.2). Until its address is validated, each client may hold about 100 KiB, nearly all of
+/// it an endless hello and waiting early data.
 pub(super) const MAX_UNPROVED: usize = 256;
 /// The number of tokens for each client; one saves its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -44,8 +44,8 @@ const WINDOW: u64 = 1 << 20;
 const MIN_MEMORY: u64 = 256 << 20;
 /// All connections of all threads may keep this part of the memory that the process may use.
 const MEMORY_DIVISOR: u64 = 4;
-/// The memory of an idle connection beyond what the engine counts, then with it, and that of a
-/// stream without an exchange.
+/// The memory that is reserved for a connection: what an idle one takes beyond what the engine
+/// counts, what the engine counts for it, and what a stream without an exchange takes.
 const CONNECTION_COST: u64 = 48 << 10;
 const RESTING_COST: u64 = 64 << 10;
 const STREAM_COST: u64 = 6 << 10;
@@ -267,7 +267,7 @@ impl QuicMemory {
         }
     }
 
-    /// What as many idle connections need as one client may have, twice.
+    /// Twice what one client's connections need while they are all idle.
     fn limit(self, limits: &Limits) -> u64 {
         let resting = limits.connections_per_client.min(limits.connections);
         (2 * RESTING_COST)

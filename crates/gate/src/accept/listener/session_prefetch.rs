@@ -149,8 +149,8 @@ impl SessionPrefetch {
         self.counts.get()
     }
 
-    /// The number of tickets for a client. One always replaces the session that it brings, and
-    /// counts only if it lives longer.
+    /// The number of tickets for a client. A new ticket that replaces the session that the client
+    /// brought is always allowed; it counts only if it lives longer.
     pub(super) fn tickets(&self, client: IpAddr, brings: Option<&FetchedSession>) -> usize {
         let take = |count| self.quota.take(self.seals.now(), client, count);
         match brings {

@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::judge::original_client::network;
 
-/// A client's network may have this part of what is left, so that many networks get some.
+/// The divisor of a network's share: it may take this part of what is left, so that many networks
+/// get some.
 const SHARE: usize = 64;
 
 /// Shared by all threads.
@@ -22,7 +23,7 @@ pub(super) struct SessionQuota {
 struct Stored {
     epoch: u64,
     all: usize,
-    /// By network.
+    /// The number of sessions that are stored for each network.
     of: HashMap<IpAddr, usize>,
 }
 

@@ -156,9 +156,9 @@ impl Sockets {
     }
 }
 
-/// The places of all threads at one address. Their key is for this process only: it must not reset
-/// the connections of another process with the same seed, nor those of the process that it
-/// replaces.
+/// The endpoints (siblings) of all threads at one address. Their key is for this process only: they
+/// must not reset the connections of another process with the same seed, nor those of the process
+/// that this one replaces.
 fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
     let mut key = [0; 32];
     rand::fill(&mut key).map_err(|_| GateError::Cryptography)?;
@@ -255,7 +255,7 @@ impl SocketPlan {
         let mut address = wanted;
         address.set_port(first.local_addr()?.port());
         if with_udp && wanted.port() == 0 {
-            // `SO_REUSEPORT` would hide that another process of this user has the port.
+            // `SO_REUSEPORT` would hide that another process of this user already uses the port.
             listen_udp(address, false)?;
         }
         self.complete(address, vec![first], Vec::new(), with_udp)

@@ -114,8 +114,8 @@ impl Listener {
         // Accepted sockets inherit it. Without it, the second small write of an answer would wait
         // for an acknowledgement.
         SockRef::from(&socket).set_tcp_nodelay(true)?;
-        // Clients speak first, with TLS and without. A connection is accepted only when its request
-        // has arrived, so gate need not wait for the request.
+        // Clients speak first, with TLS and without. The kernel reports a connection only when its
+        // request has arrived, so gate need not wait for the request.
         defer_accept(&socket)?;
         // Gate's own sockets only begin to listen here.
         let inherited = SockRef::from(&socket).is_listener()?;

@@ -124,7 +124,8 @@ impl ProducesTickets for Tickets {
         true
     }
 
-    /// A ticket from the last moment of an epoch can be opened for one more epoch.
+    /// The lifetime is an epoch, because a ticket from the last moment of one can be opened for one
+    /// more.
     fn lifetime(&self) -> u32 {
         u32::try_from(self.epoch.as_secs()).unwrap_or(u32::MAX)
     }

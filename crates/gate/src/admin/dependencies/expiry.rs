@@ -24,7 +24,7 @@ pub(crate) struct Expiry(BTreeMap<PathBuf, Stage>);
 type Stage = usize;
 
 impl Expiry {
-    /// The state at the start was reported by the checks before it.
+    /// Begins with the current state, which the checks at the start have already reported.
     pub(crate) fn begin(config: &Config, now: SystemTime) -> Self {
         let mut expiry = Self::default();
         expiry.look(config, now, &mut |_| {});

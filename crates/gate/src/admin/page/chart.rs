@@ -58,7 +58,7 @@ impl ChartLine {
         self.values.last().copied().flatten()
     }
 
-    /// Runs of values, as coordinates in the picture.
+    /// Runs of adjacent values, as coordinates in the picture.
     fn stretches(&self, top: f64) -> Vec<Vec<(f64, f64)>> {
         let first = MAX_POINTS.saturating_sub(self.values.len());
         let place = |(at, value): (usize, &Option<f64>)| {

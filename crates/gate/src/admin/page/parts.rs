@@ -44,7 +44,7 @@ fn title(remedy: Remedy) -> &'static str {
     }
 }
 
-/// The totals and the good ones among them: in the last minute, and since the start.
+/// Shows totals and how many of them were good, in the last minute and since the start.
 pub(super) fn shares(view: &AdminView<'_>) -> Markup {
     let (minute, whole) = (view.history.minute(), &view.snapshot);
     html! {
@@ -134,7 +134,7 @@ fn list(title: &str, mut rows: Vec<(String, u64)>, counted: bool) -> Markup {
     }
 }
 
-/// A label for people.
+/// Turns a metric's label into words.
 fn words(label: &str) -> String {
     label.replace('_', " ")
 }

@@ -46,7 +46,8 @@ pub(super) enum DownloadOutcome {
 }
 
 impl DownloadOutcome {
-    /// Otherwise the rest of an unread request would be taken for another request.
+    /// Keeps the connection only if the whole request was sent; otherwise the backend would take
+    /// the next request for the rest of this one.
     pub(super) fn after_upload(self, uploaded: bool) -> Self {
         match self {
             Self::Whole { link_stays, ended } => Self::Whole {
@@ -113,8 +114,8 @@ fn is_too_early(status: u16, body: ResponseBody) -> bool {
 }
 
 impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
-    /// If no request body is being sent, `client` reads further bytes from the client and writes
-    /// them to the backend.
+    /// Downloads the answer. While no request body is being sent, `client` reads further bytes from
+    /// the client and writes them to the backend.
     pub(super) async fn run<B: Source, W: AsyncWrite + Unpin>(
         &mut self,
         mut client: Option<(&mut B, &mut W)>,
@@ -198,7 +199,7 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
             let (asked, site, to) = (self.asked, self.site, &mut *self.to);
             let interim_taken = to.takes_interim();
             let id = self.entry.caller.id;
-            // A few bytes, if the route adds the field.
+            // Holds the few bytes of `Server-Timing`, if the route adds it.
             let mut timing = Vec::new();
             if asked.route.server_timing && !self.buffer.is_empty() {
                 let now = Instant::now();

@@ -233,7 +233,8 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 }
 
 impl ExchangeError {
-    /// A failed WebSocket is not: the client chose which page to open as one.
+    /// Whether the backend is to blame. It is not if a WebSocket fails: the client chose which page
+    /// to open as one.
     fn is_the_backends(&self) -> bool {
         !matches!(self, Self::Answer(ResponseError::Socket))
             && matches!(

@@ -25,14 +25,13 @@ pub(super) enum ReadAheadOutcome {
     Whole,
     /// As much as may be read ahead was read.
     Enough,
-    /// The time ran out; only a part was read.
+    /// The time ran out; part of the body was read.
     Some,
 }
 
 impl ReadAhead {
-    /// Continues reading. Bytes count whether they arrived in time or not, but the minimum rate
-    /// applies to a body from its beginning. `buffer` counts the memory; if there is no room,
-    /// reading ends.
+    /// Continues reading. Bytes that arrived too late are kept too. The minimum rate applies to a
+    /// body from its beginning. `buffer` counts the memory; if there is no room, reading ends.
     pub(super) async fn read(
         &mut self,
         body: &mut impl Source,

@@ -12,7 +12,7 @@ use crate::forward::upstream::HeldConnection;
 /// Smaller answers are not measured in the kernel.
 const METERED: u64 = 64 * 1024;
 
-/// A client's socket, whose kernel may hold megabytes, and asks for more only when much of that has
+/// A client's socket. Its kernel may buffer megabytes, and asks for more only when much of that has
 /// been sent.
 #[derive(Debug)]
 pub(crate) struct TcpMeter(OwnedFd);
@@ -31,7 +31,7 @@ pub(super) struct ReadRate<'a> {
     held: HeldConnection<'a>,
     /// The minimum rate in bytes a second; 0 means no minimum.
     minimum: u64,
-    /// Begins when gate waits for the client for the first time: most answers never wait.
+    /// Begins when gate first has to wait for the client; for most answers it never does.
     measured: Option<Box<BodyRate>>,
     meter: Option<TcpMeter>,
     /// The bytes that the client had acknowledged at the last check.
@@ -56,7 +56,7 @@ impl<'a> ReadRate<'a> {
         }
     }
 
-    /// The client took these bytes at once.
+    /// Notes that the client took these bytes at once.
     pub(super) fn took(&mut self, bytes: u64) {
         if let Some(rate) = &mut self.measured {
             let slow = rate.came(Duration::ZERO, bytes).is_err();
@@ -64,7 +64,7 @@ impl<'a> ReadRate<'a> {
         }
     }
 
-    /// Gate begins to wait for the client.
+    /// Notes that gate begins to wait for the client.
     pub(super) fn begin_to_wait(&mut self) {
         if let Some(meter) = &self.meter {
             self.acknowledged = meter.acknowledged();

@@ -22,7 +22,7 @@ pub(super) fn interim(
     to.head(&response.with(response.status, &fields), body, &[]);
 }
 
-/// Whether it sets one of gate's own cookies.
+/// Whether the field sets one of gate's own cookies.
 fn is_own(login: Option<&LoginRules>, field: &Field<'_>) -> bool {
     login.is_some_and(|login| login.sets_own_cookie(field))
 }
@@ -47,7 +47,7 @@ pub(super) fn head(
     }
     let grant = asked.grant.as_deref();
     let passes = |field: &&Field<'_>| {
-        // RFC 8441 §5: it answers the key that gate made, not the client.
+        // RFC 8441 §5: this field answers the key that gate made, so the client does not need it.
         !(opens && field.name.eq_ignore_ascii_case("sec-websocket-accept"))
             && grant.is_none_or(|grant| grant.passes(field.name))
             && !is_own(login, field)

@@ -25,7 +25,7 @@ where
                 to.write_all(&piece).await?;
                 to.flush().await
             };
-            // The backend may take nothing for as long as it likes.
+            // The backend may go without reading for as long as it likes.
             tokio::select! {
                 biased;
                 passed = passed => passed.map_err(ExchangeError::lost)?,

@@ -1,5 +1,5 @@
-//! Writes a request to the backend. A backend may stop reading for as long as it may be silent, and
-//! only while its client stays connected.
+//! Writes a request to the backend. A backend may pause reading for as long as `silence` allows,
+//! and only while its client stays connected.
 
 use std::future::poll_fn;
 use std::io;

@@ -9,7 +9,7 @@ const LIMITS: ChunkedLimits = ChunkedLimits {
     // Fifteen digits exceed any disk.
     size_digits: 15,
     line: 4 * 1024,
-    // None are skipped.
+    // No trailers are skipped.
     trailers: 0,
     section: MAX_SECTION,
 };

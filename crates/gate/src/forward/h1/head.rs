@@ -177,7 +177,7 @@ pub(crate) fn response<T>(
 }
 
 impl<'a> Response<'a> {
-    /// One of gate's own, whose fields say nothing about the body or the connection.
+    /// One of gate's own heads, whose fields say nothing about the body or the connection.
     pub(crate) fn new(status: u16, reason: &'a str, fields: &'a [Field<'a>]) -> Self {
         Self {
             status,
@@ -287,10 +287,10 @@ fn is_of_one_hop(name: &str) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
         2 => is("te"),
-        // `Alt-Svc`: it names the backend's protocols and ports, which are not gate's.
+        // `Alt-Svc` names the backend's protocols and ports, which are not gate's.
         7 => is("upgrade") || is("alt-svc"),
         10 => is("connection") || is("keep-alive"),
-        // Gate sets it itself.
+        // Gate sets this field itself.
         12 => is("x-request-id"),
         16 => is("proxy-connection"),
         17 => is("transfer-encoding"),

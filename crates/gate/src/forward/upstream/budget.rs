@@ -9,7 +9,7 @@ use tokio::time::Instant;
 const RETRY_COST: u32 = 100;
 /// No more than this is saved.
 const MAX_SAVED: u32 = 20 * RETRY_COST;
-/// Makes retries possible with only a few requests: this many at first, and one after each
+/// Allows retries when there are only a few requests: this many at first, and one more after each
 /// interval.
 const INITIAL_SAVED: u32 = 3 * RETRY_COST;
 const FLOOR_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ pub(super) struct RetryBudget {
 }
 
 impl RetryBudget {
-    /// `for_each` request, in hundredths. 0: no retries.
+    /// `for_each`: what each request earns, in hundredths of a retry; 0 means no retries.
     pub(super) fn new(for_each: u16, now: Instant) -> Self {
         Self {
             for_each,

@@ -214,7 +214,7 @@ fn client_config(config: &config::Upstream) -> Result<Arc<ClientConfig>, roundtr
     let offer = Offer {
         tls12: true,
         tls13: true,
-        // Its key share would leave no room in the SYN for the rest of the hello.
+        // Its key share would leave no room for the rest of the hello in the SYN.
         post_quantum: !config.fast_open,
         early_data: false,
         resume: true,

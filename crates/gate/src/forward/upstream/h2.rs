@@ -47,8 +47,8 @@ const CONNECTION_WINDOW: u32 = MAX_STREAMS as u32 * STREAM_WINDOW;
 const SEND_BUFFER: usize = 64 * 1024;
 const HEADER_LIST: u32 = 64 * 1024;
 
-/// When a server that has a new request sends nothing for the first time, it gets PING; if it sends
-/// nothing for the second time after that, its connection is given up.
+/// How long a server may be silent after a new request before it gets a PING, and how long after
+/// the PING before its connection is given up.
 const PING_AFTER: Duration = Duration::from_secs(2);
 const PONG_TIME: Duration = Duration::from_secs(3);
 
@@ -64,7 +64,7 @@ pub(super) struct SharedH2 {
     /// It has carried no stream.
     unused: bool,
     ping: Option<PingPong>,
-    /// When the first request was sent after which nothing has arrived, and when PING was.
+    /// When the first request was sent since something last arrived, and when the PING was sent.
     asked: Option<Instant>,
     pinged: Option<Instant>,
 }
@@ -123,8 +123,8 @@ impl SharedH2 {
         })
     }
 
-    /// Whether the server accepts no further stream for now. One more would wait, and nothing could
-    /// tell why.
+    /// Whether the server accepts no further stream for now. A further one would wait, without any
+    /// sign of why.
     pub(super) fn is_full(&self) -> bool {
         self.streams() >= self.most_streams() || self.standing.is_refusing()
     }
@@ -153,7 +153,7 @@ impl SharedH2 {
         }
         self.asked.get_or_insert(now);
         let mut send = self.send.clone();
-        // A new handle waits for nothing.
+        // A new handle has no wait pending.
         if let Poll::Ready(ready) = send.poll_ready(&mut Context::from_waker(Waker::noop())) {
             ready?;
         }
@@ -174,7 +174,7 @@ impl SharedH2 {
         match (self.asked, self.pinged) {
             (Some(asked), None) if asked + PING_AFTER <= now && self.streams() > 0 => {
                 if let Some(ping) = &mut self.ping {
-                    // Makes the next one possible.
+                    // Makes the next PING possible.
                     let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
                     let _ = ping.send_ping(Ping::opaque());
                     self.pinged = Some(now);
@@ -201,7 +201,7 @@ impl SharedH2 {
     }
 }
 
-/// The status of a server's answer to GET, over a separate connection.
+/// Requests a path with GET over a separate connection, and returns the status.
 pub(super) async fn check(wire: Wire, authority: &str, path: &str) -> io::Result<Option<u16>> {
     let opened = SharedH2::open(wire, 1, Arc::default()).await;
     let mut shared = opened.map_err(broken)?;

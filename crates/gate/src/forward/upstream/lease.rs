@@ -146,7 +146,7 @@ impl Upstream {
         };
         match timeout_at(deadline, granted).await {
             Ok(Ok(claim)) => Ok(claim),
-            // It gave way to another client.
+            // This exchange gave way to another client.
             Ok(Err(_)) => {
                 counts.refused.add(1);
                 let waiting = self.group.config.waiting;

@@ -88,7 +88,7 @@ impl Link {
         ServerIndex(self.slot.server())
     }
 
-    /// Whether a request that failed so waits again like a new one.
+    /// Whether a request that failed in this way may wait again like a new one.
     pub(crate) fn may_wait_again(&self, why: &io::Error) -> bool {
         matches!(&self.stream, Wire::Shared(stream) if stream.may_wait_again(why))
     }
@@ -165,7 +165,7 @@ impl HeldConnection<'_> {
         self.0.client_is_slow(slow);
     }
 
-    /// Whether slow clients hold more connections than they may while other requests wait.
+    /// Whether slow clients hold more connections than they may, while other requests wait.
     pub(crate) fn is_needed(self) -> bool {
         self.0.is_needed()
     }

@@ -17,7 +17,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) async fn maintain(upstream: Weak<Upstream>) {
-    // Dropped with this task, and its connections with it.
+    // The connections are dropped together with this task.
     let mut filling = JoinSet::new();
     loop {
         let Some(upstream) = upstream.upgrade() else {
@@ -54,7 +54,7 @@ impl Upstream {
 async fn fill(upstream: Rc<Upstream>, server: usize) {
     let config = &upstream.group.config;
     if config.protocol == UpstreamProtocol::H2 {
-        // The exchange that needs the connection will get the error.
+        // If this fails, the exchange that needs the connection gets the error.
         return upstream.share_early(server).await;
     }
     while let Some(slot) = upstream.pools.spare(server, config.warm.min(config.idle)) {
@@ -62,7 +62,8 @@ async fn fill(upstream: Rc<Upstream>, server: usize) {
         let Ok(mut opened) = opened else {
             return;
         };
-        // The server should not wait for the end of the handshake until there is a request.
+        // Sends our Finished now. Otherwise the server would have to wait for the first request to
+        // complete the handshake.
         if opened.kept.carrier.flush().await.is_err() {
             return;
         }

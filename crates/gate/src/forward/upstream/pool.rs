@@ -28,7 +28,7 @@ pub(super) struct Bounds {
 pub(super) struct Pool<C> {
     /// The one used last is at the end.
     idle: VecDeque<Idle<C>>,
-    /// Unused, in use, and being opened.
+    /// The number of connections: unused, in use, or being opened.
     open: usize,
 }
 

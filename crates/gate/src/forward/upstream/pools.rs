@@ -303,7 +303,7 @@ impl<C: Poolable> Pools<C> {
         want: PoolRequest,
         now: Instant,
     ) -> Result<PoolGrant<C>, PoolError> {
-        // Others could get no connection of a server that is down.
+        // Servers that are down do not count, because nobody can get a connection to them.
         let servers = self.usable(state, now).max(1);
         let connections = self.rules.bounds.connections * servers;
         let may_hold = state.holding.leaves_some(want.client, connections);
@@ -369,7 +369,7 @@ impl<C: Poolable> PoolsState<C> {
         if want.upload { uploads } else { whole }
     }
 
-    /// Both kinds of waiting requests (whether they are uploads), the one that waits longer first.
+    /// The two queues (`true`: uploads), the one whose first request has waited longer first.
     fn kinds_by_arrival(&mut self) -> [bool; 2] {
         let [whole, uploads] = &mut self.queues;
         let first =

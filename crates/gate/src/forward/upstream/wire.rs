@@ -55,7 +55,7 @@ impl Poolable for Wire {
                     .poll_read(&mut context, &mut ReadBuf::new(&mut byte))
                     .is_pending()
             }
-            // It belongs to one exchange.
+            // A stream belongs to one exchange only.
             Self::Shared(_) => false,
         }
     }
@@ -80,8 +80,8 @@ impl AsyncRead for Wire {
             Self::Secure(stream) => {
                 let before = into.filled().len();
                 ready!(Pin::new(&mut **stream).poll_read(cx, into))?;
-                // Without close_notify, anyone on the path could have truncated an answer without a
-                // length.
+                // Without close_notify, an attacker on the path could have truncated an answer that
+                // has no length.
                 let cut = into.filled().len() == before && into.remaining() > 0 && stream.is_cut();
                 Poll::Ready(if cut {
                     Err(io::ErrorKind::ConnectionAborted.into())

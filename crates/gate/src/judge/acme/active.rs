@@ -158,7 +158,7 @@ impl ActiveAcme {
         names.values().map(|state| state.view.clone()).collect()
     }
 
-    /// The events of this replica, each with its word.
+    /// The number of events of this replica, each with its label.
     pub(crate) fn events(&self) -> [(&'static str, u64); 5] {
         let counts = &self.counts;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

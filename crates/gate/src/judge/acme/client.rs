@@ -1,6 +1,6 @@
 //! Talks to the CA: its directory, nonces, and signed requests (RFC 8555 §6 and §7.1). Each answer
-//! has a deadline and a size limit; redirects are not followed, and no server but the directory's
-//! is asked, whatever an answer says.
+//! has a deadline and a size limit. Redirects are not followed, and only the directory's server is
+//! contacted, whatever an answer says.
 
 use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,9 +25,9 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_ANSWER: u64 = 64 * 1024;
 const MAX_URL: usize = 2048;
 const MAX_NONCE: usize = 1024;
-/// The largest number of characters of the CA's explanations that are shown.
+/// The largest number of characters that are shown of the CA's explanation.
 const MAX_DETAIL: usize = 300;
-/// How often a request is sent if its nonce is refused. Pebble refuses one of twenty.
+/// How often a request is sent while its nonce is refused. Pebble refuses one nonce in twenty.
 const MAX_TRIES: usize = 6;
 const PROBLEM_PREFIX: &str = "urn:ietf:params:acme:error:";
 const USER_AGENT: &str = concat!("roundtrip-gate/", env!("CARGO_PKG_VERSION"));
@@ -215,7 +215,7 @@ impl AcmeClient {
 
     fn target(&self, what: &'static str, url: &str) -> Result<Target, AcmeError> {
         let target = Target::parse(url.get(..MAX_URL).unwrap_or(url));
-        let target = target.map_err(|_| broken(what, "it names a URL that is none"))?;
+        let target = target.map_err(|_| broken(what, "it names a URL that is not valid"))?;
         if url.len() > MAX_URL || target.userinfo().is_some() {
             return Err(broken(
                 what,

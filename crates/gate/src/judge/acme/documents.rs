@@ -71,7 +71,7 @@ pub(super) struct PostedChallenge {
 /// What was found under a name.
 pub(super) enum Stored<D> {
     Absent,
-    /// It is sealed with a key that this replica does not have.
+    /// The document is sealed with a key that this replica does not have.
     Closed,
     Found(D),
 }
@@ -239,7 +239,8 @@ mod tests {
         assert_eq!(found.key.pkcs8().as_slice(), b"canary");
         let other = first.certificate("b.example").await.unwrap();
         assert!(matches!(other, Stored::Absent));
-        // A replica without the key notices, and takes nothing for an absent certificate.
+        // A replica without the key notices that, and does not believe that the certificate is
+        // missing.
         let stranger = acme_store(&store, &[("b", 2)]);
         let closed = stranger.certificate("app.example").await.unwrap();
         assert!(matches!(closed, Stored::Closed));

@@ -102,7 +102,7 @@ pub(super) fn challenge_certificate(
     let der = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let key = provider.key_provider.load_private_key(der);
     let key = key.map_err(|_| AcmeError::Cryptography)?;
-    // Not `from_der`, which refuses a critical extension that it does not know.
+    // Not `from_der`, which refuses unknown critical extensions.
     Ok(CertifiedKey::new(vec![made.der().clone()], key))
 }
 

@@ -15,7 +15,7 @@ use crate::config::AcmeChallenge;
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(30);
-/// An order for one name has one.
+/// An order for one name has one authorization; a few more are tolerated.
 const MAX_AUTHORIZATIONS: usize = 4;
 const MAX_TOKEN: usize = 256;
 
@@ -108,7 +108,7 @@ impl Order<'_> {
         }
     }
 
-    /// Looks again until the status is another one.
+    /// Polls until the status changes.
     async fn wait(
         &self,
         what: &'static str,

@@ -6,7 +6,8 @@ use super::issued::Validity;
 
 /// After a failure that says nothing about the name: the first and the longest wait.
 const OUTAGE_WAITS: (i64, i64) = (10, 3600);
-/// After the CA refused. Let's Encrypt counts five failed validations of a name within an hour.
+/// The first and the longest wait after the CA refused. Let's Encrypt allows five failed
+/// validations of a name within an hour.
 const REFUSAL_WAITS: (i64, i64) = (150, 24 * 3600);
 /// The longest wait that a CA can ask for.
 const MAX_RETRY_AFTER: i64 = 7 * 24 * 3600;
@@ -41,7 +42,7 @@ pub(super) fn retry(error: &AcmeError, failures: u32, now: i64, chance: f64) -> 
     };
     let doublings = failures.saturating_sub(1).min(30);
     let wait = first.saturating_mul(1 << doublings).min(longest);
-    // Up to a quarter more, so that fleets do not come back together.
+    // Waits up to a quarter longer, so that a fleet's replicas do not all try again at once.
     let wait = wait + (wait as f64 / 4.0 * chance.clamp(0.0, 1.0)) as i64;
     let told = error.retry_after().map_or(0, |told| told.as_secs());
     let told = i64::try_from(told).unwrap_or(MAX_RETRY_AFTER);

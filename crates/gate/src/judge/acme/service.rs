@@ -141,7 +141,7 @@ impl AcmeService {
             }
         }
         if self.claimed.get().is_some() {
-            // Another replica can go on at once.
+            // The claim is released, so that another replica can continue at once.
             let _ = timeout(LOOK_INTERVAL, self.give_up()).await;
         }
     }
@@ -291,12 +291,12 @@ impl AcmeService {
             .as_ref()
             .is_err_and(|error| error.is_problem("accountDoesNotExist"))
         {
-            // It is registered again by the next order.
+            // The next order registers the account again.
             self.keep_account(&account.key_document, "").await?;
         }
         let chain = chain?;
         let (_, validity) = certified(name, &chain, &request.key, &self.provider)?;
-        // It would be ordered again at once, and again, until the CA refuses.
+        // Otherwise it would be ordered again and again, until the CA refuses.
         if renewal(validity, 0.0) <= now() {
             let why = "two thirds of its life are over already; is this machine's clock right?";
             return Err(AcmeError::Certificate(why.into()));
@@ -403,7 +403,7 @@ impl AcmeService {
         fleet_state.version = fleet_state.version.wrapping_add(1);
         self.active.set_challenge(None, None);
         let posted = self.acme_store.put_fleet_state(&fleet_state).await;
-        // Once the claim has expired, it may be another's.
+        // Once our claim has expired, another replica may hold it.
         let holds = |until: Instant| Instant::now() < until;
         if self.claimed.take().is_some_and(holds) {
             self.acme_store.release().await?;

@@ -32,7 +32,7 @@ impl ProxyReply {
         });
         let session = self.session.as_ref();
         let authorization = session.map(|session| ("authorization", session.authorization()));
-        // A login may have none.
+        // A login may have no `Authorization` value.
         lines.chain(authorization.filter(|(_, value)| !value.is_empty()))
     }
 

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(open(&vault(&[("a", 2)]), "one", &sealed), None);
         assert_eq!(open(&vault(&[("b", 1)]), "one", &sealed), None);
         assert!(new.seal_text("one", b"").unwrap().starts_with("l1.b."));
-        // The same text twice has nothing in common.
+        // Sealing the same text twice gives results that have nothing in common.
         assert_ne!(sealed, old.seal_text("one", b"canary").unwrap());
     }
 
@@ -124,7 +124,7 @@ mod tests {
             assert!(vault.open_text("p", &other).is_none(), "{at}");
             assert!(vault.open_text("p", &other[..at]).is_none(), "{at}");
         }
-        // A session's credentials are another form, and are not taken for this one.
+        // A session's credentials have a different form, and are not taken for a sealed text.
         let login = Secret::new(b"u:p".to_vec());
         let credentials = vault.seal("p", &login).unwrap();
         assert!(vault.open_text("p", credentials.as_bytes()).is_none());

@@ -15,7 +15,7 @@ const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 pub(super) struct JwkSet {
     pub(super) keys: Vec<Jwk>,
-    /// Symmetric keys, or private keys.
+    /// Whether the set contains symmetric or private keys.
     pub(super) holds_secrets: bool,
 }
 
@@ -158,7 +158,7 @@ fn bytes(jwk: &Value, name: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text(jwk, name)?).ok()
 }
 
-/// Some write leading zeros, which RFC 7518 §2 (Base64urlUInt) forbids.
+/// Some servers write leading zeros, which RFC 7518 §2 (Base64urlUInt) forbids.
 fn number(jwk: &Value, name: &str) -> Option<Vec<u8>> {
     let mut number = bytes(jwk, name)?;
     let zeros = number.iter().take_while(|b| **b == 0).count();

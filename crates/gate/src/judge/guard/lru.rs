@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(lru.get(b"new"), Some(&100));
         lru.remove(b"new");
         assert_eq!(lru.get(b"new"), None);
-        // The removed entry makes room.
+        // Removing an entry makes room.
         lru.put(b"next", 1);
         assert_eq!(lru.get(&[0]), Some(&0));
     }

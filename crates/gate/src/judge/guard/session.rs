@@ -109,14 +109,14 @@ impl ActiveSession {
         }
     }
 
-    /// It is a login, which is valid until then.
+    /// Marks the session as a login, which is valid at most until `until`.
     pub(super) fn with_login(mut self, login: ActiveLogin, until: i64) -> Self {
         self.expires = Some(self.expires.map_or(until, |expires| expires.min(until)));
         self.login = Some(Box::new(login));
         self
     }
 
-    /// If it is a login by a browser.
+    /// The login, if the session is a login by a browser.
     pub(crate) fn login(&self) -> Option<&ActiveLogin> {
         self.login.as_deref()
     }

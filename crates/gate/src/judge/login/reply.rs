@@ -2,7 +2,7 @@
 
 use crate::record::Reason;
 
-/// Can be sent between threads.
+/// It can be sent between threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginReply {
     pub(crate) status: u16,

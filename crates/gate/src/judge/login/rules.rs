@@ -17,7 +17,8 @@ use crate::record::Reason;
 
 /// The query of the page that says that a login is complete.
 const DONE: &str = "done";
-/// A browser keeps about this many cookies of logins in progress, so that heads stay small.
+/// The largest number of cookies of logins in progress that a browser keeps, approximately, so that
+/// heads stay small.
 const MAX_STATES: usize = 8;
 
 /// The part of the settings that requests are judged by.
@@ -180,7 +181,7 @@ impl LoginRules {
         own: &OwnOrigin<'_>,
         return_to: ReturnPath,
     ) -> LoginOrder {
-        // To come back to the callback would fail.
+        // Returning to the callback would fail.
         let is_callback = split(return_to.as_str()).0 == self.callback;
         LoginOrder::Begin {
             origin: own.written(),

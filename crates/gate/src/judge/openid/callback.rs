@@ -66,7 +66,7 @@ impl LoginDesk {
                 return Ok(LoginReply::redirect(302, Reason::LoggedIn, "/".into()));
             }
             return Err(refused(
-                "this browser has begun no such login, or too long ago",
+                "this browser did not begin this login, or began it too long ago",
             ));
         };
         // RFC 9207 §2.4.
@@ -248,8 +248,8 @@ impl LoginDesk {
         let at = |seconds: i64| {
             UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
         };
-        // The index first: a session that is in none could not be found when it is to end. All
-        // entries last equally long, so that none outlives its index.
+        // The index comes first: a session that is in no index could not be found when it has to
+        // end. All entries live equally long, so that none outlives its index.
         let life = at(now().saturating_add(seconds(self.settings.life.0))).unwrap_or(UNIX_EPOCH);
         for index in self.indexes(document) {
             self.store.enter(&index, &name, life).await?;

@@ -23,7 +23,7 @@ pub(crate) enum LoginError {
     Store(#[from] StoreError),
     #[error("the refreshed ID token belongs to another user")]
     OtherUser,
-    #[error("the session is no more")]
+    #[error("the session has ended")]
     Ended,
     #[error("the cryptographic library failed")]
     Cryptography,

@@ -112,7 +112,7 @@ impl LoginHandle {
         told.await.unwrap_or(RefreshOutcome::Down)
     }
 
-    /// The service's events; gone when it is.
+    /// The service's events, for as long as the service exists.
     pub(crate) fn counts(&self) -> Weak<LoginCounts> {
         Arc::downgrade(&self.counts)
     }

@@ -80,7 +80,8 @@ impl LoginDesk {
         }
         let mark = format!("{} {}", token.issued, millis());
         let (tell, told) = oneshot::channel();
-        // It goes on if this answer takes too long, or the store fails for a while.
+        // Ending the sessions continues if this answer takes too long, or if the store fails for a
+        // while.
         spawn_local(self.clone().end_sessions(token, mark, used, life, tell));
         told.await.unwrap_or_else(|_| {
             Err(LoginError::Provider {
@@ -114,7 +115,7 @@ impl LoginDesk {
             if !failed || began.elapsed() >= life {
                 return;
             }
-            // The provider may send it again, too.
+            // The provider may also send the token again.
             let _ = self.store.release(used.as_bytes()).await;
             sleep(RETRY_PAUSE).await;
         }
@@ -143,7 +144,7 @@ impl LoginDesk {
                     Ok(was_there) => self
                         .counts
                         .add(LoginEvent::SessionsEnded, u64::from(was_there)),
-                    // The others must end nevertheless.
+                    // The other sessions must end nevertheless.
                     Err(error) => failed = Some(error),
                 }
             }

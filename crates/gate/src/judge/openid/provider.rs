@@ -321,7 +321,7 @@ impl OpenIdProvider {
             ));
         }
         if reply.body.len() > MAX_CLAIMS {
-            return Err(provider(WHAT, "it tells more than 16 KiB"));
+            return Err(provider(WHAT, "its answer is longer than 16 KiB"));
         }
         let mut claims = object(WHAT, &reply)?;
         // OpenID Connect Core §5.3.2: the answer could describe another user.

@@ -57,7 +57,7 @@ impl LoginTurns {
         loop {
             let client = self.waiting.at(position)?.client();
             let running = self.running.entry(client).or_default();
-            // A trusted proxy that names no client speaks for many.
+            // A trusted proxy that names no client speaks for many clients.
             if client.is_none() || *running < MAX_PER_CLIENT {
                 *running += 1;
                 self.total += 1;
@@ -117,7 +117,7 @@ mod tests {
         turns.push(other);
         assert_eq!(turns.next().unwrap().client(), Some([192, 0, 2, 2].into()));
         assert!(turns.next().is_none());
-        // Only requests of the flood were refused.
+        // Only requests of the client that floods were refused.
         let refused = replies.iter_mut().filter_map(|r| r.try_recv().err());
         let refused = refused.filter(|e| *e == oneshot::error::TryRecvError::Closed);
         assert_eq!(refused.count(), MAX_WAITING);

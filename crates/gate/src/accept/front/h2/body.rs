@@ -52,10 +52,10 @@ impl Source for Body<'_> {
         std::mem::take(&mut self.trailers)
     }
 
-    /// RFC 8441 §5: the bytes come in DATA frames, as before.
+    /// Does nothing: the bytes still come in DATA frames. RFC 8441 §5.
     fn upgrade(&mut self) {}
 
-    /// The future that runs the exchange sees the stream's end first.
+    /// Does nothing: the future that runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

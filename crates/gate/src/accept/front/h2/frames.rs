@@ -23,7 +23,7 @@ const PER_SECOND: u64 = 10;
 pub(super) struct Frames {
     most: u64,
     left: Cell<u64>,
-    /// When time was last credited.
+    /// Until when elapsed time has been credited.
     since: Cell<Instant>,
 }
 

@@ -130,10 +130,10 @@ impl Source for Body {
         std::mem::take(&mut self.trailers)
     }
 
-    /// Clients cannot request it: RFC 9114 §4.2.
+    /// Does nothing: clients cannot request an upgrade. RFC 9114 §4.2.
     fn upgrade(&mut self) {}
 
-    /// The future that runs the exchange sees the stream's end first.
+    /// Does nothing: the future that runs the exchange sees the stream's end first.
     async fn gone(&mut self) {
         pending::<()>().await;
     }

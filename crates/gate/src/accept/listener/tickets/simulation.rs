@@ -19,7 +19,7 @@ const BEGIN: u64 = 500_000 * EPOCH;
 const TICKETS: usize = 60;
 
 struct Replica {
-    /// The time on its clock.
+    /// The time that its clock shows.
     hand: Arc<AtomicU64>,
     skew: i64,
     restarts: u64,

@@ -1,5 +1,5 @@
 //! Active checks: a periodic GET to each server, over a separate connection. A server that fails
-//! twice in a row gets no requests until a check succeeds.
+//! [`MAX_FAILURES`] checks in a row gets no requests until a check succeeds.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -17,7 +17,7 @@ use super::standing::H2Standing;
 use super::{broken, head, invalid};
 use crate::forward::h1::{Trailers, write_last_chunk};
 
-/// How long to wait for an end that comes after all data.
+/// How long to wait for END_STREAM after the last data.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct UpstreamAnswer {
 
 #[derive(Debug)]
 enum AnswerState {
-    /// No request yet; a reader that waits is woken by it.
+    /// There is no request yet; a waiting reader is woken when there is one.
     Unasked(Option<Waker>),
     Awaited(ResponseFuture),
     Body(RecvStream, Bytes, AnswerFraming),

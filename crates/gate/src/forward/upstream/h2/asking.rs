@@ -24,7 +24,7 @@ pub(in crate::forward::upstream) type SharedSlot = [SharedPlace; 2];
 #[derive(Debug, Default)]
 pub(in crate::forward::upstream) struct SharedPlace {
     open: RefCell<Vec<SharedH2>>,
-    /// Exchanges wait in turn for it; the one that has it waits for `room`.
+    /// Exchanges wait in turn for this lock; the one that holds it waits for `room`.
     turn: Mutex<()>,
     room: Arc<Notify>,
     opening: Cell<bool>,
@@ -89,7 +89,7 @@ impl Upstream {
             return Err(UpstreamError::NoneWell { upstream });
         };
         let began = Instant::now();
-        // Those that wait come first.
+        // Exchanges that already wait come first.
         if let Ok(_turn) = place.turn.try_lock()
             && let Some(joined) = self.join_open(place, began)
         {
@@ -107,7 +107,7 @@ impl Upstream {
             if place.needs_another()
                 && let Some(upstream) = self.this.upgrade()
             {
-                // The exchange that waits for it may leave.
+                // The exchange that waits for the connection may leave.
                 place.opening.set(true);
                 spawn_local(
                     async move { upstream.open_shared(server, large_head, deadline).await },

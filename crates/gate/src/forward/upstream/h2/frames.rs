@@ -25,9 +25,9 @@ const ACK: u8 = 0x1;
 /// The library counts smaller frames of data.
 pub(super) const SMALL: usize = 256;
 
-/// When as many small frames have arrived and were not taken, reading pauses, so that their
-/// exchanges run. The library would read the whole socket first, and end the connection after about
-/// six times as many.
+/// When this many small frames have arrived and were not taken, reading pauses, so that their
+/// exchanges run. Otherwise the library would read the whole socket first, and end the connection
+/// after about six times as many.
 const MANY_SMALL: usize = 8192;
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -43,7 +43,7 @@ struct Watch {
     /// The header of the current frame, as far as it has arrived.
     header: [u8; HEADER],
     at: usize,
-    /// What is still to come of the current frame after its header.
+    /// The bytes of the current frame that have not arrived yet, without its header.
     left: usize,
     /// Small frames since the last pause.
     small: usize,
@@ -98,8 +98,8 @@ impl Watch {
         }
         let [a, b, c, kind, flags, ..] = self.header;
         let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-        // An empty frame of data means nothing, but the library ends a connection after some.
-        // If the header arrives in two parts that meet between these bytes, the frame stays.
+        // An empty DATA frame means nothing, but the library ends a connection after some of them.
+        // If the header arrives in two parts that are split between these bytes, the frame stays.
         let is_whole = before <= 3 && self.at > 4;
         if is_whole
             && (kind, length) == (DATA, 0)

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Smaller frames are copied.
+/// Pieces that are smaller are copied into the shared buffer.
 const COPIED: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct GatheredData {
     whole: VecDeque<Bytes>,
-    /// Follows them.
+    /// The newest data, which follows that in `whole`.
     small: BytesMut,
 }
 

@@ -1,18 +1,18 @@
-//! What a shared connection, its streams and those that wait for one know of each other.
+//! The state that a shared connection, its streams, and the exchanges that wait for one, share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// The library ends a connection after about twice as many small frames of data that nobody took,
+/// The library ends a connection after about twice as many small DATA frames that nobody took
 /// because their streams had been reset.
 const MAX_LOST: usize = 25_000;
 
-/// What the streams of a connection know of it.
+/// The state of a connection that its streams share.
 #[derive(Debug, Default)]
 pub(super) struct H2Standing {
-    /// It must not be used for others.
+    /// Other exchanges must not use it.
     suspect: AtomicBool,
     ended: AtomicBool,
     /// Its end was counted as a failure of the server.
@@ -21,7 +21,7 @@ pub(super) struct H2Standing {
     settled: AtomicBool,
     /// Something has arrived since the last look.
     heard: AtomicBool,
-    /// The server refused a stream, and none has ended since.
+    /// The server has refused a stream, and no stream has ended since.
     refused: AtomicBool,
     streams: AtomicUsize,
     /// Small frames of data that have arrived, and that no stream has taken.

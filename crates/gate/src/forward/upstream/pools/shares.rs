@@ -1,6 +1,6 @@
-//! How many connections each client holds of those that a client may hold for as long as it likes.
-//! No client gets more than is left: one client alone gets half, and the more clients there are,
-//! the less each gets. So a client that holds none nearly always finds one.
+//! Counts how many connections each client holds, of those that a client may hold for as long as it
+//! likes. No client gets more than is left: a client alone gets half, and the more clients there
+//! are, the less each gets. So a client that holds none nearly always finds one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -26,7 +26,7 @@ impl<C: Poolable> PoolSlot<C> {
             return;
         };
         if self.detached.get() {
-            // Another connection may have taken its place.
+            // Another connection may have taken this one's place.
             if server.pool.open() >= bounds.connections {
                 drop(state);
                 return kept.carrier.close();
