@@ -92,7 +92,7 @@ fn other_times(baseline: &MeasuredWay, gap: f64) -> Option<String> {
     let than = if todays > 0.0 { "faster" } else { "slower" };
     (same && counted.abs() < 0.5).then(|| {
         format!(
-            "the exchanges that the prediction was made from were {} ms {than} than the same way when it was measured",
+            "the prediction comes from exchanges that were {} ms {than} than those that were measured the same way",
             ms(todays.abs())
         )
     })

@@ -4,7 +4,7 @@ use roundtrip_model::Failure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    #[error("a tcp:// URL has one way only; compare needs http:// or https://")]
+    #[error("a tcp:// URL can be asked in one way only; compare needs http:// or https://")]
     Echo,
     #[error(
         "{0} may have an effect each time, and comparing repeats it up to {1} times; --force allows that (without early data)"

@@ -25,7 +25,7 @@ pub fn render(c: &Comparison, style: Style) -> String {
 pub fn announcement(config: &crate::CompareConfig) -> String {
     let limits = config.limits;
     format!(
-        "at most {} to {}, {} a second on average, for {} s at the most",
+        "at most {} to {}, {} a second on average, for {} s at most",
         count(limits.requests.into(), "request", "requests"),
         clean(&config.target.authority()),
         limits.rate,

@@ -69,7 +69,7 @@ pub(crate) fn all(scene: &ExaminedSystem) -> Vec<Check> {
         Some(probes) => checks.extend(OF_THE_KERNEL.iter().flat_map(|check| check(scene, probes))),
         None => checks.push(NO_KERNEL.unknown(
             "not examined",
-            "An image brings no kernel: fast open, windows, buffers and queues are those of the \
+            "An image contains no kernel: fast open, windows, buffers and queues are those of the \
              host that runs it. Run the doctor there as well.",
         )),
     }

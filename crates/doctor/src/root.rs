@@ -40,7 +40,7 @@ pub(crate) enum RootReadError {
     Refused,
     #[error("not a regular file")]
     NotAFile,
-    #[error("its content makes no sense")]
+    #[error("its content is not valid")]
     Absurd,
     #[error("cannot be read ({})", io::Error::from_raw_os_error(*.0))]
     Failed(i32),

@@ -102,7 +102,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     if is_late && args.ndjson {
         let name = &opened.name;
         say(&format!(
-            "{name}: it has secrets behind the packets that they open; --json uses them, --ndjson does not"
+            "{name}: it has keys after the packets that they decrypt; --json uses them, --ndjson does not"
         ));
     } else if is_late && !stop.load(Ordering::Relaxed) {
         match CaptureSource::open(file) {

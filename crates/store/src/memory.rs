@@ -134,7 +134,7 @@ impl Store for Memory {
         if !record.is_expired(now) {
             if inner.sessions.len() >= MAX_SESSIONS {
                 return Err(StoreError::down(format!(
-                    "{MAX_SESSIONS} sessions are in memory"
+                    "memory already holds {MAX_SESSIONS} sessions"
                 )));
             }
             if let Some(end) = record.expires {

@@ -62,7 +62,7 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
     );
     say(
         counts.misfits,
-        "connections did not open with the keys that are given for them",
+        "connections could not be decrypted with the keys that are given for them",
     );
     say(
         counts.damaged_keys,

@@ -22,7 +22,7 @@ pub enum Error {
     #[error("QUIC version {0:#010x} is not one whose Initial packets can be read")]
     QuicVersion(u32),
     /// The keys are derived from a connection id, so a wrong id is noticed here.
-    #[error("the QUIC packet does not open with the keys of this connection id")]
+    #[error("the QUIC packet cannot be decrypted with the keys of this connection id")]
     Protected,
 }
 

@@ -39,7 +39,7 @@ pub enum MalformedError {
     Authority,
     #[error("no status, or one that is not of three digits, or 101")]
     Status,
-    #[error("content of another length than announced, or no single number that announces it")]
+    #[error("content whose length differs from the announced one, or an announcement that is not one number")]
     Length,
 }
 

@@ -43,7 +43,7 @@ pub struct Header {
 impl Header {
     fn read(rest: &mut Cursor<'_>) -> Result<Self> {
         let (order, nanoseconds, per_packet) = unit_of(rest.array()?)
-            .ok_or_else(|| rest.malformed("it does not begin as such captures do"))?;
+            .ok_or_else(|| rest.malformed("it does not begin like a pcap file"))?;
         let version = order.u16(rest.array()?);
         let _minor = rest.take(2)?;
         // Formerly the time zone and accuracy; zero today.

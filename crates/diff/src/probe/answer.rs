@@ -103,7 +103,7 @@ fn rest(diff: &ProbeDiff, told: &[&Contribution]) -> Vec<String> {
     let least = MIN_SHARE * diff.difference.ms.abs();
     let mut sentences = Vec::new();
     if small.abs() >= least {
-        sentences.push(format!("Smaller parts come to {}.", signed(small)));
+        sentences.push(format!("Smaller parts add up to {}.", signed(small)));
     }
     if unexplained.abs() >= least {
         let several = diff.figures.0.total.n > 1 || diff.figures.1.total.n > 1;
@@ -156,7 +156,7 @@ fn acquittal(diff: &ProbeDiff) -> Option<String> {
         format!("A took {}, B {}", trips(counts.0), trips(counts.1))
     };
     Some(format!(
-        "It is not the network: a round trip is {} in A and {} in B, {counted}, and all that the network differs by is {}.",
+        "It is not the network: a round trip is {} in A and {} in B, {counted}, and the network accounts for a difference of only {}.",
         ms(ra),
         ms(rb),
         ms(network)
@@ -209,5 +209,5 @@ fn certainty(diff: &ProbeDiff) -> String {
 
 fn other_question(diff: &ProbeDiff) -> Option<String> {
     (diff.urls.0 != diff.urls.1)
-        .then(|| "The URLs differ, so that what was asked may differ, too.".to_owned())
+        .then(|| "The URLs differ, so the requests may differ too.".to_owned())
 }

@@ -32,8 +32,7 @@ fn receive(scene: &ExaminedSystem) -> Check {
             .problem(
                 value,
                 format!(
-                    "The kernel does not grow receive buffers (tcp_moderate_rcvbuf 0): connections \
-                     stay at their first {}, about {} at {ROUND_TRIP_MS} ms.",
+                    "The kernel does not grow receive buffers (tcp_moderate_rcvbuf 0): connections keep their initial {}, about {} at {ROUND_TRIP_MS} ms.",
                     size(first),
                     rate(first / 2)
                 ),
@@ -100,7 +99,7 @@ fn unsent(scene: &ExaminedSystem) -> Check {
             ),
         Ok(bytes) => UNSENT.good(
             size(u64::from(bytes)),
-            "A socket asks for more only when less than this is unsent: what is urgent overtakes.",
+            "A socket takes more data only when less than this is unsent, so urgent data waits behind little.",
         ),
     }
 }

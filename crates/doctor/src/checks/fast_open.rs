@@ -70,8 +70,7 @@ fn switch(scene: &ExaminedSystem) -> Check {
         (false, true) => SWITCH
             .notice(
                 value,
-                "Listeners here can save their clients one round trip; clients here wait for the \
-                 handshake before they speak.",
+                "Listeners here can save their clients one round trip; clients here wait for the handshake before they send data.",
             )
             .change(advice),
         (false, false) => SWITCH
@@ -134,8 +133,7 @@ fn counters(scene: &ExaminedSystem) -> Check {
             .change("raise the listener's fast-open queue; look for a middlebox on the path");
     }
     let meaning = if failed > 0 {
-        "Since boot, in this network namespace. Each failure paid the round trip it meant to save; \
-         a client without a cookie counts as one."
+        "Since boot, in this network namespace. Each failure cost the round trip that it should have saved; a client without a cookie counts as a failure."
     } else {
         "Since boot, in this network namespace; each success saved one round trip."
     };

@@ -36,7 +36,7 @@ fn distribution(scene: &ExaminedSystem) -> Check {
         .as_deref()
         .and_then(|text| quoted(text, "PRETTY_NAME").or_else(|| quoted(text, "NAME")));
     match name {
-        Some(name) => DISTRIBUTION.good(name, "Decides which libraries and defaults are below."),
+        Some(name) => DISTRIBUTION.good(name, "It determines which of the libraries and defaults below there are."),
         None => DISTRIBUTION.unknown(
             "no os-release file",
             "An image without a distribution: expect statically linked programs, whose TLS is \
@@ -104,7 +104,7 @@ fn c_library(scene: &ExaminedSystem) -> Check {
     }
     C_LIBRARY.unknown(
         "none found",
-        "Programs here bring their own: their resolver too.",
+        "Programs here bring their own C library, and with it their resolver.",
     )
 }
 

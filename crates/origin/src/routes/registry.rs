@@ -32,7 +32,7 @@ const WORDS: [(&str, &str); 22] = [
     ("busymute", "the same, without Retry-After"),
     ("moved", "302 to an answer"),
     ("loop", "302 to itself"),
-    ("cut", "half of the JSON, announced as if it were whole"),
+    ("cut", "half of the JSON, with the length of the whole"),
     ("died", "half of the JSON, then the end of the stream"),
     ("html", "a page instead of JSON"),
     ("huge", "50 MB"),

@@ -15,9 +15,9 @@ use super::probe::{deadline, name_server};
 #[command(
     disable_version_flag = true,
     after_help = "Examples:
-  roundtrip rdap example.com                       who registered it, say registry and registrar
+  roundtrip rdap example.com                       who registered it: registry and registrar
   roundtrip rdap 192.0.2.1 2001:db8::/32 AS64500   addresses and numbers
-  roundtrip rdap --json -f names.txt               a list: one JSON line an answer, as they finish
+  roundtrip rdap --json -f names.txt               a list: one JSON line per answer, as they finish
   roundtrip rdap --csv -o out.csv -f names.txt     a table; --resume continues an unfinished one
   roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
   roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each

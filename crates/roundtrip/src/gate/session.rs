@@ -197,12 +197,12 @@ fn seal(from: &GateConfigArgs) -> Result<Outcome, SessionCommandError> {
     };
     let sealed = keep(from, async |manager| Ok(manager.seal(told).await?))?;
     let rest = if sealed.stopped {
-        "; the rest was not looked at"
+        "; the rest was not processed"
     } else {
         ""
     };
     say(&format!(
-        "{} sealed, {} sealed before, {} gone meanwhile, {} failed{rest}",
+        "{} sealed, {} already sealed, {} removed meanwhile, {} failed{rest}",
         sealed.sealed, sealed.kept, sealed.gone, sealed.failed
     ));
     Ok(done_unless(sealed.failed))

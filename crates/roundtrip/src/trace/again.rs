@@ -113,7 +113,7 @@ impl SeenExchange {
                     ..Strategy::default()
                 },
                 source: format!("the client that wrote the {}", log.format.as_str()),
-                took: format!("{:.1} ms, by its own account", took.as_secs_f64() * 1e3),
+                took: format!("{:.1} ms, as it measured", took.as_secs_f64() * 1e3),
             }
         }))
     }
@@ -121,7 +121,7 @@ impl SeenExchange {
     /// Describes the exchange in one line.
     pub(crate) fn told(&self) -> String {
         format!(
-            "{} asked {} in {}; from here on, it is asked again",
+            "{} asked {} in {}; now the same request is made again",
             self.source,
             clean(&self.url),
             self.took

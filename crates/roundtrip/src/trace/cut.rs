@@ -21,7 +21,7 @@ pub(super) fn write(
     (keys, late): (&[PathBuf], &[u8]),
 ) -> io::Result<u64> {
     if same(from, to) {
-        let error = "it is the capture that is read";
+        let error = "this is the capture that is being read";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
     }
     let mut source = CaptureSource::open(from)?;

@@ -295,7 +295,7 @@ fn many_sessions_come_from_a_file() {
     let sealed = user.gate(&["session", "seal"]);
     assert_eq!(sealed.status.code(), Some(0));
     assert!(
-        err(&sealed).contains("0 sealed, 1 sealed before"),
+        err(&sealed).contains("0 sealed, 1 already sealed"),
         "{}",
         err(&sealed)
     );

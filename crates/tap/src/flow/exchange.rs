@@ -117,7 +117,7 @@ impl Flow {
         }
         if let Some(before) = answered.map(|answer| answer.before).filter(|n| *n > 0) {
             exchange.notes.push(format!(
-                "{before} bytes came before the answer by themselves: inferred from their size and time"
+                "{before} bytes came unprompted before the answer: inferred from their size and time"
             ));
         }
         let given_up = self.peer_closed.unwrap_or(surroundings.now).max(end);

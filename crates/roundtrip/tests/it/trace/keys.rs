@@ -130,7 +130,7 @@ fn keys_of_others_open_nothing_and_that_is_said() {
     let said = text(&output.stderr);
     for part in [
         "the keys belong to none of its connections",
-        "1 connections did not open with the keys",
+        "1 connections could not be decrypted with the keys",
         "1 lines of the key logs cannot be read",
     ] {
         assert!(said.contains(part), "{part}: {said}");

@@ -221,7 +221,7 @@ impl ServerState {
     fn on_window_update(&mut self, id: u32, increment: u32) -> Result<()> {
         if id == 0 {
             if increment == 0 {
-                return Err(Code::PROTOCOL_ERROR.because("a window that grows by nothing"));
+                return Err(Code::PROTOCOL_ERROR.because("a window increment of zero"));
             }
             self.out.on_window_update(increment)?;
             self.wake_writers();
