@@ -49,6 +49,8 @@ struct Tally {
     replays: AtomicU64,
     accepted: AtomicU64,
     twice: AtomicU64,
+    /// Sessions whose revocation has begun.
+    revoking: Mutex<BTreeSet<String>>,
     /// When a session was revoked at its master.
     revoked: Mutex<HashMap<String, Instant>>,
     /// How long after that it was still served.
@@ -188,6 +190,7 @@ async fn revoke_some(cluster: &Cluster, shard: usize, server: usize, tally: &Tal
     let mine = all.filter(|sid| Cluster::master_of(sid) == shard && known(sid));
     let mut count = 0;
     for sid in mine.take(10).collect::<Vec<String>>() {
+        tally.revoking.lock().unwrap().insert(sid.clone());
         client.try_ask(&["DEL", &sid]).await;
         // A replica has it too, so that the failover does not bring it back.
         client.try_ask(&["WAIT", "1", "100"]).await;
@@ -240,14 +243,9 @@ async fn look_up(near: &Rc<Near<Redis>>, sid: &str, tally: &Tally) {
         }
         (Ok(Some(_)), Some(at)) => tally.served_after.lock().unwrap().push(begun - at),
         (_, Some(_)) => {}
-        // It may have been revoked in this very moment.
-        (Ok(None), None) if tally.revoked.lock().unwrap().contains_key(sid) => {}
-        (Ok(None), None) => {
-            sleep(Duration::from_millis(200)).await;
-            let late = !tally.revoked.lock().unwrap().contains_key(sid);
-            tally.lost.fetch_add(u64::from(late), Ordering::Relaxed);
-        }
-        (Err(_), None) => {
+        // It is being revoked at this moment.
+        (Ok(None), None) if tally.revoking.lock().unwrap().contains(sid) => {}
+        (Ok(None) | Err(_), None) => {
             tally.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
