@@ -220,7 +220,7 @@ impl<IO: Stream> Client<IO> {
         thread: &Thread<S>,
         site: &Site<S>,
     ) -> Result<Accepted, ExchangeError> {
-        let mut admitted = None;
+        let (mut admitted, began) = (None, tokio::time::Instant::now());
         loop {
             match self.judge(site, admitted.as_ref())? {
                 Some((Verdict::Forward(asked), length)) => {
@@ -263,7 +263,7 @@ impl<IO: Stream> Client<IO> {
                     self.early = false;
                     self.entry.early = Some(Early::Held);
                 }
-                None if !self.read_more(site).await? => return Ok(Accepted::Over),
+                None if !self.read_more(site, began).await? => return Ok(Accepted::Over),
                 None => {}
             }
         }
@@ -311,11 +311,20 @@ impl<IO: Stream> Client<IO> {
             .transpose()
     }
 
-    /// The deadline is for the whole head, in however many pieces it comes. The head is parsed
-    /// again only when its end has arrived, so that many small pieces cost little.
-    async fn read_more<S: Sessions>(&mut self, site: &Site<S>) -> Result<bool, ExchangeError> {
-        let largest = usize::try_from(site.policy.limits.head.0).unwrap_or(usize::MAX);
-        let span = Some(site.policy.limits.head_time.0);
+    /// The deadline is for the whole head, which `began` then, in however many pieces it comes. The
+    /// head is parsed again only when its end may have arrived, so that many small pieces cost
+    /// little. Empty lines before a head look like its end.
+    async fn read_more<S: Sessions>(
+        &mut self,
+        site: &Site<S>,
+        began: tokio::time::Instant,
+    ) -> Result<bool, ExchangeError> {
+        let limits = &site.policy.limits;
+        let largest = usize::try_from(limits.head.0).unwrap_or(usize::MAX);
+        let left = limits.head_time.0.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(ExchangeError::Slow(Limit::HeadTime));
+        }
         let (stream, buffer, early) = (&mut self.stream, &mut self.buffer, &mut self.early);
         let reading = async {
             loop {
@@ -330,7 +339,7 @@ impl<IO: Stream> Client<IO> {
                 }
             }
         };
-        let read = self.deadlines.down.within(span, reading).await;
+        let read = self.deadlines.down.within(Some(left), reading).await;
         let more = read
             .map_err(|_| ExchangeError::Slow(Limit::HeadTime))?
             .map_err(ExchangeError::Client)?;

@@ -55,6 +55,24 @@ fn a_head_that_trickles_in_is_not_waited_for() {
     assert_eq!(backend.connections(), 0);
 }
 
+/// RFC 9112 §2.2: they come before a request, and are none.
+#[test]
+fn empty_lines_do_not_give_a_head_more_time() {
+    let backend = Backend::start(echo);
+    let scene = open_scene(&backend);
+    let mut client = RawClient::to(scene.gate().addresses().http[0]);
+    let mut seen = [0];
+    let brief = Some(Duration::from_millis(50));
+    client.stream.set_read_timeout(brief).unwrap();
+    let answered = (0..200).any(|_| {
+        client.send("\r\n");
+        client.stream.peek(&mut seen).is_ok()
+    });
+    assert!(answered, "ten times as long as a head may take");
+    assert_eq!(client.answer().status(), 408);
+    assert!(eventually(|| met(&scene, "head_time") == 1));
+}
+
 #[test]
 fn a_body_that_trickles_in_is_not_waited_for() {
     let backend = Backend::start(echo);
