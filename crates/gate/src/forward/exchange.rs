@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWrite;
 
+use crate::config::UpstreamProtocol;
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{Response, ResponseBody, ResponseError, Trailers};
 use crate::forward::site::Site;
@@ -37,7 +38,7 @@ use crate::judge::request::{BadRequestError, Field};
 use crate::record::{Entry, Limit, Outcome, Reason};
 use download::{Download, DownloadOutcome, Interim};
 use lease::Next;
-use upload::{Rest, Upload};
+use upload::{KeptBody, Rest, Upload};
 use writer::RequestWriter;
 
 /// The largest number of bytes that are read at once from a client or a backend.
@@ -142,7 +143,8 @@ impl ExchangeError {
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Client(_) | Self::Gone => Outcome::ClientGone,
-            Self::Backend { .. } | Self::Answer(_) | Self::Upstream(_) => Outcome::BackendGone,
+            Self::Upstream(trouble) => trouble.outcome(),
+            Self::Backend { .. } | Self::Answer(_) => Outcome::BackendGone,
             Self::Slow(_) | Self::Unanswered | Self::Silent => Outcome::TimedOut,
             Self::Over => Outcome::SessionOver,
             Self::Refused(_) | Self::NoRoom(_) => Outcome::Whole,
@@ -247,8 +249,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let mut waits = None;
         loop {
             let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;
-            let uploads = matches!(rest, Some(Rest::Arriving(_)));
-            let next = self.next_link(upstream, link, outcome, uploads, &mut waits);
+            let next = self.next_link(upstream, link, outcome, rest.as_mut(), &mut waits);
             match next.await? {
                 Next::Ended(ended) => {
                     self.end(upstream).await?;
@@ -309,14 +310,14 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         );
         writer.write(self.head).await?;
         self.entry.sent = Some(Instant::now());
-        let uploading = Cell::new(rest.is_some());
-        let bytes_up = Cell::new(0);
+        let (uploading, answered) = (Cell::new(rest.is_some()), Cell::new(false));
         let mut download = Download {
             asked: self.asked,
             site: self.site,
             upstream,
             deadlines: self.deadlines,
             uploading: &uploading,
+            answered: &answered,
             from: &mut from,
             buffer,
             to: &mut *self.answer,
@@ -329,12 +330,21 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let Some(rest) = rest else {
             return download.run(Some((writer.body, writer.to))).await;
         };
-        let mut upload = Upload::new(writer, &bytes_up);
+        let may_repeat = upstream.protocol() == UpstreamProtocol::H2 || self.asked.idempotent;
+        let most = usize::try_from(self.site.policy.limits.body_ahead.0).unwrap_or(usize::MAX);
+        let kept = KeptBody {
+            most: if may_repeat { most } else { 0 },
+            buffer: self.buffer,
+            answered: &answered,
+        };
+        let mut upload = Upload::new(writer, kept);
         let got = {
             let down = pin!(download.run::<B, tokio::io::Sink>(None));
             both(down, &mut upload, rest, &uploading, held).await
         };
-        self.entry.bytes_up += bytes_up.get();
+        if let Rest::Arriving(body) = rest {
+            self.entry.bytes_up = body.total();
+        }
         got
     }
 }

@@ -160,6 +160,7 @@ fn sentence(reason: Reason) -> &'static str {
         Reason::LoginDown => "Logging in is not possible at the moment",
         Reason::NoServer => "No server is available at the moment",
         Reason::PoolFull => "All servers are busy at the moment",
+        Reason::BackendRefused => "The server accepts no request at the moment",
         Reason::Unreachable => "The server cannot be reached",
         Reason::BackendClosed => "The server closed the connection without an answer",
         Reason::BackendSlow => "The server did not answer in time",

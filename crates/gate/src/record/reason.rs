@@ -60,6 +60,8 @@ words! {
         // No backend answers.
         NoServer = "no_server",
         PoolFull = "pool_full",
+        /// The backend said that it has not processed the request.
+        BackendRefused = "backend_refused",
         Unreachable = "unreachable",
         BackendClosed = "backend_closed",
         BackendSlow = "backend_slow",

@@ -65,7 +65,10 @@ impl Snapshot {
     pub(crate) fn errors(&self) -> u64 {
         self.requests_that(|asked| match asked.outcome {
             Outcome::Whole | Outcome::SessionOver => asked.class == StatusClass::Server,
-            Outcome::BackendGone | Outcome::TimedOut => true,
+            Outcome::BackendGone
+            | Outcome::PoolFull
+            | Outcome::BackendRefused
+            | Outcome::TimedOut => true,
             Outcome::ClientGone => false,
         })
     }

@@ -14,6 +14,10 @@ words! {
         Whole = "whole",
         ClientGone = "client_gone",
         BackendGone = "backend_gone",
+        /// All connections to the backend were in use.
+        PoolFull = "pool_full",
+        /// The backend said that it has not processed the request. RFC 9113 §8.7.
+        BackendRefused = "backend_refused",
         /// The session was revoked or expired during the answer.
         SessionOver = "session_over",
         TimedOut = "timed_out",

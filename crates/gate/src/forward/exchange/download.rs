@@ -66,6 +66,8 @@ pub(super) struct Download<'a, S, R, A> {
     pub(super) deadlines: &'a ExchangeDeadlines,
     /// Whether the request's body is still being sent.
     pub(super) uploading: &'a Cell<bool>,
+    /// Whether the final head has arrived.
+    pub(super) answered: &'a Cell<bool>,
     pub(super) from: &'a mut R,
     /// Bytes from the backend that have not been used; those that follow the answer stay in it.
     pub(super) buffer: &'a mut Vec<u8>,
@@ -121,6 +123,7 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
         mut client: Option<(&mut B, &mut W)>,
     ) -> Result<DownloadOutcome, ExchangeError> {
         let rest = self.heads(&mut client).await?;
+        self.answered.set(true);
         // A second 425 is an answer like any other.
         if self.entry.early == Some(Early::Passed) && is_too_early(rest.status, rest.body) {
             let link_stays = rest.link_stays;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::download::DownloadOutcome;
 use super::read_ahead::{ReadAhead, ReadAheadOutcome};
-use super::upload::Rest;
+use super::upload::{ArrivingBody, Rest};
 use super::{Exchange, ExchangeEnd, ExchangeError, Sink, Source, TRUST_TIME, admitted, over};
 use crate::forward::h1::{ResponseError, write_chunk, write_last_chunk};
 use crate::forward::upstream::{
@@ -45,7 +45,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let limits = &self.site.policy.limits;
         if self.asked.eager || limits.body_ahead_time.0.is_zero() {
             let link = self.lease(upstream, true).await?;
-            return Ok((link, Some(Rest::Arriving(ahead))));
+            return Ok((link, Some(Rest::Arriving(ArrivingBody::default()))));
         }
         loop {
             let came = tokio::select! {
@@ -68,26 +68,30 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     link
                 }
             };
-            // It is sent at once.
-            let _ = (self.buffer)(0);
-            self.entry.bytes_up += ahead.bytes.len() as u64;
-            return Ok((link, Some(Rest::Arriving(ahead))));
+            let body = ArrivingBody::new(ahead.bytes);
+            self.entry.bytes_up = body.total();
+            return Ok((link, Some(Rest::Arriving(body))));
         }
     }
 
     /// Takes back `link`, and decides what follows: the end of the exchange, or another connection
     /// for the same request. A request is sent again after 425, once the handshake is complete, and
     /// also once if a kept connection was closed and sending it twice does no harm. If the server
-    /// has not processed it, it waits again like a new one, until `waits` at most. `uploads` means
-    /// that its body is not stored.
+    /// has not processed it, it waits again like a new one, until `waits` at most. What was sent of
+    /// `rest` must still be there.
     pub(super) async fn next_link(
         &mut self,
         upstream: &Upstream,
         link: Link,
         outcome: Result<DownloadOutcome, ExchangeError>,
-        uploads: bool,
+        mut rest: Option<&mut Rest>,
         waits: &mut Option<tokio::time::Instant>,
     ) -> Result<Next, ExchangeError> {
+        let uploads = rest.as_ref().is_some_and(|rest| rest.is_arriving());
+        let whole = rest.as_ref().is_none_or(|rest| rest.is_kept());
+        if let Some(rest) = &mut rest {
+            rest.rewind();
+        }
         match outcome {
             Ok(DownloadOutcome::Whole { link_stays, ended }) => {
                 link.finish(if link_stays { Fate::Kept } else { Fate::Spent });
@@ -105,7 +109,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             }
             Err(ExchangeError::Backend { sent, source })
                 if link.may_wait_again(&source)
-                    && self.may_be_sent_again(&link, sent, &source, !uploads) =>
+                    && self.may_be_sent_again(&link, sent, &source, whole) =>
             {
                 // RFC 9113 §8.7. That is no failure, and costs the server nothing.
                 let until = *waits.get_or_insert_with(|| upstream.deadline());
@@ -124,7 +128,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             }
             Err(ExchangeError::Backend { sent, source })
                 if !self.entry.retried
-                    && self.may_be_sent_again(&link, sent, &source, !uploads)
+                    && self.may_be_sent_again(&link, sent, &source, whole)
                     && upstream.may_retry() =>
             {
                 let need = self.need(uploads);
@@ -137,6 +141,13 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 self.note_lease(upstream, &link);
                 self.entry.retried = true;
                 Ok(Next::Link(link))
+            }
+            // The client may ask again.
+            Err(ExchangeError::Backend { source, .. })
+                if !self.begun && was_not_processed(&source) =>
+            {
+                link.finish(Fate::Refused);
+                Err(upstream.refused().into())
             }
             Err(error) => {
                 link.finish(match &error {

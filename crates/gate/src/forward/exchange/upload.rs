@@ -6,7 +6,6 @@ use tokio::io::AsyncWrite;
 use tokio::time::Instant;
 
 use super::rate::{BodyRate, SLOT, TooSlow};
-use super::read_ahead::ReadAhead;
 use super::writer::RequestWriter;
 use super::{ExchangeError, PIECE, Source};
 use crate::forward::deadlines::Deadline;
@@ -17,32 +16,105 @@ use crate::record::Limit;
 
 /// The part of a body that is sent after the head.
 pub(super) enum Rest {
-    /// The beginning; the rest is still arriving.
-    Arriving(ReadAhead),
+    /// It is sent while it arrives.
+    Arriving(ArrivingBody),
     /// All of it, kept because it may be sent again.
     Whole(Vec<Vec<u8>>),
 }
 
+/// A body that is sent while it arrives. What was sent is kept while it is little: an HTTP/2 server
+/// may refuse the request (RFC 9113 §8.7), and a kept connection may turn out to be closed.
+#[derive(Default)]
+pub(super) struct ArrivingBody {
+    /// What has arrived, without its first `dropped` bytes.
+    bytes: Vec<u8>,
+    dropped: u64,
+    /// The number of `bytes` that were sent.
+    sent: usize,
+    /// What follows the last byte, once that has arrived.
+    end: Option<Vec<u8>>,
+}
+
+/// What an upload may keep of a body.
+#[derive(Clone, Copy)]
+pub(super) struct KeptBody<'a> {
+    /// In bytes; 0 if the request cannot be sent again.
+    pub(super) most: usize,
+    /// Counts the memory.
+    pub(super) buffer: &'a dyn Fn(usize) -> Result<(), Limit>,
+    /// The server has begun its answer, so the request is not sent again.
+    pub(super) answered: &'a Cell<bool>,
+}
+
+impl Rest {
+    /// Whether its end is still to come.
+    pub(super) fn is_arriving(&self) -> bool {
+        matches!(self, Self::Arriving(body) if body.end.is_none())
+    }
+
+    /// Whether everything that has arrived is still here.
+    pub(super) fn is_kept(&self) -> bool {
+        match self {
+            Self::Arriving(body) => body.dropped == 0,
+            Self::Whole(_) => true,
+        }
+    }
+
+    /// Begins again, over another connection.
+    pub(super) fn rewind(&mut self) {
+        if let Self::Arriving(body) = self {
+            body.sent = 0;
+        }
+    }
+}
+
+impl ArrivingBody {
+    /// The bytes were read ahead.
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
+    }
+
+    /// The bytes that have arrived.
+    pub(super) fn total(&self) -> u64 {
+        self.dropped + self.bytes.len() as u64
+    }
+
+    /// Everything was sent.
+    fn keep(&mut self, kept: &KeptBody<'_>) {
+        self.sent = self.bytes.len();
+        if self.dropped == 0 {
+            let is_needed = self.sent <= kept.most && !kept.answered.get();
+            if is_needed && (kept.buffer)(self.sent).is_ok() {
+                return;
+            }
+            let _ = (kept.buffer)(0);
+        }
+        self.dropped = self.total();
+        self.bytes.clear();
+        // The first piece may have been large.
+        self.bytes.shrink_to(2 * PIECE);
+        self.sent = 0;
+    }
+}
+
 pub(super) struct Upload<'a, S, B, W> {
     pub(super) writer: RequestWriter<'a, S, B, W>,
-    /// The bytes of the body that have arrived, without those that were read ahead.
-    total: &'a Cell<u64>,
+    kept: KeptBody<'a>,
     rate: BodyRate,
 }
 
 impl<'a, S: Sessions, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
-    pub(super) fn new(writer: RequestWriter<'a, S, B, W>, total: &'a Cell<u64>) -> Self {
+    pub(super) fn new(writer: RequestWriter<'a, S, B, W>, kept: KeptBody<'a>) -> Self {
         let rate = BodyRate::new(&writer.site.policy.limits);
-        Self {
-            writer,
-            total,
-            rate,
-        }
+        Self { writer, kept, rate }
     }
 
     pub(super) async fn run(&mut self, rest: &mut Rest) -> Result<(), ExchangeError> {
         match rest {
-            Rest::Arriving(ahead) => self.pass_on(ahead).await,
+            Rest::Arriving(body) => self.pass_on(body).await,
             Rest::Whole(blocks) => {
                 for block in blocks {
                     self.writer.write(block).await?;
@@ -52,31 +124,32 @@ impl<'a, S: Sessions, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
         }
     }
 
-    async fn pass_on(&mut self, ahead: &mut ReadAhead) -> Result<(), ExchangeError> {
-        let before = ahead.bytes.len() as u64;
-        let (mut piece, mut coded) = (std::mem::take(&mut ahead.bytes), Vec::new());
-        let mut more = true;
-        while more {
+    async fn pass_on(&mut self, body: &mut ArrivingBody) -> Result<(), ExchangeError> {
+        let mut coded = Vec::new();
+        loop {
+            let piece = body.bytes.get(body.sent..).unwrap_or_default();
             if !piece.is_empty() {
-                self.send_piece(&piece, &mut coded).await?;
-                piece.clear();
-                // The first piece may have been large.
-                piece.shrink_to(2 * PIECE);
+                self.send_piece(piece, &mut coded).await?;
+                body.keep(&self.kept);
             }
-            more = self.next(&mut piece).await?;
-            let total = self.total.get() + piece.len() as u64;
-            self.total.set(total);
-            if before + total > self.writer.site.policy.limits.body.0 {
+            if let Some(end) = &body.end {
+                return self.writer.write(end).await;
+            }
+            if !self.next(&mut body.bytes).await? {
+                body.end = Some(self.end());
+            }
+            if body.total() > self.writer.site.policy.limits.body.0 {
                 return Err(BadRequestError::BodyTooLarge.into());
             }
         }
-        let asked = self.writer.asked;
+    }
+
+    fn end(&mut self) -> Vec<u8> {
+        let (mut end, asked) = (Vec::new(), self.writer.asked);
         if asked.body.is_chunked() {
-            coded.clear();
-            write_last_chunk(&mut coded, &asked.trailers(self.writer.body));
-            self.writer.write(&coded).await?;
+            write_last_chunk(&mut end, &asked.trailers(self.writer.body));
         }
-        Ok(())
+        end
     }
 
     async fn send_piece(&mut self, piece: &[u8], coded: &mut Vec<u8>) -> Result<(), ExchangeError> {

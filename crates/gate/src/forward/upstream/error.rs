@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundtrip_tls::TlsError;
 
-use crate::record::Reason;
+use crate::record::{Outcome, Reason};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
@@ -31,6 +31,8 @@ pub(crate) enum UpstreamError {
         "all connections to '{upstream}' are in use, and {waiting} requests are already waiting"
     )]
     Full { upstream: Arc<str>, waiting: usize },
+    #[error("a server of '{upstream}' refused the request before it processed it")]
+    Refused { upstream: Arc<str> },
     #[error("no server of '{upstream}' passes its checks")]
     NoneWell { upstream: Arc<str> },
 }
@@ -44,8 +46,20 @@ impl UpstreamError {
             | Self::Tls { .. }
             | Self::H2 { .. }
             | Self::Protocol { .. } => 502,
-            Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => 503,
+            Self::Busy { .. }
+            | Self::Full { .. }
+            | Self::Refused { .. }
+            | Self::NoneWell { .. } => 503,
             Self::Silent { .. } => 504,
+        }
+    }
+
+    /// How the exchange is recorded.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Busy { .. } | Self::Full { .. } => Outcome::PoolFull,
+            Self::Refused { .. } => Outcome::BackendRefused,
+            _ => Outcome::BackendGone,
         }
     }
 
@@ -53,6 +67,7 @@ impl UpstreamError {
         match self {
             Self::NoneWell { .. } => Reason::NoServer,
             Self::Busy { .. } | Self::Full { .. } => Reason::PoolFull,
+            Self::Refused { .. } => Reason::BackendRefused,
             _ => Reason::Unreachable,
         }
     }
@@ -68,14 +83,17 @@ impl UpstreamError {
             Self::Tls { source, .. } => format!("fails the TLS handshake ({source})"),
             Self::H2 { .. } | Self::Protocol { .. } => "does not speak HTTP/2".into(),
             Self::Silent { .. } => "did not accept a connection in time".into(),
-            Self::Busy { .. } | Self::Full { .. } | Self::NoneWell { .. } => self.to_string(),
+            Self::Busy { .. }
+            | Self::Full { .. }
+            | Self::Refused { .. }
+            | Self::NoneWell { .. } => self.to_string(),
         }
     }
 
     /// Seconds for `Retry-After`, if another attempt may soon succeed.
     pub(crate) fn retry_after(&self) -> Option<u32> {
         match self {
-            Self::Busy { .. } | Self::Full { .. } => Some(1),
+            Self::Busy { .. } | Self::Full { .. } | Self::Refused { .. } => Some(1),
             Self::NoneWell { .. } => Some(5),
             _ => None,
         }

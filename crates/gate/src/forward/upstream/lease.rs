@@ -166,6 +166,13 @@ impl Upstream {
         }
     }
 
+    /// A server did not process a request that cannot be sent again.
+    pub(crate) fn refused(&self) -> UpstreamError {
+        UpstreamError::Refused {
+            upstream: self.group.name.clone(),
+        }
+    }
+
     pub(super) async fn open(
         &self,
         mut slot: PoolSlot<Wire>,

@@ -4,6 +4,7 @@ mod authority;
 mod fast_open;
 mod pooling;
 mod raw;
+mod refused;
 mod scene;
 mod secure;
 mod servers;

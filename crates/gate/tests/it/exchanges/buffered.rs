@@ -176,33 +176,52 @@ fn closing() -> Backend {
     })
 }
 
+/// A kept connection to a backend that closes it when a request arrives.
+fn kept(buffers: bool) -> (Backend, Scene, RawClient) {
+    let backend = closing();
+    let scene = scene(&backend, |config| {
+        config.upstream.get_mut("backend").unwrap().retry_budget = 100;
+        if !buffers {
+            config.route[0].buffer_request = Bytes(0);
+        }
+    });
+    let mut client = client(&scene);
+    client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer().whole(200).body, "/first");
+    (backend, scene, client)
+}
+
 #[test]
 fn what_may_be_sent_again_is_sent_again_whole() {
-    for (method, buffers, status) in [("PUT", true, 200), ("PUT", false, 502), ("POST", true, 502)]
-    {
-        let backend = closing();
-        let scene = scene(&backend, |config| {
-            config.upstream.get_mut("backend").unwrap().retry_budget = 100;
-            if !buffers {
-                config.route[0].buffer_request = Bytes(0);
-            }
-        });
-        let mut client = client(&scene);
-        client.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(client.answer().whole(200).body, "/first");
+    for (method, status, opened) in [("PUT", 200, 2), ("POST", 502, 1)] {
+        let (backend, _scene, mut client) = kept(true);
         let chunk = "x".repeat(LARGE);
         client.send(&format!(
             "{method} /again HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
              {LARGE:x}\r\n{chunk}\r\n0\r\n\r\n"
         ));
         let answer = client.answer();
-        assert_eq!(answer.status(), status, "{method} {buffers}");
+        assert_eq!(answer.status(), status, "{method}");
         if status == 200 {
             assert_eq!(answer.whole(200).body, "/again");
         }
-        let opened = if status == 200 { 2 } else { 1 };
-        assert_eq!(backend.connections(), opened, "{method} {buffers}");
+        assert_eq!(backend.connections(), opened, "{method}");
     }
+}
+
+/// The beginning of a body is kept for a while.
+#[test]
+fn what_may_be_sent_again_is_sent_again_while_it_arrives() {
+    let head = "/again HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nfir";
+    let (backend, _scene, mut client) = kept(false);
+    client.send(&format!("PUT {head}"));
+    assert!(soon(|| backend.connections() == 2));
+    client.send("st.");
+    assert_eq!(client.answer().whole(200).body, "/again");
+    let (backend, _scene, mut client) = kept(false);
+    client.send(&format!("POST {head}"));
+    assert_eq!(client.answer().status(), 502);
+    assert_eq!(backend.connections(), 1);
 }
 
 #[test]

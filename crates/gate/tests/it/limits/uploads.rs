@@ -299,6 +299,8 @@ fn a_body_may_go_on_from_its_beginning() {
     let mut other = RawClient::to(address);
     other.send(upload);
     assert_eq!(other.answer().status(), 503);
+    let row = "requests_total{protocol=\"h1\",status=\"5xx\",outcome=\"pool_full\"} 1";
+    assert!(soon(|| scene.admin("/metrics").1.contains(row)));
     client.send("x");
     assert_eq!(client.answer().whole(200).body, "2");
 }

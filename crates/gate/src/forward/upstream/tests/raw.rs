@@ -15,8 +15,9 @@ pub(super) const RST_STREAM: u8 = 3;
 pub(super) const SETTINGS: u8 = 4;
 pub(super) const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
-const END_STREAM: u8 = 1;
+pub(super) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;
 const PREFACE: usize = 24;
 
@@ -24,7 +25,9 @@ const PREFACE: usize = 24;
 pub(super) struct Seen {
     pub(super) connection: usize,
     pub(super) kind: u8,
+    pub(super) flags: u8,
     pub(super) stream: u32,
+    pub(super) payload: Vec<u8>,
     pub(super) out: UnboundedSender<Vec<u8>>,
 }
 
@@ -78,7 +81,9 @@ async fn connection(stream: TcpStream, connection: usize, answer: Rc<impl Fn(See
         answer(Seen {
             connection,
             kind,
+            flags,
             stream: u32::from_be_bytes(stream),
+            payload,
             out: out.clone(),
         });
         if kind == SETTINGS {
@@ -117,6 +122,17 @@ pub(super) fn end(stream: u32) -> Vec<u8> {
 /// A whole answer.
 pub(super) fn answer(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &[0x88])
+}
+
+/// Room for so many more bytes, on this stream and on its connection.
+pub(super) fn room(stream: u32, bytes: u32) -> Vec<u8> {
+    let update = |stream| frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+    [update(0), update(stream)].concat()
+}
+
+/// GOAWAY that names the last stream.
+pub(super) fn leave(last: u8) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[0, 0, 0, last, 0, 0, 0, 0])
 }
 
 pub(super) fn refuse(stream: u32) -> Vec<u8> {

@@ -100,7 +100,7 @@ fn requests_and_answers_of_every_form() {
         // A request that was not answered and may be repeated is sent once more.
         let refused = "GET /refused HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n";
         let answer = ask(&mut client, refused, "}\n").await;
-        assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         let heads = server.heads.borrow();
         assert_eq!(heads[0].uri(), "http://mail.example/a?b");
         assert_eq!(heads[0].headers()["x"], "y");
