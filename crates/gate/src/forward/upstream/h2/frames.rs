@@ -9,17 +9,21 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::CONNECTION_WINDOW;
 use super::standing::H2Standing;
 
 const HEADER: usize = 9;
 const DATA: u8 = 0;
+const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
+const CONTINUATION: u8 = 9;
 /// A type that no specification defines. RFC 9113 §5.5: such frames are ignored.
 const NO_TYPE: u8 = 0xfe;
-/// END_STREAM or PADDED, of DATA.
-const ENDS_OR_PADDED: u8 = 0x1 | 0x8;
+/// Flags of DATA.
+const END_STREAM: u8 = 0x1;
+const PADDED: u8 = 0x8;
 const ACK: u8 = 0x1;
 
 /// The library counts smaller frames of data.
@@ -31,6 +35,15 @@ pub(super) const SMALL: usize = 256;
 const MANY_SMALL: usize = 8192;
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// In this time, so many frames are read that bring nothing of an answer: each costs work, and some
+/// are answered.
+const CONTROL_FRAMES: u32 = 1024;
+const CONTROL_TIME: Duration = Duration::from_millis(10);
+
+/// The window gets the padding of hidden frames back with the connection's end. When half of it is
+/// lost, further requests get another connection.
+const MAX_HIDDEN: usize = CONNECTION_WINDOW as usize / 2;
+
 #[derive(Debug)]
 pub(super) struct WatchedFrames<W> {
     wire: W,
@@ -40,23 +53,33 @@ pub(super) struct WatchedFrames<W> {
 
 #[derive(Debug)]
 struct Watch {
-    /// The header of the current frame, as far as it has arrived.
-    header: [u8; HEADER],
+    /// The header of the current frame, as far as it has arrived. The length of the padding counts
+    /// as part of it.
+    header: [u8; HEADER + 1],
     at: usize,
-    /// The bytes of the current frame that have not arrived yet, without its header.
-    left: usize,
+    /// The bytes of the current frame that have not arrived yet, without its header; `None` during
+    /// the header.
+    left: Option<usize>,
     /// Small frames since the last pause.
     small: usize,
+    /// Frames without a part of an answer, and since when they are counted.
+    control: u32,
+    since: Instant,
+    /// The bytes of padding that were hidden.
+    hidden: usize,
     standing: Arc<H2Standing>,
 }
 
 impl<W> WatchedFrames<W> {
     pub(super) fn new(wire: W, standing: Arc<H2Standing>) -> Self {
         let watch = Watch {
-            header: [0; HEADER],
+            header: [0; HEADER + 1],
             at: 0,
-            left: 0,
+            left: None,
             small: 0,
+            control: 0,
+            since: Instant::now(),
+            hidden: 0,
             standing,
         };
         Self {
@@ -69,22 +92,25 @@ impl<W> WatchedFrames<W> {
 
 impl Watch {
     fn read(&mut self, mut bytes: &mut [u8]) {
-        while !bytes.is_empty() {
-            if self.at < HEADER {
-                let used = self.read_header(bytes);
-                bytes = bytes.get_mut(used..).unwrap_or_default();
-            }
-            if self.at < HEADER {
+        loop {
+            let left = match self.left {
+                Some(left) => left,
+                None if bytes.is_empty() => return,
+                None => {
+                    let used = self.read_header(bytes);
+                    bytes = bytes.get_mut(used..).unwrap_or_default();
+                    continue;
+                }
+            };
+            let here = left.min(bytes.len());
+            bytes = bytes.get_mut(here..).unwrap_or_default();
+            if here < left {
+                self.left = Some(left - here);
                 return;
             }
-            let here = self.left.min(bytes.len());
-            self.left -= here;
-            bytes = bytes.get_mut(here..).unwrap_or_default();
-            if self.left == 0 {
-                self.at = 0;
-                if self.header[3] == SETTINGS && self.header[4] & ACK == 0 {
-                    self.standing.settle();
-                }
+            (self.left, self.at) = (None, 0);
+            if self.kind() == SETTINGS && self.flags() & ACK == 0 {
+                self.standing.settle();
             }
         }
     }
@@ -92,30 +118,96 @@ impl Watch {
     /// The number of bytes that belong to the header.
     fn read_header(&mut self, bytes: &mut [u8]) -> usize {
         let before = self.at;
-        for (byte, place) in bytes.iter().zip(&mut self.header[before..]) {
-            *place = *byte;
-            self.at += 1;
-        }
-        let [a, b, c, kind, flags, ..] = self.header;
-        let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-        // An empty DATA frame means nothing, but the library ends a connection after some of them.
-        // If the header arrives in two parts that are split between these bytes, the frame stays.
-        let is_whole = before <= 3 && self.at > 4;
-        if is_whole
-            && (kind, length) == (DATA, 0)
-            && flags & ENDS_OR_PADDED == 0
-            && let Some(kind) = bytes.get_mut(3 - before)
+        let mut used = 0;
+        while self.at < self.header_size()
+            && let Some(byte) = bytes.get(used)
         {
-            *kind = NO_TYPE;
+            self.header[self.at] = *byte;
+            self.at += 1;
+            used += 1;
         }
-        if self.at == HEADER {
-            self.left = length;
-            if kind == DATA && (1..SMALL).contains(&length) {
+        // A DATA frame without data means nothing, but the library ends a connection after some of
+        // them. If the header arrives in two parts that are split after its type, the frame stays.
+        let is_empty = self.at > 4 && self.data() == Some(0) && self.flags() & END_STREAM == 0;
+        if is_empty && let Some(kind) = 3_usize.checked_sub(before) {
+            bytes[kind] = NO_TYPE;
+            self.header[3] = NO_TYPE;
+            self.hide();
+        }
+        if self.at >= self.header_size() {
+            self.begin();
+        }
+        used
+    }
+
+    fn hide(&mut self) {
+        self.hidden += self.length();
+        if self.hidden > MAX_HIDDEN {
+            self.standing.suspect();
+        }
+    }
+
+    /// The header is complete.
+    fn begin(&mut self) {
+        self.left = Some((HEADER + self.length()).saturating_sub(self.at));
+        match self.data() {
+            Some(1..SMALL) => {
                 self.small += 1;
                 self.standing.small_arrived();
             }
+            None if !matches!(self.kind(), HEADERS | CONTINUATION) => self.control += 1,
+            _ => {}
         }
-        self.at - before
+    }
+
+    fn header_size(&self) -> usize {
+        let is_padded = self.at >= HEADER && self.is_padded_data() && self.length() > 0;
+        HEADER + usize::from(is_padded)
+    }
+
+    fn kind(&self) -> u8 {
+        self.header[3]
+    }
+
+    fn flags(&self) -> u8 {
+        self.header[4]
+    }
+
+    fn length(&self) -> usize {
+        let [a, b, c, ..] = self.header;
+        usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c)
+    }
+
+    fn is_padded_data(&self) -> bool {
+        self.kind() == DATA && self.flags() & PADDED != 0
+    }
+
+    /// The bytes of data in a frame of data, if its header tells them.
+    fn data(&self) -> Option<usize> {
+        if self.kind() != DATA {
+            return None;
+        }
+        if !self.is_padded_data() {
+            return Some(self.length());
+        }
+        let [.., padding] = self.header;
+        let length = self.length().checked_sub(1 + usize::from(padding));
+        length.filter(|_| self.at > HEADER)
+    }
+
+    /// Until when reading pauses.
+    fn pause(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.small >= MANY_SMALL && self.standing.small() >= MANY_SMALL {
+            self.small = 0;
+            return Some(now + PAUSE);
+        }
+        if self.control < CONTROL_FRAMES {
+            return None;
+        }
+        let until = self.since + CONTROL_TIME * self.control / CONTROL_FRAMES;
+        (self.control, self.since) = (0, until.max(now));
+        (until > now).then_some(until)
     }
 }
 
@@ -126,11 +218,12 @@ impl<W: AsyncRead + Unpin> AsyncRead for WatchedFrames<W> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Self { wire, watch, pause } = self.get_mut();
-        if watch.small >= MANY_SMALL && watch.standing.small() >= MANY_SMALL {
-            let pausing = pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
+        if pause.is_none() {
+            *pause = watch.pause().map(|until| Box::pin(sleep_until(until)));
+        }
+        if let Some(pausing) = pause {
             ready!(pausing.as_mut().poll(cx));
             *pause = None;
-            watch.small = 0;
         }
         let before = into.filled().len();
         ready!(Pin::new(wire).poll_read(cx, into))?;
@@ -184,30 +277,29 @@ mod tests {
         frame
     }
 
-    /// However the bytes arrive: frames keep their lengths, and only empty DATA without an end
-    /// changes, unless the header is cut between its type and its flags.
+    /// However the bytes arrive: frames keep their lengths, and only DATA without data or an end
+    /// changes, unless the header is cut behind its type.
     #[test]
     fn only_empty_data_is_hidden() {
+        const PADDING: &[u8] = b"\x03\0\0\0";
+        // Which cuts keep a frame from being hidden.
+        let (short, padded) = (Some(4..=4), Some(4..=9));
         let frames = [
-            (frame(SETTINGS, 0, &[0, 3, 0, 0, 0, 9]), false),
-            (frame(DATA, 0, b""), true),
-            (frame(DATA, 0, b"\0\0\0\0\0\0\0\0\0"), false),
-            (frame(DATA, 0, b""), true),
-            (frame(SETTINGS, ACK, b""), false),
-            (frame(DATA, 0x8, b"\x02\0\0"), false),
-            (frame(DATA, 1, b""), false),
+            (frame(SETTINGS, 0, &[0, 3, 0, 0, 0, 9]), None),
+            (frame(DATA, 0, b""), short.clone()),
+            (frame(DATA, 0, b"\0\0\0\0\0\0\0\0\0"), None),
+            (frame(DATA, 0, b""), short),
+            (frame(SETTINGS, ACK, b""), None),
+            (frame(DATA, PADDED, b"\x02data\0\0"), None),
+            (frame(DATA, PADDED, PADDING), padded.clone()),
+            (frame(DATA, PADDED | END_STREAM, PADDING), None),
+            (frame(HEADERS, PADDED, PADDING), None),
+            (frame(DATA, PADDED, b"\0"), padded),
+            (frame(DATA, PADDED, b"\x09too long"), None),
+            (frame(DATA, PADDED, b""), None),
+            (frame(DATA, 1, b""), None),
         ];
         let bytes: Vec<u8> = frames.iter().flat_map(|(frame, _)| frame.clone()).collect();
-        let hidden: Vec<u8> = frames
-            .iter()
-            .flat_map(|(frame, hides)| {
-                let mut frame = frame.clone();
-                if *hides {
-                    frame[3] = NO_TYPE;
-                }
-                frame
-            })
-            .collect();
         for size in [1, 2, 3, 5, 7, 9, 10, 64, 1000] {
             let standing = Arc::<H2Standing>::default();
             let mut watch = WatchedFrames::new((), standing.clone()).watch;
@@ -216,17 +308,64 @@ mod tests {
                 watch.read(part);
             }
             assert!(standing.is_settled(), "{size}");
-            let (mut at, mut pieces) = (0, Vec::new());
-            for (frame, _) in &frames {
-                pieces.push(at);
-                at += frame.len();
-            }
-            for (start, (frame, hides)) in pieces.into_iter().zip(&frames) {
+            let (mut start, mut hidden) = (0, 0);
+            for (frame, cuts) in &frames {
                 let end = start + frame.len();
-                let is_cut = (start + 4) % size == 0;
-                let expected = if *hides && is_cut { &bytes } else { &hidden };
-                assert_eq!(read[start..end], expected[start..end], "{size} at {start}");
+                let is_cut = |mut cuts: std::ops::RangeInclusive<usize>| {
+                    cuts.any(|cut| (start + cut).is_multiple_of(size))
+                };
+                let mut expected = frame.clone();
+                if cuts.clone().is_some_and(|cuts| !is_cut(cuts)) {
+                    expected[3] = NO_TYPE;
+                    hidden += frame.len() - HEADER;
+                }
+                assert_eq!(read[start..end], expected, "{size} at {start}");
+                start = end;
             }
+            assert_eq!(watch.hidden, hidden, "{size}");
+            // "data", the nine zeros, and what the library refuses.
+            assert_eq!(standing.small(), 2, "{size}");
         }
+    }
+
+    async fn read_all(frames: Vec<u8>) -> Duration {
+        let began = Instant::now();
+        let mut watched = WatchedFrames::new(&*frames, Arc::default());
+        let read = tokio::io::copy(&mut watched, &mut tokio::io::sink()).await;
+        assert_eq!(read.unwrap(), frames.len() as u64);
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_that_mean_nothing_are_read_slowly() {
+        const COUNT: u32 = 100_000;
+        const PING: u8 = 6;
+        let many = |frame: Vec<u8>| frame.repeat(COUNT as usize);
+        let least = CONTROL_TIME * (COUNT / CONTROL_FRAMES - 10);
+        for kind in [PING, SETTINGS, NO_TYPE] {
+            let took = read_all(many(frame(kind, 0, &[0; 8]))).await;
+            assert!((least..2 * least).contains(&took), "{kind}: {took:?}");
+        }
+        assert!(read_all(many(frame(DATA, 0, b""))).await >= least);
+        for kind in [HEADERS, CONTINUATION] {
+            let took = read_all(many(frame(kind, 0, b"\x88"))).await;
+            assert_eq!(took, Duration::ZERO);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_lost_to_padding_gets_no_more_requests() {
+        let padded = [&[255][..], &[0; 255]].concat();
+        let mut frame = frame(DATA, PADDED, &[0; 0]);
+        frame[1..3].copy_from_slice(&[1, 0]);
+        frame.extend_from_slice(&padded);
+        let standing = Arc::<H2Standing>::default();
+        let mut watch = WatchedFrames::new((), standing.clone()).watch;
+        for _ in 0..MAX_HIDDEN / 256 {
+            watch.read(&mut frame.clone());
+        }
+        assert!(!standing.is_suspect());
+        watch.read(&mut frame);
+        assert!(standing.is_suspect());
     }
 }

@@ -17,6 +17,7 @@ pub(super) const PING: u8 = 6;
 pub(super) const GOAWAY: u8 = 7;
 pub(super) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
 const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;
 const PREFACE: usize = 24;
@@ -113,6 +114,11 @@ pub(super) fn head(stream: u32) -> Vec<u8> {
 
 pub(super) fn data(stream: u32, payload: &[u8]) -> Vec<u8> {
     frame(DATA, 0, stream, payload)
+}
+
+/// Data that consists of padding.
+pub(super) fn padding(stream: u32) -> Vec<u8> {
+    frame(DATA, PADDED, stream, &[3, 0, 0, 0])
 }
 
 pub(super) fn end(stream: u32) -> Vec<u8> {

@@ -128,6 +128,7 @@ fn empty_data_ends_no_connection() {
                 let mut frames = raw::head(seen.stream);
                 for _ in 0..150 {
                     frames.extend(raw::data(seen.stream, b""));
+                    frames.extend(raw::padding(seen.stream));
                 }
                 frames.extend(raw::data(seen.stream, b"said"));
                 frames.extend(raw::end(seen.stream));
