@@ -39,14 +39,6 @@ pub(in crate::forward::upstream) struct SharedPlace {
 /// A connection that is being opened.
 struct Opening<'a>(&'a SharedPlace);
 
-impl<'a> Opening<'a> {
-    fn begin(place: &'a SharedPlace) -> Self {
-        place.opening.set(true);
-        place.failed.take();
-        Self(place)
-    }
-}
-
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
         self.0.opening.set(false);
@@ -62,6 +54,12 @@ impl SharedPlace {
         !self.opening.get()
             && all(|shared| shared.stated().is_some() && shared.streams() > 0)
             && (self.open.borrow().is_empty() || self.pause().is_none())
+    }
+
+    /// No exchange gets an earlier failure from now on.
+    fn begin_to_open(&self) {
+        self.opening.set(true);
+        self.failed.take();
     }
 
     fn pause(&self) -> Option<Instant> {
@@ -107,11 +105,9 @@ impl Upstream {
             if place.needs_another()
                 && let Some(upstream) = self.this.upgrade()
             {
-                // The exchange that waits for the connection may leave.
-                place.opening.set(true);
-                spawn_local(
-                    async move { upstream.open_shared(server, large_head, deadline).await },
-                );
+                // The exchange that waits for it may leave, and another one then waits for it.
+                place.begin_to_open();
+                spawn_local(async move { upstream.open_shared(server, large_head).await });
             }
             let until = place.pause().map_or(deadline, |until| until.min(deadline));
             let _ = timeout_at(until, place.room.notified()).await;
@@ -147,7 +143,7 @@ impl Upstream {
             && place.open.borrow().is_empty()
             && place.needs_another()
         {
-            self.open_shared(server, false, self.deadline()).await;
+            self.open_shared(server, false).await;
         }
     }
 
@@ -205,12 +201,13 @@ impl Upstream {
         });
     }
 
-    async fn open_shared(&self, server: usize, large_head: bool, deadline: Instant) {
+    async fn open_shared(&self, server: usize, large_head: bool) {
         let Some(place) = self.shared_place(server, large_head) else {
             return;
         };
-        let opening = Opening::begin(place);
-        match self.share(server, place, deadline).await {
+        place.begin_to_open();
+        let opening = Opening(place);
+        match self.share(server, place, self.deadline()).await {
             Ok(shared) => {
                 place.pause.set(None);
                 place.open.borrow_mut().push(shared);

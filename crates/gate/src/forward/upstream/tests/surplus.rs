@@ -3,7 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -203,6 +205,26 @@ fn a_connection_that_hangs_takes_no_stream_from_those_that_wait() {
         let counts = upstream.group().counts();
         assert_eq!((counts.ejected, counts.failed), (0, 0));
         assert_eq!(server.connections.get(), 1);
+    });
+}
+
+/// The exchange that waited for the connection had left before.
+#[test]
+fn a_failure_that_nobody_waited_for_fails_nobody_later() {
+    run(async || {
+        let listener = TcpSocket::new_v4().unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let upstream = over_h2(listener.local_addr().unwrap(), |_| {});
+        let mut leaving = Box::pin(upstream.lease(ANY));
+        assert!(poll_fn(|cx| Poll::Ready(leaving.as_mut().poll(cx).is_pending())).await);
+        drop(leaving);
+        until(|| upstream.group().counts().unreached == 1).await;
+        let listener = listener.listen(1).unwrap();
+        spawn_local(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        });
+        assert!(upstream.lease(ANY).await.is_ok());
     });
 }
 
