@@ -9,6 +9,7 @@ before the answer.
     /large?bytes=N    N bytes of a pattern that depends on the id
     /events           an event stream that does not end
     /socket           a WebSocket that echoes
+    /grpc             what arrived, with the status in a trailer
 """
 
 import asyncio
@@ -32,7 +33,7 @@ def pattern(identity, length):
 
 def user(headers):
     scheme, _, word = headers.get("authorization", "").partition(" ")
-    return base64.b64decode(word).decode().partition(":")[0] if scheme == "Basic" else ""
+    return base64.b64decode(word).decode().partition(":")[0] if scheme == "Basic" else headers.get("x-auth-request-user", "")
 
 
 class Backend:
@@ -59,12 +60,13 @@ class Backend:
         identity, path = headers.get("x-soak-id", ""), urllib.parse.urlsplit(target)
         words = dict(urllib.parse.parse_qsl(path.query))
         self.note("H", identity)
-        digest, length = hashlib.sha256(), 0
+        digest, length, pieces = hashlib.sha256(), 0, []
         if headers.get("expect", "").lower() == "100-continue":
             writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         async for piece in body(reader, headers):
             digest.update(piece)
             length += len(piece)
+            pieces += [piece] if path.path == "/grpc" else []
         self.note("D", identity)
         fields = {"x-soak-id": identity, "x-soak-user": user(headers), "x-soak-server": self.name,
                   "x-soak-settings": headers.get("x-soak-settings", "")}
@@ -72,6 +74,8 @@ class Backend:
             return await self.events(writer, fields, identity)
         if path.path == "/socket":
             return await self.socket(reader, writer, fields, headers)
+        if path.path == "/grpc":
+            return await call(writer, fields, pieces)
         if path.path == "/large":
             return await large(writer, fields, identity, int(words["bytes"]))
         if path.path == "/think":
@@ -142,6 +146,15 @@ async def large(writer, fields, identity, length):
         # The pattern repeats within each chunk, so every chunk begins like the first.
         writer.write(pattern(identity, min(TURN, length - at)))
         await writer.drain()
+    return True
+
+
+async def call(writer, fields, pieces):
+    writer.write(answer("200 OK", fields | {"content-type": "application/grpc", "transfer-encoding": "chunked", "trailer": "grpc-status"}))
+    for piece in pieces:
+        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+    writer.write(b"0\r\ngrpc-status: 0\r\n\r\n")
+    await writer.drain()
     return True
 
 

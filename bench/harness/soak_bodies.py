@@ -52,6 +52,8 @@ class Expecting(Client):
 
 
 class Trickled(Client):
+    """Sends its body slowly, unless an answer comes meanwhile: when a failure was seen says what it may be due to."""
+
     def turn(self):
         body = self.random.randbytes(6000)
 
@@ -59,6 +61,8 @@ class Trickled(Client):
             self.wire.send(request("POST", "/echo", told | {"Content-Length": str(len(body))}))
             for at in range(0, len(body), 500):
                 self.scene.over.wait(0.25)
+                if self.wire.has_answer():
+                    break
                 self.wire.send(body[at:at + 500])
         self.exchange(self.someone(), "POST", body=body, raw=raw)
 

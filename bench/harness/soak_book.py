@@ -7,7 +7,7 @@ import time
 
 REVOKED_WITHIN = 0.1  # what gate promises, in seconds
 MARGIN = 0.3  # in addition, for a machine that is busy with other work
-UNKNOWN = ["bad token", "revoked", "revoked events"]  # the kinds of clients for which the store has to be asked
+UNKNOWN = ["bad token", "revoked", "revoked events", "login"]  # the kinds of clients for which the store has to be asked
 KEPT = 5  # examples kept of each kind of error
 
 
@@ -41,7 +41,7 @@ class Book:
         self.examples = []
         self.posts = {}  # id: the result for its client
         self.troubles = []  # (from, to, what): times in which failures are expected
-        self.failures = []  # (time, kind, what)
+        self.failures = []  # (time, kind, what, gate's reason)
         self.late = collections.defaultdict(list)  # kind: seconds after a revocation at which it was still served
         self.ended_after = collections.defaultdict(list)  # kind: seconds from a revocation to the end of an open stream
         self.facts = collections.Counter()
@@ -51,13 +51,13 @@ class Book:
             self.asked[kind] += 1
             return f"{kind.replace(' ', '-')}-{self.seed}-{next(self.numbers)}"
 
-    def saw(self, kind, what, left=False):
+    def saw(self, kind, what, left=False, why=None):
         """Records an answer's status, or what happened to a request; `left`: the client itself went away."""
         with self.lock:
             self.answered[kind][what] += 1
             failed = not left and (isinstance(what, str) or what >= 500)
             if failed:
-                self.failures.append((time.monotonic(), kind, what))
+                self.failures.append((time.monotonic(), kind, what, why))
 
     def post(self, identity, status):
         with self.lock:
@@ -86,7 +86,7 @@ class Book:
         """Failures without trouble that explains them. Requests with known sessions may not fail while only
         the store is down.
         """
-        def explained(at, kind, what):
+        def explained(at, kind, what, _why):
             return any(begin <= at <= end and (missing == "backend" or (what == 503 and kind in UNKNOWN)) for begin, end, missing in self.troubles)
         return [failure for failure in self.failures if not explained(*failure)]
 

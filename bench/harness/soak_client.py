@@ -61,7 +61,7 @@ class Client:
             self.wire.close(reset)
         self.wire = None
 
-    def exchange(self, session, method="GET", path="/echo", body=b"", raw=None):
+    def exchange(self, session, method="GET", path="/echo", body=b"", raw=None, more=None):
         """Makes a request over the open connection, or opens one; `raw` sends the body itself. Also checks
         the answer.
         """
@@ -72,7 +72,7 @@ class Client:
             if raw:
                 raw(identity, fields(identity, session))
             else:
-                self.wire.ask(method, self.route + path, fields(identity, session), body)
+                self.wire.ask(method, self.route + path, fields(identity, session) | (more or {}), body)
             answer = self.wire.answer(method)
         except Broken as error:
             self.befell(identity, method, str(error), session.ends(sent))
@@ -85,15 +85,15 @@ class Client:
     def open(self):
         return Wire.open(self.scene.http)
 
-    def befell(self, identity, method, what, left=False):
-        self.book.saw(self.kind, what, left)
+    def befell(self, identity, method, what, left=False, why=None):
+        self.book.saw(self.kind, what, left, why)
         if method == "POST":
             self.book.post(identity, what)
 
     def look(self, identity, session, method, body, answer, sent):
         """Checks that the answer is for this request, and that its session may have it."""
         heard = time.monotonic()
-        self.befell(identity, method, answer.status)
+        self.befell(identity, method, answer.status, why=answer.reason)
         if answer.status in (401, 403) and session.sid and not session.ends(sent):
             self.book.is_wrong("valid session refused", f"{identity}: {answer.status} {answer.body[:100]!r}")
         if not 200 <= answer.status < 300:

@@ -2,6 +2,7 @@
 
 import threading
 
+from harness.soak_applications import Early, Grpc, Login, Preflight
 from harness.soak_bodies import (AbortedDownload, AbortedDownloadFromH2, AbortedUpload, AbortedUploadToH2, Buffered, Chunked, Counted, CountedToH2, Download,
                                  DownloadFromH2, Events, Expecting, RevokedEvents, SlowDownload, Socket, SocketOverH2, Trickled)
 from harness.soak_requests import Bad, H2, H2ToH2, H3, Kept, KeptToH2, Leaves, New, NoWindow, Old, Pipelined, Posts, PostsToH2, Resumed, Revoked, Tls
@@ -17,6 +18,7 @@ KINDS = {
     "to h2": (KeptToH2, 2, 0.12), "POST to h2": (PostsToH2, 2, 0.06), "h2 to h2": (H2ToH2, 2, 0.6), "upload to h2": (CountedToH2, 1, 0.6),
     "upload to h2 aborted": (AbortedUploadToH2, 1, 0.4), "download from h2": (DownloadFromH2, 1, 1.5), "download from h2 aborted": (AbortedDownloadFromH2, 1, 0.6),
     "upload buffered": (Buffered, 1, 0.6), "WebSocket over h2": (SocketOverH2, 1, 0.4),
+    "login": (Login, 1, 1.0), "preflight": (Preflight, 1, 0.3), "early data": (Early, 1, 0.6), "gRPC": (Grpc, 1, 0.3),
     "bad token": (Bad, 1, 0.25), "left while it thinks": (Leaves, 2, 0.4), "revoked": (Revoked, 2, 0.06), "revoked events": (RevokedEvents, 1, 0.1),
 }
 

@@ -1,5 +1,5 @@
 """The processes of a soak: gate, two backends, nginx as an HTTP/2 server before one of them, Redis on a Unix
-socket; and what is done to them while clients make requests.
+socket, an OpenID provider; and what is done to them while clients make requests.
 """
 
 import base64
@@ -22,6 +22,7 @@ from harness.soak_wire import Broken, Wire
 
 IDLE = 5  # seconds that gate keeps an unused connection to a backend
 SETTLED = 5  # seconds after which an outage may no longer have any effect
+APP = "https://app.example"  # the origin whose pages may ask
 STORE_KNOWN = 5  # seconds after the store's return within which gate has reconnected
 TAKEN = 10  # seconds that a reload may take
 
@@ -29,7 +30,7 @@ TAKEN = 10  # seconds that a reload may take
 class Stage:
     def __init__(self, place, roundtrip, book):
         self.place, self.roundtrip, self.book = place, roundtrip, book
-        self.http, self.https, self.admin, self.h2 = (proxies.free_port() for _ in range(4))
+        self.http, self.https, self.admin, self.h2, self.provider = (proxies.free_port() for _ in range(5))
         self.ports = {"a": proxies.free_port(), "b": proxies.free_port()}
         self.journal, self.log = place / "journal", place / "gate.log"
         self.settings, self.serial, self.numbers = 0, (0, 0.0), 0
@@ -45,6 +46,7 @@ class Stage:
         for name in self.ports:
             self.start_backend(name)
         self.start_nginx()
+        self.start_provider()
         self.replace_certificate()
         self.config().write_text(self.text())
         self.config().chmod(0o600)
@@ -80,6 +82,9 @@ threads = 2
 [[tls.certificate]]
 chain = "{at}/chain.pem"
 key = "{at}/key.pem"
+[tls]
+early_data = true
+resumption = "single-use"
 [[token.key]]
 algorithm = "HS512"
 from = {{ file = "{at}/token.key" }}
@@ -111,6 +116,20 @@ set = {{ X-Soak-Settings = "{self.settings}" }}
 path = "/buffered"
 upstream = "backend"
 buffer_request = "1MiB"
+[login]
+issuer = "http://127.0.0.1:{self.provider}"
+client_id = "gate"
+[[route]]
+path = "/login"
+upstream = "backend"
+login = true
+[[route]]
+path = "/cors"
+upstream = "backend"
+[route.cors]
+preflight = "answer"
+origins = ["{APP}"]
+headers = ["Authorization", "X-Soak-Id"]
 [admin]
 listen = "127.0.0.1:{self.admin}"
 """
@@ -216,6 +235,13 @@ http {{
         process = self.run("nginx", ["nginx", "-p", self.place, "-c", self.place / "nginx.conf", "-e", self.place / "nginx.log"], self.place / "nginx.log")
         if not processes.await_port(self.h2, process):
             tools.fail(f"nginx does not listen: {(self.place / 'nginx.log').read_text()[-500:]}")
+
+    def start_provider(self):
+        key = self.place / "provider.key"
+        servers.openssl("genpkey", "-algorithm", "ed25519", "-out", key)
+        process = self.run("provider", [sys.executable, pathlib.Path(__file__).parent / "soak_provider.py", self.provider, key], self.place / "provider.log")
+        if not processes.await_port(self.provider, process):
+            tools.fail(f"the provider does not listen: {(self.place / 'provider.log').read_text()[-500:]}")
 
     def start_store(self):
         (self.place / "redis").unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 """HTTP/1.1 for the clients of a soak, without a library, which might repeat a request by itself."""
 
 import dataclasses
+import re
+import select
 import socket
 import ssl
 import struct
@@ -22,6 +24,12 @@ class Answer:
     @property
     def closes(self):
         return self.headers.get("connection", "").lower() == "close"
+
+    @property
+    def reason(self):
+        """Why gate gave this answer, if it says so."""
+        said = re.search(rb"^Reason: (\w+)", self.body, re.MULTILINE)
+        return said and said[1].decode()
 
 
 class Wire:
@@ -65,6 +73,10 @@ class Wire:
             raise Broken("closed")
         self.kept += piece
 
+    def has_answer(self):
+        """Whether something has arrived, or the connection has ended."""
+        return bool(self.kept or select.select([self.socket], [], [], 0)[0])
+
     def until(self, mark):
         while mark not in self.kept:
             if len(self.kept) > 1 << 20:
@@ -88,7 +100,11 @@ class Wire:
             except (IndexError, ValueError) as error:
                 raise Broken("no status") from error
             if status >= 200 or status == 101:
-                return Answer(status, {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])})
+                found = Answer(status, {})
+                for name, _, value in (line.partition(":") for line in lines[1:]):
+                    name, before = name.lower(), found.headers.get(name.lower())
+                    found.headers[name] = f"{before}\n{value.strip()}" if before and name == "set-cookie" else value.strip()
+                return found
 
     def answer(self, method="GET"):
         found = self.head()
