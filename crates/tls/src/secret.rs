@@ -54,7 +54,7 @@ impl Secret {
     pub fn from_file(path: &Path) -> Result<Self, SecretError> {
         let path_of = || path.to_path_buf();
         let (secret, exposed) = Self::read(path)?;
-        if exposed && !is_handed_over(path, std::env::var_os("CREDENTIALS_DIRECTORY")) {
+        if exposed {
             return Err(SecretError::Exposed { path: path_of() });
         }
         if secret.line().is_empty() {
@@ -90,10 +90,12 @@ impl Secret {
     }
 
     /// Reads a file, and returns whether other users can read it. For files that do not always
-    /// contain a secret.
+    /// contain a secret. No other user can read credentials that a service manager provides.
     pub fn read(path: &Path) -> Result<(Self, bool), SecretError> {
         let (secret, mode) = Self::read_with_mode(path)?;
-        Ok((secret, mode & 0o077 != 0))
+        let directory = std::env::var_os("CREDENTIALS_DIRECTORY");
+        let exposed = mode & 0o077 != 0 && !is_handed_over(path, directory);
+        Ok((secret, exposed))
     }
 
     fn read_with_mode(path: &Path) -> Result<(Self, u32), SecretError> {

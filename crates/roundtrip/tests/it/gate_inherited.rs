@@ -1,16 +1,30 @@
-//! Sockets of the service manager: they stay open while one process follows another, so that no
-//! client is refused.
+//! What the service manager passes: sockets, which stay open while one process follows another, so
+//! that no client is refused; and credentials. And its units.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
 use super::gate::{Running, User, backend};
+use crate::skip;
 
 /// Starts gate as a service manager does: the sockets are descriptors 3 and 4.
 fn start(user: &User, config: &str, sockets: [&dyn AsRawFd; 2], lines: usize) -> (Running, String) {
+    start_by(&[], user, config, sockets, lines)
+}
+
+/// The same by another program, which starts gate.
+fn start_by(
+    by: &[&str],
+    user: &User,
+    config: &str,
+    sockets: [&dyn AsRawFd; 2],
+    lines: usize,
+) -> (Running, String) {
     let script = format!(
         "export LISTEN_FDS=2 LISTEN_PID=$$; exec \"$@\" 3<&{} 4<&{}",
         sockets[0].as_raw_fd(),
@@ -18,7 +32,8 @@ fn start(user: &User, config: &str, sockets: [&dyn AsRawFd; 2], lines: usize) ->
     );
     let gate = user.command(&["run", "--config", config]);
     let mut shell = Command::new("bash");
-    shell.args(["-c", &script, "-"]).arg(gate.get_program());
+    shell.args(["-c", &script, "-"]).args(by);
+    shell.arg(gate.get_program());
     shell
         .args(gate.get_args())
         .current_dir(gate.get_current_dir().unwrap());
@@ -123,4 +138,86 @@ fn more_sockets_of_an_address_than_threads_are_an_error() {
     let (mut gate, told) = start(&user, &config, [&tcp, &tcp], 9);
     assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
     assert!(told.contains("opened 2 sockets for it"), "{told}");
+}
+
+/// Whether this program of systemd is here; otherwise says so.
+fn has(test: &str, program: &str) -> bool {
+    let is_here = Command::new(program).arg("--version").output().is_ok();
+    if !is_here {
+        skip::lacking(test, program);
+    }
+    is_here
+}
+
+/// LoadCredential= of systemd.exec(5) makes files that their group can read, in a directory that
+/// belongs to the service.
+#[test]
+fn sockets_and_credentials_that_systemd_passes_are_used() {
+    const ACTIVATE: &str = "systemd-socket-activate";
+    if !has(
+        "sockets_and_credentials_that_systemd_passes_are_used",
+        ACTIVATE,
+    ) {
+        return;
+    }
+    let user = User::new();
+    let [tcp, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    pass_on(&tcp);
+    pass_on(&other);
+    let ports = [&tcp, &other].map(|socket| socket.local_addr().unwrap());
+    let given = tempfile::tempdir().unwrap();
+    let jwks = r#"{"keys":[{"kty":"oct","alg":"HS256","kid":"1","k":"QUJBQkFCQUJBQkFCQUJBQkFCQUJBQkFCQUJBQkFCQUI"}]}"#;
+    for (name, secret) in [("token.key", &*"ab".repeat(40)), ("keys.json", jwks)] {
+        let path = given.path().join(name);
+        fs::write(&path, secret).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
+    }
+    let listen = format!("http = [\"{}\", \"{}\"]\nh3 = false", ports[0], ports[1]);
+    let config = config(&user, &listen);
+    let from = given.path().display();
+    let more = format!(
+        "[[token.key]]\nalgorithm = \"HS512\"\nfrom = {{ file = \"{from}/token.key\" }}\n\
+         [token.jwks]\nfile = \"{from}/keys.json\"\nalgorithms = [\"HS256\"]\n"
+    );
+    let text = fs::read_to_string(&config).unwrap() + &more;
+    fs::write(&config, text).unwrap();
+    let client = ask(ports[0].port());
+    let credentials = format!("CREDENTIALS_DIRECTORY={from}");
+    let by = [ACTIVATE, "--setenv", &credentials];
+    // Five lines of the program, and then gate's first.
+    let (mut gate, told) = start_by(&by, &user, &config, [&tcp, &other], 6);
+    assert!(told.contains("gate: http://"), "{told}");
+    assert!(!told.contains("may read"), "{told}");
+    assert!(is_answered(client));
+    assert!(is_answered(ask(ports[1].port())));
+    gate.signal("TERM");
+    assert!(gate.child.wait().unwrap().success());
+    // Elsewhere, such files are exposed.
+    let _client = ask(ports[0].port());
+    let (mut gate, told) = start_by(&by[..1], &user, &config, [&tcp, &other], 99);
+    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told.contains("keys.json"), "{told}");
+}
+
+#[test]
+fn systemd_understands_the_units() {
+    const ANALYZE: &str = "systemd-analyze";
+    if !has("systemd_understands_the_units", ANALYZE) {
+        return;
+    }
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    let folder = tempfile::tempdir().unwrap();
+    let units = ["gate.service", "gate.socket", "exporter.service"];
+    let units = units.map(|name| format!("roundtrip-{name}"));
+    for name in &units {
+        let text = fs::read_to_string(format!("{packaging}/{name}")).unwrap();
+        let program = env!("CARGO_BIN_EXE_roundtrip");
+        let text = text.replace("/usr/local/bin/roundtrip", program);
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let mut verify = Command::new(ANALYZE);
+    verify.args(["verify", "--man=no"]).args(&units);
+    let said = verify.current_dir(folder.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && text.is_empty(), "{text}");
 }

@@ -150,6 +150,7 @@ fn packages_hold_what_a_user_expects(release: &Release) {
         "/usr/share/bash-completion/completions/roundtrip",
         "/usr/share/fish/vendor_completions.d/roundtrip.fish",
         "/usr/lib/systemd/system/roundtrip-gate.service",
+        "/usr/lib/systemd/system/roundtrip-gate.socket",
         "/usr/lib/systemd/system/roundtrip-exporter.service",
         "/usr/share/doc/roundtrip/examples/gate.toml",
         "/usr/share/doc/roundtrip/examples/prometheus/rules.yml",
