@@ -40,14 +40,15 @@ const TYPES: [&str; 13] = [
 ];
 
 pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
+    let emptied = empties(scene);
     for place in scene.of(&[Class::Entity]) {
         // `member-type` reports any type but an array.
         if let Some(card @ Node::List(items)) = place.item.node().get("vcardArray") {
             let pointer = format!("{}/vcardArray", place.pointer);
             match items.as_slice() {
                 [Node::Text(head), Node::List(properties)] if &**head == "vcard" => {
-                    whole(scene, properties, &format!("{pointer}/1"), report);
-                    shown(scene, properties, &format!("{pointer}/1"), report);
+                    whole(emptied, properties, &format!("{pointer}/1"), report);
+                    shown(emptied, properties, &format!("{pointer}/1"), report);
                 }
                 _ => report.add(&HEAD, pointer, format!("{} items", card.items().len())),
             }
@@ -55,7 +56,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     }
 }
 
-fn whole(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Report) {
+fn whole(emptied: bool, properties: &[Node], pointer: &str, report: &mut Report) {
     let named = |name: &'static str| properties.iter().filter(move |p| is_named(p, name));
     let first = properties.first().filter(|p| is_named(p, "version"));
     let version = first.and_then(|p| p.items().get(3)).and_then(Node::text);
@@ -67,7 +68,6 @@ fn whole(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Rep
     }
     values::once(properties, pointer, report);
     values::contact(properties, pointer, report);
-    let emptied = empties(scene);
     for (i, node) in properties.iter().enumerate().take(300) {
         property(node, &format!("{pointer}/{i}"), report);
         values::check(node, emptied, &format!("{pointer}/{i}"), report);
@@ -75,13 +75,13 @@ fn whole(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Rep
 }
 
 /// An empty name is useless, unless it was redacted that way (RFC 9537, section 3.2).
-fn shown(scene: &Scene<'_>, properties: &[Node], pointer: &str, report: &mut Report) {
+fn shown(emptied: bool, properties: &[Node], pointer: &str, report: &mut Report) {
     let says = |p: &Node| {
         let text = p.items().get(3).and_then(Node::text);
         text.is_some_and(|t| !t.trim().is_empty())
     };
     let mut names = properties.iter().filter(|p| is_named(p, "fn")).peekable();
-    if names.peek().is_some() && !names.any(says) && !empties(scene) {
+    if names.peek().is_some() && !names.any(says) && !emptied {
         report.add(&FN_EMPTY, pointer, "");
     }
 }

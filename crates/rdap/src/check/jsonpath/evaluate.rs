@@ -10,6 +10,10 @@ use crate::answer::Node;
 /// The number of values that can still be visited.
 pub(in crate::check) struct Budget(usize);
 
+/// So many names of members, or bytes of text, cost as much as one value.
+const NAMES: usize = 8;
+const BYTES: usize = 64;
+
 impl Default for Budget {
     /// Enough for many paths through a large answer; some milliseconds.
     fn default() -> Self {
@@ -18,8 +22,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    fn spend(&mut self) -> Option<()> {
-        self.0 = self.0.checked_sub(1)?;
+    fn spend(&mut self, work: usize) -> Option<()> {
+        self.0 = self.0.checked_sub(work)?;
         Some(())
     }
 }
@@ -98,8 +102,8 @@ impl<'a> Walk<'a, '_> {
         from: &Found<'a>,
         next: &mut Vec<Found<'a>>,
     ) -> Option<()> {
-        self.budget.spend()?;
         for selector in &segment.selectors {
+            self.budget.spend(1)?;
             self.select(selector, from, next)?;
         }
         if segment.descendant {
@@ -119,6 +123,7 @@ impl<'a> Walk<'a, '_> {
     ) -> Option<()> {
         match selector {
             Selector::Name(name) => {
+                self.budget.spend(from.node.members().len() / NAMES)?;
                 let members = from.node.members().iter().rev();
                 let member = members.into_iter().find(|(n, _)| **n == **name);
                 next.extend(member.map(|(n, node)| from.below(Step::Member(n), node)));
@@ -132,19 +137,19 @@ impl<'a> Walk<'a, '_> {
             Selector::Slice { start, end, step } => {
                 let items = from.node.items();
                 for i in slice(*start, *end, *step, items.len()) {
-                    self.budget.spend()?;
+                    self.budget.spend(1)?;
                     next.extend(items.get(i).map(|n| from.below(Step::Item(i), n)));
                 }
             }
             Selector::Wildcard => {
                 for child in children(from) {
-                    self.budget.spend()?;
+                    self.budget.spend(1)?;
                     next.push(child);
                 }
             }
             Selector::Filter(test) => {
                 for child in children(from) {
-                    self.budget.spend()?;
+                    self.budget.spend(1)?;
                     if self.holds(test, child.node)? {
                         next.push(child);
                     }
@@ -176,7 +181,7 @@ impl<'a> Walk<'a, '_> {
             Test::Exists(path) => Some(!self.path(path, current)?.is_empty()),
             Test::Compare(left, comparison, right) => {
                 let (left, right) = (self.value(left, current)?, self.value(right, current)?);
-                self.budget.spend()?;
+                self.budget.spend(1)?;
                 self.compare(left.node(), *comparison, right.node())
             }
             Test::Regex => None,
@@ -211,7 +216,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Equality (section 2.3.5.2.2).
     fn equal(&mut self, left: &Node, right: &Node) -> Option<bool> {
-        self.budget.spend()?;
+        self.budget.spend(1)?;
         match (left, right) {
             (Node::Number(left), Node::Number(right)) => {
                 Some(left == right || left.as_f64() == right.as_f64())
@@ -226,6 +231,7 @@ impl<'a> Walk<'a, '_> {
             }
             (Node::Object(members), Node::Object(others)) if members.len() == others.len() => {
                 for (name, node) in members {
+                    self.budget.spend(others.len() / NAMES)?;
                     let Some(other) = right.get(name) else {
                         return Some(false);
                     };
@@ -236,6 +242,10 @@ impl<'a> Walk<'a, '_> {
                 Some(true)
             }
             (Node::List(_) | Node::Object(_), _) => Some(false),
+            (Node::Text(left), Node::Text(right)) => {
+                self.budget.spend(left.len().min(right.len()) / BYTES)?;
+                Some(left == right)
+            }
             _ => Some(left == right),
         }
     }
@@ -251,7 +261,10 @@ impl<'a> Walk<'a, '_> {
                 _ => Value::Nothing,
             },
             Operand::Length(of) => match self.value(of, current)?.node() {
-                Some(Node::Text(text)) => Value::number(text.chars().count()),
+                Some(Node::Text(text)) => {
+                    self.budget.spend(text.len() / BYTES)?;
+                    Value::number(text.chars().count())
+                }
                 Some(Node::List(items)) => Value::number(items.len()),
                 Some(Node::Object(members)) => Value::number(members.len()),
                 _ => Value::Nothing,

@@ -161,6 +161,35 @@ fn evaluation_ends() {
     assert!(path.find(&node(), &mut Budget::default()).is_none());
 }
 
+#[test]
+fn evaluation_costs_what_it_compares_and_selects() {
+    let many = |step: &str, n: usize| vec![step; n].join(",");
+    let names: Vec<String> = (0..5_000).map(|n| format!("\"m{n}\":0")).collect();
+    let wide = format!("{{{}}}", names.join(","));
+    let long = "x".repeat(1 << 20);
+    let json = format!(
+        r#"{{"deep": [[[[0]]]], "wide": {wide}, "same": {wide}, "long": "{long}", "again": "{long}",
+            "few": [0, 0, 0], "list": [{}]}}"#,
+        many("0", 1000)
+    );
+    let root = Answer::read(Bytes::from(json)).unwrap();
+    let root = root.at("").unwrap();
+    let product = format!("$.deep{}", format!("[{}]", many("0", 150)).repeat(3));
+    let absent = format!("$.wide[{}]", many("'m'", 950));
+    for path in [
+        &*product,
+        &*absent,
+        "$.few[?$.wide == $.same]",
+        "$.list[?$.long == $.again]",
+        "$.list[?length($.long) == 1]",
+    ] {
+        let found = Path::parse(path)
+            .unwrap()
+            .find(root, &mut Budget::default());
+        assert!(found.is_none(), "{}", path.get(..30).unwrap_or(path));
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_parsed_or_refused(path in r"\$[\.\[\]\*\?@'a-c0-2:,()!=<>&| -]{0,24}") {
