@@ -147,9 +147,10 @@ fn verbose_has_every_member() {
         assert_whole(name, &fixture(&format!("{name}.json")));
     }
     let lines: Vec<String> = (0..300).map(|n| format!("remark line {n}")).collect();
-    let phones: Vec<Value> = (0..5)
-        .map(|n| json!(["tel", {"type": ["voice", "work"]}, "uri", format!("tel:+1.555{n}")]))
-        .collect();
+    let phones = (0..5)
+        .map(|n| json!(["tel", {"type": ["voice", "work"]}, "uri", format!("tel:+1.555{n}")]));
+    let malformed = json!(["note", "in place of parameters", "text", "x"]);
+    let phones: Vec<Value> = phones.chain([malformed]).collect();
     let contact = json!({
         "objectClassName": "entity", "roles": ["reseller"], "handle": "R-9",
         "vcardArray": ["vcard", phones],

@@ -144,7 +144,12 @@ impl Whole<'_> {
         let below = deeper(indent);
         let properties = items.iter().skip(1).flat_map(Node::items);
         for property in properties {
-            let [Node::Text(name), parameters, Node::Text(_), values @ ..] = property.items()
+            let [
+                Node::Text(name),
+                parameters @ Node::Object(_),
+                Node::Text(_),
+                values @ ..,
+            ] = property.items()
             else {
                 self.page.end_line();
                 self.page.tab(below);
