@@ -46,6 +46,7 @@ fn told(answer: &Answer, state: State, width: usize) {
         answer: Some(answer),
         why: None,
         clear: false,
+        other: None,
     };
     let told = LookupResult {
         query: "a.example",

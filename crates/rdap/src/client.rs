@@ -213,6 +213,7 @@ impl Client {
         if self.options.follow {
             Box::pin(self.follow(&mut outcome)).await;
         }
+        outcome.compare(query);
         self.remember_range(&outcome);
         outcome
     }

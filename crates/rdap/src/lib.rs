@@ -25,5 +25,6 @@ pub mod client;
 pub mod credentials;
 pub mod published_limits;
 pub mod query;
+mod requested;
 pub mod server_check;
 pub mod text;

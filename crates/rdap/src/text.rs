@@ -62,6 +62,8 @@ pub struct Part<'a> {
     pub why: Option<&'a str>,
     /// Whether the answer arrived in clear text.
     pub clear: bool,
+    /// The object that the answer is about, if it is not the requested one.
+    pub other: Option<&'a str>,
 }
 
 /// The result of a lookup.

@@ -137,6 +137,9 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     if !tells_reasons(args, &meaning.form) {
         notes.extend(failures.told());
     }
+    if args.output.output.is_some() || meaning.form != Form::Readable {
+        notes.extend(failures.astray());
+    }
     if whole {
         notes.extend(sink.borrow().remedy(is_empty));
     }

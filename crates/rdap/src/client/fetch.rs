@@ -313,6 +313,7 @@ fn words(reply: &Reply) -> Option<String> {
         answer: Some(&answer),
         why: Some(&status),
         clear: false,
+        other: None,
     };
     crate::text::trouble(&part).filter(|words| *words != status)
 }
@@ -370,6 +371,7 @@ fn remembered(target: &Target, stored: Stored, from: From) -> Box<Source> {
         from,
         clear: false,
         mismatch: None,
+        other: None,
         patience: Duration::ZERO,
         timing: None,
     })
@@ -390,6 +392,7 @@ fn received_now(
         from: From::Network,
         clear: false,
         mismatch: None,
+        other: None,
         patience,
         timing: Some(reply.timing),
     })

@@ -10,6 +10,7 @@ use super::LookupError;
 use super::expected::Expected;
 use crate::answer::{Answer, AnswerError};
 use crate::query::Query;
+use crate::requested::Requested;
 use crate::text::{LookupResult, Part, State, trouble};
 use roundtrip_fetch::pool::Timing;
 
@@ -47,6 +48,8 @@ pub struct Source {
     pub clear: bool,
     /// The reason why the answer does not match the query, although the server claims so.
     pub mismatch: Option<String>,
+    /// The object that the answer is about, if it is not the requested one.
+    pub other: Option<String>,
     /// The time spent waiting for permission to ask.
     pub patience: Duration,
     pub timing: Option<Timing>,
@@ -105,6 +108,7 @@ impl Source {
             answer: self.answer.as_ref().ok(),
             why,
             clear: self.clear,
+            other: self.other.as_deref(),
         }
     }
 
@@ -153,6 +157,7 @@ impl Trouble {
             answer: None,
             why: Some(&self.why),
             clear: false,
+            other: None,
         }
     }
 }
@@ -188,6 +193,20 @@ impl Outcome {
             broken_off: None,
             registrar: None,
             troubles: vec![Trouble::of_nobody(why)],
+        }
+    }
+
+    /// Compares the objects of the answers with the requested one. Most servers answer about no
+    /// other; some answer about the domain that contains the name, or about a variant.
+    pub(super) fn compare(&mut self, query: &Query) {
+        let Some(requested) = Requested::of_path(&query.path()) else {
+            return;
+        };
+        let registrar = self.registrar.as_mut().and_then(|r| r.as_mut().ok());
+        for source in self.registry.iter_mut().chain(registrar) {
+            let answer = source.answer.as_ref().ok();
+            let answer = answer.filter(|_| source.state() == State::Found);
+            source.other = answer.and_then(|answer| requested.other(answer));
         }
     }
 
@@ -235,6 +254,7 @@ impl Outcome {
                 answer: None,
                 why: why.as_deref(),
                 clear: false,
+                other: None,
             },
         };
         let registrar = self.registrar.as_ref().map(|registrar| match registrar {

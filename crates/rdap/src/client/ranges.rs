@@ -65,6 +65,7 @@ impl Ranges {
         });
         found.map(|(_, source)| Source {
             from: From::Range,
+            other: None,
             patience: Duration::ZERO,
             timing: None,
             ..source.clone()

@@ -11,9 +11,9 @@ use crate::answer::{Answer, mended};
 pub const SCHEMA: &str = "roundtrip/rdap/1";
 
 /// `{"schema", "query", "kind", "status", "server", "error", "answer", "registrar": {"status",
-/// "server", "error", "answer"}, "timing", "check"}`, and `clear_text` after a server that was
-/// asked without TLS. Members without a value are left out. The only line break is the last
-/// character.
+/// "server", "error", "answer"}, "timing", "check"}`, `clear_text` after a server that was asked
+/// without TLS, and `other_object` before an answer about another object. Members without a value
+/// are left out. The only line break is the last character.
 pub fn line(told: &LookupResult<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.push(b'{');
@@ -41,6 +41,9 @@ fn part(out: &mut Vec<u8>, part: &Part<'_>) {
     }
     if part.clear {
         member(out, "clear_text", &json!(true));
+    }
+    if let Some(other) = part.other {
+        member(out, "other_object", &json!(other));
     }
     if let Some(error) = trouble(part) {
         member(out, "error", &json!(error));

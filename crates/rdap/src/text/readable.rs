@@ -29,6 +29,7 @@ pub(super) fn tell(told: &LookupResult<'_>, style: &Style) -> String {
     if let Some(part) = second {
         missing(&mut page, part);
     }
+    others(&mut page, told);
     note_oddities(&mut page, told);
     if !style.verbose {
         notices(&mut page, told);
@@ -97,10 +98,31 @@ fn missing(page: &mut Page, part: &Part<'_>) {
     page.end_line();
 }
 
+/// Says that an answer is about another object than the requested one.
+fn others(page: &mut Page, told: &LookupResult<'_>) {
+    let registrar = told.registrar.as_ref().and_then(|part| part.other);
+    let answers = [
+        ("The answer", told.first.other, ""),
+        (
+            "The registrar's answer",
+            registrar,
+            ", and is not part of this summary",
+        ),
+    ];
+    for (answer, other, so) in answers {
+        let Some(other) = other else { continue };
+        page.gap();
+        let line = format!("{answer} is about {other}, not {}{so}", told.query);
+        page.flow(Tone::Warn, &line, 2);
+        page.end_line();
+    }
+}
+
 /// The registry's facts, with the registrar's additions and differences.
 fn merged(object: Object<'_>, told: &LookupResult<'_>, now: Date) -> Vec<Fact> {
     let mut facts = Facts::of(object, now);
-    let second = told.registrar.as_ref().and_then(found);
+    let second = told.registrar.as_ref().filter(|p| p.other.is_none());
+    let second = second.and_then(found);
     for fact in second
         .map(|a| Facts::of(a.object(), now))
         .unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Every style with every fixture: `tests/data` contains the answers, the snapshots the output.
 
 mod octets;
+mod others;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -56,6 +57,7 @@ fn part<'a>(server: &'a str, answer: &'a Answer) -> Part<'a> {
         answer: Some(answer),
         why: None,
         clear: false,
+        other: None,
     }
 }
 
@@ -234,6 +236,7 @@ fn a_failing_registrar_is_reported_beside_the_registry() {
         answer: None,
         why: Some("the answer is a web page ('Welcome'), not RDAP"),
         clear: false,
+        other: None,
     };
     let told = LookupResult {
         note: None,
@@ -298,6 +301,7 @@ fn failures_are_explained() {
         answer: None,
         why: Some("no RDAP server is known for .invalid"),
         clear: false,
+        other: None,
     };
     let told = LookupResult {
         note: None,

@@ -8,6 +8,7 @@ mod classes;
 mod clear;
 mod credentials;
 mod flights;
+mod others;
 mod outage;
 mod ranges;
 mod redirects;

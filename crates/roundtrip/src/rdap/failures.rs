@@ -1,5 +1,5 @@
-//! Counts the reasons for failed lookups, for standard error, because they are easily overlooked in
-//! a table or a file.
+//! Counts the reasons for failed lookups, and the answers about other objects than the requested
+//! ones, for standard error, because they are easily overlooked in a table or a file.
 
 use roundtrip_rdap::client::Outcome;
 use roundtrip_rdap::text::State;
@@ -12,6 +12,9 @@ pub(super) struct Failures {
     reasons: Vec<Reason>,
     /// Failures for other reasons.
     others: u64,
+    /// The first query that was answered about another object, and that object.
+    astray: Option<(String, String)>,
+    count_astray: u64,
 }
 
 struct Reason {
@@ -24,6 +27,11 @@ struct Reason {
 
 impl Failures {
     pub(super) fn count(&mut self, found: &Outcome) {
+        if let Some(other) = found.sources().find_map(|s| s.other.as_ref()) {
+            self.count_astray += 1;
+            self.astray
+                .get_or_insert_with(|| (found.query.clone(), other.clone()));
+        }
         let Some(why) = found.failure() else {
             return;
         };
@@ -62,5 +70,17 @@ impl Failures {
             lines.push(format!("{} more failed for other reasons", self.others));
         }
         lines
+    }
+
+    /// A line about all answers about other objects.
+    pub(super) fn astray(&self) -> Option<String> {
+        let (query, other) = self.astray.as_ref()?;
+        Some(match self.count_astray {
+            1 => format!("{query}: the answer is about {other}"),
+            n => format!(
+                "{query} and {} more: the answers are about other objects, the first about {other}",
+                n - 1
+            ),
+        })
     }
 }

@@ -67,6 +67,29 @@ fn another_class_is_an_error_in_every_form() {
 }
 
 #[test]
+fn another_object_is_told_in_every_form() {
+    const PARENT: &[u8] = br#"{"objectClassName":"domain","ldhName":"ONE.example."}"#;
+    let url = server(PARENT);
+    let (text, _) = ask(&url, &["www.one.example"]);
+    let words = "The answer is about one.example, not www.one.example";
+    assert_eq!((text.code, text.out.contains(words)), (0, true), "{text:?}");
+    for form in ["--json", "--raw", "--whois", "--csv", "--field=name"] {
+        let (said, _) = ask(&url, &[form, "www.one.example", "two.example"]);
+        let words = "www.one.example and 1 more: the answers are about other objects";
+        assert!(said.err.contains(words), "{form}: {said:?}");
+        let (said, _) = ask(&url, &[form, "one.example"]);
+        assert!(!said.err.contains("about"), "{form}: {said:?}");
+    }
+    let other = |query: &str| {
+        let (json, _) = ask(&url, &["--json", query]);
+        let line: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+        (json.code, line["other_object"].clone())
+    };
+    assert_eq!(other("www.one.example"), (0, "one.example".into()));
+    assert_eq!(other("one.example"), (0, serde_json::Value::Null));
+}
+
+#[test]
 fn one_bad_byte_costs_only_its_text() {
     const LATIN: &[u8] =
         b"{\"objectClassName\":\"domain\",\"ldhName\":\"one.example\",\"handle\":\"M\xfc-1\"}";
