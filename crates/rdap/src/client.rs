@@ -28,6 +28,7 @@ use roundtrip_model::Target;
 use tokio::sync::Notify;
 
 pub use outcome::{From, Outcome, Source, Trouble};
+pub use saved_state::Reserve;
 
 use crate::bootstrap::{Bootstrap, NoServerError, Registry};
 use crate::credentials::Credentials;
@@ -156,16 +157,16 @@ impl Client {
     }
 
     /// Called after [`Self::keep`], when all results have been reported: waits briefly for the
-    /// tickets that servers send at the end of a handshake, if the next run has fewer than `least`
-    /// of them. `limit` is the longest wait.
-    pub async fn settle(&self, least: usize, limit: Duration) {
+    /// tickets and tokens that servers send at the end of a handshake, if the next run has fewer
+    /// than `reserve`. `limit` is the longest wait.
+    pub async fn settle(&self, reserve: Reserve, limit: Duration) {
         let saved = &self.saved;
-        saved.settle(&self.pool, Self::now(), least, limit).await;
+        saved.settle(&self.pool, Self::now(), reserve, limit).await;
     }
 
     /// Whether [`Self::settle`] would wait.
-    pub fn is_awaiting_tickets(&self, least: usize) -> bool {
-        self.saved.is_awaiting(&self.pool, Self::now(), least)
+    pub fn is_awaiting_tickets(&self, reserve: Reserve) -> bool {
+        self.saved.is_awaiting(&self.pool, Self::now(), reserve)
     }
 
     fn now() -> Stamp {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use roundtrip_rdap::bulk::list::{self, Line};
 use roundtrip_rdap::bulk::scheduler::{self, ListProgress, LookupService};
-use roundtrip_rdap::client::{Client, Outcome as Found};
+use roundtrip_rdap::client::{Client, Outcome as Found, Reserve};
 use roundtrip_rdap::query::Query;
 use roundtrip_rdap::text::{COLUMNS, Form, State};
 use roundtrip_report::clean;
@@ -35,8 +35,12 @@ use sink::Sink;
 /// How long to wait for IANA's registries after the last answer: on a terminal, and elsewhere.
 const REGISTRY_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTRY_GRACE: Duration = Duration::from_millis(200);
-/// How long a terminal may wait for tickets.
+/// How long a terminal may wait for tickets, and for how many.
 const MAX_SETTLING: Duration = Duration::from_secs(1);
+const RESERVE: Reserve = Reserve {
+    tickets: 1,
+    token: false,
+};
 
 /// The exit code for "not registered", in addition to 0 found, 1 failed and 2 wrong usage.
 const NOT_REGISTERED: u8 = 4;
@@ -169,7 +173,7 @@ async fn conclude(
     let is_terminal = OutputStream::Out.is_terminal();
     let settles_later = whole && !is_terminal && !args.memory.no_background;
     if whole && is_terminal {
-        client.settle(1, MAX_SETTLING).await;
+        client.settle(RESERVE, MAX_SETTLING).await;
     }
     if !settles_later {
         client.pool().close().await;

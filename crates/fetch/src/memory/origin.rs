@@ -112,6 +112,10 @@ impl OriginState {
         self.sessions.iter().filter(of_it).count()
     }
 
+    pub fn has_quic_token(&self) -> bool {
+        !self.quic_tokens.is_empty()
+    }
+
     /// Adds a session; if its transport has too many, the oldest is removed.
     pub fn keep_session(&mut self, session: Session, now: Stamp) {
         let expires = session.expires.min(now.plus(MAX_SESSION));

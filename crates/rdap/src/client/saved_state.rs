@@ -24,6 +24,14 @@ const SESSIONS_H1: usize = 6;
 const EXTRA_WAIT: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// What the next run should find for each origin.
+#[derive(Debug, Clone, Copy)]
+pub struct Reserve {
+    pub tickets: usize,
+    /// Whether an address token of QUIC is needed as well, if the server gives any.
+    pub token: bool,
+}
+
 pub(super) struct SavedState {
     memory: Arc<Memory>,
     tls: Arc<Client>,
@@ -31,6 +39,8 @@ pub(super) struct SavedState {
     prepared: RefCell<HashSet<Authority>>,
     /// The origins whose sessions were loaded.
     taken: RefCell<Vec<(Authority, Transport)>>,
+    /// The origins whose QUIC token was loaded.
+    shown: RefCell<HashSet<Authority>>,
 }
 
 impl SavedState {
@@ -41,6 +51,7 @@ impl SavedState {
             tokens,
             prepared: RefCell::default(),
             taken: RefCell::default(),
+            shown: RefCell::default(),
         }
     }
 
@@ -68,6 +79,7 @@ impl SavedState {
             self.revive(&origin, Transport::Quic, SESSIONS, now);
             if let Some(token) = self.memory.take_quic_token(&origin, now) {
                 self.tokens.insert(origin.host(), token.into());
+                self.shown.borrow_mut().insert(origin);
             }
         }
     }
@@ -93,8 +105,9 @@ impl SavedState {
 
     /// The sessions that are on their way: with early data, the answer arrives before the server
     /// issues a new session; and a session of HTTP/3 can be on its way beside the answers. Only
-    /// those are counted of which later runs have fewer than `least`.
-    fn awaited(&self, pool: &Pool, now: Stamp, least: usize) -> Vec<(Authority, Transport)> {
+    /// those are counted of which later runs have fewer than `reserve`. A token arrives with the
+    /// sessions.
+    fn awaited(&self, pool: &Pool, now: Stamp, reserve: Reserve) -> Vec<(Authority, Transport)> {
         let named = |origin: &Origin| Authority::new(&origin.host, origin.port);
         let open = pool.open_connections().into_iter();
         let open = open.map(|(origin, quic)| (named(&origin), transport(quic)));
@@ -103,20 +116,24 @@ impl SavedState {
         let sought = pool.sought();
         awaited.extend(sought.iter().map(|o| (named(o), Transport::Quic)));
         awaited.retain(|(origin, transport)| {
-            self.memory.origin(origin, now).sessions(*transport) < least
+            let state = self.memory.origin(origin, now);
+            let gives_tokens = || self.shown.borrow().contains(origin);
+            let lacks_token = *transport == Transport::Quic && !state.has_quic_token();
+            state.sessions(*transport) < reserve.tickets
+                || reserve.token && lacks_token && gives_tokens()
         });
         awaited
     }
 
-    /// Whether sessions are on their way, of which later runs have fewer than `least`.
-    pub(super) fn is_awaiting(&self, pool: &Pool, now: Stamp, least: usize) -> bool {
-        self.memory.is_somewhere() && !self.awaited(pool, now, least).is_empty()
+    /// Whether sessions are on their way, of which later runs have fewer than `reserve`.
+    pub(super) fn is_awaiting(&self, pool: &Pool, now: Stamp, reserve: Reserve) -> bool {
+        self.memory.is_somewhere() && !self.awaited(pool, now, reserve).is_empty()
     }
 
     /// Waits for the sessions that are on their way: for two round trips and a little more, but not
     /// longer than `most`.
-    pub(super) async fn settle(&self, pool: &Pool, now: Stamp, least: usize, most: Duration) {
-        let mut awaited = self.awaited(pool, now, least);
+    pub(super) async fn settle(&self, pool: &Pool, now: Stamp, reserve: Reserve, most: Duration) {
+        let mut awaited = self.awaited(pool, now, reserve);
         let slowest = pool.learnt().iter().filter_map(|l| l.rtt).max();
         let limit = EXTRA_WAIT + 2 * slowest.unwrap_or_default();
         let deadline = Instant::now() + limit.min(most);
@@ -129,9 +146,17 @@ impl SavedState {
                 if kept.is_empty() {
                     return true;
                 }
+                let tokens = if quic {
+                    self.tokens.take(origin.host())
+                } else {
+                    Vec::new()
+                };
                 self.memory.change_origin(origin, now, |state| {
                     for stored in &kept {
                         state.keep_session(session(*transport, stored), now);
+                    }
+                    for token in &tokens {
+                        state.keep_quic_token(token.to_vec());
                     }
                 });
                 false

@@ -5,12 +5,15 @@ use std::process;
 use std::time::Duration;
 
 use roundtrip_net::{Half, split};
-use roundtrip_rdap::client::Client;
+use roundtrip_rdap::client::{Client, Reserve};
 use tokio::time::{sleep, timeout};
 
-/// The number of tickets that later runs should have. A run that begins at once takes one before
-/// the next one arrives.
-const LEAST_TICKETS: usize = 2;
+/// What later runs should find. A run that begins at once takes a ticket before the next one
+/// arrives; without a token, a server may hold back answers to early data for a round trip.
+const RESERVE: Reserve = Reserve {
+    tickets: 2,
+    token: true,
+};
 /// The wait for the thread that read the list, which has nothing left to do.
 const MAX_WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(1);
@@ -22,14 +25,14 @@ const MAX_CLOSING: Duration = Duration::from_secs(1);
 /// printed: this process ends here with `code`. If it cannot be split, the tickets are lost.
 pub(super) async fn settle(client: &Client, code: u8) {
     // The kernel ends all processes of a container with its first.
-    if process::id() == 1 || !client.is_awaiting_tickets(LEAST_TICKETS) {
+    if process::id() == 1 || !client.is_awaiting_tickets(RESERVE) {
         return;
     }
     for _ in 0..MAX_WAITS {
         match split() {
             Ok(Half::Foreground) => process::exit(code.into()),
             Ok(Half::Background) => {
-                client.settle(LEAST_TICKETS, MAX_SETTLING).await;
+                client.settle(RESERVE, MAX_SETTLING).await;
                 // The end of a search for tickets of HTTP/3.
                 client.keep();
                 let closing = client.pool().close();

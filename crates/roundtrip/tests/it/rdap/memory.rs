@@ -100,6 +100,19 @@ fn the_second_run_of_a_script_asks_in_early_data_over_quic_and_so_does_each_afte
     assert_eq!(scene.stats().quic_resumed, 7);
 }
 
+/// Without a token, a server may hold back its answers to early data. Some give fewer tokens than
+/// tickets.
+#[test]
+fn a_script_never_runs_out_of_tokens() {
+    let scene = Scene::with(|knobs| {
+        knobs.tls.early_data = EarlyData::On;
+        knobs.listen.quic_tokens = 1;
+    });
+    runs(&scene, 8);
+    let stats = scene.stats();
+    assert_eq!((stats.quic_resumed, stats.quic_tokens_taken), (7, 7));
+}
+
 #[test]
 fn a_ticket_of_http3_is_used_where_nothing_announces_it() {
     let scene = Scene::with(|knobs| {
