@@ -52,8 +52,6 @@ class Peer:
 
 class Ours(Peer):
     name = "roundtrip"
-    no_client = {"connectionmigration": "our endpoint has one socket: its clients do not move by themselves"}
-
     example_name = "interop"
 
     def __init__(self, target):

@@ -6,7 +6,7 @@
 #[path = "interop_client/game.rs"]
 mod game;
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -101,7 +101,23 @@ impl InteropClient {
         if self.game.case == "keyupdate" {
             update_keys(&connection, &fetcher, paths).await?;
         }
-        fetch_all(&fetcher, paths).await?;
+        let fetching = fetch_all(&fetcher, paths);
+        if self.game.case == "connectionmigration" {
+            let moving = async {
+                sleep(PAUSE).await;
+                // Not before the handshake is confirmed.
+                while endpoint.rebind(self.game.bind()?).is_err() {
+                    sleep(PAUSE).await;
+                }
+                pending().await
+            };
+            tokio::select! {
+                done = fetching => done?,
+                failed = moving => return failed,
+            }
+        } else {
+            fetching.await?;
+        }
         if lingers {
             self.config.token = timeout(TICKET_TIMEOUT, connection.next_token())
                 .await

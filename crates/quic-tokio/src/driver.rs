@@ -120,6 +120,7 @@ impl Future for Driver {
 
 impl Rounds {
     fn round(&mut self, cx: &mut Context<'_>) -> io::Result<Round> {
+        self.follow_socket()?;
         let more_came = self.receive(cx)?;
         self.take_over();
         let late = self.fire_timers();
@@ -132,6 +133,16 @@ impl Rounds {
             return Ok(Round::Again);
         }
         self.rest(cx)
+    }
+
+    /// Continues on another socket if the endpoint got one.
+    fn follow_socket(&mut self) -> io::Result<()> {
+        let next = self.shared.lock().take_socket();
+        if let Some(next) = next {
+            self.socket.replace(next);
+            self.incoming = self.socket.watch()?;
+        }
+        Ok(())
     }
 
     /// Returns true if there may be more.

@@ -40,13 +40,14 @@ pub struct Endpoint(Arc<EndpointInner>);
 
 struct EndpointInner {
     shared: Shared,
-    local: SocketAddr,
+    /// Whether datagrams get the kernel's timestamps.
+    is_observed: bool,
 }
 
 impl Endpoint {
     /// Drives the engine's endpoint on a socket, on the current runtime.
     pub fn new(socket: UdpSocket, engine: roundtrip_quic::Endpoint) -> io::Result<Self> {
-        Self::start(Datagrams::from_socket(socket)?, engine, None, None)
+        Self::start(socket, engine, None, None)
     }
 
     /// Like [`Endpoint::new`], for a server that shares its address with others: each may receive
@@ -58,8 +59,7 @@ impl Endpoint {
         sibling: Sibling,
     ) -> io::Result<Self> {
         let engine = roundtrip_quic::Endpoint::with_siblings(config, seed, &sibling.in_engine());
-        let datagrams = Datagrams::from_socket(socket)?;
-        Self::start(datagrams, engine, None, Some(sibling))
+        Self::start(socket, engine, None, Some(sibling))
     }
 
     /// Like [`Endpoint::new`], and shows each datagram to an observer.
@@ -68,30 +68,40 @@ impl Endpoint {
         engine: roundtrip_quic::Endpoint,
         observer: Arc<dyn DatagramObserver>,
     ) -> io::Result<Self> {
-        let datagrams = Datagrams::from_socket(socket)?;
-        // Without the kernel's timestamps, the time of the wake-up is used: a little late, but not
-        // wrong.
-        let _ = datagrams.stamp();
-        Self::start(datagrams, engine, Some(observer), None)
+        Self::start(socket, engine, Some(observer), None)
     }
 
     fn start(
-        datagrams: Datagrams,
+        socket: UdpSocket,
         engine: roundtrip_quic::Endpoint,
         observer: Option<Arc<dyn DatagramObserver>>,
         sibling: Option<Sibling>,
     ) -> io::Result<Self> {
-        let local = datagrams.local_addr()?;
-        // Otherwise an unreachable peer is noticed only by a timeout.
-        let _ = datagrams.hear_unreachable();
-        let shared = Shared::new(engine);
+        let is_observed = observer.is_some();
+        let (local, datagrams) = prepare(socket, is_observed)?;
+        let shared = Shared::new(engine, local);
         let socket = Socket::new(datagrams, observer);
         tokio::spawn(Driver::new(socket, shared.clone(), sibling)?);
-        Ok(Self(Arc::new(EndpointInner { shared, local })))
+        let inner = EndpointInner {
+            shared,
+            is_observed,
+        };
+        Ok(Self(Arc::new(inner)))
     }
 
     pub fn local_addr(&self) -> SocketAddr {
-        self.0.local
+        self.0.shared.lock().local
+    }
+
+    /// Continues on another socket: all connections migrate to its address. Datagrams on their way
+    /// to the old one are lost. An error, and no change, if one of the connections may not migrate:
+    /// those of servers, those whose handshake is not confirmed, and those whose server forbids it
+    /// or has given no spare connection id. RFC 9000 §9.
+    pub fn rebind(&self, socket: UdpSocket) -> io::Result<()> {
+        let (local, datagrams) = prepare(socket, self.0.is_observed)?;
+        let rebound = self.0.shared.lock().rebind(local, datagrams);
+        let refused = || io::Error::other("a connection may not migrate");
+        rebound.then_some(()).ok_or_else(refused)
     }
 
     /// Waits for the next client that begins a connection. `None` once the endpoint is closed.
@@ -184,6 +194,18 @@ impl Endpoint {
     }
 }
 
+fn prepare(socket: UdpSocket, is_observed: bool) -> io::Result<(SocketAddr, Datagrams)> {
+    let datagrams = Datagrams::from_socket(socket)?;
+    if is_observed {
+        // Without the kernel's timestamps, the time of the wake-up is used: a little late, but not
+        // wrong.
+        let _ = datagrams.stamp();
+    }
+    // Otherwise an unreachable peer is noticed only by a timeout.
+    let _ = datagrams.hear_unreachable();
+    Ok((datagrams.local_addr()?, datagrams))
+}
+
 /// Generates the seed of an engine's endpoint. Each endpoint needs a different one: all of its
 /// secrets are derived from it.
 pub fn random_seed(random: &dyn SecureRandom) -> Result<[u8; 32], rustls::Error> {
@@ -203,7 +225,7 @@ impl Drop for EndpointInner {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Endpoint")
-            .field("local", &self.0.local)
+            .field("local", &self.local_addr())
             .finish_non_exhaustive()
     }
 }

@@ -34,6 +34,10 @@ impl Socket {
         }
     }
 
+    pub(crate) fn replace(&mut self, datagrams: Datagrams) {
+        self.datagrams = datagrams;
+    }
+
     pub(crate) fn watch(&self) -> io::Result<Watch> {
         Watch::new(&self.datagrams)
     }

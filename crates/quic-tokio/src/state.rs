@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Instant, SystemTime};
 
+use roundtrip_net::datagrams::Datagrams;
 use roundtrip_quic::{
     ClientConfig, CloseReason, ConnectError, Connection, Endpoint as Engine, Handle, Misdirected,
     Time, Transmit,
@@ -44,6 +45,9 @@ pub(crate) struct EndpointState {
     incoming: VecDeque<Handle>,
     /// The waker of the driver, while it sleeps.
     driver: Option<Waker>,
+    pub(crate) local: SocketAddr,
+    /// The socket that the driver continues with.
+    next_socket: Option<Datagrams>,
     /// The tasks that wait for the endpoint as a whole.
     wakers: Wakers,
     clock: EndpointClock,
@@ -87,7 +91,7 @@ struct DrivenConnection {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine, local: SocketAddr) -> Self {
         Self(Arc::new(Mutex::new(EndpointState {
             engine,
             stage: Lifecycle::Open,
@@ -96,6 +100,8 @@ impl Shared {
             queue: VecDeque::new(),
             incoming: VecDeque::new(),
             driver: None,
+            local,
+            next_socket: None,
             wakers: Wakers::default(),
             clock: EndpointClock::start(),
         })))
@@ -312,8 +318,7 @@ impl EndpointState {
     /// The peer of all connections cannot be reached.
     pub(crate) fn on_unreachable(&mut self, why: ErrorKind) {
         let now = self.now();
-        let handles: Vec<Handle> = self.connections.keys().copied().collect();
-        for handle in handles {
+        for handle in self.handles() {
             if let Some(connection) = self.engine.connection(handle) {
                 connection.on_unreachable(now, why);
                 self.queue(handle);
@@ -321,9 +326,41 @@ impl EndpointState {
         }
     }
 
+    /// Makes the driver continue on another socket. Returns false if a connection may not migrate.
+    pub(crate) fn rebind(&mut self, local: SocketAddr, socket: Datagrams) -> bool {
+        let mut entries = self.connections.iter();
+        let may = entries.all(|(handle, entry)| {
+            let connection = self.engine.connection(*handle);
+            entry.wakers.ended().is_some() || connection.is_none_or(|c| c.may_migrate())
+        });
+        if may {
+            self.local = local;
+            self.next_socket = Some(socket);
+            self.wake_driver();
+        }
+        may
+    }
+
+    /// The socket that the driver continues with, to which all connections now migrate.
+    pub(crate) fn take_socket(&mut self) -> Option<Datagrams> {
+        let socket = self.next_socket.take()?;
+        let now = self.now();
+        for handle in self.handles() {
+            if let Some(connection) = self.engine.connection(handle) {
+                connection.migrate(now, None);
+                self.queue(handle);
+            }
+        }
+        Some(socket)
+    }
+
+    fn handles(&self) -> Vec<Handle> {
+        self.connections.keys().copied().collect()
+    }
+
     /// Stores the driver's waker. Returns false if the driver has something to do.
     pub(crate) fn sleep(&mut self, waker: &Waker) -> bool {
-        if !self.queue.is_empty() {
+        if !self.queue.is_empty() || self.next_socket.is_some() {
             return false;
         }
         self.driver = Some(waker.clone());
@@ -379,8 +416,7 @@ impl EndpointState {
             self.answer(handle);
         }
         let now = self.now();
-        let handles: Vec<Handle> = self.connections.keys().copied().collect();
-        for handle in handles {
+        for handle in self.handles() {
             if let Some(connection) = self.engine.connection(handle) {
                 connection.close(now, code, reason);
             }

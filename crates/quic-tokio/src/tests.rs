@@ -171,6 +171,51 @@ async fn a_stream_that_was_stopped_before_it_was_accepted_is_stopped() {
     }
 }
 
+/// Sends as much as this on a new stream, and returns how much came.
+async fn carry(from: &Connection, to: &Connection, size: usize) -> usize {
+    let (mut sending, _) = from.open_bi().await.unwrap();
+    let send = async {
+        sending.write_chunk(vec![7; size].into()).await.unwrap();
+        sending.finish().unwrap();
+    };
+    let receive = async {
+        let (_, mut receiving) = to.accept_bi().await.unwrap();
+        let mut came = 0;
+        while let Some(bytes) = receiving.read_chunk().await.unwrap() {
+            came += bytes.len();
+        }
+        came
+    };
+    tokio::join!(send, receive).1
+}
+
+#[tokio::test]
+async fn a_client_continues_on_another_socket() {
+    const SIZE: usize = 300_000;
+    let ([server_endpoint, client_endpoint], [server, client]) = pair().await;
+    let socket = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    assert!(server_endpoint.rebind(socket()).is_err());
+    for round in 1..4 {
+        let before = client_endpoint.local_addr();
+        assert_eq!(server.remote_address(), Some(before));
+        // Not before the handshake is confirmed, and another id has come.
+        while client_endpoint.rebind(socket()).is_err() {
+            assert_eq!(client_endpoint.local_addr(), before);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_ne!(client_endpoint.local_addr(), before);
+        assert_eq!(carry(&client, &server, SIZE).await, SIZE);
+        assert_eq!(carry(&server, &client, SIZE).await, SIZE);
+        let now = client_endpoint.local_addr();
+        assert_eq!(server.remote_address(), Some(now));
+        for connection in [&client, &server] {
+            assert_eq!(connection.stats().unwrap().migrations, round);
+        }
+        // The old port is free again.
+        drop(UdpSocket::bind(before).unwrap());
+    }
+}
+
 #[tokio::test]
 async fn a_task_that_stops_waiting_leaves_nothing_behind() {
     let (_endpoint, _silent, connection) = connection();
@@ -296,7 +341,8 @@ async fn an_endpoint_is_idle_once_its_connections_are_over() {
 /// Otherwise no endpoint would accept the address tokens of endpoints that began before it.
 #[test]
 fn endpoints_have_one_time() {
-    let shared = Shared::new(Engine::new(None, [1; 32]));
+    let local = ([127, 0, 0, 1], 1).into();
+    let shared = Shared::new(Engine::new(None, [1; 32]), local);
     let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let told = Duration::from_nanos(shared.lock().now().0);
     assert!(told.abs_diff(since_1970) < Duration::from_mins(1));

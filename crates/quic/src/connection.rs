@@ -196,15 +196,19 @@ impl Connection {
         self.control.ping();
     }
 
-    /// Continues from another address, as a client. Returns false if the server forbids it, or has
-    /// given no spare id that would keep the move unlinkable. RFC 9000 §9.5.
-    pub fn migrate(&mut self, now: Time, local: Option<IpAddr>) -> bool {
-        let may = self.handshake.side() == Side::Client
+    /// Whether this is a client that may [migrate](Self::migrate) now. RFC 9000 §9 and §9.5.
+    pub fn may_migrate(&self) -> bool {
+        self.handshake.side() == Side::Client
             && self.handshake.is_confirmed()
             && self.config.migration
             && !self.handshake.peer_forbids_migration()
-            && self.remote_ids.renew();
-        if !may {
+            && self.remote_ids.has_spare()
+    }
+
+    /// Continues from another address, as a client. Returns false if the server forbids it, or has
+    /// given no spare id that would keep the move unlinkable. RFC 9000 §9.5.
+    pub fn migrate(&mut self, now: Time, local: Option<IpAddr>) -> bool {
+        if !self.may_migrate() || !self.remote_ids.renew() {
             return false;
         }
         self.clock = now;

@@ -222,8 +222,7 @@ impl RemoteIds {
         }
     }
 
-    #[cfg(test)]
-    fn has_spare(&self) -> bool {
+    pub(crate) fn has_spare(&self) -> bool {
         !self.spare.is_empty()
     }
 
