@@ -29,6 +29,6 @@ pub use id::ConnectionId;
 pub use initial::{InitialKeys, OpenedInitial, Side, retry_is_authentic};
 pub(crate) use keys::{HeaderKey, Labels};
 pub use packet::{LongKind, LongPacket, Packet, Packets, Retry};
-pub use parameters::{Parameters, VersionInformation};
+pub use parameters::{Parameters, PreferredAddress, VersionInformation};
 pub use pen::{MAX_VARINT, Pen, varint_size};
 pub use version::Version;

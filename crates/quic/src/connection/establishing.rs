@@ -184,7 +184,7 @@ impl Connection {
             if self.handshake.on_early_answer(accepted, &parameters)? {
                 self.refuse_early();
             }
-            FrameOwners::new(self).set_peer(&parameters);
+            FrameOwners::new(self).set_peer(&parameters)?;
             let idle_timeout = Duration::from_millis(parameters.max_idle_timeout);
             self.idle.on_peer_timeout(idle_timeout);
         }

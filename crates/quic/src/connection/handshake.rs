@@ -215,6 +215,12 @@ impl Handshake {
         if self.side == Side::Server {
             return Ok(());
         }
+        // RFC 9000 §18.2.
+        if parameters.preferred_address.is_some() && self.peer == Some(ConnectionId::EMPTY) {
+            return Err(bad_parameters(
+                "it has a preferred address, but uses no connection ids",
+            ));
+        }
         if parameters.original_destination_connection_id != Some(self.original) {
             return Err(bad_parameters(
                 "original_destination_connection_id is not the id that the first packet went to",
@@ -327,7 +333,7 @@ fn has_shrunk(before: &Parameters, now: &Parameters) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use roundtrip_wire::quic::VersionInformation;
+    use roundtrip_wire::quic::{PreferredAddress, VersionInformation};
 
     use super::*;
 
@@ -361,5 +367,27 @@ mod tests {
         assert_eq!(judge(None), Ok(()));
         let refused = Err(Code::VERSION_NEGOTIATION_ERROR);
         assert_eq!(judge(Some(Version::V2)), refused);
+    }
+
+    /// RFC 9000 §18.2.
+    #[test]
+    fn a_server_without_ids_has_no_preferred_address() {
+        let id = ConnectionId::new(b"12345678").unwrap();
+        let judge = |own: ConnectionId| {
+            let mut handshake = Handshake::client(Version::V1, id, Bytes::new());
+            handshake.on_source(Some(own));
+            handshake.check_ids(&Parameters {
+                initial_source_connection_id: Some(own),
+                original_destination_connection_id: Some(id),
+                preferred_address: Some(PreferredAddress {
+                    id,
+                    reset_token: [7; 16],
+                }),
+                ..Parameters::default()
+            })
+        };
+        assert_eq!(judge(id), Ok(()));
+        let refused = judge(ConnectionId::EMPTY).unwrap_err();
+        assert_eq!(refused.code, Code::TRANSPORT_PARAMETER_ERROR);
     }
 }

@@ -14,6 +14,14 @@ pub struct VersionInformation {
     pub available: Vec<Version>,
 }
 
+/// What matters of a preferred address to a client that does not move there. RFC 9000 §9.6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreferredAddress {
+    /// The id with the sequence number 1. RFC 9000 §5.1.1.
+    pub id: ConnectionId,
+    pub reset_token: [u8; 16],
+}
+
 /// The parameters of one side; omitted ones have the defaults of the RFC. RFC 9000 §18.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameters {
@@ -34,8 +42,8 @@ pub struct Parameters {
     /// The maximum acknowledgement delay in milliseconds.
     pub max_ack_delay: u64,
     pub disable_active_migration: bool,
-    /// Server only: checked to be well formed, but not parsed further.
-    pub preferred_address: Option<Vec<u8>>,
+    /// Server only. It is read, and never written.
+    pub preferred_address: Option<PreferredAddress>,
     pub active_connection_id_limit: u64,
     pub initial_source_connection_id: Option<ConnectionId>,
     pub retry_source_connection_id: Option<ConnectionId>,

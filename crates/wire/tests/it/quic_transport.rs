@@ -7,9 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use roundtrip_wire::quic::{
     Ack, ConnectionId, Frame, Frames, LongKind, MAX_VARINT, Packet, PacketKind, Packets,
-    Parameters, Pen, Side, Version, VersionInformation, retry_is_authentic, set_length,
-    stream_header_size, write_ack, write_long, write_retry, write_short, write_stream_header,
-    write_version_negotiation,
+    Parameters, Pen, PreferredAddress, Side, Version, VersionInformation, retry_is_authentic,
+    set_length, stream_header_size, write_ack, write_long, write_retry, write_short,
+    write_stream_header, write_version_negotiation,
 };
 
 /// Numbers of every size that a variable-length integer has.
@@ -439,6 +439,18 @@ fn parameters_out_of_range_are_refused() {
     address.push(4);
     address.extend([9; 4 + 16]);
     let read = Parameters::read(&address, Side::Server).unwrap();
-    assert_eq!(read.preferred_address.as_deref(), Some(&address[2..]));
+    let expected = PreferredAddress {
+        id: ConnectionId::new(&[9; 4]).unwrap(),
+        reset_token: [9; 16],
+    };
+    assert_eq!(read.preferred_address, Some(expected));
     assert!(Parameters::read(&address, Side::Client).is_err());
+    for length in [0, 3, 5, 21] {
+        address[26] = length;
+        let refused = Parameters::read(&address, Side::Server);
+        assert!(refused.is_err(), "{length}");
+    }
+    let mut without_id = vec![0x0d, 41];
+    without_id.extend([0; 24 + 1 + 16]);
+    assert!(Parameters::read(&without_id, Side::Server).is_err());
 }

@@ -62,7 +62,10 @@ impl FrameOwners<'_> {
     }
 
     /// Applies the peer's transport parameters.
-    pub(in crate::connection) fn set_peer(&mut self, parameters: &Parameters) {
+    pub(in crate::connection) fn set_peer(
+        &mut self,
+        parameters: &Parameters,
+    ) -> Result<(), TransportError> {
         self.streams.set_peer(parameters);
         let max_ack_delay = Duration::from_millis(parameters.max_ack_delay);
         self.recovery.set_max_ack_delay(max_ack_delay);
@@ -75,8 +78,14 @@ impl FrameOwners<'_> {
         if let Some(token) = parameters.stateless_reset_token {
             self.remote_ids.set_first_token(token);
         }
+        if let Some(preferred) = parameters.preferred_address {
+            // The address is not used, but the id is one of the peer's. RFC 9000 §5.1.1.
+            self.remote_ids
+                .add(1, 0, preferred.id, preferred.reset_token)?;
+        }
         self.recovery
             .on_peer_max_datagram(parameters.max_udp_payload_size);
+        Ok(())
     }
 
     /// Informs the owners about the current path, after recovery has processed an acknowledgement

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use roundtrip_wire::quic::{ConnectionId, Frame, Pen};
+use roundtrip_wire::quic::{ConnectionId, Frame, Parameters, Pen, PreferredAddress};
 
+use super::super::frame_owners::FrameOwners;
 use super::super::receiving::Datagram;
 use super::pair::{End, Pair};
 use crate::crypto::Level;
+use crate::sent::SentFrame;
 use crate::{CloseReason, Code, Event, RecvMeta, Transport};
 
 /// The result of receiving a packet with these frames.
@@ -183,4 +185,31 @@ fn tokens_that_nobody_fetches_do_not_pile_up() {
         events += 1;
     }
     assert!(events > 0 && events <= 64, "{events}");
+}
+
+/// RFC 9000 §5.1.1 and §5.1.2: the id of a preferred address has the sequence number 1, and is
+/// retired like any other.
+#[test]
+fn the_id_of_a_preferred_address_is_one_of_the_peers() {
+    let mut pair = Pair::new(&Transport::default());
+    let id = |byte| ConnectionId::new(&[byte; 8]).unwrap();
+    let parameters = Parameters {
+        preferred_address: Some(PreferredAddress {
+            id: id(7),
+            reset_token: [7; 16],
+        }),
+        ..Parameters::default()
+    };
+    FrameOwners::new(&mut pair.client)
+        .set_peer(&parameters)
+        .unwrap();
+    let ids = &mut pair.client.remote_ids;
+    assert!(ids.has_spare());
+    ids.add(2, 2, id(8), [8; 16]).unwrap();
+    assert_eq!(*ids.current(), id(8));
+    let (mut payload, mut items) = ([0; 200], Vec::new());
+    ids.write(&mut Pen::new(&mut payload), &mut items);
+    for sequence in [0, 1] {
+        assert!(items.contains(&SentFrame::RetireConnectionId(sequence)));
+    }
 }

@@ -1,6 +1,6 @@
 //! Parses and validates transport parameters. RFC 9000 §7.4 and §18.
 
-use super::{Parameters, VersionInformation, number};
+use super::{Parameters, PreferredAddress, VersionInformation, number};
 use crate::cursor::Cursor;
 use crate::quic::{ConnectionId, Side, Version};
 use crate::{Error, Result};
@@ -13,9 +13,8 @@ const MAX_ACK_DELAY_EXPONENT: u64 = 20;
 /// The upper limit of the acknowledgement delay in milliseconds, exclusive.
 const ACK_DELAY_END: u64 = 1 << 14;
 const MIN_IDS: u64 = 2;
-/// The size in bytes of two addresses with ports, the length of an id, and a reset token. RFC 9000
-/// §18.2.
-const PREFERRED_ADDRESS: usize = 4 + 2 + 16 + 2 + 1 + 16;
+/// The size in bytes of an IPv4 and an IPv6 address with their ports. RFC 9000 §18.2.
+const ADDRESSES: usize = 4 + 2 + 16 + 2;
 
 impl Parameters {
     /// A parameter that is repeated, out of its range, or not allowed for side `from` is an error;
@@ -153,16 +152,15 @@ fn version_information(value: &[u8], from: Side) -> Result<VersionInformation> {
     Ok(VersionInformation { chosen, available })
 }
 
-fn preferred_address(value: &[u8]) -> Result<Vec<u8>> {
-    let length = value.get(4 + 2 + 16 + 2).copied().map(usize::from);
-    match length {
-        Some(1..=ConnectionId::MAX_LENGTH)
-            if length.map(|n| PREFERRED_ADDRESS + n) == Some(value.len()) =>
-        {
-            Ok(value.to_vec())
-        }
-        _ => Err(malformed(
-            "the preferred address does not have the length it declares",
-        )),
+/// RFC 9000 §18.2.
+fn preferred_address(value: &[u8]) -> Result<PreferredAddress> {
+    let mut cursor = Cursor::new(WHAT, value);
+    cursor.take(ADDRESSES)?;
+    let id = id(cursor.vector8()?.rest())?;
+    let reset_token = cursor.array()?;
+    cursor.finish()?;
+    if id.is_empty() {
+        return Err(malformed("the preferred address has an id without bytes"));
     }
+    Ok(PreferredAddress { id, reset_token })
 }

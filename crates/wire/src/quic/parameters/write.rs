@@ -29,9 +29,6 @@ impl Parameters {
         if let Some(token) = &self.stateless_reset_token {
             write_one(out, number::STATELESS_RESET_TOKEN, token);
         }
-        if let Some(address) = &self.preferred_address {
-            write_one(out, number::PREFERRED_ADDRESS, address);
-        }
         if let Some(information) = &self.version_information {
             let all = std::iter::once(&information.chosen).chain(&information.available);
             let bytes: Vec<u8> = all.flat_map(|version| version.0.to_be_bytes()).collect();
