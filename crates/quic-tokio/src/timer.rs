@@ -60,11 +60,13 @@ impl Timer {
         }
         while let (Some(_), Poll::Ready(ready)) = (self.set_to, self.ringing.poll_readable(cx)) {
             let mut guard = ready?;
-            if self.alarm.hear() {
+            let rings = self.alarm.hear();
+            // It does not ring again before it is set again.
+            guard.clear_ready();
+            if rings {
                 self.set_to = None;
                 return Ok(true);
             }
-            guard.clear_ready();
         }
         Ok(false)
     }

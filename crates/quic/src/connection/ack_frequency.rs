@@ -11,6 +11,9 @@ use crate::sent::SentFrame;
 
 /// The smallest number of acknowledgements in one round trip.
 const MIN_PER_ROUND: u32 = 4;
+/// No acknowledgement is asked for sooner than this, however short the round trip is: an answer
+/// that leaves within this time carries it.
+const MIN_DELAY: Duration = Duration::from_millis(5);
 const SHARE_OF_WINDOW: u64 = 8;
 /// The largest number of packets that one acknowledgement covers, whatever the window is: the
 /// sender learns nothing meanwhile.
@@ -105,7 +108,7 @@ impl AckFrequency {
             sequence,
             // This many may come unacknowledged: the next one is answered.
             threshold: packets.saturating_sub(1),
-            max_delay: (smoothed / MIN_PER_ROUND).max(min_delay),
+            max_delay: (smoothed / MIN_PER_ROUND).max(MIN_DELAY).max(min_delay),
             reordering: REORDERING,
         })
     }
@@ -171,9 +174,12 @@ mod tests {
         assert_eq!(asks.reconsider(later, 7, RTT), None);
         let second = asks.reconsider(later, 8, RTT).unwrap();
         assert_eq!((second.sequence, second.threshold), (1, 7));
-        let fast = asks
-            .reconsider(later.after(RTT), 4, Duration::from_micros(50))
-            .unwrap();
-        assert_eq!(fast.max_delay_us(), 1000, "no shorter than the peer can");
+        let fast = Duration::from_micros(50);
+        let third = asks.reconsider(later.after(RTT), 4, fast).unwrap();
+        assert_eq!(third.max_delay, MIN_DELAY);
+        let slow = MIN_DELAY * 3;
+        asks.on_peer_min_delay(slow);
+        let fourth = asks.reconsider(later.after(2 * RTT), 8, fast).unwrap();
+        assert_eq!(fourth.max_delay, slow, "no shorter than the peer can");
     }
 }
