@@ -52,6 +52,18 @@ def cpu_seconds(pid):
     return total
 
 
+def wakeups(pid):
+    """How often threads of the family were put on a processor, as the scheduler counts it."""
+    total = 0
+    for each in family(pid):
+        for task in pathlib.Path(f"/proc/{each}/task").glob("*"):
+            try:
+                total += int((task / "schedstat").read_text().split()[2])
+            except (OSError, ValueError, IndexError):
+                continue
+    return total
+
+
 def kernel_share(pid, before=(0, 0)):
     """The share of the time that was spent in the kernel, counted in ticks, so only for longer times. Returns
     (share or None, ticks).
