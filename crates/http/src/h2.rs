@@ -12,7 +12,7 @@ use std::time::Duration;
 use ::h2::client::{self, ResponseFuture, SendRequest};
 use ::h2::{Reason, RecvStream, SendStream};
 use bytes::Bytes;
-use roundtrip_model::{HttpFacts, Moment};
+use roundtrip_model::HttpFacts;
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -142,17 +142,16 @@ impl H2Session {
         let head = request.modern()?;
         run.facts.request_bytes = request.modern_size()?;
         run.recorder.started();
-        let queued = run.recorder.now();
         let mut send = self.send.clone();
         let (response, upload) = send.send_request(head, request.body.is_empty())?;
         let stream = response.stream_id().as_u32();
-        self.headers.await_response(stream, &run.recorder);
+        let is_whole = request.body.is_empty();
+        self.headers.await_response(stream, &run.recorder, is_whole);
         let awaited = Awaited {
             headers: self.headers.clone(),
             stream,
         };
         Ok(SentRequest {
-            queued,
             response,
             upload,
             awaited,
@@ -184,7 +183,6 @@ impl H2Session {
 
 /// A request that is on its way.
 struct SentRequest {
-    queued: Moment,
     response: ResponseFuture,
     upload: SendStream<Bytes>,
     awaited: Awaited,
@@ -206,7 +204,7 @@ impl SentRequest {
     /// Follows the request from its departure to the end of the response.
     async fn carry(mut self, run: RequestRun<'_>, heard: &mut bool) -> Result<(), HttpError> {
         let RequestRun { request, facts, .. } = run;
-        let (mut uploaded, queued) = (0, self.queued);
+        let mut uploaded = 0;
         let sending = upload(&mut self.upload, request, &mut uploaded);
         let answering = async {
             interim(&mut self.response, facts).await?;
@@ -215,7 +213,13 @@ impl SentRequest {
             self.awaited.headers.answered(self.awaited.stream, told);
             Ok((parts, body))
         };
-        let answer = answer(sending, answering, queued, request, &run.recorder).await;
+        // Of a request without a body, the stream below sees when it leaves.
+        let left = || {
+            if !request.body.is_empty() {
+                run.recorder.departed();
+            }
+        };
+        let answer = answer(sending, answering, left, request, &run.recorder).await;
         facts.uploaded = uploaded;
         let (parts, body) = answer?;
         *heard = true;

@@ -131,12 +131,12 @@ pub(crate) enum Unsent {
 }
 
 /// Sends a request and receives its answer, which ends the sending. An answer that came before
-/// sending failed counts. A request without a body leaves before anything is received. RFC 9113
-/// §8.1, RFC 9114 §4.1.
+/// sending failed counts. A request without a body leaves before anything is received. `left`
+/// records that all of it was sent. RFC 9113 §8.1, RFC 9114 §4.1.
 pub(crate) async fn answer<T>(
     sending: impl Future<Output = Result<(), Unsent>>,
     answering: impl Future<Output = Result<T, HttpError>>,
-    queued: Moment,
+    left: impl Fn(),
     request: &Request,
     recorder: &RequestRecorder,
 ) -> Result<T, HttpError> {
@@ -153,7 +153,7 @@ pub(crate) async fn answer<T>(
                     unsent = outcome.err();
                     if unsent.is_none() {
                         has_left = true;
-                        recorder.departed_since(queued, request);
+                        left();
                     }
                 }
             }

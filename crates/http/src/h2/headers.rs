@@ -1,4 +1,5 @@
-//! A stream below the `h2` crate that observes frames. It notes when each response begins to
+//! A stream below the `h2` crate that observes frames. It notes when each request without a body
+//! has left, which may be later than the connection's preface, and when each response begins to
 //! arrive, because the crate reads further before it reports that. It also notes what the crate
 //! does not report: that SETTINGS or GOAWAY were received.
 
@@ -29,6 +30,8 @@ struct HeadersShared {
 /// The HEADERS that came for one request: of interim responses, then of the final one.
 struct AwaitedHead {
     recorder: RequestRecorder,
+    /// The request has no body: it ends with its HEADERS.
+    is_whole: bool,
     came: Vec<Option<Moment>>,
 }
 
@@ -36,6 +39,9 @@ struct AwaitedHead {
 pub(super) struct ObservedStream<S> {
     inner: S,
     frames: FrameTracker,
+    sent: FrameTracker,
+    /// The streams whose HEADERS were written and not flushed.
+    leaving: Vec<u32>,
     observer: HeadersObserver,
 }
 
@@ -57,6 +63,8 @@ enum SeenFrame {
 }
 
 const HEADER_LENGTH: usize = 9;
+/// What a client sends before its frames. RFC 9113 §3.4.
+const PREFACE_LENGTH: usize = 24;
 /// More interim responses than this are an error.
 const MAX_HEADS: usize = 40;
 /// RFC 9113 §6.2, §6.5, §6.8.
@@ -102,10 +110,20 @@ impl HeadersObserver {
         }
     }
 
-    pub(super) fn await_response(&self, stream: u32, recorder: &RequestRecorder) {
-        let (recorder, came) = (recorder.clone(), Vec::new());
-        self.waiting()
-            .insert(stream, AwaitedHead { recorder, came });
+    pub(super) fn await_response(&self, stream: u32, recorder: &RequestRecorder, is_whole: bool) {
+        let awaited = AwaitedHead {
+            recorder: recorder.clone(),
+            is_whole,
+            came: Vec::new(),
+        };
+        self.waiting().insert(stream, awaited);
+    }
+
+    /// Records that the HEADERS on a stream left with the bytes that were sent last.
+    fn head_left(&self, stream: u32) {
+        if let Some(awaited) = self.waiting().get(&stream).filter(|a| a.is_whole) {
+            awaited.recorder.departed();
+        }
     }
 
     /// Records that the final response has come, after this many interim ones. The crate may have
@@ -141,6 +159,11 @@ impl<S> ObservedStream<S> {
         Self {
             inner,
             frames: FrameTracker::default(),
+            sent: FrameTracker {
+                payload: PREFACE_LENGTH,
+                ..FrameTracker::default()
+            },
+            leaving: Vec::new(),
             observer,
         }
     }
@@ -198,15 +221,27 @@ impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, data)
+        let this = self.get_mut();
+        let written = ready!(Pin::new(&mut this.inner).poll_write(cx, data))?;
+        for seen in this.sent.pass(data.get(..written).unwrap_or_default()) {
+            if let SeenFrame::Headers(stream) = seen {
+                this.leaving.push(stream);
+            }
+        }
+        Poll::Ready(Ok(written))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(Pin::new(&mut this.inner).poll_flush(cx))?;
+        for stream in this.leaving.drain(..) {
+            this.observer.head_left(stream);
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -270,7 +305,7 @@ mod tests {
     fn a_response_began_and_ended_its_head_with_the_bytes_that_held_them() {
         let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let observer = HeadersObserver::default();
-        observer.await_response(1, &RequestRecorder::alone(&recorder));
+        observer.await_response(1, &RequestRecorder::alone(&recorder), true);
         let (interim, last) = (frame(HEADERS, 9), frame(HEADERS, 9));
         let stream = [frame(4, 0), interim, last, frame(0, 40)].concat();
         let mut reader = ObservedStream::new(&*stream, observer.clone());
@@ -289,5 +324,28 @@ mod tests {
         let told: Vec<_> = timeline.iter().filter(|(_, e)| of_head(e)).collect();
         let first = (Moment(5), Event::FirstByte);
         assert_eq!(told, [&first, &(Moment(9), Event::Answered)]);
+    }
+
+    /// The preface and SETTINGS leave first, and the process may stop before it sends the rest.
+    #[test]
+    fn a_request_left_with_the_bytes_that_held_its_headers() {
+        let recorder = Recorder::new(Arc::new(Moment::ZERO));
+        let observer = HeadersObserver::default();
+        observer.await_response(1, &RequestRecorder::alone(&recorder), true);
+        let preface = [vec![b' '; PREFACE_LENGTH], frame(SETTINGS, 6)].concat();
+        let mut writer = ObservedStream::new(Vec::new(), observer);
+        let cx = &mut Context::from_waker(Waker::noop());
+        for (at, bytes) in [(5, preface), (9, frame(HEADERS, 9)), (12, frame(0, 0))] {
+            let written = Pin::new(&mut writer).poll_write(cx, &bytes);
+            assert!(matches!(written, Poll::Ready(Ok(n)) if n == bytes.len()));
+            recorder.record_at(Moment(at), Event::Sent { bytes: 1 });
+            assert!(Pin::new(&mut writer).poll_flush(cx).is_ready());
+        }
+        let timeline = recorder.snapshot();
+        let left: Vec<_> = timeline
+            .iter()
+            .filter(|(_, e)| *e == Event::RequestSent)
+            .collect();
+        assert_eq!(left, [&(Moment(9), Event::RequestSent)]);
     }
 }

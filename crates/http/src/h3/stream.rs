@@ -63,7 +63,7 @@ pub(super) async fn carry(
         let answering = final_response(&mut response, run, &failed);
         tokio::select! {
             biased;
-            parts = answer(sending, answering, queued, request, &recorder) => parts,
+            parts = answer(sending, answering, || recorder.departed_since(queued, request), request, &recorder) => parts,
             // The server may keep the stream open, and never answer.
             () = requests.rejected(id) => {
                 Err(HttpError::H3Rejected(H3Error::GoingAway.to_string()))
