@@ -100,20 +100,29 @@ pub(super) fn divide(begun: Flight, arrivals: &[Arrival], rtt: f64) -> Vec<Fligh
 
 /// Whether the flights show slow start from a smaller window than today's: at least two grew one
 /// after the other, each a round trip after the one before.
-pub(super) fn grow_from_a_small_window(flights: &[Flight], segment: u64, rtt: f64) -> bool {
+/// `segments` tells how many a flight had, if that is known: some may be small.
+pub(super) fn grow_from_a_small_window(
+    flights: &[Flight],
+    segments: impl Fn(usize) -> Option<u64>,
+    segment: u64,
+    rtt: f64,
+) -> bool {
     let [first, second, third, ..] = flights else {
         return false;
+    };
+    let size = |n: usize, of: &Flight| {
+        segments(n).unwrap_or_else(|| of.bytes.div_ceil(segment.max(1)).max(1))
     };
     let on_time = |of: &Flight, next: &Flight| {
         let took = ms(next.began.since(of.began));
         (0.8..=1.2).contains(&(took / rtt))
     };
-    let grew = |of: &Flight, next: &Flight| {
-        SMALL_GROWTH.contains(&(next.bytes as f64 / of.bytes.max(1) as f64))
-    };
-    SMALL_WINDOW.contains(&first.bytes.div_ceil(segment.max(1)))
+    let sizes = [size(0, first), size(1, second), size(2, third)];
+    let grew = |of: u64, next: u64| SMALL_GROWTH.contains(&(next as f64 / of as f64));
+    let [one, two, three] = sizes;
+    SMALL_WINDOW.contains(&one)
         && on_time(first, second)
         && on_time(second, third)
-        && grew(first, second)
-        && (grew(second, third) || flights.len() == 3)
+        && grew(one, two)
+        && (grew(two, three) || flights.len() == 3)
 }

@@ -49,10 +49,11 @@ impl BodyAnalysis<'_> {
         let mut room = None;
         // The bytes that filled the client's window first.
         let mut filled = 0;
+        let small = self.grow_from_a_small_window(flights, arrivals);
         let mut growing = flights
             .first()
             .is_some_and(|first| self.is_full(first, flights, arrivals))
-            || flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
+            || small;
         for (n, pair) in flights.windows(2).enumerate() {
             let [flight, next] = pair else { break };
             let last = n + 2 == flights.len();
@@ -72,7 +73,7 @@ impl BodyAnalysis<'_> {
             let next_is_double = is_double(next.bytes, flight.bytes)
                 || in_segments.is_some_and(|(flight, next)| is_double(next, flight));
             let rest = last && (doubled || self.may_be_the_rest(next, windows.len()));
-            growing &= (more || rest) && (n > 0 || heard.is_like_a_window(self.exchange));
+            growing &= (more || rest) && (n > 0 || small || heard.is_like_a_window(self.exchange));
             let before = windows
                 .last()
                 .is_some_and(|(_, w): &(usize, FullWindow)| w.own);
@@ -217,7 +218,7 @@ impl BodyAnalysis<'_> {
     /// window. It did not break off, or it was smaller than a first window, or than one before it.
     fn limited(&self, waited: &[bool], flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
         let least = self.exchange.first_window() * 9 / 10;
-        let grows = flights::grow_from_a_small_window(flights, self.exchange.segment(), self.rtt);
+        let grows = self.grow_from_a_small_window(flights, arrivals);
         let mut limited = Vec::new();
         for run in waited.chunk_by(|one, next| one == next) {
             let began = limited.len();
@@ -274,6 +275,11 @@ impl BodyAnalysis<'_> {
             Some(_) if late > 0.0 => (late - heard.not_running()).max(0.0),
             _ => late,
         }
+    }
+
+    fn grow_from_a_small_window(&self, flights: &[Flight], arrivals: &[Arrival]) -> bool {
+        let told = |n: usize| segments(flights.get(n..n + 2)?, arrivals);
+        flights::grow_from_a_small_window(flights, told, self.exchange.segment(), self.rtt)
     }
 
     /// Whether the first flight filled the initial window.

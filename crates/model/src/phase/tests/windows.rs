@@ -189,3 +189,26 @@ fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
         assert_eq!(unknown.is_empty(), doubtful, "{unknown:?}");
     }
 }
+
+/// Two segments, one of them the short one of a head; or tickets, settings and a head.
+#[test]
+fn a_small_first_window_may_have_small_segments() {
+    for (small, flights) in [((2, 1_689), [0, 4, 2]), ((3, 732), [0, 6, 8])] {
+        let mut parts = vec![(0.0, 1)];
+        parts.extend([(R, flights[1]), (2.0 * R, flights[2])]);
+        let mut e = answer(&parts);
+        let told = [small, (flights[1], flights[1] * MSS)];
+        for (at, (segments, bytes)) in [0.0, R].into_iter().zip(told) {
+            let flight = Event::Paused {
+                segments,
+                bytes,
+                window: None,
+            };
+            e.timeline.push(Moment::from_millis(R + at), flight);
+        }
+        e.tls = None;
+        let body = body(&e);
+        assert_eq!(body.round_trips, 2, "{body:?}");
+        assert!(body.waited.server < 1.0, "{body:?}");
+    }
+}
