@@ -100,7 +100,7 @@ impl OpenConnection {
     }
 
     /// Whether another request can use it.
-    fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.connection.is_open()
             && match &self.transport {
                 // HTTP/2 has a driver that reads, so for HTTP/2 the socket's contents mean nothing.

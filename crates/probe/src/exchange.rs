@@ -103,7 +103,8 @@ async fn attempt(
     exchanger.mark_end();
     transaction.exchange.rtt = open.min_rtt();
     exchanger.read_gauges(transaction, &open);
-    if outcome.is_ok() && answer.facts.keep_alive {
+    // HTTP/2 and HTTP/3 announce the end in a frame beside the answer (GOAWAY).
+    if outcome.is_ok() && answer.facts.keep_alive && open.is_usable() {
         exchanger.kept().keep(open);
     } else if outcome.is_ok() {
         exchanger.kept().drop_for(NotKept::Announced, open);
