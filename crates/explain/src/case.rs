@@ -121,7 +121,12 @@ impl<'a> Case<'a> {
             .map(|(_, took)| took)
             .sum();
         // Work during a wait cost nothing.
-        took.min(self.waited(name, WaitPart::Client))
+        took.min(self.named(name).map(|phase| self.ran(phase)).sum())
+    }
+
+    /// How long the client ran in a phase, in milliseconds.
+    pub(crate) fn ran(&self, phase: &Phase) -> f64 {
+        phase.waited.client - self.absence(phase)
     }
 
     /// The tasks that ended in the phase, and how long each ran within it.
@@ -165,10 +170,8 @@ impl<'a> Case<'a> {
     pub(crate) fn absence(&self, phase: &Phase) -> f64 {
         let events = self.exchange.timeline.iter();
         let absences = events.filter_map(|(at, event)| match event {
-            Event::Starved { took, .. } | Event::HeldBack { took }
-                if *at > phase.start && *at <= phase.end =>
-            {
-                Some(ms((*took).min(at.since(phase.start))))
+            Event::Starved { took, .. } | Event::HeldBack { took } => {
+                Some(overlap(*at, *took, phase))
             }
             _ => None,
         });
@@ -374,6 +377,12 @@ impl<'a> Case<'a> {
     pub(crate) fn happened(&self, is: impl Fn(&Event) -> bool) -> bool {
         self.exchange.timeline.first(is).is_some()
     }
+}
+
+/// The part of a time that ended at `at` which lies in the phase, in milliseconds.
+pub(crate) fn overlap(at: Moment, took: Duration, phase: &Phase) -> f64 {
+    let (from, until) = ((at - took).max(phase.start), at.min(phase.end));
+    ms(until.since(from))
 }
 
 pub(crate) fn ms(span: Duration) -> f64 {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Event, Moment, Recorder};
+use roundtrip_model::{Event, Moment, Recorder, Task};
 
 use crate::TcpInfo;
 use crate::quota;
@@ -33,8 +33,8 @@ impl Presence {
     }
 
     /// The time from `from`, when there was something to do, until `now`, minus the time in which
-    /// the thread ran or did work that is on the timeline. The thread must have run between this
-    /// presence and `now`.
+    /// the thread ran, or used a disk or its output. The thread must have run between this presence
+    /// and `now`.
     pub(crate) fn absence(
         &self,
         from: Moment,
@@ -49,18 +49,36 @@ impl Presence {
         let (mut before, mut since) = (Duration::ZERO, Duration::ZERO);
         let began = Moment::ZERO + self.at.since(zero);
         for (at, event) in recorder.since(began).iter() {
-            let Event::Worked { took, .. } = event else {
+            let Event::Worked { task, took } = event else {
                 continue;
             };
             let at = zero + at.since(Moment::ZERO);
             let late = (*took).min(at.since(from));
-            since += late;
+            // A slow disk takes no processor time; other work does, or the thread does not run.
+            if matches!(task, Task::LoadRoots | Task::Write) {
+                since += late;
+            }
             before += took.saturating_sub(late).min(from.since(self.at));
         }
-        // Writing to a slow disk is work that takes no processor time; other work takes both.
         let cpu = now.cpu.saturating_sub(self.cpu).saturating_sub(before);
         let absent = now.at.since(from).saturating_sub(since.max(cpu));
         (absent >= MIN_ABSENCE).then_some(absent)
+    }
+
+    /// Moves this presence to now. Returns how long the thread did not run since `from`, if it did
+    /// not.
+    pub(crate) fn renew(
+        &mut self,
+        from: Moment,
+        recorder: &Recorder,
+        throttling: &mut Throttling,
+    ) -> Option<Event> {
+        let now = Self::now(recorder);
+        let took = self.absence(from, &now, recorder);
+        *self = now;
+        let took = took?;
+        let throttled = throttling.explains(took);
+        Some(Event::Starved { took, throttled })
     }
 }
 
@@ -106,13 +124,11 @@ impl Attendance {
         if !is_late && clock.since(self.presence.at) < MIN_ABSENCE {
             return None;
         }
-        let now = Presence::now(recorder);
-        let took = self.presence.absence(arrived, &now, recorder);
-        self.presence = now;
-        let took = took?;
-        let throttled = self.throttling.explains(took);
-        let at = Moment::ZERO + now.at.since(zero);
-        Some((at, Event::Starved { took, throttled }))
+        let absence = self
+            .presence
+            .renew(arrived, recorder, &mut self.throttling)?;
+        let at = Moment::ZERO + self.presence.at.since(zero);
+        Some((at, absence))
     }
 }
 
@@ -136,8 +152,6 @@ impl Throttling {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use roundtrip_model::Task;
 
     use super::*;
 
@@ -173,5 +187,19 @@ mod tests {
         assert_eq!(absence(140, at(440, 7), &[(150, 30)]), ms(290));
         // The thread went to sleep only after the bytes had arrived.
         assert_eq!(absence(20, at(440, 7), &[]), ms(340));
+    }
+
+    /// Other programs had the processor while the thread verified certificates.
+    #[test]
+    fn work_that_computes_takes_processor_time() {
+        let absent = |task| {
+            let recorder = Recorder::new(Arc::new(Moment::ZERO));
+            let took = Duration::from_millis(300);
+            recorder.record_at(Moment::from_millis(430.0), Event::Worked { task, took });
+            at(100, 7).absence(Moment::ZERO, &at(440, 10), &recorder)
+        };
+        let ms = |ms| Some(Duration::from_millis(ms));
+        assert_eq!(absent(Task::Verify), ms(337));
+        assert_eq!(absent(Task::Write), ms(40));
     }
 }

@@ -156,7 +156,7 @@ impl Socket {
 
     fn departed(&mut self, bytes: usize, of: usize, at: Moment) {
         self.room.forget();
-        self.presence = Presence::now(&self.recorder);
+        self.note_work(at);
         let mut state = lock(&self.state);
         if state.opening && state.sent == 0 {
             self.syn_left = at;
@@ -225,14 +225,25 @@ impl Socket {
 
     /// Records that the thread did not run although bytes had arrived at `first`, by the clock.
     fn note_absence(&mut self, first: Moment) {
-        let now = Presence::now(&self.recorder);
-        if let Some(took) = self.presence.absence(first, &now, &self.recorder) {
-            let at = Moment::ZERO + now.at.since(self.recorder.zero());
-            let throttled = self.throttling.explains(took);
-            self.recorder
-                .record_at(at, Event::Starved { took, throttled });
+        let absence = self
+            .presence
+            .renew(first, &self.recorder, &mut self.throttling);
+        absence.inspect(|event| self.recorder.record(event.clone()));
+    }
+
+    /// Records how long the thread did not run until `at`, although it had bytes to process and
+    /// waited for nothing.
+    fn note_work(&mut self, at: Moment) {
+        if self.waiting {
+            self.presence = Presence::now(&self.recorder);
+            return;
         }
-        self.presence = now;
+        // The exchange may have begun long after the last one ended.
+        let began = self.recorder.zero();
+        let absence = self
+            .presence
+            .renew(began, &self.recorder, &mut self.throttling);
+        absence.inspect(|event| self.recorder.record_at(at, event.clone()));
     }
 
     /// The time when the wait ended; records the kernel's counters about it. Uses the clock's own
@@ -256,8 +267,8 @@ impl Socket {
 
     /// Notes that there is nothing to read, so the reader will wait.
     fn ran_dry(&mut self) {
+        self.note_work(self.recorder.now());
         self.waiting = true;
-        self.presence = Presence::now(&self.recorder);
         if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
             let counters = info.counters();
             self.watch.ran_dry(self.presence.at, counters);
@@ -423,76 +434,4 @@ fn send(socket: &socket2::Socket, data: &[u8]) -> io::Result<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::net::{TcpListener, TcpStream};
-
-    use tokio::io::AsyncReadExt;
-
-    use super::*;
-    use crate::SystemClock;
-
-    fn pair() -> (Socket, TcpStream, Recorder) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (theirs, _) = listener.accept().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        sys::set_receive_stamps(&ours).unwrap();
-        let recorder = Recorder::new(Arc::new(SystemClock::start()));
-        let facts = FastOpenFacts::default();
-        let throttling = Throttling::watch();
-        let socket = Socket::new(ours.into(), recorder.clone(), false, facts, throttling);
-        (socket.unwrap(), theirs, recorder)
-    }
-
-    /// The peer has more to send than the receive window takes while nothing is read.
-    #[tokio::test]
-    async fn a_window_that_closed_because_nobody_read_is_noticed() {
-        let (mut socket, mut theirs, recorder) = pair();
-        let sender = std::thread::spawn(move || theirs.write_all(&vec![7; 32 << 20]));
-        let mut piece = [0; 5_000];
-        let longest = || {
-            let timeline = recorder.snapshot();
-            let closed = timeline.iter().filter_map(|(_, event)| match event {
-                Event::WindowClosed { took } => Some(*took),
-                _ => None,
-            });
-            closed.max().unwrap_or_default()
-        };
-        socket.read_exact(&mut piece).await.unwrap();
-        assert!(longest().is_zero());
-        let unread = Duration::from_millis(300);
-        std::thread::sleep(unread);
-        socket.read_exact(&mut piece).await.unwrap();
-        let took = longest();
-        assert!(took > unread / 10 && took <= 10 * unread, "{took:?}");
-        drop(socket);
-        assert!(sender.join().unwrap().is_err());
-    }
-
-    /// The process is stopped between two reads that both find data.
-    #[tokio::test]
-    async fn a_client_that_stops_in_the_middle_of_a_body_is_noticed() {
-        let (mut socket, mut theirs, recorder) = pair();
-        theirs.write_all(&[7; 16_000]).unwrap();
-        let mut piece = [0; 5_000];
-        socket.read_exact(&mut piece).await.unwrap();
-        let stopped = Duration::from_millis(60);
-        std::thread::sleep(stopped);
-        socket.read_exact(&mut piece).await.unwrap();
-        socket.read_exact(&mut piece).await.unwrap();
-        let timeline = recorder.snapshot();
-        let starved: Vec<Duration> = timeline
-            .iter()
-            .filter_map(|(_, event)| match event {
-                Event::Starved { took, .. } => Some(*took),
-                _ => None,
-            })
-            .collect();
-        let longest = starved.iter().max();
-        assert!(
-            longest.is_some_and(|took| *took >= stopped / 2),
-            "{starved:?}"
-        );
-    }
-}
+mod tests;

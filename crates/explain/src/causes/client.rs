@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roundtrip_model::{Event, Http, PhaseName, Setting, Task};
 
-use crate::case::{ms, times};
+use crate::case::{ms, overlap, times};
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// The usual work of a TLS library in milliseconds, at most. A warmed-up one needs about a
@@ -168,10 +168,8 @@ fn not_running(case: &Case<'_>, quota: bool) -> Option<Cost> {
                 Event::HeldBack { took } if struck == quota => *took,
                 _ => continue,
             };
-            if *at > phase.start && *at <= phase.end {
-                lost += ms(took.min(at.since(phase.start)));
-                n += 1;
-            }
+            lost += overlap(*at, took, phase);
+            n += u32::from(*at > phase.start && *at <= phase.end);
         }
         let lost = lost.min(phase.waited.client);
         whole += lost;
@@ -211,7 +209,7 @@ fn slow_library(case: &Case<'_>) -> Option<Cost> {
         tasks.retain(|(task, _)| *task != Task::Verify || !told_apart);
         let worked: f64 = tasks.iter().map(|(_, took)| took).sum();
         // Work during a wait cost no additional time.
-        let unhidden = worked.min(phase.waited.client);
+        let unhidden = worked.min(case.ran(phase));
         cost = cost.waited(phase.name, WaitPart::Client, unhidden);
         for (task, took) in tasks {
             *told.entry(task.title()).or_default() += took;
