@@ -58,6 +58,8 @@ pub enum Event {
     Received {
         bytes: u64,
     },
+    /// The peer ended its stream, and the client had waited for that.
+    StreamEnded,
     /// The next bytes answer data of which the kernel had to retransmit this many segments. During
     /// `unacked` of the wait, some of the sent data was not acknowledged.
     Resent {

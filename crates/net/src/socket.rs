@@ -372,6 +372,8 @@ impl AsyncRead for Socket {
                     }
                     if n > 0 {
                         this.arrived(n, stamps);
+                    } else if std::mem::take(&mut this.waiting) {
+                        this.recorder.record(Event::StreamEnded);
                     }
                     return Poll::Ready(Ok(()));
                 }

@@ -414,6 +414,20 @@ fn pauses_that_recur_are_all_the_server_s() {
     assert_eq!(paused(&[160.0, 245.0]), apart);
 }
 
+/// HTTP/1.0: the end of the connection is the end of the body.
+#[test]
+fn a_server_that_ends_its_connection_late_pauses_in_the_body() {
+    let ended = |late: f64| {
+        let story = secured().asked().told(0.3).received(600).pass(late);
+        story.event(Event::StreamEnded).pass(0.1).end()
+    };
+    let found = assert_only(&ended(700.0), "body-stalls", 700.0, 0);
+    assert!(found.evidence.contains("700.0 ms after"), "{found:?}");
+    assert_silent(&ended(0.4));
+    // The last segment may have been lost, and sent again after a timeout.
+    assert_only(&ended(R + 202.0), "late-body", R + 202.0, 0);
+}
+
 /// The path stopped in the middle of a record, and then all of it came at once.
 #[test]
 fn a_path_that_stops_in_a_body_is_named_as_the_path() {

@@ -438,9 +438,19 @@ impl<'a> BodyAnalysis<'a> {
         gap - absent
     }
 
-    /// The time from the last byte to the end is the client's, unless the exchange failed while it
-    /// waited.
+    /// The time from the last byte to the end is the client's, unless it waited for the end of the
+    /// server's stream, or the exchange failed while it waited.
     fn trailing(&mut self, last: Moment, end: Moment, heard: &Evidence) {
+        let ended = heard.ended().filter(|_| self.exchange.failure.is_none());
+        if let Some(at) = ended {
+            let arrival = Arrival {
+                at,
+                bytes: 0,
+                heard: *heard,
+            };
+            self.step(ms(at.since(last)), (0.0, 0.0), &arrival, None, None);
+        }
+        let last = ended.unwrap_or(last);
         let gap = ms(end.since(last));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();
         let closed = heard.closed().min(gap);

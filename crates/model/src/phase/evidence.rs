@@ -67,6 +67,8 @@ pub(super) struct Evidence {
     writing: f64,
     /// How long the client's receive window had no room, in milliseconds.
     closed: f64,
+    /// When the peer's stream ended.
+    ended: Option<Moment>,
 }
 
 /// Why nothing more arrived for a while.
@@ -115,6 +117,7 @@ impl Evidence {
             Event::HeldBack { took } => self.held_back += ms(*took),
             Event::Starved { took, .. } => self.not_running += ms(*took),
             Event::WindowClosed { took } => self.closed += ms(*took),
+            Event::StreamEnded => self.ended = Some(at),
             Event::Worked {
                 task: Task::Write,
                 took,
@@ -264,6 +267,10 @@ impl Evidence {
     /// How long the client's receive window had no room, in milliseconds.
     pub(super) fn closed(&self) -> f64 {
         self.closed
+    }
+
+    pub(super) fn ended(&self) -> Option<Moment> {
+        self.ended
     }
 
     pub(super) fn segments(&self) -> Option<u64> {

@@ -70,6 +70,7 @@ fn told(event: &Event) -> String {
         Event::Finished => "finished".into(),
         Event::Sent { bytes } => format!("-> {bytes} bytes"),
         Event::Received { bytes } => format!("<- {bytes} bytes"),
+        Event::StreamEnded => "<- end of the stream".into(),
         Event::Resent { segments, unacked } => format!(
             "{} again, the last acknowledged after {:.0} ms",
             count(u64::from(*segments), "segment sent", "segments sent"),
