@@ -178,13 +178,19 @@ impl Remainder {
             PhaseName::Body => {
                 let stalls = f64::from(ledger.trips_left(name)) * case.rtt.unwrap_or(0.0);
                 network = (left(WaitPart::Network) - stalls).max(0.0);
+                if case.is_event_stream() {
+                    server = left(WaitPart::Server);
+                }
             }
             PhaseName::Request => network = left(WaitPart::Network),
             PhaseName::Setup | PhaseName::Proxy => {}
         }
         match name {
             PhaseName::Tcp | PhaseName::Tls | PhaseName::Quic => self.way += network,
-            PhaseName::Body if case.exchange.echo.is_none() => self.carried += network,
+            PhaseName::Body if case.exchange.echo.is_none() => {
+                self.carried += network;
+                self.irreducible += server;
+            }
             PhaseName::Request => self.carried += network,
             _ => self.irreducible += network + server + resolver,
         }

@@ -350,6 +350,18 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Whether the answer is a stream of events: what pauses it has were asked for (HTML standard,
+    /// §9.2).
+    pub(crate) fn is_event_stream(&self) -> bool {
+        let http = self.exchange.http.as_ref();
+        let kind = http.and_then(|h| h.header("content-type"));
+        let is_of_events = |kind: &[u8]| {
+            let name = kind.split(|byte| *byte == b';').next();
+            name.is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case(b"text/event-stream"))
+        };
+        kind.is_some_and(is_of_events)
+    }
+
     /// Whether it is an authentication challenge (RFC 9110 §11.3 and §11.7.1).
     pub(crate) fn is_challenge(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {

@@ -50,7 +50,7 @@ const MIN_TRIP: f64 = 2.0;
 /// A segment that Nagle's algorithm holds back leaves when the client's acknowledgement arrives at
 /// the server, so it arrives one round trip after the acknowledgement left.
 fn held_back(case: &Case<'_>) -> Option<Cost> {
-    let r = case.rtt?;
+    let r = case.rtt.filter(|_| !case.is_event_stream())?;
     let timeline = &case.exchange.timeline;
     let asked = timeline.last(|e| *e == Event::RequestSent)?;
     let received = timeline.iter().filter_map(|(at, e)| match e {
@@ -135,10 +135,10 @@ fn held_back_after(
         let evidence = format!(
             "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that{doubt}"
         );
-        // A ticket may come first, and the head of the answer may be the segment that was held
-        // back.
-        let head = timeline.first(|e| *e == Event::FirstByte);
-        let phase = if head.is_some_and(|head| head >= next) {
+        // A ticket or an interim response may come first, and the head of the answer may be the
+        // segment that was held back.
+        let of_head = case.named(PhaseName::FirstByte).any(|p| p.end >= next);
+        let phase = if of_head {
             PhaseName::FirstByte
         } else {
             PhaseName::Body

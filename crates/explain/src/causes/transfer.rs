@@ -77,7 +77,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "body-stalls",
             decidable: Decidable::Packets,
             name: "The server paused in the middle of the body",
-            shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing; the server had sent all that it had (its last packet was not full), or it paused three times or more",
+            shows: "no bytes came for half a round trip or more, although no window was full and no segment was missing; the server had sent all that it had (its last packet was not full), or it paused three times or more; the pauses of an event stream (text/event-stream) are not named",
             signature: body_stalls,
             cost: "the sum of the pauses",
             remedy: "find out what the handler waits for between two writes (a slow query, a garbage collector, compression), or look for a rate limit",
@@ -278,7 +278,7 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
     let whole: f64 = pauses.iter().map(|p| p.ms).sum();
     let whole = whole.min(case.waited(PhaseName::Body, WaitPart::Server));
     let stalled = whole >= MIN_STALL.max(0.05 * case.rtt.unwrap_or(0.0));
-    (stalled && !may_be_the_line(case, transfer))
+    (stalled && !may_be_the_line(case, transfer) && !case.is_event_stream())
         .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
 }
 
@@ -303,7 +303,7 @@ fn late_body(case: &Case<'_>) -> Option<Cost> {
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
     let least = MIN_LATE.max(0.1 * case.rtt?);
-    let is_named = paused >= least && !may_be_the_line(case, transfer);
+    let is_named = paused >= least && !may_be_the_line(case, transfer) && !case.is_event_stream();
     let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
     let evidence = format!(
         "{evidence}; a lost packet, a path that stopped, or a full send buffer would look the same"

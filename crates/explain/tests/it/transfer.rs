@@ -414,6 +414,26 @@ fn pauses_that_recur_are_all_the_server_s() {
     assert_eq!(paused(&[160.0, 245.0]), apart);
 }
 
+/// What a client that asked for events waits for, is events.
+#[test]
+fn the_pauses_of_an_event_stream_are_not_named() {
+    let paused = |kind: &str| {
+        let mut story = secured().asked().told(0.3);
+        let http = story.e.http.as_mut().unwrap();
+        http.headers = vec![("Content-Type".into(), kind.as_bytes().to_vec())];
+        for gap in [160.0, R, 245.0, 900.0] {
+            story = story.pass(gap).received(80);
+        }
+        roundtrip_explain::account(&story.end())
+    };
+    assert_eq!(paused("text/plain").findings[0].id, "body-stalls");
+    for kind in ["text/event-stream", "Text/Event-Stream; charset=utf-8"] {
+        let account = paused(kind);
+        assert_eq!(account.findings, [], "{kind}");
+        assert!(account.unexplained < 1.0, "{account:?}");
+    }
+}
+
 /// HTTP/1.0: the end of the connection is the end of the body.
 #[test]
 fn a_server_that_ends_its_connection_late_pauses_in_the_body() {
