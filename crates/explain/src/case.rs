@@ -222,12 +222,6 @@ impl<'a> Case<'a> {
         late.clamp(0.0, MAX_UNREST)
     }
 
-    /// The time in milliseconds that the server itself reports (Server-Timing).
-    pub(crate) fn reported(&self) -> f64 {
-        let said = self.exchange.http.iter().flat_map(|h| &h.server_timing);
-        said.filter_map(|(_, took, _)| took.map(ms)).sum()
-    }
-
     /// The acknowledgement of the request that was sent at `asked` and answered at `answered`.
     /// Before the peer acknowledged it, the peer had not read the request; afterwards the path was
     /// not the slow part.

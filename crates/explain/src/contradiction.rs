@@ -38,7 +38,11 @@ pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &mut Cost) -> Opt
 fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
     let samples = case.spread.samples().len();
     // A time that the server itself reports is not chance.
-    let by_lateness = OF_LATENESS.contains(&of.id) && case.reported() < 0.5 * claim.ms;
+    let by_lateness = OF_LATENESS.contains(&of.id)
+        && case
+            .exchange
+            .reported()
+            .is_none_or(|said| said < 0.5 * claim.ms);
     let most = if by_lateness && samples > 0 {
         case.spread.most().max(case.tolerance())
     } else {

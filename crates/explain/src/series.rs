@@ -131,7 +131,7 @@ fn withdraw_rare(exchanges: &mut [Exchange]) {
         });
         let like_timeouts = like_timeouts && (with == 1 || RARE_LOSS * with <= of);
         for (n, exchange) in exchanges.iter_mut().enumerate() {
-            let accounted = reported(exchange);
+            let accounted = exchange.reported().unwrap_or(0.0);
             let r = exchange.rtt.map_or(f64::INFINITY, ms);
             let others_lost = lossy.iter().enumerate().any(|(m, lost)| m != n && *lost);
             let (why, always) = if id == BY_SETTING {
@@ -184,7 +184,7 @@ fn withdraw(
         return;
     };
     let smallest = others.iter().copied().fold(r, f64::min);
-    let accounted = reported(exchange);
+    let accounted = exchange.reported().unwrap_or(0.0);
     let is_the_path_s = |finding: &Finding| {
         let late = r + finding.ms - smallest;
         let as_late = others
@@ -237,10 +237,4 @@ fn take(exchange: &mut Exchange, phase: PhaseName, which: impl Fn(&Finding) -> b
     exchange
         .unexplained_at
         .sort_by(|a, b| ms(b).total_cmp(&ms(a)));
-}
-
-/// The time that the server itself reports, in milliseconds.
-fn reported(exchange: &Exchange) -> f64 {
-    let said = exchange.http.iter().flat_map(|h| &h.server_timing);
-    said.filter_map(|(_, took, _)| took.map(ms)).sum()
 }

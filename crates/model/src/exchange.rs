@@ -3,13 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 use crate::{
-    Attempt, EchoFacts, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, PhaseName, QuicFacts,
-    Strategy, TcpFacts, Timeline, TlsFacts, Waited,
+    Attempt, EchoFacts, Event, Failure, HttpFacts, KeptFacts, NameFacts, NotKept, PhaseName,
+    QuicFacts, Strategy, TcpFacts, Timeline, TlsFacts, Waited,
 };
 
 /// The threshold below which time stays unexplained: in milliseconds, and as a share of the total.
 const MIN_UNEXPLAINED: f64 = 5.0;
 const UNEXPLAINED_SHARE: f64 = 0.05;
+/// A server's own measurement may exceed the client's by this share, or by this many milliseconds.
+const REPORTED_SHARE: f64 = 0.1;
+const REPORTED_MS: f64 = 5.0;
 
 /// A request and its outcome. The first of a chain of redirects has `hop` 0.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +73,26 @@ impl Exchange {
 
     pub fn total(&self) -> Duration {
         self.timeline.end().since(crate::Moment::ZERO)
+    }
+
+    /// The time in milliseconds that the server itself reports for this answer (Server-Timing). A
+    /// time longer than the client waited beyond a round trip belongs to an earlier answer, whose
+    /// header a cache kept; times that are too long only together contain each other.
+    pub fn reported(&self) -> Option<f64> {
+        let ms = |span: Duration| span.as_secs_f64() * 1e3;
+        let asked = self.timeline.first(|e| *e == Event::RequestStarted);
+        let answered = [Event::Answered, Event::FirstByte]
+            .iter()
+            .find_map(|head| self.timeline.first(|e| e == head));
+        let until = answered.unwrap_or_else(|| self.timeline.end());
+        let waited = ms(until.since(asked.unwrap_or_default())) - self.rtt.map_or(0.0, ms);
+        let most = waited + REPORTED_MS.max(REPORTED_SHARE * waited);
+        let said = self.http.iter().flat_map(|http| &http.server_timing);
+        let said = said.filter_map(|(_, took, _)| took.map(ms));
+        let times: Vec<f64> = said.filter(|took| *took <= most).collect();
+        let sum: f64 = times.iter().sum();
+        let longest = times.into_iter().reduce(f64::max)?;
+        Some(if sum <= most { sum } else { longest })
     }
 
     /// The unexplained time, if it exceeds the normal variation of the path and the host. A failed

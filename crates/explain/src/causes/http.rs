@@ -141,13 +141,11 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
 
 /// How long the server had the request while the client waited, and the evidence for it.
 fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
-    let said = case.reported();
-    if said >= 0.5 * thought {
-        return Some((thought, timing(case)));
-    }
-    // The server itself reports that it was not slow.
-    if has_timing(case) && said < CONTRADICTION * thought {
-        return None;
+    match case.exchange.reported() {
+        Some(said) if said >= 0.5 * thought => return Some((thought, timing(case))),
+        // The server itself reports that it was not slow.
+        Some(said) if said < CONTRADICTION * thought => return None,
+        _ => {}
     }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
@@ -247,11 +245,6 @@ fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
     }
     let trips = case.round_trips(PhaseName::Tls);
     (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))
-}
-
-fn has_timing(case: &Case<'_>) -> bool {
-    let mut said = case.exchange.http.iter().flat_map(|h| &h.server_timing);
-    said.any(|(_, took, _)| took.is_some())
 }
 
 /// The server's own report about the wait (Server-Timing).

@@ -35,6 +35,33 @@ fn a_slow_server_is_confirmed_by_its_own_report() {
     assert_silent(&secured().asked().told(2.0).end());
 }
 
+/// A cache may keep the header of another answer, and a total contains its parts.
+#[test]
+fn only_times_that_the_client_waited_for_are_believed() {
+    let late = |late: f64, says: &[u64]| {
+        let mut story = secured().asked().pass(R + late).acknowledged(R + late);
+        story.r = 0.0;
+        let mut story = story.told(0.0);
+        let timing = says.iter().map(|ms| {
+            let took = Some(Duration::from_millis(*ms));
+            ("app".to_owned(), took, String::new())
+        });
+        let http = story.e.http.as_mut().unwrap();
+        http.server_timing.extend(timing);
+        ids(&story.end())
+    };
+    for (says, named) in [
+        (&[28][..], "server-think-time"),
+        (&[29, 28, 20], "server-think-time"),
+        (&[900, 28], "server-think-time"),
+        (&[90], "late-answer"),
+        (&[900, 400], "late-answer"),
+        (&[900, 1], "late-answer"),
+    ] {
+        assert_eq!(late(30.0, says), [named], "{says:?}");
+    }
+}
+
 #[test]
 fn a_path_that_varies_is_not_a_slow_server() {
     let answered = |syn_ack: f64, think: f64| {
