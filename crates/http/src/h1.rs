@@ -39,6 +39,7 @@ pub(crate) async fn exchange(
 ) -> Result<(), HttpError> {
     let (request, facts) = (run.request, run.facts);
     facts.method.clone_from(&request.method);
+    facts.asked_proxy = request.absolute_form;
     let mut reader = ResponseReader {
         stream,
         buffer: Vec::new(),

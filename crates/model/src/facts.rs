@@ -281,6 +281,8 @@ pub struct HttpFacts {
     /// The connection can carry another request.
     pub keep_alive: bool,
     pub proxy_status: u16,
+    /// A proxy got the request, not the server through a tunnel (RFC 9112 §3.2.2).
+    pub asked_proxy: bool,
 }
 
 impl HttpFacts {

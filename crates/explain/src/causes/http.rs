@@ -161,8 +161,14 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     if thought < least_thinking(case)? + carried {
         return None;
     }
+    let http = case.exchange.http.as_ref();
+    let by = if http.is_some_and(|http| http.asked_proxy) {
+        " by the proxy, whose own wait for the server is a part of that"
+    } else {
+        ""
+    };
     let shown = format!(
-        "; the request had been acknowledged {:.1} ms before{doubt}{}",
+        "; the request had been acknowledged {:.1} ms before{by}{doubt}{}",
         witness.early,
         timing(case)
     );
