@@ -23,7 +23,7 @@ use super::{Color, OtlpArgs, QlogArgs};
   roundtrip probe tcp://HOST:PORT --fast-open         the fast-open echo (`roundtrip origin echo`)")]
 pub(crate) struct ProbeArgs {
     /// What to ask for: http://, https://, or tcp://HOST:PORT for the echo
-    #[arg(required = true, value_name = "URL")]
+    #[arg(required_unless_present = "url", value_name = "URL")]
     pub urls: Vec<String>,
 
     #[command(flatten)]
@@ -40,6 +40,9 @@ pub(crate) struct ProbeArgs {
     pub otlp: OtlpArgs,
     #[command(flatten)]
     pub ignored: IgnoredArgs,
+    /// The same as URL; a pasted command may also begin with the word curl
+    #[arg(long, value_name = "URL", help_heading = "The request, as with curl")]
+    pub url: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -108,10 +111,12 @@ pub(crate) struct RequestArgs {
         long,
         value_name = "DATA",
         alias = "data-ascii",
-        alias = "data-binary",
         allow_hyphen_values = true
     )]
     pub data: Vec<String>,
+    /// The same, but line breaks of a file are kept
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
+    pub data_binary: Vec<String>,
     /// Body as it is, even with a leading @
     #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data_raw: Vec<String>,
@@ -324,6 +329,9 @@ pub(super) fn deadline(text: &str) -> Result<Duration, String> {
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     match seconds_or_unit(text) {
         Ok(time) if time <= Duration::from_secs(MAX_SECONDS) => Ok(time),
+        Err(_) if text.contains("://") => {
+            Err("a number of seconds comes first (curl's -i, the headers, is -v here)".to_owned())
+        }
         Err(_) if text.trim().parse::<f64>().is_err() => {
             Err("a number of seconds, as in 0.5 or 250ms".to_owned())
         }

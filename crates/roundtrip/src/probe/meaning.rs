@@ -56,9 +56,12 @@ pub(crate) enum UsageError {
 
 impl Meaning {
     pub(crate) fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
-        let targets: Result<Vec<_>, UsageError> = args
-            .urls
-            .iter()
+        // A pasted command begins with the name of the program.
+        let pasted = args.urls.len() + args.url.len() > 1;
+        let named = args.urls.first().is_some_and(|first| first == "curl");
+        let urls = args.urls.iter().skip(usize::from(pasted && named));
+        let targets: Result<Vec<_>, UsageError> = urls
+            .chain(&args.url)
             .map(|url| Ok((url.clone(), target(url, &args.request)?)))
             .collect();
         let (targets, options) = (targets?, options(args)?);
@@ -241,6 +244,12 @@ fn data(args: &RequestArgs) -> Result<Bytes, UsageError> {
                 .into_iter()
                 .filter(|b| !matches!(b, b'\r' | b'\n'))
                 .collect(),
+            None => part.clone().into_bytes(),
+        });
+    }
+    for part in &args.data_binary {
+        parts.push(match part.strip_prefix('@') {
+            Some(path) => read(path)?,
             None => part.clone().into_bytes(),
         });
     }

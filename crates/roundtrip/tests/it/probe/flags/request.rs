@@ -110,6 +110,34 @@ fn data_makes_a_post_and_files_lose_their_line_breaks() {
 }
 
 #[test]
+fn binary_data_keeps_the_line_breaks_of_a_file() {
+    let site = Site::start();
+    let at = format!("@{}", site.write("data", "one\r\ntwo\n"));
+    let body = site.body(&["--data-binary", &at, &site.http("/echo")]);
+    assert_eq!(body, "one\r\ntwo\n");
+}
+
+/// Insomnia and HTTPie write the URL with a flag, and a browser's "Copy as cURL" begins with the
+/// program's name.
+#[test]
+fn a_pasted_command_may_name_its_url_and_curl() {
+    let site = Site::start();
+    let url = site.http("/head");
+    let flags = ["--request", "GET", "--url", &url, "--header", "X-A: 1"];
+    for head in [
+        site.body(&flags),
+        site.body(&["curl", &url, "-H", "X-A: 1"]),
+        site.body(&[&["curl"], &flags[..]].concat()),
+    ] {
+        assert!(head.contains("x-a: 1\n"), "{head}");
+    }
+    let other = site.http("/bytes/10");
+    let said = site.probe(&["--json", &other, "--url", &url]);
+    let urls = |text: &str| text.matches("\"url\":").count();
+    assert!(urls(&said.out) >= 2, "{}", said.out);
+}
+
+#[test]
 fn data_comes_from_standard_input() {
     let site = Site::start();
     let file = std::fs::File::open(site.write("data", "from stdin\n")).unwrap();
