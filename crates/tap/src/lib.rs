@@ -67,8 +67,7 @@ impl Sight {
         let mut notes = Vec::new();
         if self.io_uring {
             notes.push(
-                "the program has used io_uring: what it sends that way is not seen here"
-                    .to_owned(),
+                "the program has used io_uring: what it sends that way is not seen here".to_owned(),
             );
         }
         if self.denied > 0 {
@@ -84,7 +83,10 @@ impl Sight {
             ));
         }
         if self.left_behind {
-            notes.push("processes that the program started are still running, and are no longer followed".into());
+            notes.push(
+                "processes that the program started are still running, and are no longer followed"
+                    .into(),
+            );
         }
         notes
     }

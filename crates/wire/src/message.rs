@@ -39,7 +39,9 @@ pub enum MalformedError {
     Authority,
     #[error("no status, or one that is not of three digits, or 101")]
     Status,
-    #[error("content whose length differs from the announced one, or an announcement that is not one number")]
+    #[error(
+        "content whose length differs from the announced one, or an announcement that is not one number"
+    )]
     Length,
 }
 

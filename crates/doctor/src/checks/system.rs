@@ -36,7 +36,10 @@ fn distribution(scene: &ExaminedSystem) -> Check {
         .as_deref()
         .and_then(|text| quoted(text, "PRETTY_NAME").or_else(|| quoted(text, "NAME")));
     match name {
-        Some(name) => DISTRIBUTION.good(name, "It determines which of the libraries and defaults below there are."),
+        Some(name) => DISTRIBUTION.good(
+            name,
+            "It determines which of the libraries and defaults below there are.",
+        ),
         None => DISTRIBUTION.unknown(
             "no os-release file",
             "An image without a distribution: expect statically linked programs, whose TLS is \

@@ -34,6 +34,8 @@ pub struct Login {
     pub logout: OwnPath,
     #[serde(default = "backchannel_logout")]
     pub backchannel_logout: OwnPath,
+    #[serde(default = "frontchannel_logout")]
+    pub frontchannel_logout: OwnPath,
     /// Where the provider sends people after it has logged them out.
     pub after_logout: Option<String>,
     #[serde(default = "cookie")]
@@ -178,6 +180,10 @@ fn logout() -> OwnPath {
 
 fn backchannel_logout() -> OwnPath {
     OwnPath("/.gate/backchannel-logout".into())
+}
+
+fn frontchannel_logout() -> OwnPath {
+    OwnPath("/.gate/frontchannel-logout".into())
 }
 
 fn cookie() -> String {

@@ -109,6 +109,7 @@ mod tests {
                 &login.callback,
                 &login.logout,
                 &login.backchannel_logout,
+                &login.frontchannel_logout,
             ];
             let spans = [login.life, login.refresh_ahead, login.leeway];
             let (cookie, passed) = (login.cookie.clone(), login.authorization);

@@ -8,9 +8,9 @@ use crate::judge::request::{self, Field};
 use crate::judge::{LoginPage, LoginReply};
 use crate::record::Caller;
 
-/// The pages have no scripts, and no other site may frame them.
-const POLICY: &[u8] =
-    b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'";
+/// The pages have no scripts.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors";
 
 const HTML: &[u8] = b"text/html; charset=utf-8";
 
@@ -23,6 +23,12 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
         (None, _) => (String::new(), HTML),
     };
     let length = body.len().to_string();
+    // No other site may frame a page with a button.
+    let frames = match &reply.page {
+        LoginPage::LoggedOutInFrame { origins } => origins,
+        _ => "'none'",
+    };
+    let policy = format!("{POLICY} {frames}");
     let field = |name, value| Field { name, value };
     let usual = [
         field("Content-Type", kind),
@@ -31,7 +37,7 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
         field("X-Content-Type-Options", b"nosniff"),
         // A callback's URL has a code in it.
         field("Referrer-Policy", b"same-origin"),
-        field("Content-Security-Policy", POLICY),
+        field("Content-Security-Policy", policy.as_bytes()),
     ];
     let location = reply.location.as_ref();
     let location = location.map(|location| field("Location", location.as_bytes()));
@@ -57,7 +63,7 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
 /// Its title, and its text as HTML.
 fn page(reply: &LoginReply) -> Option<(&'static str, String)> {
     match &reply.page {
-        LoginPage::Usual | LoginPage::Challenge { .. } => None,
+        LoginPage::Usual | LoginPage::LoggedOutInFrame { .. } | LoginPage::Challenge { .. } => None,
         LoginPage::LogOut { path } => Some((
             "Log out",
             format!("<form method=\"post\" action=\"{path}\"><button>Log out</button></form>"),

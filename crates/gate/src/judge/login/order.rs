@@ -43,6 +43,10 @@ pub(crate) enum LoginOrder {
     },
     /// The provider reports that a user was logged out. The body has the token.
     ProviderLogout,
+    /// A frame in the provider's page reports it. The query has the session.
+    FrameLogout {
+        query: String,
+    },
 }
 
 impl LoginOrder {

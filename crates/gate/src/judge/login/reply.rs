@@ -28,6 +28,10 @@ pub(crate) enum LoginPage {
     },
     LoggedIn,
     LoggedOut,
+    /// Empty, in a frame of a page of these origins.
+    LoggedOutInFrame {
+        origins: String,
+    },
     /// Not a page: the answer to a CA that validates a name (RFC 8555 §8.3).
     Challenge {
         answer: String,

@@ -32,6 +32,7 @@ pub(crate) struct LoginRules {
     callback: String,
     logout: String,
     backchannel_logout: String,
+    frontchannel_logout: String,
     authorization: LoginToken,
     unverified_email: bool,
 }
@@ -54,6 +55,7 @@ impl LoginRules {
             callback: login.callback.to_string(),
             logout: login.logout.to_string(),
             backchannel_logout: login.backchannel_logout.to_string(),
+            frontchannel_logout: login.frontchannel_logout.to_string(),
             authorization: login.authorization,
             unverified_email: login.unverified_email,
         }
@@ -100,6 +102,7 @@ impl LoginRules {
             &self.callback,
             &self.logout,
             &self.backchannel_logout,
+            &self.frontchannel_logout,
         ]
         .iter()
         .any(|own| *own == path)
@@ -149,6 +152,9 @@ impl LoginRules {
             later(LoginOrder::LogOut { session })
         } else if path == self.backchannel_logout && request.method == "POST" {
             later(LoginOrder::ProviderLogout)
+        } else if path == self.frontchannel_logout && request.method == "GET" {
+            let query = query.to_owned();
+            later(LoginOrder::FrameLogout { query })
         } else {
             LoginAnswer::Now(LoginReply::new(405, Reason::Method))
         }

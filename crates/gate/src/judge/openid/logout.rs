@@ -1,7 +1,8 @@
 //! Ends logins: by the person, at the provider too (OpenID Connect RP-Initiated Logout), or by the
-//! provider (Back-Channel Logout). The store's pushes end them in every replica, open streams
-//! included.
+//! provider (Back-Channel and Front-Channel Logout). The store's pushes end them in every replica,
+//! open streams included.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -10,13 +11,24 @@ use roundtrip_wire::jwt::Jws;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
+use url::Url;
 use url::form_urlencoded::parse;
 
 use super::LoginError;
-use super::logout_token::{self, LogoutToken};
+use super::logout_token;
 use super::service::{LoginDesk, millis, seconds};
 use crate::judge::login::{LoginPage, LoginReply, document, remove_cookie};
 use crate::record::{LoginEvent, Reason};
+
+/// Sessions that the provider has ended.
+struct EndedLogins {
+    subject: Option<String>,
+    sid: Option<String>,
+    /// For logins that are being completed; see [`LoginDesk::has_ended`].
+    mark: String,
+    /// The claim to release if the store fails: the provider may then send its token again.
+    used: Option<String>,
+}
 
 /// The pause before sessions that could not be ended are tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -71,18 +83,72 @@ impl LoginDesk {
         let metadata = self.provider.metadata().await?;
         self.provider.verify(&metadata, &jws).await?;
         let token = logout_token::check(jws.payload(), self.expected())?;
-        let leeway = seconds(self.settings.leeway.0);
-        let life = logout_token::MAX_AGE.saturating_add(leeway.saturating_mul(2));
-        let life = Duration::from_secs(u64::try_from(life).unwrap_or(0));
-        let used = self.index("jti", &token.id);
+        let (life, used) = (self.token_life(), self.index("jti", &token.id));
         if !self.store.claim(used.as_bytes(), life).await? {
             return Err(LoginError::Refused("this logout token was used before"));
         }
-        let mark = format!("{} {}", token.issued, millis());
+        let ended = EndedLogins {
+            subject: token.subject,
+            sid: token.sid,
+            mark: format!("{} {}", token.issued, millis()),
+            used: Some(used),
+        };
+        self.end_for_provider(ended).await?;
+        Ok(LoginReply::new(200, Reason::LoggedOut))
+    }
+
+    /// A frame in the provider's page leads here. Front-Channel Logout §2, §3. It has no signature,
+    /// and browsers send no cookie of another site along: whoever knows the provider's name for a
+    /// session can end that session, and nothing else.
+    pub(super) async fn log_out_in_frame(
+        self: &Rc<Self>,
+        query: &str,
+    ) -> Result<LoginReply, LoginError> {
+        let only = |wanted: &str| {
+            let mut said = parse(query.as_bytes()).filter(|(name, _)| name == wanted);
+            let (_, value) = said.next()?;
+            said.next().is_none().then(|| value.into_owned())
+        };
+        let (Some(issuer), Some(sid)) = (only("iss"), only("sid")) else {
+            let why = "the frame does not name one issuer and one session";
+            return Err(LoginError::Refused(why));
+        };
+        if *issuer != *self.settings.issuer {
+            return Err(LoginError::Refused("the frame is of another provider"));
+        }
+        // Strangers can invent names, and nothing is stored for those.
+        let known = self.store.entered(&self.index("sid", &sid)).await?;
+        if !known.is_empty() {
+            let ended = EndedLogins {
+                subject: None,
+                sid: Some(sid),
+                mark: format!(" {}", millis()),
+                used: None,
+            };
+            self.end_for_provider(ended).await?;
+        }
+        let metadata = self.provider.metadata().await.ok();
+        let page = metadata.and_then(|metadata| metadata.end_session.clone());
+        let pages = [Url::parse(&self.settings.issuer).ok(), page];
+        let pages = pages.into_iter().flatten();
+        let origins: BTreeSet<String> = pages.filter_map(|page| plain_origin(&page)).collect();
+        let origins = origins.into_iter().collect::<Vec<_>>().join(" ");
+        let page = LoginPage::LoggedOutInFrame { origins };
+        Ok(LoginReply::page(200, Reason::LoggedOut, page))
+    }
+
+    /// How long a logout token can be used, whatever the clocks say.
+    fn token_life(&self) -> Duration {
+        let leeway = seconds(self.settings.leeway.0);
+        let life = logout_token::MAX_AGE.saturating_add(leeway.saturating_mul(2));
+        Duration::from_secs(u64::try_from(life).unwrap_or(0))
+    }
+
+    async fn end_for_provider(self: &Rc<Self>, ended: EndedLogins) -> Result<(), LoginError> {
         let (tell, told) = oneshot::channel();
         // Ending the sessions continues if this answer takes too long, or if the store fails for a
         // while.
-        spawn_local(self.clone().end_sessions(token, mark, used, life, tell));
+        spawn_local(self.clone().end_sessions(ended, tell));
         told.await.unwrap_or_else(|_| {
             Err(LoginError::Provider {
                 what: "logout",
@@ -90,55 +156,52 @@ impl LoginDesk {
             })
         })?;
         self.counts.count(LoginEvent::ProviderLogout);
-        Ok(LoginReply::new(200, Reason::LoggedOut))
+        Ok(())
     }
 
-    /// Ends the sessions that a logout token names. If the store fails, tries again for as long as
-    /// the token is valid: a token that was accepted must have its effect, even if the provider
-    /// does not send it again.
+    /// Ends sessions. If the store fails, tries again for as long as a logout token is valid: one
+    /// that was accepted must have its effect, even if the provider does not send it again.
     async fn end_sessions(
         self: Rc<Self>,
-        token: LogoutToken,
-        mark: String,
-        used: String,
-        life: Duration,
+        ended: EndedLogins,
         tell: oneshot::Sender<Result<(), LoginError>>,
     ) {
-        let began = Instant::now();
+        let (began, life) = (Instant::now(), self.token_life());
         let mut tell = Some(tell);
         loop {
-            let ended = self.try_to_end_sessions(&token, &mark, life).await;
-            let failed = ended.is_err();
+            let outcome = self.try_to_end_sessions(&ended, life).await;
+            let failed = outcome.is_err();
             if let Some(tell) = tell.take() {
-                let _ = tell.send(ended);
+                let _ = tell.send(outcome);
             }
             if !failed || began.elapsed() >= life {
                 return;
             }
-            // The provider may also send the token again.
-            let _ = self.store.release(used.as_bytes()).await;
+            if let Some(used) = &ended.used {
+                // The provider may also send the token again.
+                let _ = self.store.release(used.as_bytes()).await;
+            }
             sleep(RETRY_PAUSE).await;
         }
     }
 
     async fn try_to_end_sessions(
         &self,
-        token: &LogoutToken,
-        mark: &str,
+        ended: &EndedLogins,
         life: Duration,
     ) -> Result<(), LoginError> {
         // §2.7: a session of the provider, or, if none is named, all of the person.
         // Sessions whose ID token named no session of the provider may be meant as well.
-        let subject = token.subject.as_deref().map(|subject| match token.sid {
+        let subject = ended.subject.as_deref().map(|subject| match ended.sid {
             Some(_) => self.index("sub without sid", subject),
             None => self.index("sub", subject),
         });
-        let sid = token.sid.as_deref().map(|sid| self.index("sid", sid));
+        let sid = ended.sid.as_deref().map(|sid| self.index("sid", sid));
         let mut failed = None;
         for index in subject.into_iter().chain(sid) {
             // A login that is being completed looks for the mark once its session is stored.
             let until = SystemTime::now() + life;
-            self.store.enter(&marks(&index), mark, until).await?;
+            self.store.enter(&marks(&index), &ended.mark, until).await?;
             for name in self.store.entered(&index).await? {
                 match self.store.revoke(&name).await {
                     Ok(was_there) => self
@@ -154,7 +217,8 @@ impl LoginDesk {
 
     /// Whether the provider has ended the sessions of an index since it issued this ID token. Both
     /// times are the provider's, in seconds; of two in the same second, the logout is the later one
-    /// if it arrived after `began`, in milliseconds, when the tokens were requested.
+    /// if it arrived after `began`, in milliseconds, when the tokens were requested. A frame does
+    /// not say when the provider ended them, so the time of its arrival counts.
     pub(super) async fn has_ended(
         &self,
         index: &str,
@@ -164,10 +228,21 @@ impl LoginDesk {
         let marks = self.store.entered(&marks(index)).await?;
         let mut marks = marks.iter().filter_map(|mark| {
             let (ended, arrived) = mark.split_once(' ')?;
-            Some((ended.parse::<i64>().ok()?, arrived.parse::<i64>().ok()?))
+            let ended = match ended {
+                "" => issued,
+                ended => ended.parse().ok()?,
+            };
+            Some((ended, arrived.parse::<i64>().ok()?))
         });
         Ok(marks.any(|mark| mark >= (issued, began)))
     }
+}
+
+/// The origin of a page, if it can be part of a field's value as it is.
+fn plain_origin(page: &Url) -> Option<String> {
+    let origin = page.origin().ascii_serialization();
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._:/[]".contains(&b);
+    origin.bytes().all(plain).then_some(origin)
 }
 
 /// The index of the logouts that ended the sessions of an index.

@@ -133,6 +133,7 @@ impl LoginDesk {
                 } => self.complete(&query, &states, session).await,
                 LoginOrder::LogOut { session } => self.log_out(session).await,
                 LoginOrder::ProviderLogout => self.log_out_for_provider(&body).await,
+                LoginOrder::FrameLogout { query } => self.log_out_in_frame(&query).await,
             }
         };
         let late = || LoginError::Provider {

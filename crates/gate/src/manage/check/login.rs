@@ -111,6 +111,7 @@ fn paths(login: &Login, report: &mut CheckReport) {
         ("callback", &login.callback),
         ("logout", &login.logout),
         ("backchannel_logout", &login.backchannel_logout),
+        ("frontchannel_logout", &login.frontchannel_logout),
     ];
     let mut seen = BTreeSet::new();
     for (key, path) in paths {

@@ -225,6 +225,41 @@ fn a_logout_at_the_provider_ends_sessions_and_streams_at_every_gate() {
     });
 }
 
+/// The browser sends no cookie along with a frame in a page of another site.
+#[test]
+fn a_frame_in_the_provider_s_page_ends_a_session_and_its_streams_at_every_gate() {
+    let provider = Provider::start();
+    let Some((mut scene, _server)) = fleet("front-channel logout", &provider, "") else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    let mut streams = [open(&scene, 0), open(&scene, 1)];
+    let other = {
+        provider.manners().claims = Arc::new(|claims| claims["sid"] = "t".into());
+        let own = std::mem::take(&mut scene.browser.cookies);
+        scene.log_in(&provider, "/");
+        std::mem::replace(&mut scene.browser.cookies, own)
+    };
+    let query = format!("iss={}&sid=s", provider.issuer());
+    let url = scene.url(1, &format!("/.gate/frontchannel-logout?{query}"));
+    let frame = Browser::default().page(&url);
+    assert_eq!((frame.status, frame.body.as_str()), (200, ""), "{frame:?}");
+    assert_eq!(frame.field("cache-control"), Some("no-store"));
+    let policy = frame.field("content-security-policy").unwrap();
+    let framed = format!("frame-ancestors {}", provider.issuer());
+    assert!(policy.ends_with(&framed), "{policy}");
+    streams.iter_mut().for_each(ends);
+    for gate in [0, 1] {
+        eventually_true(|| scene.program(gate, "/").status == 401);
+    }
+    // Another session of the same user, at the provider, continues.
+    scene.browser.cookies = other;
+    assert_eq!(all_at_once(&scene, 1), [200; 2]);
+    eventually_true(|| {
+        scene.figure("roundtrip_gate_login_events_total{event=\"sessions_ended\"} ") == 1
+    });
+}
+
 /// The store refuses to delete for a moment, as it does in a failover, when the provider says that
 /// a session is over. The provider gets an error and does not ask again: the session ends
 /// nevertheless.

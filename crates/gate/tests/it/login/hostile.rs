@@ -350,6 +350,48 @@ fn a_false_logout_token_logs_nobody_out() {
     assert_eq!(scene.program(0, "/").status, 200);
 }
 
+/// A page of another site can frame gate as well.
+#[test]
+fn a_frame_that_does_not_name_the_session_logs_nobody_out() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    scene.log_in(&provider, "/");
+    let issuer = provider.issuer();
+    for (query, status) in [
+        (String::new(), 400),
+        ("sid=s".into(), 400),
+        (format!("iss={issuer}"), 400),
+        (format!("iss={issuer}/&sid=s"), 400),
+        (format!("iss={issuer}&sid=s&sid=t"), 400),
+        (format!("iss={issuer}&iss=x&sid=s"), 400),
+        (format!("iss={issuer}&sid="), 200),
+        (format!("iss={issuer}&sid=t"), 200),
+    ] {
+        // The browser has the cookie, as in a frame of a page of the same site.
+        let answer = scene.page(&format!("/.gate/frontchannel-logout?{query}"));
+        assert_eq!(answer.status, status, "{query}: {answer:?}");
+        assert_eq!(scene.program(0, "/").status, 200, "{query}");
+    }
+    // Only a page of the provider may show the answer, whatever its metadata name as its own.
+    let policy = |provider: &Provider| {
+        let mut scene = Scene::new(&provider.issuer(), "", "");
+        let query = format!("iss={}&sid=t", provider.issuer());
+        let answer = scene.page(&format!("/.gate/frontchannel-logout?{query}"));
+        let policy = answer.field("content-security-policy").unwrap();
+        policy.split_once("frame-ancestors ").unwrap().1.to_owned()
+    };
+    for (page, own) in [
+        ("https://pages.example/end", " https://pages.example"),
+        ("https://a;script-src/end", ""),
+    ] {
+        provider.manners().discovery = Arc::new(move |document| {
+            document["end_session_endpoint"] = page.into();
+        });
+        assert_eq!(policy(&provider), format!("{issuer}{own}"));
+    }
+    assert_eq!(scene.program(0, "/").status, 200);
+}
+
 /// The provider issues tokens, and ends the session before gate has stored it.
 #[test]
 fn a_logout_ends_a_login_that_is_being_completed() {

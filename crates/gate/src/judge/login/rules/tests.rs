@@ -51,6 +51,7 @@ fn said_by(rules: &LoginRules, method: &str, target: &str, fields: &[(&str, &str
             LoginOrder::Callback { query, states, .. } => format!("callback {query} {states:?}"),
             LoginOrder::LogOut { session } => format!("log out {session:?}"),
             LoginOrder::ProviderLogout => "provider".into(),
+            LoginOrder::FrameLogout { query } => format!("frame {query}"),
         },
     }
 }
@@ -136,6 +137,8 @@ fn own_paths_are_answered_as_they_are_written() {
         ("POST", "/.gate/logout", "200 LoggedOut"),
         ("POST", "/.gate/backchannel-logout", "provider"),
         ("GET", "/.gate/backchannel-logout", "405 Usual"),
+        ("GET", "/.gate/frontchannel-logout?sid=s", "frame sid=s"),
+        ("POST", "/.gate/frontchannel-logout", "405 Usual"),
         ("GET", "/.gate/%6cogin", "as usual"),
         ("GET", "/.gate/login/", "as usual"),
         ("GET", "/.gate", "as usual"),
