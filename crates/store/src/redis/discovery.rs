@@ -1,7 +1,5 @@
 //! Finds the servers, by asking a cluster's own servers or the sentinels.
 
-use std::rc::Rc;
-
 use roundtrip_wire::resp::Value;
 
 use super::link::Link;
@@ -23,10 +21,10 @@ pub(super) async fn find(servers: &RedisServers) -> Result<SlotMap, StoreError> 
 /// Asks one server after another, those with an open connection first. A server that is cut off
 /// from the others has lost its connection by its probe.
 async fn in_cluster(servers: &RedisServers, seeds: &[Address]) -> Result<SlotMap, StoreError> {
+    // A seed can be another name of a known server, so it becomes one only if it is needed.
     let seeds = seeds.iter().map(|address| servers.node(address));
-    let candidates: Vec<Rc<Node>> = servers.known().into_iter().chain(seeds).collect();
     let mut failed = StoreError::down("no server of the cluster is known");
-    for node in candidates {
+    for node in servers.known().into_iter().chain(seeds) {
         match slots_by(servers, &node).await {
             Ok(map) => return Ok(map),
             Err(error) => failed = error,

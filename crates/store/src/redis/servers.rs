@@ -328,11 +328,14 @@ impl RedisServers {
         }
     }
 
-    /// Sessions whose slot has another master now are in doubt.
+    /// Sessions whose slot has another master now are in doubt. Servers that are not in the map,
+    /// such as seeds under another name, are no longer needed.
     fn install(&self, map: SlotMap) {
         self.moving.borrow_mut().clear();
         let before = self.view.map.replace(map);
         let map = self.view.map.borrow().clone();
+        let servers = map.servers();
+        self.nodes.borrow_mut().retain(|at, _| servers.contains(at));
         if before == map {
             return;
         }
@@ -341,8 +344,6 @@ impl RedisServers {
             self.news.lost(part);
             self.news.back();
         }
-        let servers = map.servers();
-        self.nodes.borrow_mut().retain(|at, _| servers.contains(at));
         for address in &servers {
             self.set_probe(&self.node(address));
         }

@@ -248,18 +248,73 @@ fn tls_with_roots_from_a_file() {
     });
 }
 
+/// The answer to `CLUSTER SLOTS` of a cluster with this master and, if it is not 0, this replica.
+fn slots(master: u16, replica: u16) -> Vec<u8> {
+    let server = |port: &u16| {
+        let id = Value::Bulk(b"id".to_vec());
+        let host = Value::Bulk(b"127.0.0.1".to_vec());
+        Value::Array(vec![host, Value::Integer((*port).into()), id])
+    };
+    let mut shard = vec![Value::Integer(0), Value::Integer(16383)];
+    shard.extend(
+        [master, replica]
+            .iter()
+            .filter(|port| **port > 0)
+            .map(server),
+    );
+    let mut slots = Vec::new();
+    Value::Array(vec![Value::Array(shard)]).encode(&mut slots);
+    slots
+}
+
+/// The name in gate's configuration is not the one under which the server is known in its cluster.
+#[test]
+fn a_server_with_two_names_gets_one_connection() {
+    on_a_thread(async {
+        let (listener, _) = listen().await;
+        let port = listener.local_addr().unwrap().port();
+        let count = || Rc::new(std::cell::Cell::new(0));
+        let (open, looks) = (count(), count());
+        let (opened, looked) = (open.clone(), looks.clone());
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (open, looked) = (opened.clone(), looked.clone());
+                tokio::task::spawn_local(async move {
+                    open.set(open.get() + 1);
+                    let script = move |word: &str| {
+                        if word == "CLUSTER" {
+                            looked.set(looked.get() + 1);
+                            return Some(slots(port, 0));
+                        }
+                        Some(modern(word))
+                    };
+                    play(stream, script).await;
+                    open.set(open.get() - 1);
+                });
+            }
+        });
+        let url = format!("redis+cluster://localhost:{port}");
+        let mut settings = RedisSettings::from_url(&url).unwrap();
+        settings.pause = Duration::from_millis(1);
+        settings.heartbeat = Duration::from_millis(5);
+        let near = Rc::new(Near::new(
+            Redis::new(Arc::new(settings)),
+            NearSettings::default(),
+        ));
+        tokio::task::spawn_local(near.clone().run());
+        for count in 1..6 {
+            let is_reached = async || looks.get() >= 4 * count && open.get() == 1;
+            until("it was asked again, and has one connection", is_reached).await;
+            let found = near.get("a").await.unwrap();
+            assert!(found.is_some());
+        }
+    });
+}
+
 /// Plays the only master of a cluster with a replica that confirms nothing. As Redis does, it
 /// answers `WAIT` for what the connection wrote: if that is nothing, its replicas count.
 fn deaf(port: u16) -> impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static {
-    let server = |port: u16| {
-        let id = Value::Bulk(b"id".to_vec());
-        let host = Value::Bulk(b"127.0.0.1".to_vec());
-        Value::Array(vec![host, Value::Integer(port.into()), id])
-    };
-    let (first, last) = (Value::Integer(0), Value::Integer(16383));
-    let shard = Value::Array(vec![first, last, server(port), server(1)]);
-    let mut slots = Vec::new();
-    Value::Array(vec![shard]).encode(&mut slots);
+    let slots = slots(port, 1);
     let is_there = Rc::new(std::cell::Cell::new(true));
     let mut has_written = false;
     move |word| {
