@@ -33,7 +33,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::{AnyStore, Change, Page, Record, Source, StoreError, StorePart, is_sid};
 use cache::{Cache, Entry, Lookup};
 pub use counts::Counts;
-use flight::{Flight, Outcome};
+use flight::{Flight, Landing, Outcome};
 pub use kept::EntryHandle;
 use revalidation::Revalidations;
 pub use revoked::Revoked;
@@ -357,6 +357,10 @@ impl<S: Source> Near<S> {
             self.settle();
             // A change cannot overtake an error.
             if answer.is_ok() && flight.take_overtaken() {
+                if matches!(answer, Ok(None)) {
+                    // Even if it is there again: it was revoked.
+                    self.end(sid);
+                }
                 continue;
             }
             return self.learn(sid, answer);
@@ -470,20 +474,6 @@ impl<S: Source> Near<S> {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
-    }
-}
-
-/// Ends a request when it is dropped: even if it was cancelled, the next caller asks again.
-struct Landing<'a> {
-    flights: &'a RefCell<HashMap<Rc<str>, Rc<Flight>>>,
-    sid: &'a Rc<str>,
-    flight: &'a Flight,
-}
-
-impl Drop for Landing<'_> {
-    fn drop(&mut self) {
-        self.flights.borrow_mut().remove(self.sid);
-        self.flight.abandon();
     }
 }
 

@@ -1,6 +1,8 @@
 //! One request to the store, and all tasks that wait for its answer.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use tokio::sync::Notify;
 
@@ -60,5 +62,19 @@ impl Flight {
     /// Returns whether it was overtaken, and resets that.
     pub(super) fn take_overtaken(&self) -> bool {
         self.overtaken.replace(false)
+    }
+}
+
+/// Ends a request when it is dropped: even if it was cancelled, the next caller asks again.
+pub(super) struct Landing<'a> {
+    pub(super) flights: &'a RefCell<HashMap<Rc<str>, Rc<Flight>>>,
+    pub(super) sid: &'a Rc<str>,
+    pub(super) flight: &'a Flight,
+}
+
+impl Drop for Landing<'_> {
+    fn drop(&mut self) {
+        self.flights.borrow_mut().remove(self.sid);
+        self.flight.abandon();
     }
 }

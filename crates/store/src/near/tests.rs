@@ -283,6 +283,27 @@ fn an_answer_that_a_revocation_overtakes_is_discarded() {
     });
 }
 
+/// Its holder does not wait for another answer.
+#[test]
+fn what_is_held_ends_with_the_first_answer_that_the_session_is_gone() {
+    local(async {
+        let scene = default();
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.held_back.set(true);
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.touch("a");
+        settle().await;
+        // The answer is ready; before it arrives, the session is stored again.
+        scene.script.set("a", "YTpi");
+        scene.script.touch("a");
+        settle().await;
+        scene.script.go.notify_one();
+        settle().await;
+        assert!(handle.is_fired());
+    });
+}
+
 #[test]
 fn a_store_that_reports_no_changes_is_asked_each_time() {
     local(async {
