@@ -117,6 +117,9 @@ fn claim_key(name: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
+pub(super) mod simulation;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
