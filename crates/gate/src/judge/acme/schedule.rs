@@ -49,6 +49,16 @@ pub(super) fn retry(error: &AcmeError, failures: u32, now: i64, chance: f64) -> 
     now.saturating_add(wait.max(told.min(MAX_RETRY_AFTER)))
 }
 
+/// Until when the other names wait as well. A CA does not say whether a limit is that of one name
+/// (so many certificates a week) or of the account, so another name is tried once an hour.
+pub(super) fn pause(error: &AcmeError, next: i64, now: i64) -> i64 {
+    if error.is_problem("rateLimited") {
+        next.min(now.saturating_add(OUTAGE_WAITS.1))
+    } else {
+        next
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -102,6 +112,15 @@ mod tests {
         assert_eq!(next_attempt(latest + 1, now), now);
         assert_eq!(next_attempt(i64::MAX, now), now);
         assert_eq!(next_attempt(5, now), 5);
+    }
+
+    #[test]
+    fn other_names_wait_for_an_hour_at_most() {
+        let limited = refused(Some(7 * 24 * 3600));
+        let next = retry(&limited, 1, 0, 0.0);
+        assert_eq!((next, pause(&limited, next, 0)), (MAX_RETRY_AFTER, 3600));
+        assert_eq!(pause(&limited, 150, 0), 150);
+        assert_eq!(pause(&outage(), 9000, 0), 9000);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::documents::{
 };
 use super::issued::{CertificateRequest, Validity, certified, challenge_certificate};
 use super::order::{Order, Responder};
-use super::schedule::{next_attempt, renewal, retry};
+use super::schedule::{next_attempt, pause, renewal, retry};
 use crate::GateError;
 use crate::config::Acme;
 use crate::judge::credentials::Vault;
@@ -375,7 +375,7 @@ impl AcmeService {
                 }
                 document.next = retry(&error, failures, now(), chance());
                 if error.concerns_all() {
-                    fleet_state.pause = document.next;
+                    fleet_state.pause = pause(&error, document.next, now());
                 }
                 document.error = error.to_string();
                 document
@@ -396,18 +396,19 @@ impl AcmeService {
         self.publish(name, Stored::Found(document));
     }
 
-    /// Ends the challenge, tells all replicas to read the documents, and releases the claim.
+    /// Ends the challenge, tells all replicas to read the documents, and releases the claim. Once
+    /// the claim has expired, all of this may be another's: replicas read the documents soon anyway.
     async fn give_up(&self) -> Result<(), StoreError> {
+        self.active.set_challenge(None, None);
+        let holds = |until: Instant| Instant::now() < until;
+        if !self.claimed.take().is_some_and(holds) {
+            return Ok(());
+        }
         let mut fleet_state = self.fleet_state.borrow().clone();
         fleet_state.challenge = None;
         fleet_state.version = fleet_state.version.wrapping_add(1);
-        self.active.set_challenge(None, None);
         let posted = self.acme_store.put_fleet_state(&fleet_state).await;
-        // Once our claim has expired, another replica may hold it.
-        let holds = |until: Instant| Instant::now() < until;
-        if self.claimed.take().is_some_and(holds) {
-            self.acme_store.release().await?;
-        }
+        self.acme_store.release().await?;
         posted
     }
 }
@@ -451,3 +452,6 @@ fn chance() -> f64 {
     let _ = aws_lc_rs::rand::fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! What a replica does once its right to order is over.
+
+use roundtrip_store::Memory;
+
+use super::*;
+use crate::Secret;
+use crate::config::Config;
+
+fn service(store: &SharedStore) -> AcmeService {
+    let text = "[acme]\ndirectory = \"http://127.0.0.1:1/d\"";
+    let settings = Config::parse(text, "f").unwrap().acme.unwrap();
+    let names = vec!["app.example".to_owned()];
+    let mut vault = Vault::default();
+    vault.add_key("k", &Secret::new(vec![1; 32])).unwrap();
+    AcmeService {
+        client: AcmeClient::new(&settings).unwrap(),
+        acme_store: AcmeStore::new(store.on_this_thread(), Arc::new(vault), String::new()),
+        active: Arc::new(ActiveAcme::new(settings.challenge, &names)),
+        provider: default_provider(),
+        fleet_state: RefCell::default(),
+        read: Cell::default(),
+        due: RefCell::default(),
+        claimed: Cell::default(),
+        told_trouble: Cell::default(),
+        names,
+        settings,
+    }
+}
+
+/// Its store was slow, so that another replica has claimed the order meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_is_late_does_not_remove_the_challenge_of_another() {
+    let store = SharedStore::Memory(Memory::default());
+    let (late, other) = (service(&store), service(&store));
+    late.claimed.set(Some(Instant::now()));
+    let soon = Instant::now() + Duration::from_mins(1);
+    other.claimed.set(Some(soon));
+    other.show("app.example", "t", "t.print").await.unwrap();
+    let challenge = async || match other.acme_store.fleet_state().await.unwrap() {
+        Stored::Found(fleet_state) => fleet_state.challenge,
+        _ => None,
+    };
+    late.give_up().await.unwrap();
+    assert!(challenge().await.is_some());
+    other.give_up().await.unwrap();
+    assert!(challenge().await.is_none());
+}
