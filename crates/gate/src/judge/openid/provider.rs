@@ -37,7 +37,7 @@ const MAX_TOKEN: usize = 8 * 1024;
 /// How long metadata and keys are used before they are read again.
 const METADATA_LIFE: Duration = Duration::from_hours(1);
 /// The shortest time between two requests for the same document, even if the provider fails, or
-/// clients send tokens that name unknown keys.
+/// clients send tokens that nobody signed.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -225,8 +225,8 @@ impl OpenIdProvider {
         Ok(Endpoint { target, pool })
     }
 
-    /// Verifies the signature of a token. Keys are read again, but not often, if the token names
-    /// one that is missing.
+    /// Verifies the signature of a token. If no key fits, they are read again, but not often: the
+    /// provider may have new ones. (Without `kid`, a token does not show that.)
     pub(super) async fn verify(
         &self,
         metadata: &Metadata,
@@ -235,7 +235,7 @@ impl OpenIdProvider {
         if metadata.keys().keys.verify(jws) {
             return Ok(());
         }
-        if metadata.may_have_others(jws) {
+        if metadata.may_have_other_keys() {
             let keys = self.read_keys(&metadata.jwks).await?;
             metadata.keys().keys = keys;
             if metadata.keys().keys.verify(jws) {
@@ -341,14 +341,10 @@ impl Metadata {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a token names a key that is missing, and it is time to read the keys again.
-    fn may_have_others(&self, jws: &Jws<'_>) -> bool {
+    /// Whether it is time to read the keys again.
+    fn may_have_other_keys(&self) -> bool {
         let mut known = self.keys();
-        let is_missing = jws
-            .key_id
-            .as_ref()
-            .is_some_and(|name| !known.keys.have(name));
-        let is_due = is_missing && known.at.elapsed() >= MIN_INTERVAL;
+        let is_due = known.at.elapsed() >= MIN_INTERVAL;
         if is_due {
             known.at = Instant::now();
         }

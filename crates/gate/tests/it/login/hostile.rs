@@ -105,6 +105,21 @@ fn new_keys_are_fetched_but_not_for_every_token_that_names_one() {
     assert_eq!(provider.counts().keys, 1);
 }
 
+/// Gate reads keys at most every ten seconds.
+#[test]
+fn new_keys_are_fetched_although_no_token_names_its_key() {
+    let provider = Provider::start();
+    let mut scene = Scene::new(&provider.issuer(), "", "");
+    assert_eq!(scene.log_in(&provider, "/").status, 302);
+    provider.rotate("k2", true);
+    provider.manners().header = json!({"alg": "EdDSA", "typ": "JWT"});
+    std::thread::sleep(Duration::from_secs(10));
+    crate::lifecycle::scene::eventually_true(|| {
+        scene.browser = Browser::default();
+        scene.log_in(&provider, "/").status == 302
+    });
+}
+
 #[test]
 fn somebody_elses_userinfo_is_not_taken() {
     let other =
