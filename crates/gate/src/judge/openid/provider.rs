@@ -177,6 +177,9 @@ impl OpenIdProvider {
         if document.get("issuer").and_then(Value::as_str) != Some(issuer) {
             return Err(provider(WHAT, "its issuer is not the configured one"));
         }
+        if let Some(name) = endpoint_in_clear(issuer, &document) {
+            return Err(provider(WHAT, format!("its {name} has no TLS")));
+        }
         let url = |name: &str| document.get(name).and_then(Value::as_str);
         let required =
             |name: &str| url(name).ok_or_else(|| provider(WHAT, format!("it has no {name}")));
@@ -419,6 +422,25 @@ fn object(what: &'static str, reply: &Reply) -> Result<Map<String, Value>, Login
     object.map_err(|_| provider(what, "its answer is not a JSON object"))
 }
 
+/// An endpoint without TLS of a provider that has TLS itself. Addresses of this machine are no
+/// exception: a provider elsewhere must not make gate send requests to what runs here.
+fn endpoint_in_clear(issuer: &str, document: &Map<String, Value>) -> Option<&'static str> {
+    const ENDPOINTS: [&str; 5] = [
+        "authorization_endpoint",
+        "token_endpoint",
+        "userinfo_endpoint",
+        "jwks_uri",
+        "end_session_endpoint",
+    ];
+    let has_tls = |url: &str| Url::parse(url).is_ok_and(|url| url.scheme() == "https");
+    let is_in_clear = |name: &&str| {
+        let url = document.get(*name).and_then(Value::as_str);
+        url.is_some_and(|url| !has_tls(url))
+    };
+    let mut endpoints = ENDPOINTS.into_iter().filter(|_| has_tls(issuer));
+    endpoints.find(is_in_clear)
+}
+
 /// A URL to which browsers are sent.
 fn page(url: &str) -> Result<Url, LoginError> {
     let url = Url::parse(url).map_err(|error| provider("metadata", error))?;
@@ -449,5 +471,30 @@ fn fetch(what: &'static str, source: FetchError) -> LoginError {
     LoginError::Fetch {
         what,
         source: Box::new(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_provider_elsewhere_names_nothing_on_this_machine() {
+        let named = |issuer: &str, name: &str, url: &str| {
+            let Value::Object(document) = json!({ name: url }) else {
+                panic!("an object")
+            };
+            endpoint_in_clear(issuer, &document)
+        };
+        let (there, here) = ("https://login.example", "http://127.0.0.1:3000");
+        for name in ["token_endpoint", "jwks_uri", "authorization_endpoint"] {
+            for url in ["http://127.0.0.1:6379/", "http://localhost/", "x"] {
+                assert_eq!(named(there, name, url), Some(name), "{url}");
+            }
+            assert_eq!(named(there, name, "https://api.login.example/x"), None);
+            assert_eq!(named(here, name, "http://127.0.0.1:3000/x"), None);
+        }
     }
 }
