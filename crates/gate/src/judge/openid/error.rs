@@ -14,6 +14,12 @@ pub(crate) enum LoginError {
     Denied(String),
     #[error("the provider's {what} cannot be used: {why}")]
     Provider { what: &'static str, why: String },
+    /// What the provider says about one user; it may say better things about others.
+    #[error("the provider's {what} cannot be used for this user: {why}")]
+    User {
+        what: &'static str,
+        why: &'static str,
+    },
     #[error("the provider's {what}: {source}")]
     Fetch {
         what: &'static str,
@@ -40,7 +46,16 @@ impl LoginError {
     pub(crate) fn is_outage(&self) -> bool {
         matches!(
             self,
-            Self::Provider { .. } | Self::Fetch { .. } | Self::Store(_) | Self::Cryptography
+            Self::Provider { .. }
+                | Self::User { .. }
+                | Self::Fetch { .. }
+                | Self::Store(_)
+                | Self::Cryptography
         )
+    }
+
+    /// Whether other sessions would probably fail as well.
+    pub(crate) fn concerns_all(&self) -> bool {
+        !matches!(self, Self::Refused(_) | Self::User { .. })
     }
 }

@@ -317,14 +317,14 @@ impl OpenIdProvider {
             ("Authorization".into(), format!("Bearer {token}")),
         ];
         let reply = endpoint.ask(WHAT, &request).await?;
-        if reply.status != 200 {
-            return Err(provider(
-                WHAT,
-                format!("it answers with status {}", reply.status),
-            ));
+        let of_user = |why| Err(LoginError::User { what: WHAT, why });
+        match reply.status {
+            200 => {}
+            401 | 403 => return of_user("it refuses the access token"),
+            status => return Err(provider(WHAT, format!("it answers with status {status}"))),
         }
         if reply.body.len() > MAX_CLAIMS {
-            return Err(provider(WHAT, "its answer is longer than 16 KiB"));
+            return of_user("its answer is longer than 16 KiB");
         }
         let mut claims = object(WHAT, &reply)?;
         // OpenID Connect Core §5.3.2: the answer could describe another user.
@@ -380,10 +380,10 @@ impl Tokens {
             .into_iter()
             .any(long)
         {
-            return Err(provider(
-                "token endpoint",
-                "it gives a token of more than 8 KiB",
-            ));
+            return Err(LoginError::User {
+                what: "token endpoint",
+                why: "it gives a token of more than 8 KiB",
+            });
         }
         let seconds = |value: &Value| {
             let text = || value.as_str().and_then(|text| text.parse().ok());

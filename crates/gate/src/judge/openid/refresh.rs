@@ -2,6 +2,7 @@
 //! token in the store uses it, and all others wait for the new record or go on with the old one.
 //! RFC 6749 §6.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -24,10 +25,49 @@ const CLAIM_LIFE: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a session waits for another replica.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// After an outage, no session's tokens are refreshed for this long.
+/// After an outage, no session's tokens are refreshed for this long; after a failure that concerns
+/// one session, that session's.
 const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// RFC 6749 §5.2: the refresh token is used, revoked, or of another client.
-const INVALID_GRANT: &str = "invalid_grant";
+/// The pause before new tokens that could not be stored are stored again.
+const STORE_PAUSE: Duration = Duration::from_millis(100);
+/// Error codes that are about the session; all others are about gate. The refresh token is used,
+/// revoked, or of another client (RFC 6749 §5.2), or the user has to do something (OpenID Connect
+/// Core §3.1.2.6): only a login can help.
+const ENDING: [&str; 5] = [
+    "invalid_grant",
+    "interaction_required",
+    "login_required",
+    "account_selection_required",
+    "consent_required",
+];
+
+/// When refreshes last failed.
+#[derive(Default)]
+pub(super) struct FailedRefreshes {
+    all: Option<Instant>,
+    /// One that the provider refuses must not delay those of other users.
+    sessions: HashMap<String, Instant>,
+}
+
+impl FailedRefreshes {
+    fn add(&mut self, name: &str, error: &LoginError) {
+        self.sessions.retain(|_, at| is_recent(*at));
+        if error.concerns_all() {
+            self.all = Some(Instant::now());
+        } else {
+            self.sessions.insert(name.to_owned(), Instant::now());
+        }
+    }
+
+    fn has_recent(&self, name: &str) -> bool {
+        let of_session = self.sessions.get(name).copied();
+        self.all.into_iter().chain(of_session).any(is_recent)
+    }
+}
+
+fn is_recent(at: Instant) -> bool {
+    at.elapsed() < MIN_RETRY_INTERVAL
+}
 
 impl LoginDesk {
     /// All callers that ask at once for the same session get the same outcome.
@@ -85,14 +125,16 @@ impl LoginDesk {
             // providers always issue the same refresh token.
             let until = document.refresh_at;
             let claim = hashed(format!("login refresh {name}\0{token}\0{until}").as_bytes());
-            if self.failed_just_now() {
+            if self.failed_refreshes.borrow().has_recent(name) {
                 return Err(provider("the last attempt failed just now"));
             }
             if !missing && self.store.claim(claim.as_bytes(), CLAIM_LIFE).await? {
                 let refreshed = self.refresh_now(name, &record, document, &token).await;
-                if refreshed.as_ref().is_err_and(|error| !error.ends_session()) {
+                if let Err(error) = &refreshed
+                    && !error.ends_session()
+                {
                     // The next caller may try again, but not at once.
-                    self.refresh_failed.set(Some(Instant::now()));
+                    self.failed_refreshes.borrow_mut().add(name, error);
                     self.store.release(claim.as_bytes()).await?;
                 }
                 return refreshed;
@@ -110,11 +152,6 @@ impl LoginDesk {
             }
             sleep(LOOK_INTERVAL).await;
         }
-    }
-
-    fn failed_just_now(&self) -> bool {
-        let failed = self.refresh_failed.get();
-        failed.is_some_and(|at| at.elapsed() < MIN_RETRY_INTERVAL)
     }
 
     fn is_awaited(&self, name: &str) -> bool {
@@ -143,14 +180,7 @@ impl LoginDesk {
                 let mut after = Record::new(sealed, record.expires);
                 after.others = record.others.clone();
                 self.counts.count(LoginEvent::Refreshed);
-                // A session that was revoked meanwhile does not come back.
-                let replaced = self
-                    .store
-                    .replace(name, &record.credentials, &after)
-                    .await?;
-                if !replaced {
-                    return Err(LoginError::Ended);
-                }
+                self.replace(name, record, &after).await?;
                 // Replicas with another clock can use them, and no other refresh helps here.
                 if document.tokens_end <= now() {
                     return Err(provider(
@@ -170,6 +200,29 @@ impl LoginDesk {
         }
     }
 
+    /// Stores new tokens; the old refresh token is used up, so this tries again for as long as the
+    /// caller's time lasts. A session that was revoked meanwhile does not come back.
+    async fn replace(&self, name: &str, before: &Record, after: &Record) -> Result<(), LoginError> {
+        let mut is_first = true;
+        loop {
+            let replaced = match self.store.replace(name, &before.credentials, after).await {
+                // An earlier attempt may have succeeded without an answer.
+                Ok(false) if !is_first => {
+                    let stored = self.store.get(name).await;
+                    stored.map(|there| there.is_some_and(|r| r.credentials == after.credentials))
+                }
+                outcome => outcome,
+            };
+            match replaced {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(LoginError::Ended),
+                Err(error) => warn!(%error, "new tokens cannot be stored yet"),
+            }
+            is_first = false;
+            sleep(STORE_PAUSE).await;
+        }
+    }
+
     async fn new_tokens(
         &self,
         mut document: LoginDocument,
@@ -179,8 +232,7 @@ impl LoginDesk {
         let parameters = [("grant_type", "refresh_token"), ("refresh_token", token)];
         let tokens = self.provider.tokens(&metadata, &parameters).await;
         let tokens = tokens.map_err(|error| match error {
-            // Only this code is about the session; the others are about gate.
-            LoginError::Denied(code) if code != INVALID_GRANT => {
+            LoginError::Denied(code) if !ENDING.contains(&code.as_str()) => {
                 provider(format!("it answers with the error '{code}'"))
             }
             error => error,

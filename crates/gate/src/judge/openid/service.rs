@@ -1,7 +1,7 @@
 //! Carries out the orders about logins, on a separate thread: it waits for the provider and for
 //! the store while the threads that serve go on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -11,13 +11,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use roundtrip_store::{AnyStore, Record, SharedStore, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::LoginError;
 use super::handle::{LoginCounts, Refresh, RefreshOutcome};
 use super::id_token::Expected;
 use super::provider::OpenIdProvider;
+use super::refresh::FailedRefreshes;
 use super::state::{self, LoginState};
 use super::turns::{LoginTurns, PendingLogin};
 use crate::GateError;
@@ -51,8 +52,7 @@ pub(super) struct LoginDesk {
     pub(super) store: AnyStore,
     /// Sessions that are being refreshed, each with the callers that wait for it.
     pub(super) refreshing: RefCell<HashMap<String, Vec<oneshot::Sender<RefreshOutcome>>>>,
-    /// When a refresh last failed because the provider or the store did not answer.
-    pub(super) refresh_failed: Cell<Option<Instant>>,
+    pub(super) failed_refreshes: RefCell<FailedRefreshes>,
 }
 
 impl LoginService {
@@ -83,7 +83,7 @@ impl LoginService {
             counts: self.counts,
             store: store.on_this_thread(),
             refreshing: RefCell::default(),
-            refresh_failed: Cell::default(),
+            failed_refreshes: RefCell::default(),
         });
         let (mut answering, mut refreshing) = (JoinSet::new(), JoinSet::new());
         let (mut turns, mut open) = (LoginTurns::default(), true);

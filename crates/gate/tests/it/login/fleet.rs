@@ -32,6 +32,14 @@ fn fleet_of(gates: usize, test: &str, provider: &Provider, login: &str) -> Optio
     Some((scene, server))
 }
 
+/// Allows or forbids commands of the store.
+fn allow(server: &Server, rule: &str) {
+    runtime().block_on(async {
+        let mut client = server.client().await;
+        client.ask(&["ACL", "SETUSER", "default", rule]).await;
+    });
+}
+
 /// A stream of the browser's session whose answer has begun.
 pub(crate) fn open(scene: &Scene, gate: usize) -> TcpStream {
     let url = scene.url(gate, "/events").parse().unwrap();
@@ -130,6 +138,71 @@ fn a_refresh_that_is_refused_ends_the_session_everywhere() {
     assert_eq!(
         (provider.counts().refreshes, provider.counts().refused),
         (0, 1)
+    );
+}
+
+/// A user whose tokens are too large, for example, asks again and again.
+#[test]
+fn one_user_whose_tokens_cannot_be_refreshed_delays_no_other() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let mut scene = Scene::new(&provider.issuer(), login, "");
+    scene.log_in(&provider, "/");
+    let mut unlucky = std::mem::take(&mut scene.browser.cookies);
+    scene.log_in(&provider, "/");
+    let huge = format!("{{\"access_token\":\"{}\"}}", "x".repeat(9000));
+    provider.manners().refresh_answers = [("r1".to_owned(), (200, huge))].into();
+    provider.manners().life = 3600;
+    thread::sleep(Duration::from_secs(3));
+    std::mem::swap(&mut scene.browser.cookies, &mut unlucky);
+    let answer = scene.program(0, "/");
+    assert_eq!(answer.status, 503, "{answer:?}");
+    scene.browser.cookies = unlucky;
+    assert_eq!(scene.program(0, "/").status, 200);
+}
+
+#[test]
+fn a_user_who_has_to_do_something_at_the_provider_is_sent_there() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let mut scene = Scene::new(&provider.issuer(), login, "");
+    scene.log_in(&provider, "/");
+    let needed = r#"{"error":"interaction_required"}"#.to_owned();
+    provider.manners().refresh_answers = [("r1".to_owned(), (400, needed))].into();
+    thread::sleep(Duration::from_secs(3));
+    let page = scene.page("/");
+    assert_eq!(page.status, 302, "{page:?}");
+}
+
+/// The store refuses to write for a moment, as it does in a failover, when the tokens arrive. The
+/// old refresh token is used up.
+#[test]
+fn new_tokens_are_stored_once_the_store_is_there_again() {
+    let provider = Provider::start();
+    provider.manners().life = 2;
+    let login = "refresh_ahead = \"0s\"\nleeway = \"5s\"";
+    let Some((mut scene, server)) = fleet("refresh in an outage", &provider, login) else {
+        return;
+    };
+    scene.log_in(&provider, "/");
+    provider.manners().life = 3600;
+    provider.manners().delay = Duration::from_secs(1);
+    thread::sleep(Duration::from_secs(3));
+    let (mut browser, url) = (scene.browser.clone(), scene.url(0, "/").parse().unwrap());
+    let asking = thread::spawn(move || browser.send(&url, "GET", "", "").status);
+    // It has claimed the refresh token, and waits for the provider.
+    thread::sleep(Duration::from_millis(500));
+    allow(&server, "-set");
+    eventually_true(|| provider.counts().refreshes == 1);
+    thread::sleep(Duration::from_millis(300));
+    allow(&server, "+@all");
+    assert_eq!(asking.join().unwrap(), 200);
+    assert_eq!(scene.program(1, "/").status, 200);
+    assert_eq!(
+        (provider.counts().refreshes, provider.counts().refused),
+        (1, 0)
     );
 }
 
@@ -270,19 +343,13 @@ fn a_logout_has_its_effect_once_the_store_is_there_again() {
         return;
     };
     scene.log_in(&provider, "/");
-    let rule = |rule: &str| {
-        runtime().block_on(async {
-            let mut client = server.client().await;
-            client.ask(&["ACL", "SETUSER", "default", rule]).await;
-        });
-    };
-    rule("-del");
+    allow(&server, "-del");
     let token = provider.logout_token("j1", |claims| claims["sub"] = "u".into());
     let url = scene.url(0, "/.gate/backchannel-logout").parse().unwrap();
     let form = format!("logout_token={token}");
     assert_eq!(Browser::default().form(&url, &form).status, 503);
     assert_eq!(all_at_once(&scene, 1), [200; 2]);
-    rule("+@all");
+    allow(&server, "+@all");
     for gate in [0, 1] {
         eventually_true(|| scene.program(gate, "/").status == 401);
     }

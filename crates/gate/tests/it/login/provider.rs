@@ -1,6 +1,6 @@
 //! A provider that can lie: everything that it says can be changed by a test.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,6 +34,8 @@ pub(crate) struct Manners {
     pub(crate) userinfo: Value,
     /// The whole answer of the token endpoint, instead of tokens.
     pub(crate) token_answer: Option<String>,
+    /// The answers to some refresh tokens.
+    pub(crate) refresh_answers: BTreeMap<String, (u16, String)>,
     /// How long the token endpoint waits.
     pub(crate) delay: Duration,
     /// Seconds that tokens are valid.
@@ -73,6 +75,7 @@ impl Provider {
                 tokens: Arc::new(|_| ()),
                 userinfo: json!({"sub": "u"}),
                 token_answer: None,
+                refresh_answers: BTreeMap::new(),
                 delay: Duration::ZERO,
                 life: 3600,
                 nonce: String::new(),
@@ -210,6 +213,9 @@ impl Provider {
                 claims["nonce"] = manners.nonce.as_str().into();
             }
             "refresh_token" => {
+                if let Some(answer) = manners.refresh_answers.get(&said("refresh_token")) {
+                    return answer.clone();
+                }
                 if !manners.valid.remove(&said("refresh_token")) {
                     manners.counts.refused += 1;
                     return (400, r#"{"error":"invalid_grant"}"#.into());
