@@ -29,7 +29,7 @@ pub(crate) fn of_tcp(
 ) -> Conversation {
     let (client, server) = (flow.client.ip(), flow.server.ip());
     let vantage = ends.place((client, server), Vantage::of(flow));
-    let began = flow.sights.first().map_or(0, |sight| sight.at);
+    let began = flow.began();
     let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
     let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
     let name = lookups.name_of(client, server).map(str::to_owned);

@@ -223,7 +223,7 @@ impl ExchangeBuilder<'_> {
     fn zero(&self) -> u64 {
         let syn = self.view.syn;
         let first = syn.or(self.view.sent.first().map(|(_, at)| *at));
-        let first = first.unwrap_or_else(|| self.flow.sights.first().map_or(0, |s| s.at));
+        let first = first.unwrap_or_else(|| self.flow.began());
         let tried = self.context.tried.iter().map(|tried| tried.began).min();
         let first = tried.map_or(first, |tried| tried.min(first));
         let crossed = self.context.reopened.and_then(|reopened| reopened.asked);

@@ -5,9 +5,8 @@ use crate::quic::QuicFlow;
 use crate::relations::ConnectionEnd;
 use crate::tcp::TcpFlow;
 
-/// The approximate memory of a datagram and of a connection in bytes, including the allocator's
-/// overhead.
-const PER_SIGHT: usize = 96;
+/// The approximate memory of a connection in bytes, beside what its content holds, and including
+/// the allocator's overhead.
 const PER_FLOW: usize = 4 << 10;
 
 pub(crate) enum Carried {
@@ -64,7 +63,7 @@ impl Flow {
             return false;
         };
         let ends = (flow.client.ip(), flow.server) == (other.client.ip(), other.server);
-        let began = flow.sights.first().map_or(0, |sight| sight.at);
+        let began = flow.began();
         let is_new = flow.syn.is_some() && at.interface == key.interface;
         is_new && ends && end.is_repeated_at(began)
     }
@@ -81,7 +80,7 @@ impl Flow {
         PER_FLOW
             + match &self.carried {
                 Carried::Tcp(flow) => flow.held(),
-                Carried::Quic(flow) => flow.datagrams.len() * PER_SIGHT,
+                Carried::Quic(flow) => flow.held(),
             }
     }
 }

@@ -7,6 +7,10 @@ use roundtrip_wire::packet::{IpVersion, Packet};
 
 /// The largest number of datagrams whose fragments are waited for; the oldest are given up.
 const MAX_DATAGRAMS: usize = 1024;
+/// The largest amount of data that waits, in bytes: fragments of one datagram may overlap.
+const MAX_HELD: usize = 16 << 20;
+/// The approximate memory of a fragment in bytes, beside its data.
+const PER_PIECE: usize = 64;
 /// The length of the longest packet, in bytes.
 const MAX_PACKET: usize = 0xffff;
 /// How long hosts wait for the remaining fragments, in nanoseconds. RFC 8200 §4.5.
@@ -29,13 +33,18 @@ struct Pieces {
     /// The header of the first fragment, as it would be without fragmentation.
     header: Vec<u8>,
     by_offset: BTreeMap<usize, Vec<u8>>,
+    bytes: usize,
     /// The total length in bytes, once the last fragment has arrived.
     total: Option<usize>,
 }
 
 /// Datagrams of which some fragments have arrived.
 #[derive(Debug, Default)]
-pub(crate) struct Fragments(VecDeque<Pieces>);
+pub(crate) struct Fragments {
+    waiting: VecDeque<Pieces>,
+    /// In bytes.
+    held: usize,
+}
 
 impl Fragments {
     /// Takes a fragment. Returns its packet once that is whole, and how many fragments made it.
@@ -58,18 +67,18 @@ impl Fragments {
         if !packet.is_complete() || end > MAX_PACKET {
             return None;
         }
-        let known = self.0.iter().position(|pieces| pieces.key == key);
-        let fresh = known.filter(|n| {
-            let began = self.0.get(*n).map_or(0, |pieces| pieces.began);
-            at.saturating_sub(began) <= MAX_WAIT
-        });
-        let mut pieces = match (known.and_then(|n| self.0.remove(n)), fresh) {
-            (Some(pieces), Some(_)) => pieces,
-            _ => Pieces {
+        let known = self.waiting.iter().position(|pieces| pieces.key == key);
+        let known = known.and_then(|n| self.waiting.remove(n));
+        self.held -= known.as_ref().map_or(0, Pieces::held);
+        let fresh = known.filter(|pieces| at.saturating_sub(pieces.began) <= MAX_WAIT);
+        let mut pieces = match fresh {
+            Some(pieces) => pieces,
+            None => Pieces {
                 key,
                 began: at,
                 header: Vec::new(),
                 by_offset: BTreeMap::new(),
+                bytes: 0,
                 total: None,
             },
         };
@@ -80,20 +89,29 @@ impl Fragments {
             pieces.total = Some(end);
         }
         // If a fragment comes twice, the first one counts.
-        let payload = || packet.payload().to_vec();
-        pieces.by_offset.entry(offset).or_insert_with(payload);
+        pieces.by_offset.entry(offset).or_insert_with(|| {
+            pieces.bytes += packet.payload().len();
+            packet.payload().to_vec()
+        });
         if let Some(whole) = pieces.whole() {
             return Some((whole, pieces.by_offset.len() as u64));
         }
-        if self.0.len() >= MAX_DATAGRAMS {
-            self.0.pop_front();
+        self.held += pieces.held();
+        self.waiting.push_back(pieces);
+        while self.waiting.len() > MAX_DATAGRAMS || self.held > MAX_HELD {
+            let given_up = self.waiting.pop_front();
+            self.held -= given_up.as_ref().map_or(self.held, Pieces::held);
         }
-        self.0.push_back(pieces);
         None
     }
 }
 
 impl Pieces {
+    /// Roughly the bytes that it holds.
+    fn held(&self) -> usize {
+        self.header.len() + self.bytes + self.by_offset.len() * PER_PIECE
+    }
+
     fn whole(&self) -> Option<Vec<u8>> {
         let total = self.total.filter(|_| !self.header.is_empty())?;
         let mut bytes = self.header.clone();
@@ -219,7 +237,15 @@ mod tests {
             piece[4..6].copy_from_slice(&id.to_be_bytes());
             let none = fragments.push(0, u64::from(id), &Packet::parse(&piece).unwrap());
             assert_eq!(none, None);
-            assert!(fragments.0.len() <= MAX_DATAGRAMS);
+            assert!(fragments.waiting.len() <= MAX_DATAGRAMS);
+        }
+        // Fragments that overlap are bounded by what they hold.
+        let mut fragments = Fragments::default();
+        for offset in 0..2000_u16 {
+            let (_, mut pieces) = cut(40_000, 30_000);
+            pieces[0][6..8].copy_from_slice(&(0x2000 | offset).to_be_bytes());
+            fragments.push(0, 0, &Packet::parse(&pieces[0]).unwrap());
+            assert!(fragments.held <= MAX_HELD);
         }
         // An identification that is reused later belongs to another packet.
         let mut fragments = Fragments::default();

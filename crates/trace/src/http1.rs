@@ -15,6 +15,8 @@ const MAX_HEAD: usize = 64 << 10;
 const MAX_FIELDS: usize = 100;
 /// The largest number of requests that are kept for one connection.
 const MAX_MESSAGES: usize = 100_000;
+/// The approximate memory of a message in bytes, beside its head.
+const PER_MESSAGE: usize = 1 << 10;
 const CHUNKS: ChunkedLimits = ChunkedLimits {
     size_digits: 16,
     line: 4096,
@@ -101,6 +103,9 @@ struct MessageParser {
     head: Vec<u8>,
     state: MessageState,
     messages: Vec<Http1Message>,
+    /// How many of these are final responses, and roughly the bytes that all hold.
+    over: usize,
+    held: usize,
     /// It was lost at least once, so that heads are missing.
     has_holes: bool,
 }
@@ -141,6 +146,11 @@ impl Http1 {
     pub(crate) fn responses(&self) -> &[Http1Message] {
         let [_, responses] = &self.halves;
         &responses.messages
+    }
+
+    /// Roughly the bytes that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.halves.iter().map(|half| half.held).sum()
     }
 
     /// Whether heads of answers are missing, so that an answer is not the next request's.
@@ -195,14 +205,9 @@ impl Http1 {
     /// The methods of the requests that have no final response yet, oldest first.
     fn unanswered(&self) -> Vec<String> {
         let [requests, responses] = &self.halves;
-        let over = responses.messages.iter().filter(|m| m.is_final()).count();
-        requests
-            .messages
-            .iter()
-            .skip(over)
-            .map(|request| request.method.clone())
-            .take(16)
-            .collect()
+        let open = requests.messages.get(responses.over..).unwrap_or_default();
+        let open = open.iter().take(16);
+        open.map(|request| request.method.clone()).collect()
     }
 }
 
@@ -338,6 +343,8 @@ impl MessageParser {
                 self.state = MessageState::Body(0);
             }
         }
+        self.over += usize::from(message.is_final());
+        self.held += PER_MESSAGE + end;
         self.messages.push(message);
         Some(end - before)
     }
@@ -449,6 +456,14 @@ mod tests {
         assert!(http.misses_answers());
         http.take(Side::Server, Piece::Bytes(b"HTTP/1.1 200 OK\r\n\r\n"));
         assert_eq!(http.responses().len(), 2);
+    }
+
+    #[test]
+    fn long_heads_count_as_memory() {
+        let head = |value: &str| format!("GET / HTTP/1.1\r\nCookie: {value}\r\n\r\n");
+        let (short, long) = (head("a"), head(&"a".repeat(50_000)));
+        let weight = |request: &str| talk(&[(Side::Client, request.as_bytes())], 1_000).held();
+        assert!(weight(&long) > weight(&short) + 49_000);
     }
 
     #[test]

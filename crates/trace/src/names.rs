@@ -1,6 +1,6 @@
 //! Name lookups in clear text: the name, the client, when the answer came, and its content.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use roundtrip_wire::dns::{Kind, Message, Name, Rcode};
 
 /// The number of lookups that are kept; older ones are forgotten first.
 const MAX_LOOKUPS: usize = 10_000;
+/// The number of addresses that are kept for one lookup.
+const MAX_ADDRESSES: usize = 256;
 /// A client connects within this many nanoseconds after a lookup, or the lookup had another
 /// purpose.
 const SOON: u64 = 2_000_000_000;
@@ -68,6 +70,8 @@ pub(crate) struct NameLookups {
     all: Vec<NameLookup>,
     /// The newest lookup of each client and name.
     newest: HashMap<(IpAddr, String), usize>,
+    /// The lookups that found each address.
+    by_address: BTreeSet<(IpAddr, usize)>,
 }
 
 impl NameLookups {
@@ -92,6 +96,7 @@ impl NameLookups {
         if self.all.len() >= MAX_LOOKUPS {
             self.all.clear();
             self.newest.clear();
+            self.by_address.clear();
         }
         let key = (client, name);
         let known = self.newest.get(&key).and_then(|at| self.all.get_mut(*at));
@@ -134,8 +139,9 @@ impl NameLookups {
         asked: &Name,
         message: &Message,
     ) {
-        let known = self.newest.get(&(client, name.to_owned()));
-        let Some(lookup) = known.and_then(|at| self.all.get_mut(*at)) else {
+        let known = self.newest.get(&(client, name.to_owned())).copied();
+        let known = known.and_then(|n| Some((n, self.all.get_mut(n)?)));
+        let Some((n, lookup)) = known else {
             return;
         };
         lookup.open.retain(|open| *open != kind);
@@ -150,7 +156,8 @@ impl NameLookups {
         lookup.ended = Some(at);
         if let Ok(resolved) = message.addresses_for(asked) {
             for address in resolved.addresses {
-                if !lookup.addresses.contains(&address) {
+                let is_full = lookup.addresses.len() >= MAX_ADDRESSES;
+                if !is_full && self.by_address.insert((address, n)) {
                     lookup.addresses.push(address);
                 }
             }
@@ -165,30 +172,38 @@ impl NameLookups {
     /// The lookup that made `client` connect to `server` at `at`: the newest that found this
     /// address, unless it already led to another connection.
     pub(crate) fn take(&mut self, client: IpAddr, server: IpAddr, at: u64) -> Option<NameLookup> {
-        let found = self.all.iter_mut().rev().find(|lookup| {
-            is_same_host(lookup.client, client)
-                && lookup.addresses.contains(&server)
-                && lookup
-                    .ended
-                    .is_some_and(|ended| ended <= at && at - ended < SOON)
+        let (n, found) = self.that_found(client, server).find(|(_, lookup)| {
+            let ended = lookup.ended;
+            ended.is_some_and(|ended| ended <= at && at - ended < SOON)
         })?;
         if found.used {
             return None;
         }
         let found = found.clone();
         // Clients may ask twice at once, and wait for the first answer.
-        let same = |l: &&mut NameLookup| l.name == found.name && is_same_host(l.client, client);
-        for same in self.all.iter_mut().filter(same) {
-            same.used |= same.began.abs_diff(found.began) <= AT_ONCE;
+        let is_near = |l: &&mut NameLookup| l.began.abs_diff(found.began) <= AT_ONCE;
+        let (before, after) = self.all.split_at_mut(n);
+        let before = before.iter_mut().rev().take_while(is_near);
+        for near in before.chain(after.iter_mut().take_while(is_near)) {
+            near.used |= near.name == found.name && is_same_host(near.client, client);
         }
         Some(found)
     }
 
+    /// The lookups in which `client` found this address, the newest first.
+    fn that_found(
+        &self,
+        client: IpAddr,
+        server: IpAddr,
+    ) -> impl Iterator<Item = (usize, &NameLookup)> {
+        let all = self.by_address.range((server, 0)..=(server, usize::MAX));
+        let all = all.rev().filter_map(|(_, n)| Some((*n, self.all.get(*n)?)));
+        all.filter(move |(_, lookup)| is_same_host(lookup.client, client))
+    }
+
     /// The name under which `client` found this address.
     pub(crate) fn name_of(&self, client: IpAddr, server: IpAddr) -> Option<&str> {
-        let mut newest = self.all.iter().rev();
-        let found =
-            newest.find(|l| is_same_host(l.client, client) && l.addresses.contains(&server))?;
+        let (_, found) = self.that_found(client, server).next()?;
         Some(&found.name)
     }
 }

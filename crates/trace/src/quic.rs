@@ -319,6 +319,13 @@ impl QuicFlow {
         self.opened.as_ref()?.requests()
     }
 
+    /// Roughly the bytes that it holds.
+    pub(crate) fn held(&self) -> usize {
+        let crypto = self.crypto.iter().map(CryptoStream::held);
+        let opened = self.opened.as_ref().map_or(0, |opened| opened.held());
+        self.datagrams.capacity() * size_of::<Datagram>() + crypto.sum::<usize>() + opened
+    }
+
     /// Why some packets could not be decrypted.
     pub(crate) fn sealed(&self) -> Option<SealedReason> {
         self.opened.as_ref()?.sealed()
@@ -474,6 +481,15 @@ mod tests {
             (600, Client, true),
         ];
         assert_eq!(sooner(&busy), 165);
+    }
+
+    /// One byte far ahead makes room for all before it.
+    #[test]
+    fn what_hellos_need_counts_as_memory() {
+        let mut flow = flow(&[]);
+        let before = flow.held();
+        flow.crypto[0].push(60_000, b"x").unwrap();
+        assert!(flow.held() >= before + 60_000);
     }
 
     #[test]

@@ -13,6 +13,8 @@ const MAX_REQUESTS: usize = 100_000;
 pub(crate) struct Requests {
     all: Vec<OpenedRequest>,
     by_stream: HashMap<u64, usize>,
+    /// The bytes of their texts, which compression may have made far larger than what was sent.
+    texts: usize,
 }
 
 /// A request and its answer. Places are those of the sender: in its stream, or in QUIC the time of
@@ -45,7 +47,7 @@ impl Requests {
 
     /// Roughly the bytes that they hold.
     pub(crate) fn held(&self) -> usize {
-        self.all.len() * size_of::<OpenedRequest>()
+        self.all.len() * (size_of::<OpenedRequest>() + size_of::<(u64, usize)>()) + self.texts
     }
 
     pub(crate) fn event(&mut self, event: HttpEvent) {
@@ -56,6 +58,9 @@ impl Requests {
         if let HttpFact::Request(facts) = what {
             if self.all.len() < MAX_REQUESTS {
                 self.by_stream.insert(stream, self.all.len());
+                let texts = [&facts.method, &facts.authority, &facts.path];
+                let texts = texts.into_iter().chain(&facts.referer);
+                self.texts += texts.map(String::len).sum::<usize>();
                 self.all.push(OpenedRequest::new(*facts, at));
             }
             return;
@@ -76,6 +81,7 @@ impl Requests {
             }
             (Party::Client, HttpFact::End) => request.sent = request.sent.max(at.end),
             (Party::Server, HttpFact::Interim(status)) => {
+                self.texts += size_of::<(u64, u16)>();
                 request.interim_at.push(at.end);
                 request.interim.push(status);
             }
@@ -83,6 +89,9 @@ impl Requests {
                 request.first.get_or_insert(at.end);
                 request.received = Some(at.end);
                 // RFC 9110 §9.3.6, RFC 8441 §5.
+                let lines = facts.lines.iter();
+                let lines = lines.map(|line| size_of_val(line) + line.0.len() + line.1.len());
+                self.texts += lines.sum::<usize>();
                 let is_tunnel = request.facts.method == "CONNECT" && facts.status / 100 == 2;
                 request.response = Some((*facts, at));
                 if is_tunnel {
@@ -124,5 +133,31 @@ impl OpenedRequest {
     /// The answer's head was the whole answer.
     fn switch(&mut self) {
         (self.is_switched, self.is_whole) = (true, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index of one byte may stand for a path of 4 KiB. RFC 7541 §6.1.
+    #[test]
+    fn texts_count_as_memory_however_few_bytes_they_were_sent_in() {
+        let mut requests = Requests::default();
+        for stream in 0..100 {
+            let facts = RequestFacts {
+                path: "/".repeat(4096),
+                size: 4,
+                ..RequestFacts::default()
+            };
+            let what = HttpFact::Request(Box::new(facts));
+            requests.event(HttpEvent {
+                side: Party::Client,
+                stream: Some(stream),
+                at: stream..stream + 4,
+                what,
+            });
+        }
+        assert!(requests.held() > 100 * 4096);
     }
 }

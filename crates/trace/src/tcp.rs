@@ -26,10 +26,8 @@ const MAX_COPIES_BACK: usize = 64;
 const FRONT: usize = 64;
 /// The largest number of a server's bytes that are held until the client's first bytes arrive.
 const MAX_FRONT: usize = 4096;
-/// The approximate memory, in bytes, of TLS in one direction, and of an unencrypted request with
-/// its answer.
+/// The approximate memory, in bytes, of TLS in one direction.
 const CLEAR: usize = 64 << 10;
-const PER_REQUEST: usize = 2 << 10;
 
 /// The content of a connection.
 #[derive(Debug, Default)]
@@ -347,6 +345,11 @@ impl TcpFlow {
             && self.sights.iter().all(|sight| sight.from == first.from)
     }
 
+    /// When its first segment was seen.
+    pub(crate) fn began(&self) -> u64 {
+        self.sights.first().map_or(0, |sight| sight.at)
+    }
+
     /// A SYN was seen and not yet answered.
     pub(crate) fn is_opening(&self) -> bool {
         self.syn.is_some() && self.syn_ack.is_none()
@@ -374,7 +377,7 @@ impl TcpFlow {
                 let clear = self.taken.iter().map(|taken| (*taken as usize).min(CLEAR));
                 records.sum::<usize>() * size_of::<RecordPlace>() + clear.sum::<usize>()
             }
-            Content::Http1(http) => http.requests().len() * PER_REQUEST,
+            Content::Http1(http) => http.held(),
             Content::Http2(http) => http.held(),
             Content::Unknown | Content::Opaque => 0,
         };

@@ -4,7 +4,7 @@
 mod endings;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
 use roundtrip_wire::capture::CaptureItem;
@@ -30,6 +30,9 @@ use crate::translated::TranslatedConnections;
 const DNS: u16 = 53;
 /// How long a connection may be silent before it counts as ended, in nanoseconds.
 const MAX_IDLE: u64 = 900_000_000_000;
+/// The number of interfaces that are searched for the same connection, and whose lookups are known
+/// apart.
+const MAX_INTERFACES: u32 = 256;
 /// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
 /// With few connections, a look is also due after this many nanoseconds of the capture.
@@ -68,8 +71,8 @@ pub struct Trace {
     lookups: HashMap<u32, NameLookups>,
     ends: HashMap<u32, ConnectionEnds>,
     openers: Openers,
-    /// Connections whose SYN was not answered yet.
-    opening: HashSet<FlowKey>,
+    /// Connections whose SYN was not answered yet, by interface, beginning and number.
+    opening: BTreeMap<(u32, u64, u64), FlowKey>,
     counts: CaptureCounts,
     fragments: Fragments,
     /// The number of the last frame that was taken, in its capture.
@@ -92,7 +95,7 @@ impl Trace {
             lookups: HashMap::new(),
             ends: HashMap::new(),
             openers: Openers::default(),
-            opening: HashSet::new(),
+            opening: BTreeMap::new(),
             counts: CaptureCounts::default(),
             fragments: Fragments::default(),
             frame: 0,
@@ -242,7 +245,7 @@ impl Trace {
         if from.port() == DNS || to.port() == DNS {
             // RFC 1035 §4.2.2: the length comes first.
             if let Some(Ok(message)) = tcp.payload().get(2..).map(Message::parse) {
-                let lookups = self.lookups.entry(interface).or_default();
+                let lookups = self.lookups.entry(shared(interface)).or_default();
                 lookups.push(at, from, to, &message);
             }
             return;
@@ -258,9 +261,10 @@ impl Trace {
         {
             let was_opening = followed.is_opening();
             followed.push((frame, at, way), packet, tcp, self.keys.as_ref());
+            let place = (key.interface, followed.began(), flow.number);
             match (was_opening, followed.is_opening()) {
-                (false, true) => drop(self.opening.insert(key)),
-                (true, false) => drop(self.opening.remove(&key)),
+                (false, true) => drop(self.opening.insert(place, key)),
+                (true, false) => drop(self.opening.remove(&place)),
                 _ => {}
             }
             self.held += flow.note(at);
@@ -282,11 +286,9 @@ impl Trace {
     /// Begins a connection whose first packet was seen. If another interface has seen it too, it is
     /// not new.
     fn begin(&mut self, key: FlowKey, at: u64, carried: Carried) {
-        if !self.interfaces.contains(&key.interface) {
+        let is_full = self.interfaces.len() >= MAX_INTERFACES as usize;
+        if !is_full && !self.interfaces.contains(&key.interface) {
             self.interfaces.push(key.interface);
-        }
-        if matches!(&carried, Carried::Tcp(flow) if flow.is_opening()) {
-            self.opening.insert(key);
         }
         let mut flow = Flow::new(0, at, carried);
         let mark = flow.mark();
@@ -304,6 +306,10 @@ impl Trace {
                 self.counts.connections
             }
         };
+        if matches!(&flow.carried, Carried::Tcp(flow) if flow.is_opening()) {
+            let place = (key.interface, at, flow.number);
+            self.opening.insert(place, key);
+        }
         self.held += flow.note(at);
         self.flows.insert(key, flow);
     }
@@ -333,7 +339,7 @@ impl Trace {
         let to = SocketAddr::new(packet.destination(), udp.destination_port());
         if from.port() == DNS || to.port() == DNS {
             if let Ok(message) = Message::parse(udp.payload()) {
-                let lookups = self.lookups.entry(interface).or_default();
+                let lookups = self.lookups.entry(shared(interface)).or_default();
                 lookups.push(at, from, to, &message);
             }
             return;
@@ -362,4 +368,11 @@ impl Trace {
             self.begin(key, at, Carried::Quic(Box::new(flow)));
         }
     }
+}
+
+/// The interface whose lookups and ends of connections are those of this one: all beyond a limit
+/// share them.
+fn shared(interface: u32) -> u32 {
+    let first = if interface < FAR { 0 } else { FAR };
+    first + (interface - first).min(MAX_INTERFACES)
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::names::is_same_host;
 
 /// The age, in nanoseconds, beyond which an earlier attempt is unrelated.
-const SAME_STORY: u64 = 10_000_000_000;
+pub(crate) const SAME_STORY: u64 = 10_000_000_000;
 
 /// An address that was tried before.
 #[derive(Debug, Clone, Copy)]

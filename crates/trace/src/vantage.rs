@@ -5,6 +5,7 @@
 //! directions, and hop limits that no router has reduced, confirm this, or decide if the handshake
 //! cannot.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use roundtrip_wire::link::LinkDirection;
@@ -248,13 +249,11 @@ fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
     let mut all: [Vec<u64>; 2] = Default::default();
     let mut shortest: [Option<u64>; 2] = [None, None];
     let mut handshake: [Option<u64>; 2] = [None, None];
-    let mut waiting: [Vec<Waiting>; 2] = [Vec::new(), Vec::new()];
+    let mut waiting: [WaitingData; 2] = Default::default();
     for sight in &flow.sights {
         let side = sight.from;
         if let Some(end) = flow.acknowledged(sight) {
-            let open = &mut waiting[side.other().index()];
-            let done = open.partition_point(|sent| sent.end <= end);
-            let newest = open.drain(..done).next_back();
+            let newest = waiting[side.other().index()].acknowledged(end);
             if let Some(at) = newest.and_then(|newest| newest.left(sight)) {
                 let took = sight.at.saturating_sub(at);
                 handshake[side.index()].get_or_insert(took);
@@ -269,21 +268,9 @@ fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
             continue;
         };
         let open = &mut waiting[side.index()];
-        if sight.is_syn() {
-            match open.first_mut() {
-                Some(first) => first.again(sight),
-                None => open.push(Waiting::new(0, sight)),
-            }
-        } else if takes > 0 {
-            let end = start + takes;
-            match open.last_mut() {
-                Some(last) if last.end >= end => {
-                    for again in open.iter_mut().filter(|sent| sent.end > start) {
-                        again.again(sight);
-                    }
-                }
-                _ => open.push(Waiting::new(end, sight)),
-            }
+        if sight.is_syn() || takes > 0 {
+            let end = if sight.is_syn() { 0 } else { start + takes };
+            open.sent(start, end, sight);
         }
     }
     let steady = [0, 1].map(|side| {
@@ -313,35 +300,81 @@ fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
 }
 
 /// Data of one side that has not been acknowledged.
-struct Waiting {
-    end: u64,
-    /// When each copy was seen, and the sender's clock in it: the only or first one, and the last.
-    first: (u64, Option<u32>),
-    last: Option<(u64, Option<u32>)>,
+#[derive(Default)]
+struct WaitingData {
+    /// In the order of their ends.
+    open: VecDeque<Waiting>,
+    /// The number of segments so far.
+    segments: u64,
+    /// Where the segments began that were sent again, in ascending order: of those that began at
+    /// the same place or before, only the last one counts.
+    again: Vec<(u64, SentCopy)>,
 }
 
-impl Waiting {
-    fn new(end: u64, sight: &SeenSegment) -> Self {
-        Self {
-            end,
-            first: (sight.at, sight.stamps.map(|(clock, _)| clock)),
-            last: None,
+/// A copy of a segment: which segment of its side it was, when it was seen, and the sender's clock
+/// in it.
+#[derive(Clone, Copy)]
+struct SentCopy {
+    number: u64,
+    at: u64,
+    clock: Option<u32>,
+}
+
+impl WaitingData {
+    fn sent(&mut self, start: u64, end: u64, sight: &SeenSegment) {
+        self.segments += 1;
+        let copy = SentCopy {
+            number: self.segments,
+            at: sight.at,
+            clock: sight.stamps.map(|(clock, _)| clock),
+        };
+        if self.open.back().is_none_or(|last| last.end < end) {
+            let (first, last) = (copy, None);
+            self.open.push_back(Waiting { end, first, last });
+        } else {
+            // It may fill a hole before those that follow it.
+            while self.again.pop_if(|(other, _)| *other >= start).is_some() {}
+            self.again.push((start, copy));
         }
     }
 
-    fn again(&mut self, sight: &SeenSegment) {
-        self.last = Some((sight.at, sight.stamps.map(|(clock, _)| clock)));
+    /// What was acknowledged up to `end`: the last segment.
+    fn acknowledged(&mut self, end: u64) -> Option<Waiting> {
+        let mut newest = None;
+        while let Some(first) = self.open.pop_front_if(|first| first.end <= end) {
+            newest = Some(first);
+        }
+        let mut newest = newest?;
+        let before = self
+            .again
+            .partition_point(|(start, _)| *start < newest.end.max(1));
+        let last = before.checked_sub(1).and_then(|last| self.again.get(last));
+        newest.last = last.map(|(_, copy)| *copy);
+        newest.last = newest.last.filter(|last| last.number > newest.first.number);
+        if self.open.is_empty() {
+            self.again.clear();
+        }
+        Some(newest)
     }
+}
 
+struct Waiting {
+    end: u64,
+    /// The only or first copy, and the last.
+    first: SentCopy,
+    last: Option<SentCopy>,
+}
+
+impl Waiting {
     /// When the segment that this acknowledges was seen. If it was sent again, the acknowledgement
     /// may be for either copy (Karn's rule), unless the echoed timestamp is that of one of them
     /// (RFC 7323 §4).
     fn left(&self, acknowledgement: &SeenSegment) -> Option<u64> {
         let Some(last) = self.last else {
-            return Some(self.first.0);
+            return Some(self.first.at);
         };
         let echo = acknowledgement.stamps.map(|(_, echo)| echo)?;
-        (last.1 == Some(echo) && self.first.1 != last.1).then_some(last.0)
+        (last.clock == Some(echo) && self.first.clock != last.clock).then_some(last.at)
     }
 }
 

@@ -248,11 +248,9 @@ impl<'a> Watcher<'a> {
         }
         // If a SYN's data was not accepted, it is sent again, which is not a loss.
         if start < self.sent {
-            let again = self
-                .under_way
-                .iter_mut()
-                .filter(|d| d.end > start && d.start < end);
-            for departure in again {
+            let first = self.under_way.partition_point(|d| d.end <= start);
+            let open = self.under_way.iter_mut().skip(first);
+            for departure in open.take_while(|d| d.start < end) {
                 departure.again = Some(at);
             }
             if !(start == 0 && self.view.syn_data > 0 && self.view.syn_data_acked == 0) {

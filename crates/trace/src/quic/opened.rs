@@ -48,6 +48,11 @@ impl OpenedQuic {
         self.is_opened.then(|| self.requests.all())
     }
 
+    /// Roughly the bytes that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.requests.held()
+    }
+
     pub(super) fn session(&self) -> Option<[u8; 32]> {
         self.reader.client_random().copied()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::passive::SealedReason;
 
-use super::{LOOK_WITHIN, MAX_IDLE, Trace};
+use super::{LOOK_WITHIN, MAX_IDLE, Trace, shared};
 use crate::assemble::{Others, of_tcp};
 use crate::conversation::Conversation;
 use crate::counts::CaptureCounts;
@@ -13,10 +13,13 @@ use crate::flow::{Carried, Flow};
 use crate::key::FlowKey;
 use crate::relations::ConnectionEnd;
 use crate::tcp::TcpFlow;
-use crate::tried::Tried;
+use crate::tried::{SAME_STORY, Tried};
 
 /// How long packets of a closed connection may still arrive, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
+/// The number of connections, the newest first, among which the attempts are looked for that led to
+/// another: of a flood of SYNs there may be far more.
+const MAX_OPENING: usize = 1024;
 
 impl Trace {
     /// Nothing has been captured for this long, as whoever reads a live capture knows: what ended
@@ -73,7 +76,7 @@ impl Trace {
         let (number, first) = (flow.number, flow.first_sequence());
         let tried = match &flow.carried {
             Carried::Tcp(flow) if flow.is_opening() => {
-                self.opening.remove(&key);
+                self.opening.remove(&(key.interface, flow.began(), number));
                 Vec::new()
             }
             Carried::Tcp(flow) if flow.syn_ack.is_some() => self.tried_before(key, flow),
@@ -91,8 +94,8 @@ impl Trace {
         };
         let waits = self.siblings(key).any(|other| other.number == number);
         self.twins.end(key, first);
-        let lookups = self.lookups.entry(key.interface).or_default();
-        let ends = self.ends.entry(key.interface).or_default();
+        let lookups = self.lookups.entry(shared(key.interface)).or_default();
+        let ends = self.ends.entry(shared(key.interface)).or_default();
         let mut conversation = match flow.carried {
             Carried::Tcp(flow) => {
                 let is_only = self.openers.opened_one(flow.client.ip());
@@ -127,13 +130,12 @@ impl Trace {
     /// The addresses that the client of this connection tried before without success. They belong
     /// to it.
     fn tried_before(&mut self, key: FlowKey, flow: &TcpFlow) -> Vec<Tried> {
-        let began = flow.sights.first().map_or(0, |sight| sight.at);
+        let began = flow.began();
         let mut all = Vec::new();
-        for other in self
-            .opening
-            .iter()
-            .filter(|other| other.interface == key.interface)
-        {
+        let since = began.saturating_sub(SAME_STORY);
+        let within = (key.interface, since, 0)..=(key.interface, began, u64::MAX);
+        let newest = self.opening.range(within).rev().take(MAX_OPENING);
+        for (_, other) in newest {
             let Some(Carried::Tcp(other)) = self.flows.get_mut(other).map(|f| &mut f.carried)
             else {
                 continue;
@@ -158,10 +160,10 @@ impl Trace {
     /// numbers.
     pub fn end(mut self) -> (Vec<Conversation>, CaptureCounts) {
         // Failed attempts come last: they may belong to a connection that followed.
-        let in_vain = |key: &FlowKey| self.opening.contains(key);
+        let in_vain = |flow: &Flow| matches!(&flow.carried, Carried::Tcp(tcp) if tcp.is_opening());
         let flows = self.flows.iter();
         let mut keys: Vec<(bool, u64, FlowKey)> =
-            flows.map(|(k, f)| (in_vain(k), f.number, *k)).collect();
+            flows.map(|(k, f)| (in_vain(f), f.number, *k)).collect();
         keys.sort_by_key(|(in_vain, number, key)| (*in_vain, *number, key.interface));
         for (.., key) in keys {
             self.finish(key);

@@ -1,6 +1,6 @@
 //! Which of the data that was seen did not reach the client.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::mss;
 use crate::segment::{SeenSegment, Side};
@@ -10,6 +10,10 @@ use crate::vantage::{Vantage, VantagePoint};
 /// The shortest time in which an acknowledgement can arrive, as a share of the round trip to the
 /// client.
 const SOONEST: f64 = 0.8;
+/// The number of earlier segments that a copy is compared with, and of copies that may be
+/// unacknowledged at once.
+const MAX_BEFORE: usize = 64;
+const MAX_COPIES: usize = 4096;
 
 /// The lost parts of segments, by frame: ranges in the server's stream.
 #[derive(Debug, Default)]
@@ -23,9 +27,7 @@ pub(super) struct Lost {
 
 /// Data that was sent and is not acknowledged yet.
 struct OpenData {
-    start: u64,
     end: u64,
-    frame: u64,
     clock: Option<u32>,
 }
 
@@ -65,20 +67,27 @@ impl Lost {
         }
         let trip = vantage.to_client.map_or(0, |trip| trip.as_nanos() as u64);
         let soonest = (trip as f64 * SOONEST) as u64;
-        let mut open: Vec<OpenData> = Vec::new();
+        // By where it begins, and by frame.
+        let mut open: BTreeMap<(u64, u64), OpenData> = BTreeMap::new();
         let mut copies: Vec<DataCopy> = Vec::new();
+        let (mut acknowledged, mut longest) = (0, 0);
         for sight in &flow.sights {
             if sight.from == Side::Client {
-                if let Some(end) = flow.acknowledged(sight) {
-                    open.retain(|data| data.end > end);
-                    let done = copies.extract_if(.., |copy| copy.end <= end);
-                    let is_copys = |copy: &DataCopy| {
-                        let is_late = sight.at >= copy.at + soonest;
-                        copy.came_first(sight).unwrap_or(is_late)
-                    };
-                    for copy in done.filter(is_copys) {
-                        lost.add(copy);
-                    }
+                let end = flow.acknowledged(sight);
+                let Some(end) = end.filter(|end| *end > acknowledged) else {
+                    continue;
+                };
+                acknowledged = end;
+                while let Some(first) = open.first_entry().filter(|first| first.get().end <= end) {
+                    first.remove();
+                }
+                let done = copies.extract_if(.., |copy| copy.end <= end);
+                let is_copys = |copy: &DataCopy| {
+                    let is_late = sight.at >= copy.at + soonest;
+                    copy.came_first(sight).unwrap_or(is_late)
+                };
+                for copy in done.filter(is_copys) {
+                    lost.add(copy);
                 }
                 continue;
             }
@@ -86,30 +95,30 @@ impl Lost {
             let Some(start) = flow.place(Side::Server, at).filter(|_| sight.length > 0) else {
                 continue;
             };
-            let end = start + u64::from(sight.length);
+            let length = u64::from(sight.length);
+            let end = start + length;
+            longest = length.max(longest);
             let clock = sight.stamps.map(|(clock, _)| clock);
-            let before = open.iter();
-            let before = before.filter(|data| data.start < end && start < data.end);
-            let is_new = before.clone().all(|data| data.clock != clock);
-            let original = before.clone().next().and_then(|data| data.clock);
-            let repeats: Vec<(u64, (u64, u64))> = before
-                .map(|data| (data.frame, (data.start.max(start), data.end.min(end))))
-                .collect();
-            if !repeats.is_empty() {
+            let before = open.range((start.saturating_sub(longest), 0)..(end, 0));
+            let before = before.filter(|(_, data)| data.end > start.max(acknowledged));
+            let before: Vec<_> = before.rev().take(MAX_BEFORE).collect();
+            if !before.is_empty() && copies.len() < MAX_COPIES {
+                let original = before.iter().min_by_key(|((_, frame), _)| *frame);
+                let is_new = before.iter().all(|(_, data)| data.clock != clock);
                 copies.push(DataCopy {
                     at: sight.at,
                     end,
                     clock: clock.filter(|_| is_new),
-                    original,
-                    repeats,
+                    original: original.and_then(|(_, data)| data.clock),
+                    repeats: before
+                        .iter()
+                        .map(|((from, frame), data)| {
+                            (*frame, ((*from).max(start), data.end.min(end)))
+                        })
+                        .collect(),
                 });
             }
-            open.push(OpenData {
-                start,
-                end,
-                frame: sight.frame,
-                clock,
-            });
+            open.insert((start, sight.frame), OpenData { end, clock });
         }
         for copy in copies {
             lost.add(copy);

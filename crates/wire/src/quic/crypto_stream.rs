@@ -54,6 +54,11 @@ impl CryptoStream {
         Ok(())
     }
 
+    /// Roughly the bytes of memory that it holds.
+    pub fn held(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<u8>>() + self.contiguous.capacity()
+    }
+
     /// Everything before the first gap; [`crate::tls::Handshakes`] parses it.
     pub fn contiguous(&self) -> &[u8] {
         &self.contiguous
