@@ -170,16 +170,20 @@ fn the_time_that_the_server_thinks_is_its_own_seen_from_either_end() {
         let recorded = Recorded::new(|path| path, slow, strategy, "/bytes/3000");
         for (interface, place) in ENDS {
             let (_, exchange) = recorded.exchange(interface);
-            assert_eq!(
-                ids(&exchange).first(),
-                Some(&"server-think-time"),
-                "{strategy} {place:?}"
-            );
+            // The client may have been busy for longer, before it asked.
+            let mut findings = exchange.findings.iter();
+            let found = findings.find(|finding| finding.id == "server-think-time");
+            let found = found.map_or(0.0, |finding| finding.ms);
             let server = of(&exchange, PhaseName::FirstByte).server;
-            assert!(
-                (290.0..420.0).contains(&server),
-                "{strategy} {place:?}: {server}"
-            );
+            let said = ids(&exchange);
+            // No longer than the client itself waited, on a busy machine.
+            let most = of(&recorded.probed, PhaseName::FirstByte).sum() + 5.0;
+            for ms in [found, server] {
+                assert!(
+                    (290.0..most).contains(&ms),
+                    "{strategy} {place:?}: {ms} of {most}, {said:?}"
+                );
+            }
         }
     }
 }
