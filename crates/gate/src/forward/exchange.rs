@@ -37,7 +37,7 @@ use crate::judge::guard::Sessions;
 use crate::judge::request::{BadRequestError, Field};
 use crate::record::{Entry, Limit, Outcome, Reason};
 use download::{Download, DownloadOutcome, Interim};
-use lease::Next;
+use lease::{Next, Retries};
 use upload::{KeptBody, Rest, Upload};
 use writer::RequestWriter;
 
@@ -246,10 +246,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Sends the request over one connection after another, until one of them ends the exchange.
     async fn attempt(&mut self, upstream: &Rc<Upstream>) -> Result<ExchangeEnd, ExchangeError> {
         let (mut link, mut rest) = self.first_link(upstream).await?;
-        let mut waits = None;
+        let mut retries = Retries::default();
         loop {
             let outcome = self.carry(upstream, &mut link, rest.as_mut()).await;
-            let next = self.next_link(upstream, link, outcome, rest.as_mut(), &mut waits);
+            let next = self.next_link(upstream, link, outcome, rest.as_mut(), &mut retries);
             match next.await? {
                 Next::Ended(ended) => {
                     self.end(upstream).await?;

@@ -87,7 +87,7 @@ words! {
     Pool {
         /// A request waited for a connection.
         Waited = "waited",
-        /// A kept connection was closed, and the request was sent again.
+        /// The request was sent again, over another connection.
         Retried = "retried",
         /// A server was ejected.
         Ejected = "ejected",

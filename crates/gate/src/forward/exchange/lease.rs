@@ -21,6 +21,15 @@ use crate::record::{Early, Limit};
 /// nginx, the least generous of the common servers, accepts fields of 8 KiB.
 const MAX_USUAL_HEAD: usize = 8 * 1024;
 
+/// How a request may still be sent again.
+#[derive(Default)]
+pub(super) struct Retries {
+    /// It was sent again once, because its kept connection was closed.
+    is_used: bool,
+    /// A server has not processed it, so it waits again, until then.
+    until: Option<tokio::time::Instant>,
+}
+
 /// What to do after the use of a connection.
 pub(super) enum Next {
     Ended(ExchangeEnd),
@@ -77,7 +86,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
     /// Takes back `link`, and decides what follows: the end of the exchange, or another connection
     /// for the same request. A request is sent again after 425, once the handshake is complete, and
     /// also once if a kept connection was closed and sending it twice does no harm. If the server
-    /// has not processed it, it waits again like a new one, until `waits` at most. What was sent of
+    /// has not processed it, it waits again like a new one, for a limited time. What was sent of
     /// `rest` must still be there.
     pub(super) async fn next_link(
         &mut self,
@@ -85,7 +94,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         link: Link,
         outcome: Result<DownloadOutcome, ExchangeError>,
         mut rest: Option<&mut Rest>,
-        waits: &mut Option<tokio::time::Instant>,
+        retries: &mut Retries,
     ) -> Result<Next, ExchangeError> {
         let uploads = rest.as_ref().is_some_and(|rest| rest.is_arriving());
         let whole = rest.as_ref().is_none_or(|rest| rest.is_kept());
@@ -112,10 +121,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                     && self.may_be_sent_again(&link, sent, &source, whole) =>
             {
                 // RFC 9113 §8.7. That is no failure, and costs the server nothing.
-                let until = *waits.get_or_insert_with(|| upstream.deadline());
+                let until = *retries.until.get_or_insert_with(|| upstream.deadline());
                 if until <= tokio::time::Instant::now() {
                     link.finish(Fate::Refused);
-                    return Err(upstream.busy().into());
+                    return Err(upstream.refused().into());
                 }
                 let need = LeaseNeeds {
                     until: Some(until),
@@ -124,10 +133,11 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 let leased = upstream.replace(link, Fate::Refused, need);
                 let link = self.unless_gone(leased).await?;
                 self.note_lease(upstream, &link);
+                self.entry.retried = true;
                 Ok(Next::Link(link))
             }
             Err(ExchangeError::Backend { sent, source })
-                if !self.entry.retried
+                if !retries.is_used
                     && self.may_be_sent_again(&link, sent, &source, whole)
                     && upstream.may_retry() =>
             {
@@ -139,6 +149,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
                 };
                 let link = self.unless_gone(upstream.replace(link, fate, need)).await?;
                 self.note_lease(upstream, &link);
+                retries.is_used = true;
                 self.entry.retried = true;
                 Ok(Next::Link(link))
             }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use super::raw::{self, DATA, END_STREAM, HEADERS, SETTINGS, Seen, serve};
 use super::scene::{run, until};
 use super::streams::over_h2;
-use super::through::{ask, client};
+use super::through::{ask, client, client_counted};
 use crate::forward::upstream::Upstream;
+use crate::record::{Ledgers, Pool};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n";
 /// Gate requests a connection for it at once.
@@ -76,7 +77,9 @@ async fn refusing(after: usize, refusal: fn(u32) -> Vec<u8>) -> (Rc<Got>, Rc<Ups
 
 async fn is_sent_again(refusal: fn(u32) -> Vec<u8>) {
     let (got, upstream, _held) = refusing(3, refusal).await;
-    let mut uploading = client(&upstream).await;
+    let book = Ledgers::new(1);
+    let socket = TcpSocket::new_v4().unwrap();
+    let mut uploading = client_counted(&upstream, socket, book.ledger(0)).await;
     uploading.write_all(POST.as_bytes()).await.unwrap();
     uploading.write_all(b"3\r\nabc\r\n").await.unwrap();
     until(|| got.body(1) == b"abc").await;
@@ -84,6 +87,7 @@ async fn is_sent_again(refusal: fn(u32) -> Vec<u8>) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(got.body(1), b"abcdef");
     assert_eq!(got.bodies.borrow().len(), 2);
+    until(|| book.snapshot().get(Pool::Retried) == 1).await;
     let counts = upstream.group().counts();
     assert_eq!((counts.failed, counts.ejected), (0, 0));
 }

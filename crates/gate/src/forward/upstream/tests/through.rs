@@ -17,6 +17,7 @@ use crate::accept::thread::Thread;
 use crate::config::{Config, Route};
 use crate::forward::site::Site;
 use crate::forward::upstream::Upstream;
+use crate::record::Ledger;
 
 pub(super) async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     client_with(upstream, TcpSocket::new_v4().unwrap()).await
@@ -24,6 +25,15 @@ pub(super) async fn client(upstream: &Rc<Upstream>) -> TcpStream {
 
 /// A client that reads nothing has room for little, and so has gate.
 pub(super) async fn client_with(upstream: &Rc<Upstream>, socket: TcpSocket) -> TcpStream {
+    client_counted(upstream, socket, Arc::default()).await
+}
+
+/// The ledger counts its exchanges.
+pub(super) async fn client_counted(
+    upstream: &Rc<Upstream>,
+    socket: TcpSocket,
+    ledger: Arc<Ledger>,
+) -> TcpStream {
     let config = Config {
         route: vec![Route {
             upstream: "app".into(),
@@ -41,7 +51,7 @@ pub(super) async fn client_with(upstream: &Rc<Upstream>, socket: TcpSocket) -> T
         None,
     )
     .unwrap();
-    let thread = Rc::new(Thread::new(site, Arc::default(), None, Arc::default()));
+    let thread = Rc::new(Thread::new(site, ledger, None, Arc::default()));
     let listening = TcpSocket::new_v4().unwrap();
     listening
         .set_send_buffer_size(socket.send_buffer_size().unwrap())
