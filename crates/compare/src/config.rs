@@ -34,7 +34,7 @@ pub struct RequestLimits {
     pub requests: u32,
     /// Requests per second, on average.
     pub rate: f64,
-    /// No sample begins after this.
+    /// No sample begins after this time.
     pub time: Duration,
 }
 

@@ -45,7 +45,7 @@ pub struct Comparison {
 /// Why the measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// Each interval is narrow enough.
+    /// All intervals are narrow enough.
     Clear,
     Requests,
     Time,
@@ -60,7 +60,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// What changing to `other` saves.
+    /// The savings from changing to `other`.
     pub(crate) fn less(self, other: Self) -> Self {
         Self {
             ms: self.ms - other.ms,

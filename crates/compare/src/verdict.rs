@@ -5,13 +5,13 @@ use roundtrip_model::{EarlyData, Exchange, Http, Memory, Security, Strategy};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// It had its effect.
+    /// The strategy had its effect.
     Works,
-    /// It seems to work, but does not: what happens instead.
+    /// The strategy seems to work, but does not: what happens instead.
     Idle(String),
-    /// It is not supported: what was observed.
+    /// The strategy is not supported: what was observed.
     Absent(String),
-    /// It was not tried, for this reason.
+    /// The strategy was not tried, for this reason.
     Unasked(String),
 }
 

@@ -9,8 +9,8 @@ use roundtrip_wire::x509::{Certificate, DistinguishedName};
 
 use crate::text::MetricText;
 
-/// Go's zero time in seconds since 1970: what blackbox_exporter reports for a chain that it did not
-/// verify.
+/// Go's zero time in seconds since 1970, which blackbox_exporter reports for a chain that it did
+/// not verify.
 const NO_TIME: f64 = -62_135_596_800.0;
 
 /// Adds the metrics of a handshake; `verified` is `None` if it failed, and otherwise whether the

@@ -18,7 +18,7 @@ use crate::text::MetricText;
 /// The largest size of an answer, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// Codes of gRPC, which its libraries also derive from what is no answer of gRPC.
+/// Status codes of gRPC. Its libraries also derive such codes from answers that are not gRPC.
 const OK: u32 = 0;
 const UNKNOWN: u32 = 2;
 const DEADLINE_EXCEEDED: u32 = 4;
@@ -151,7 +151,7 @@ fn code(last: &Exchange) -> u32 {
     }
 }
 
-/// In the trailer section or, if there is no message, in the head.
+/// The status in the trailers or, if there is no message, in the head.
 fn grpc_status(http: &HttpFacts) -> Option<u32> {
     let mut trailers = http.trailers.iter();
     let trailer = trailers.find(|(name, _)| name == "grpc-status");

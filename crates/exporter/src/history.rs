@@ -13,7 +13,7 @@ pub(crate) struct PastProbe {
     pub(crate) told: String,
 }
 
-/// The last probes, and a second list of those that failed, because successes would push them out.
+/// The last probes, and a second list of failed ones, because successful ones would push them out.
 #[derive(Debug)]
 pub(crate) struct History {
     all: VecDeque<PastProbe>,

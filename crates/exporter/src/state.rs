@@ -13,7 +13,8 @@ use crate::history::History;
 use crate::own_metrics::OwnMetrics;
 use crate::process_metrics;
 
-/// The descriptors that a probe and its scrape hold at once, and those that belong to no probe.
+/// The number of descriptors that a probe and its scrape hold at once, and the number of those that
+/// belong to no probe.
 const DESCRIPTORS_OF_PROBE: usize = 5;
 const OWN_DESCRIPTORS: usize = 64;
 
@@ -31,7 +32,7 @@ pub struct ExporterOptions {
     /// The number of probes that may run at once, if the process may open that many descriptors;
     /// more have to wait.
     pub probes: usize,
-    /// The path that is before all paths, such as `/probes`, or nothing.
+    /// The prefix of all paths, such as `/probes`, or nothing.
     pub prefix: String,
     /// The destination of probes' spans.
     pub telemetry: Option<Telemetry>,

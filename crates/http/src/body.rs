@@ -12,7 +12,8 @@ pub trait Sink: Write + Send {}
 
 impl<T: Write + Send> Sink for T {}
 
-/// In bytes: what is decoded at once, and what may come out of it before others get their turn.
+/// In bytes: how much is decoded at once, and how much output that may give before other tasks get
+/// their turn.
 const BROTLI_PIECE: usize = 32;
 const MAX_TURN: u64 = 1024 * 1024;
 

@@ -12,7 +12,7 @@ pub enum Decoder<W: Write> {
     Gzip(Box<MultiGzDecoder<W>>),
     /// The coding `deflate`, which has the format zlib.
     Zlib(Box<ZlibDecoder<W>>),
-    /// What some programs take for `deflate`: the same data without that format.
+    /// Deflate data without the zlib format around it, which some programs send as `deflate`.
     RawDeflate(Box<DeflateDecoder<W>>),
     Brotli(Box<DecompressorWriter<W>>),
 }

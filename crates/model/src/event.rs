@@ -83,7 +83,7 @@ pub enum Event {
     /// The flight ended in the middle of a TLS record, or of clear text with a full segment, so the
     /// sender already had the rest.
     CutOff,
-    /// When the flight was over, the client had not yet acknowledged its last segments: it does so
+    /// When the flight had ended, the client had not yet acknowledged its last segments. It does so
     /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
     AckDelayed,
     /// A TLS record of this many bytes began to arrive, but could not be decrypted yet.

@@ -17,7 +17,8 @@ const SECRET_PARTS: [&str; 10] = [
 ];
 /// A part of a name that is one of these denotes a secret.
 const SECRET_WORDS: [&str; 4] = ["pass", "pwd", "sid", "sig"];
-/// A part of a name that is one of these does not, although it contains one of the former.
+/// A part of a name that is one of these does not denote a secret, although it contains one of
+/// [`SECRET_PARTS`].
 const PLAIN_WORDS: [&str; 5] = ["author", "authority", "authors", "keyword", "keywords"];
 
 /// Whether a field, a flag or a parameter with this name has a secret value.

@@ -10,7 +10,8 @@ pub fn acts(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// At most so many characters of a text, for an error message. U+FFFD replaces those that act.
+/// The beginning of a text, at most `most` characters, for an error message. U+FFFD replaces
+/// characters that act on a terminal.
 pub fn excerpt(text: &str, most: usize) -> String {
     let characters = text.chars().take(most);
     characters

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::{Clock, Event, Moment, Task};
 
-/// From this number of facts on, bytes that arrive within such a time of each other are one fact.
+/// Once there are this many facts, bytes that arrive within a short time of each other become one
+/// fact.
 const MANY_FACTS: usize = 64 * 1024;
 const AT_ONCE: Duration = Duration::from_millis(1);
 

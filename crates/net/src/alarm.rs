@@ -28,7 +28,7 @@ impl Alarm {
         sys::alarm::set_timer(self.timer.as_fd(), after.max(at_once))
     }
 
-    /// Whether it has expired since it was set or last heard.
+    /// Whether it has expired since it was set, or since the last call.
     pub fn hear(&self) -> bool {
         (&self.timer).read(&mut [0; 8]).is_ok()
     }

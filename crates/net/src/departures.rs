@@ -40,7 +40,7 @@ struct PendingWrite {
     left: Option<Moment>,
     /// The time when it was sent again.
     again: Option<Moment>,
-    /// It fits any initial window.
+    /// The data fits any initial window.
     is_short: bool,
 }
 

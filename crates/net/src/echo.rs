@@ -37,7 +37,7 @@ pub struct EchoOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EchoReply {
     pub took: Duration,
-    /// What was left of the reply's time to live, or hop limit.
+    /// The remaining time to live, or hop limit, of the reply.
     pub hops: Option<u8>,
 }
 

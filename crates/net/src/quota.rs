@@ -18,7 +18,7 @@ const MAX_GROUPS: usize = 4096;
 
 /// The cgroups of this process, as in `/proc/self/cgroup`, and their accounting files.
 struct Accounts {
-    /// That file, which tells the present groups each time that it is read.
+    /// The file that lists the thread's current cgroups whenever it is read.
     list: Option<File>,
     groups: Vec<u8>,
     files: Vec<File>,

@@ -11,7 +11,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Once it is blown, its stream is closed with RST instead of FIN when it is dropped.
+/// Once the fuse is blown, its stream is closed with RST instead of FIN when it is dropped.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fuse(Arc<AtomicBool>);
 

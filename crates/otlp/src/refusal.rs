@@ -34,7 +34,7 @@ pub(crate) enum Again {
 /// gRPC's codes that may pass: 1 cancelled, 4 deadline exceeded, 10 aborted, 11 out of range, 14
 /// unavailable, 15 data loss.
 const MAY_PASS: [&[u8]; 6] = [b"1", b"4", b"10", b"11", b"14", b"15"];
-/// It may pass only if the collector says when.
+/// Such a refusal may pass only if the collector says when.
 const EXHAUSTED: &[u8] = b"8";
 
 impl Refusal {

@@ -17,7 +17,7 @@ pub struct PathCounters {
 /// Counters of one direction. Only IP packets between client and server are counted.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionCounters {
-    /// Packets that entered. The n-th of them has number n.
+    /// The number of packets that entered. The n-th packet has number n.
     pub packets: u64,
     /// Their bytes, IP headers included.
     pub bytes: u64,

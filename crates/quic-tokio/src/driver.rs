@@ -214,7 +214,7 @@ impl Rounds {
         self.hand_out();
     }
 
-    /// Wakes those that wait for what came, and gives away what is for others.
+    /// Wakes the tasks that wait for what arrived, and hands over datagrams for other endpoints.
     fn hand_out(&mut self) {
         self.wake();
         if let Some(sibling) = &self.sibling {

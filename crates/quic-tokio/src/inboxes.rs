@@ -10,7 +10,7 @@ use roundtrip_quic::RecvMeta;
 pub(crate) const MAX_DATAGRAMS: usize = 1024;
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
-/// Those of all endpoints at one address, by number.
+/// The inboxes of all endpoints at one address, by number.
 #[derive(Clone)]
 pub(crate) struct Inboxes(Arc<[Mutex<Inbox>]>);
 

@@ -153,7 +153,7 @@ impl Neighbours {
     }
 }
 
-/// Takes what the other process hands over, until that ends.
+/// Takes the datagrams that the other process hands over, until that process ends.
 async fn receive(link: Arc<OwnedFd>, links: Arc<Links>, inboxes: Inboxes) {
     let _ = take(&link, &inboxes).await;
     links.remove(&link);

@@ -21,7 +21,7 @@ const H3_NO_ERROR: u64 = 0x100;
 pub struct RecvStream {
     connection: ConnectionHandle,
     id: StreamId,
-    /// Its end was read, or it was stopped.
+    /// The stream's end was read, or the stream was stopped.
     is_ended: bool,
 }
 

@@ -18,7 +18,7 @@ const H3_REQUEST_CANCELLED: u64 = 0x10c;
 pub struct SendStream {
     connection: ConnectionHandle,
     id: StreamId,
-    /// It was finished or reset.
+    /// The stream was finished or reset.
     is_ended: bool,
 }
 

@@ -78,11 +78,11 @@ impl EndpointClock {
 /// A connection in the table.
 #[derive(Default)]
 struct DrivenConnection {
-    /// It is in the queue.
+    /// The connection is in the queue.
     queued: bool,
     /// A client began it and it is not accepted yet: nothing is sent.
     unanswered: bool,
-    /// No handle on it is left.
+    /// No handle refers to the connection.
     orphaned: bool,
     /// A drained connection is moved from the engine to here, where it stays as long as it can
     /// still be queried.

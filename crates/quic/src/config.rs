@@ -42,7 +42,7 @@ pub struct Transport {
     /// Whether a server's clients may migrate to another path, or whether a client may. RFC 9000
     /// §9.
     pub migration: bool,
-    /// A limit of the application's that early data relies on. As with all limits here, a session
+    /// A limit of the application that early data relies on. As with all limits here, a session
     /// that began under a higher one is not resumed. For HTTP/3 it is the largest field section.
     /// RFC 9114 §7.2.4.2.
     pub application_limit: u64,

@@ -380,7 +380,7 @@ impl Crypto {
         phases.is_some_and(phases::Phases::phase)
     }
 
-    /// Until then a server opens 0-RTT packets. RFC 9001 §4.9.3.
+    /// Lets a server open 0-RTT packets until this time. RFC 9001 §4.9.3.
     pub(crate) fn keep_early_keys_until(&mut self, until: Time) {
         self.early_until = Some(until);
     }

@@ -35,7 +35,7 @@ pub(crate) struct Received {
     waiting: u64,
     at_once: bool,
     due: Option<Time>,
-    /// Whether no ACK frame is sent at once.
+    /// Whether every ACK frame waits for its delay.
     is_patient: bool,
     policy: Policy,
     /// The sequence number of the last ACK_FREQUENCY frame.

@@ -61,7 +61,7 @@ impl Baseline {
         pairs.filter(CountChange::is_told).collect()
     }
 
-    /// Those that rose.
+    /// The counts that have risen.
     pub fn rises(&self, now: &RequestCounts) -> Vec<CountChange> {
         let mut changes = self.changes(now);
         changes.retain(CountChange::rose);

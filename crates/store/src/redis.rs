@@ -3,9 +3,8 @@
 //! connection (RESP3, `CLIENT TRACKING ON`): those of all keys with the prefix (`BCAST`), or, if
 //! there is one server and no prefix, those of the keys that the connection has read.
 //!
-//! There is one connection and not two, so that reports are in order with answers: an answer from
-//! before a revocation cannot be mistaken for a later one, and whatever interrupts one interrupts
-//! the other.
+//! There is one connection and not two, so that reports and answers arrive in order: an answer from
+//! before a revocation cannot be mistaken for a later one, and a failure interrupts both.
 //!
 //! The user on the server needs the commands `hello`, `select`, `client|tracking`, `ping`, `get`,
 //! `pttl`; to manage sessions also `set`, `del`, `scan` and `wait`; for TLS sessions of early data

@@ -306,18 +306,18 @@ impl Flow {
         written.request && is_answered && !self.repeats(written, at)
     }
 
-    /// Whether all that came since the request may be tickets and settings, so that a write at this
-    /// time may go on with the request: they follow the client's Finished at once, and nothing but
-    /// their number distinguishes them from a small answer. The exchange then says that this was
-    /// inferred.
+    /// Whether everything that arrived since the request may be tickets and settings, so that a
+    /// further write at this time may belong to the same request. Servers send these right after
+    /// the client's Finished, and only their number of bytes distinguishes them from a small
+    /// answer. The exchange then says that this was inferred.
     fn may_be_unasked(&self, at: Moment) -> bool {
         let rtt = self.bystander.min_rtt().unwrap_or_default();
         let soon = |finished: Moment| at.since(finished) < SOON + rtt;
         self.turn.answer_bytes() <= self.unasked() && self.handshake.finished.is_some_and(soon)
     }
 
-    /// In bytes: what the server may send by itself before its first answer. After a handshake of
-    /// TLS 1.3, tickets come; in HTTP/2, settings.
+    /// In bytes: what the server may send unprompted before its first answer: tickets after a
+    /// handshake of TLS 1.3, settings in HTTP/2.
     fn unasked(&self) -> u64 {
         if self.turns > 0 || !self.is_tls() {
             0

@@ -305,7 +305,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         }
     }
 
-    /// Everything that is under way ends as it is.
+    /// Ends everything that is in progress, in its current state.
     fn finish(mut self) -> Sight {
         let now = self.clock.now();
         self.sweep(now);

@@ -57,7 +57,7 @@ struct ArrivalBurst {
 pub(crate) struct Expected {
     /// The path's round trip.
     pub(crate) rtt: Option<Duration>,
-    /// In bytes: what the server may send by itself before its first answer.
+    /// In bytes: what the server may send unprompted before its first answer.
     pub(crate) unasked: u64,
     /// The server may send frames of HTTP/2 by itself.
     pub(crate) frames: bool,

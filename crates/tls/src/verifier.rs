@@ -20,7 +20,7 @@ use crate::{Roots, TlsError, compression, is_an_authoritys, seal};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observation {
     pub(crate) verdict: Option<CertificateError>,
-    /// The chain that was refused: a connection that failed cannot tell it.
+    /// The chain that was refused; a connection that failed cannot report it.
     refused: Vec<CertificateDer<'static>>,
     pub(crate) stapled_ocsp: bool,
     pub(crate) compressed: Option<(&'static str, u64)>,

@@ -93,7 +93,7 @@ impl TracedRequest {
 struct DataBurst {
     /// When its first byte left or arrived.
     began: u64,
-    /// When its last byte left, or arrived so that all of it could be read.
+    /// When its last byte left; or, for an answer, when all of it could be read.
     at: u64,
     is_request: bool,
     bytes: u64,

@@ -27,9 +27,9 @@ const BEFORE: u64 = 1_000_000;
 /// The frames of some connections.
 #[derive(Debug, Default)]
 pub struct Cut {
-    /// For both ends, in order: ranges of frames.
+    /// The ranges of frames of each connection, by its two ends in order.
     connections: HashMap<(SocketAddr, SocketAddr), Vec<(u64, u64)>>,
-    /// What preceded them: lookups, and addresses that were tried before.
+    /// What preceded the connections: lookups, and addresses that were tried before.
     openings: Vec<ConnectWindow>,
     comments: HashMap<u64, Vec<String>>,
     /// The TLS sessions, as a key log names them.

@@ -33,7 +33,7 @@ pub(crate) struct Context<'a> {
     pub(crate) name: Option<&'a str>,
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
-    /// It is the only connection that the client opened.
+    /// The client opened no other connection.
     pub(crate) is_only: bool,
     pub(crate) reopened: Option<Reopened>,
 }

@@ -91,7 +91,7 @@ enum MessageState {
     /// Bytes are missing where a head should be: parsing resumes at the next head that begins a
     /// segment.
     Lost,
-    /// No longer HTTP.
+    /// The connection carries another protocol from here on.
     Tunnel,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    /// It begins at these places in the two streams, as in a tunnel.
+    /// A connection on which HTTP begins at these places of the two streams, as in a tunnel.
     pub(crate) fn starting_at(start: [u64; 2]) -> Self {
         Self {
             halves: start.map(|at| MessageParser {
@@ -354,7 +354,8 @@ fn version(is_http10: bool) -> &'static str {
     if is_http10 { "1.0" } else { "1.1" }
 }
 
-/// Reads a head as programs do that accept it; what no grammar allows, with its lines taken apart.
+/// Reads a head in the way in which tolerant programs do; lines that no grammar allows are split at
+/// their colon.
 fn read_message(head: &[u8]) -> Option<Http1Message> {
     let mut room = [MaybeUninit::new(EMPTY_FIELD); MAX_FIELDS];
     let owned = |fields: &[http1::Field<'_>]| {

@@ -27,7 +27,7 @@ impl fmt::Debug for ClearHttp2 {
 }
 
 impl ClearHttp2 {
-    /// It begins at these places in the two streams.
+    /// A connection on which HTTP/2 begins at these places of the two streams.
     pub(crate) fn starting_at(at: [u64; 2]) -> Self {
         Self {
             reader: Http2Reader::new(),

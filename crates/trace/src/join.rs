@@ -100,7 +100,7 @@ fn is_locatable(step: &LadderStep) -> bool {
     step.place.is_some() && (step.bytes > 0 || !step.is_plain)
 }
 
-/// One direction: the packets where they left, and where they arrived.
+/// One direction: packets as they left one end, and as they arrived at the other.
 struct JoinedDirection<'a> {
     from_client: bool,
     sent: &'a [LadderStep],

@@ -69,11 +69,12 @@ pub(crate) struct QuicFlow {
     pub(crate) datagrams: Vec<Datagram>,
     merged: u64,
     keys: Option<InitialKeys>,
-    /// The version and the connection id that they are derived from.
+    /// The version and the connection ID from which the keys are derived.
     origin: (Version, ConnectionId),
-    /// The connection ids that Retry packets gave: the client uses that of the first that came.
+    /// The connection IDs that Retry packets gave; the client uses that of the first Retry that it
+    /// received.
     retries: Vec<ConnectionId>,
-    /// Those that the server chose for itself.
+    /// The connection IDs that the server chose for itself.
     server_ids: Vec<ConnectionId>,
     largest: [Option<u64>; 2],
     crypto: [CryptoStream; 2],

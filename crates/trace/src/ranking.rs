@@ -29,7 +29,7 @@ pub struct Ranking {
     pub of_other_servers: u64,
 }
 
-/// What one cause cost in total.
+/// The total cost of one cause.
 #[derive(Debug, Clone, Default)]
 pub struct CauseTotal {
     pub id: &'static str,
@@ -38,7 +38,7 @@ pub struct CauseTotal {
     pub ms: f64,
     pub most: f64,
     pub round_trips: u64,
-    /// The connections that it cost most: cost in milliseconds, number, first frame.
+    /// The connections in which it cost most: cost in milliseconds, number, first frame.
     pub examples: Vec<(f64, u64, u64)>,
 }
 

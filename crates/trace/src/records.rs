@@ -45,7 +45,7 @@ pub(crate) struct RecordFollower {
     has_gap: bool,
     /// The rest is not TLS, or its records can no longer be found until a segment begins with one.
     lost: bool,
-    /// They could not be found for a part of the stream.
+    /// For a part of the stream, records could not be found.
     was_lost: bool,
 }
 

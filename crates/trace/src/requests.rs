@@ -36,7 +36,7 @@ pub(crate) struct OpenedRequest {
     pub(crate) is_whole: bool,
     /// The side that ended the stream before the answer was complete, and where.
     pub(crate) reset: Option<(Party, u64)>,
-    /// What follows the answer's head is another protocol.
+    /// After the answer's head, the connection carries another protocol.
     pub(crate) is_switched: bool,
 }
 

@@ -13,7 +13,7 @@ const PER_PIECE: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Bytes(&'a [u8]),
-    /// This many bytes were sent, and the capture does not have them.
+    /// This many bytes were sent, but are missing in the capture.
     Unknown(u64),
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct TcpFlow {
     front: [Vec<u8>; 2],
     fins: [bool; 2],
     reset: bool,
-    /// It was an attempt of the client whose next address answered.
+    /// The connection was an attempt of a client that then got an answer from another address.
     pub(crate) belongs_to_another: bool,
 }
 
@@ -307,7 +307,7 @@ impl TcpFlow {
         self.sights.push(sight);
     }
 
-    /// The attempt that it was, if it never became a connection.
+    /// The attempt that this was, if it never became a connection.
     pub(crate) fn tried(&self) -> Option<Tried> {
         self.syn?;
         if self.syn_ack.is_some() {

@@ -35,7 +35,7 @@ const MAX_IDLE: u64 = 900_000_000_000;
 const MAX_INTERFACES: u32 = 256;
 /// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
-/// With few connections, a look is also due after this many nanoseconds of the capture.
+/// With few connections, ended ones are also looked for after this many nanoseconds of the capture.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
 /// The limits and the selection of a trace.

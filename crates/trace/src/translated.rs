@@ -8,7 +8,8 @@ use crate::key::FlowKey;
 
 /// The number of connections that are remembered for the other capture.
 const MAX_REMEMBERED: usize = 200_000;
-/// In nanoseconds, in the clock of the nearer capture: their first packets are this close.
+/// In nanoseconds, on the clock of the nearer capture: the first packets of one connection are at
+/// most this far apart in the two captures.
 const MAX_APART: u64 = 4_000_000_000;
 
 /// Connections that began with a SYN, and those that were found to be the same.

@@ -45,7 +45,7 @@ pub enum VantagePoint {
     Client,
     Server,
     Middle,
-    /// Unknown: it is read as if it had been the client.
+    /// The place is unknown; the capture is read as if it had been made at the client.
     Unknown,
 }
 

@@ -277,8 +277,8 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// A client acknowledges the SYN-ACK at once, so that it had come when that left. At the client
-    /// itself, its arrival was seen.
+    /// A client acknowledges the SYN-ACK at once, so the SYN-ACK had arrived when the
+    /// acknowledgement left. In a capture at the client, its arrival was seen.
     fn opened(&mut self, at: u64, sight: &SeenSegment) {
         let is_first = self.sent == 0 && self.read == 0 && !sight.is_fin();
         if let Some(connected) = self.view.connected.filter(|_| self.is_far && is_first)

@@ -28,6 +28,6 @@ pub enum SealedReason {
     Cut,
     /// The cipher is not supported here: those with CBC, CCM and older ones.
     Cipher,
-    /// It does not open with the keys of the connection.
+    /// The packet cannot be decrypted with the keys of the connection.
     WrongKeys,
 }

@@ -9,7 +9,7 @@ use super::words;
 /// The reason for a part of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContributionKind {
-    /// More or fewer of them, at the mean of both sides' round trip.
+    /// More or fewer round trips, each as long as the mean of both sides' round trips.
     RoundTrips,
     /// A round trip is longer or shorter, at the mean of both sides' count.
     Path,

@@ -5,7 +5,7 @@ use roundtrip_model::{PhaseName, Summary, Waited};
 
 use super::{Probe, ReportedPhase, Run, mean, median};
 
-/// There are fewer kinds of phases; the rest of a hostile report stays unexplained.
+/// No report has as many kinds of phases; the rest of a hostile report stays unexplained.
 const MAX_STAGES: usize = 32;
 /// If one side uses QUIC and the other TCP, they share no phase between name and request.
 pub(super) const CONNECT: &str = "connect";

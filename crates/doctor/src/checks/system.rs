@@ -36,10 +36,7 @@ fn distribution(scene: &ExaminedSystem) -> Check {
         .as_deref()
         .and_then(|text| quoted(text, "PRETTY_NAME").or_else(|| quoted(text, "NAME")));
     match name {
-        Some(name) => DISTRIBUTION.good(
-            name,
-            "It determines which of the libraries and defaults below there are.",
-        ),
+        Some(name) => DISTRIBUTION.good(name, "It determines the libraries and defaults below."),
         None => DISTRIBUTION.unknown(
             "no os-release file",
             "An image without a distribution: expect statically linked programs, whose TLS is \

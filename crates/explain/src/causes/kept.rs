@@ -21,7 +21,7 @@ const PARTS: [WaitPart; 4] = [
     WaitPart::Resolver,
 ];
 
-/// The phases that are lost when the request reaches no one.
+/// The phases whose time is lost when the request reaches no one.
 const SILENCE: [PhaseName; 2] = [PhaseName::Request, PhaseName::FirstByte];
 /// The shortest time after which a middlebox may reasonably forget a connection.
 const MIN_IDLE: Duration = Duration::from_secs(10);

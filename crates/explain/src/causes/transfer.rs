@@ -196,7 +196,7 @@ fn receive_window(case: &Case<'_>) -> Option<Cost> {
     Some(full)
 }
 
-/// The cost of a window without any room.
+/// The cost of the times in which the client's receive window had no room.
 fn closed(case: &Case<'_>) -> Option<Cost> {
     let mut cost = Cost::default();
     let (mut n, mut whole) = (0, 0.0);

@@ -51,7 +51,7 @@ pub(crate) enum Transport {
     Tcp,
 }
 
-/// What makes a probe fail, by the text of the records of one section.
+/// Rules by which the text of one section's records makes a probe fail.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RecordRules {

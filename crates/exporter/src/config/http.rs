@@ -230,7 +230,7 @@ impl HttpModule {
         self.proxy_connect_header.iter().flat_map(of).collect()
     }
 
-    /// What contradicts itself in the table.
+    /// Describes settings of the table that contradict each other, if there are any.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         let has_bearer = self.bearer_token.is_some() || self.bearer_token_file.is_some();
         let is_h3 = self.enable_http3.unwrap_or_default();

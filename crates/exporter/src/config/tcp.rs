@@ -35,7 +35,7 @@ pub(crate) struct TcpStep {
     pub(crate) expect: Option<Pattern>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) expect_bytes: Octets,
-    /// What the matched line gives to `probe_expect_info`.
+    /// The label values of `probe_expect_info`, made from the matched line.
     #[serde(deserialize_with = "or_default")]
     pub(crate) labels: Vec<Label>,
     #[serde(deserialize_with = "or_default")]
@@ -53,7 +53,7 @@ pub(crate) struct Label {
     pub(crate) value: String,
 }
 
-/// The address that a probe comes from, if the module says one.
+/// The address that a probe is sent from, if the module sets one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SourceAddress(pub(crate) Option<IpAddr>);
 
@@ -62,7 +62,7 @@ impl TcpModule {
         self.ip_protocol_fallback.unwrap_or(true)
     }
 
-    /// What contradicts itself in the table.
+    /// Describes settings of the table that contradict each other, if there are any.
     pub(super) fn mistake(&self) -> Option<&'static str> {
         let both = |step: &TcpStep| step.expect.is_some() && !step.expect_bytes.0.is_empty();
         if self.query_response.iter().any(both) {

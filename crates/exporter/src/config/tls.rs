@@ -65,7 +65,7 @@ impl TlsSettings {
         }
     }
 
-    /// What contradicts itself in the table.
+    /// Describes settings of the table that contradict each other, if there are any.
     pub(crate) fn mistake(&self) -> Option<&'static str> {
         let is =
             |bound: &Option<Spanned<String>>, word| bound.as_ref().is_some_and(|b| b.value == word);

@@ -214,8 +214,9 @@ impl Site {
         state.waiting = passed_over;
     }
 
-    /// Opens another HTTP/2 or 3 connection if the present ones are full and the settings allow it.
-    /// The request that filled them has a place already; later ones will find one.
+    /// Opens another HTTP/2 or HTTP/3 connection if the present ones are full and the settings
+    /// allow it. The request that filled them already has a place; the new connection is for later
+    /// ones.
     fn open_beside(self: &Arc<Self>, state: &mut State) {
         let most = self.context.settings.shared_connections;
         let full = state.lanes.iter().all(|lane| lane.free_places() == 0);

@@ -1,5 +1,5 @@
 //! A QUIC connection that is being opened. If it is dropped before it is open, it is closed at
-//! once, and packets that still arrive are not recorded, because they would be counted for the next
+//! once. Packets that arrive later are not recorded, because they would be counted for the next
 //! attempt.
 
 use std::pin::Pin;

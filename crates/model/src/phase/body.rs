@@ -23,8 +23,8 @@ use crate::{EarlyData, Event, Exchange, Moment, Waited};
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
 const ON_TIME: f64 = 0.15;
 const ON_TIME_MS: f64 = 2.0;
-/// In milliseconds: a path of which nothing is known may pause this long, as a radio that saves
-/// power until every third beacon does (IEEE 802.11: 102.4 ms each).
+/// In milliseconds: how long a path about which nothing is known may pause, as a radio does that
+/// saves power for three beacons (IEEE 802.11: 102.4 ms each).
 const RADIO_MS: f64 = 3.0 * 102.4;
 /// In bytes: smaller datagrams of QUIC may carry an acknowledgement only.
 const MIN_CONTENT: u64 = 64;

@@ -5,7 +5,8 @@ use crate::{Event, Exchange, Moment};
 
 /// The weight of a new sample in the smoothed round trip (RFC 6298 §2).
 pub(super) const WEIGHT: f64 = 1.0 / 8.0;
-/// In milliseconds: a sample that changes the smoothed round trip by less gives no evidence.
+/// In milliseconds: a sample that changes the smoothed round trip by less than this gives no
+/// evidence.
 const TELLING: f64 = 1.0;
 
 /// Whether the peer reported that the originals of all retransmitted segments arrived (RFC 2883).

@@ -17,9 +17,9 @@ const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
-/// In round trips and milliseconds: flights that wait for acknowledgements begin this close to a
-/// whole round trip after each other, on a path that does not vary. An application that sleeps as
-/// long wakes up later.
+/// In round trips and milliseconds: on a path that does not vary, flights that wait for
+/// acknowledgements begin a whole number of round trips after each other, within this tolerance. An
+/// application that sleeps for as long wakes up later.
 const IN_STEP: f64 = 0.02;
 const IN_STEP_MS: f64 = 0.9;
 

@@ -36,8 +36,8 @@ const EXPECTED: f64 = 0.005;
 /// Queues and radios change more slowly: packets that cross the path within this time meet the same
 /// conditions.
 const ONE_STATE: Duration = Duration::from_millis(50);
-/// As a share of a packet's lateness: samples that came sooner after it show only that the queue
-/// which delayed it was empty when it arrived.
+/// As a share of a packet's lateness: samples that follow it sooner than this show only that the
+/// queue which delayed it had emptied by then.
 const DRAINED: f64 = 0.3;
 
 /// How much longer than R the round trips of one exchange took, without any waits for the server or

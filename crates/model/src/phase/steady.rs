@@ -3,7 +3,7 @@
 /// In round trips and milliseconds: shorter steady streams give no evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
-/// As a share of a stretch: at a steady rate, bytes arrive at most this much late. Over a path that
+/// As a share of a stretch: how late bytes may be if they arrive at a steady rate. On a path that
 /// varies, whole flights arrive at once, and nothing arrives in between.
 const MAX_STOPPED: f64 = 0.2;
 /// In round trips: shorter pauses are normal at any rate.

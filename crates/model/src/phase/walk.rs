@@ -15,8 +15,8 @@ use crate::{Event, Exchange, Moment, PhaseName, Waited};
 const FULL_FIRST_WINDOW: u64 = 9;
 /// The shortest retransmission timeout of Linux, less a tenth, in milliseconds.
 const MIN_TIMEOUT: f64 = 180.0;
-/// In milliseconds: a client that neither computes nor lacks a processor sends sooner, unless it
-/// waits for a timer.
+/// In milliseconds: a client that neither computes nor lacks a processor sends sooner than this,
+/// unless it waits for a timer.
 const MIN_WAIT: f64 = 20.0;
 /// A sender that skips packet numbers skips one at a time; and its probe timeout takes at least
 /// two round trips (RFC 9002 §6.2.1).

@@ -33,7 +33,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     },
 };
 
-/// A ClientHello that is not complete in its first segment.
+/// A ClientHello whose first segment does not contain all of it.
 struct Split {
     sequence: u32,
     length: usize,

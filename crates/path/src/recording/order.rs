@@ -42,7 +42,7 @@ impl SightQueue {
         }
     }
 
-    /// Takes the sights that no earlier one can follow any more.
+    /// Takes the packets that no earlier event can still precede.
     pub(super) fn ripe(&mut self) -> BTreeMap<(Duration, u64), PacketSight> {
         let mut until = self.latest.saturating_sub(MAX_DISORDER);
         if let Some((first, _)) = self.under_way.first() {

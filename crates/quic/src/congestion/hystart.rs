@@ -36,7 +36,7 @@ pub(super) struct Hystart {
     count: usize,
     last: Option<Time>,
     round: HystartRound,
-    /// How many rounds slow start has been conservative for.
+    /// How many rounds slow start has been conservative for; `None` if it is not.
     conservative: Option<u32>,
 }
 

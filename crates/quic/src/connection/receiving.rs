@@ -29,7 +29,7 @@ pub(super) struct Datagram<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PacketTraits {
     eliciting: bool,
-    /// Nothing that moves the connection to another path. RFC 9000 §9.1.
+    /// The packet contains nothing that moves the connection to another path. RFC 9000 §9.1.
     probing: bool,
 }
 

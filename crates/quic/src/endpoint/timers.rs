@@ -93,8 +93,8 @@ impl Timers {
         self.compact(table);
     }
 
-    /// Keeps only the entry that counts of each connection, if there are many others. Constant work
-    /// for each entry that was added.
+    /// If there are many stale entries, keeps only the current one of each connection. Constant
+    /// work for each entry that was added.
     #[inline]
     fn compact(&mut self, table: &ConnectionTable) {
         if self.heap.len() > MAX_EACH * table.len() + MAX_BESIDE {

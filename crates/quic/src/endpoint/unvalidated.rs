@@ -29,8 +29,8 @@ pub(super) struct UnvalidatedClients {
 }
 
 impl UnvalidatedClients {
-    /// Returns true if another may begin, when `most` may exist at once. It costs budget, unless
-    /// the client validates its address: a packet that turns out to be no client's costs work, too.
+    /// Returns true if another client may begin; `most` may exist at once. Each costs budget until
+    /// it validates its address, because even a packet that is not from a client costs work.
     pub(super) fn admits(&mut self, now: Time, most: usize) -> bool {
         if self.count >= most {
             return false;

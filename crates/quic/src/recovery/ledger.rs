@@ -19,7 +19,7 @@ pub(super) struct Ledger {
     /// The next packet's number.
     pub(super) number: u64,
     pub(super) largest_acked: Option<u64>,
-    /// Nothing below it is outstanding, and it is not acknowledged itself.
+    /// No number below this is outstanding, and this one is not acknowledged.
     pub(super) unresolved: u64,
     /// How many outstanding packets elicit acknowledgements, and the burst of the newest ever sent.
     pub(super) eliciting: u64,

@@ -23,8 +23,8 @@ pub(super) struct Reordering {
     longer: Duration,
     /// When the oldest outstanding packet that is older than an acknowledged one will be lost.
     pub(super) loss_times: [Option<Time>; 3],
-    /// When the first packet left of the latest lost packets in a row, with none acknowledged
-    /// between. RFC 9002 §7.6.2.
+    /// When the first of the latest run of lost packets left; no packet of such a run was
+    /// acknowledged. RFC 9002 §7.6.2.
     lost_since: [Option<Time>; 3],
     /// The current congestion event: the last that the controller was informed of, when it began,
     /// and how many of its losses may be real.

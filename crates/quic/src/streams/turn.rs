@@ -62,7 +62,7 @@ impl StreamQueue {
         }
     }
 
-    /// Removes the first; `place` is its own, if its stream still exists.
+    /// Removes the first entry; `place` is the place of its stream, if that still exists.
     pub(super) fn pop(&mut self, place: Option<&mut QueueState>) {
         self.keys.pop_front();
         if let Some(place) = place {

@@ -48,7 +48,7 @@ pub(crate) struct Place<'a> {
     pub(crate) pointer: String,
     pub(crate) item: Item<'a>,
     pub(crate) class: Class,
-    /// The class of the object that contains it; `None` for the topmost.
+    /// The class of the object that contains this one; `None` for the topmost.
     pub(crate) within: Option<Class>,
 }
 

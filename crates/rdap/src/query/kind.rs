@@ -50,7 +50,7 @@ pub enum Resource {
 pub enum Relation {
     /// The smallest one that encloses it.
     Up,
-    /// Those directly inside it.
+    /// Objects directly inside it.
     Down,
     /// The largest one that encloses it.
     Top,

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::bar::percent;
 use crate::text::round_step;
 
-/// More lines than these would look like a hatching.
+/// More lines than this would look like hatching.
 const MAX_ROUND_TRIPS: f64 = 16.0;
 
 /// The positions of the lines, in multiples of a step from zero.

@@ -32,7 +32,7 @@ pub(crate) struct DemoArgs {
     /// One JSON document; on a terminal the table is drawn on standard error meanwhile
     #[arg(long)]
     pub json: bool,
-    /// Only the finished table
+    /// Print only the finished table
     #[arg(short, long)]
     pub quiet: bool,
     /// Colour

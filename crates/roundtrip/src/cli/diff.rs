@@ -38,7 +38,7 @@ pub(crate) struct DiffArgs {
     /// Also write one self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Only the paragraph with the conclusion
+    /// Print only the paragraph with the conclusion
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Every fact that differs, and every part

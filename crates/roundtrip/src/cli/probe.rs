@@ -67,7 +67,7 @@ pub(crate) struct WayArgs {
     /// TLS 1.3 and nothing older
     #[arg(long = "tls1.3", group = "tls", alias = "tlsv1.3")]
     pub tls13: bool,
-    /// No TLS newer than this
+    /// Use no TLS version newer than this
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"], conflicts_with = "strategy")]
     pub tls_max: Option<String>,
     /// TCP Fast Open: the first flight leaves in the SYN
@@ -82,7 +82,7 @@ pub(crate) struct WayArgs {
     /// Reuse a connection that is already open
     #[arg(long)]
     pub reuse: bool,
-    /// No post-quantum key share, so that the ClientHello fits one segment
+    /// Offer no post-quantum key share, so that the ClientHello fits one segment
     #[arg(long)]
     pub no_pq: bool,
     /// Do not obtain a ticket, a cookie or a connection first: measure from cold
@@ -135,7 +135,7 @@ pub(crate) struct RequestArgs {
     /// Follow redirects, each with its own waterfall
     #[arg(short = 'L', long)]
     pub location: bool,
-    /// At most this many
+    /// Follow at most this many redirects
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub max_redirs: u32,
     /// user:password, for Basic authentication
@@ -164,7 +164,7 @@ pub(crate) struct ConnectionArgs {
     /// Client certificate, in PEM form
     #[arg(short = 'E', long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
-    /// Its key, if that is another file
+    /// The certificate's key, if it is in another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// [http[s]://][user:password@]host[:port]

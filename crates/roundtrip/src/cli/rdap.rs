@@ -77,7 +77,7 @@ pub(crate) struct AskingArgs {
     /// Do not also ask the registrar that the registry names
     #[arg(long)]
     pub no_follow: bool,
-    /// At most this many pages of a search
+    /// Fetch at most this many pages of a search
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pages: u32,
     /// Let one answer about an address serve its whole range; networks inside that range are then
@@ -173,7 +173,7 @@ pub(crate) struct RdapConnectionArgs {
     /// Client certificate, in PEM form, for the server named by --server
     #[arg(short = 'E', long, value_name = "FILE", requires = "server")]
     pub cert: Option<PathBuf>,
-    /// Its key, if that is another file
+    /// The certificate's key, if it is in another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
@@ -208,13 +208,14 @@ pub(crate) struct RdapOutputArgs {
     /// A table of these columns; `--columns help` names them
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["json", "raw", "whois", "field"])]
     pub columns: Vec<String>,
-    /// Only this of each answer: a column's name or a JSON pointer such as /events/0/eventDate
+    /// Print only one value of each answer: a column's name or a JSON pointer such as
+    /// /events/0/eventDate
     #[arg(long, value_name = "NAME", group = "form")]
     pub field: Vec<String>,
-    /// What in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
+    /// Show what in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
     #[arg(long)]
     pub check: bool,
-    /// What each lookup waited for, in ms and round trips, and how long all of them took
+    /// Show what each lookup waited for, in ms and round trips, and how long all of them took
     #[arg(long)]
     pub timing: bool,
     /// Write to this file; - is standard output

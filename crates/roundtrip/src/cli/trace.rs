@@ -42,13 +42,13 @@ pub(crate) struct TraceArgs {
     /// A second capture of the same connections, made elsewhere at the same time
     #[arg(value_name = "SECOND", conflicts_with_all = ["interface", "write"])]
     pub second: Option<PathBuf>,
-    /// Open TLS with these secrets (SSLKEYLOGFILE); those inside a pcapng are used without it
+    /// Decrypt TLS with these secrets (SSLKEYLOGFILE); secrets inside a pcapng are always used
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "watch"])]
     pub keys: Vec<PathBuf>,
-    /// Only this connection, with the ladder of its packets
+    /// Show only this connection, with the ladder of its packets
     #[arg(long, value_name = "N", conflicts_with_all = ["command", "watch"])]
     pub flow: Option<u64>,
-    /// Only what this interface of the capture saw; they are counted from 0
+    /// Read only this interface of the capture, counted from 0
     #[arg(long, value_name = "N", conflicts_with_all = ["command", "watch"])]
     pub interface: Option<u32>,
     /// Exit with 3 when this holds, as in 'ttfb > 300ms', 'round_trips > 3'
@@ -83,7 +83,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "MIB", default_value_t = 256,
           value_parser = clap::value_parser!(u64).range(16..=65_536))]
     pub memory: u64,
-    /// Only the ranking
+    /// Print only the ranking
     #[arg(short, long)]
     pub quiet: bool,
     /// Every event, and what cannot be decided from this capture

@@ -1,7 +1,7 @@
 //! A thread's cached answers: sessions, and names without a session; both are bounded.
 //!
-//! The oldest are evicted first, except for those that were used since the last check and those
-//! that are held.
+//! The oldest entries are evicted first, except for those that were used since the last check, and
+//! those that are held.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

@@ -29,16 +29,17 @@ const SEALS: [u64; 3] = [5 + 17, 5 + 24, 5 + 16];
 /// The bytes on the wire of the shortest record with a Finished, and of the shortest extensions.
 const MIN_FINISHED: u64 = 5 + 17 + 36;
 const MIN_EXTENSIONS: u64 = 6;
-/// In bytes: what a client adds to each of its records, at most.
+/// In bytes: the most that a client adds to each of its records.
 const MAX_PADDING: u64 = 64;
-/// In bytes on the wire: tickets and SETTINGS; the smallest ticket; and by how much those of one
-/// server may differ.
+/// In bytes on the wire: the largest size of tickets with SETTINGS, the smallest ticket, and how
+/// much the tickets of one server may differ.
 const MAX_TICKET: u64 = 700;
 const MIN_TICKET: u64 = 5 + 17 + 24;
 const BLOCK: u64 = 16;
-/// In nanoseconds: tickets are sent together.
+/// In nanoseconds: tickets that arrive within this time were sent together.
 const WITH_TICKETS: u64 = 1_000_000;
-/// In nanoseconds: what comes with the acknowledgement of the client's Finished.
+/// In nanoseconds: what arrives within this time belongs to the acknowledgement of the client's
+/// Finished.
 const WITH_ACK: u64 = 5_000_000;
 
 /// Reads what a TLS connection shows without its keys.
@@ -124,7 +125,7 @@ pub(crate) fn of_tls(
 #[derive(Debug, Default)]
 struct HandshakeEnd {
     requests_from: u64,
-    /// Data that the client sent before the next request and that still belongs to this one.
+    /// Data that the client sent before the next request, and that still belongs to this one.
     between: Range<u64>,
     answers_from: u64,
     /// The zeros that the client adds to each record. RFC 8446 §5.4.
@@ -350,7 +351,7 @@ fn finished_13(
     })
 }
 
-/// By how much the client's Finished is longer than its content; a client with a certificate says
+/// How much longer the client's Finished is than its content. A client with a certificate sends
 /// more in that record.
 fn padding(finished: u64, seen: &TlsSeen) -> u64 {
     let suite = seen

@@ -135,8 +135,8 @@ impl<'a> QuicReading<'a> {
         datagram.from == Side::Client && (kinds.early || asks)
     }
 
-    /// Until when the server's small datagrams are not an answer, because one came later: they
-    /// acknowledge, and bring tickets and tokens.
+    /// The time until which small datagrams of the server are no answer, because one came later:
+    /// they acknowledge, or bring tickets and tokens.
     fn control_until(&self, connected: u64) -> Option<u64> {
         let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
         let early = connected + rtt + (rtt / 4).max(WITH_ACK);

@@ -1,4 +1,4 @@
-//! When connections have ended, and what becomes of them then.
+//! Decides when connections have ended, and what happens to them then.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ const LINGER: u64 = 5_000_000_000;
 const MAX_OPENING: usize = 1024;
 
 impl Trace {
-    /// Nothing has been captured for this long, as whoever reads a live capture knows: what ended
-    /// meanwhile is finished.
+    /// Reports that nothing has been captured for this long, which only the reader of a live
+    /// capture knows. Connections that have ended meanwhile are finished.
     pub fn silence(&mut self, lasted: Duration) {
         let lasted = u64::try_from(lasted.as_nanos()).unwrap_or(u64::MAX);
         let now = self.counts.last.saturating_add(lasted);

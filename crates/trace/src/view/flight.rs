@@ -16,7 +16,7 @@ pub(super) struct SentFlight {
     pub(super) segments: u64,
     pub(super) bytes: u64,
     pub(super) acknowledged: bool,
-    /// Its last segment was full: a program that pauses seldom ends with one.
+    /// Its last segment was full. A program that pauses seldom ends with a full one.
     pub(super) ended_full: bool,
     /// The window that the server knew at its beginning.
     pub(super) window: Option<u64>,

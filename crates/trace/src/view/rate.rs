@@ -4,10 +4,10 @@
 
 /// The weight of a new sample, as one part in this many.
 const WEIGHT: f64 = 8.0;
-/// In nanoseconds: data that follows an acknowledgement within this time had waited for it.
+/// In nanoseconds: data that follows an acknowledgement within this time had been waiting for it.
 const AT_ONCE: u64 = 200_000;
 
-/// A segment that is under way, and what had been delivered when it was sent.
+/// A segment in transit, and what had been delivered when it was sent.
 #[derive(Debug, Clone, Copy)]
 struct Departure {
     end: u64,

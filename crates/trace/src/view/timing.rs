@@ -23,10 +23,10 @@ const NEAR: f64 = 0.2;
 const HEADERS: u64 = 52;
 /// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
 const MIN_DELAYED_ACK: u64 = 36_000_000;
-/// This many acknowledgements of at most a segment each show a slow line.
+/// This many acknowledgements, each of at most a segment, show a slow line.
 const MIN_SOON: usize = 3;
-/// In nanoseconds per byte: faster lines than this (12 Mbit/s) are ignored, because they add too
-/// little.
+/// In nanoseconds per byte: lines that are faster than this (12 Mbit/s) are ignored, because they
+/// add too little.
 const MIN_PACE: f64 = 700.0;
 /// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
 const FITS: f64 = 4e6;
@@ -120,8 +120,8 @@ fn floors(flow: &TcpFlow, times: &[u64], lost: &Lost) -> Vec<u64> {
     floors
 }
 
-/// A segment left no later than its clock shows: this long after the segment before it, and this
-/// long before the one after it.
+/// A segment left no later than its sender's clock shows: at most this long after the segment
+/// before it, and at least this long before the one after it.
 fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [u64]) {
     let all: Vec<(usize, u32)> = stamped(sights).collect();
     let lower = |times: &mut [u64], index: usize, bound: u64| {
@@ -219,9 +219,10 @@ fn middle(mut all: Vec<f64>) -> Option<f64> {
     all.get(all.len() / 2).copied()
 }
 
-/// The acknowledgements without data that the client did not delay, for data that was sent once:
-/// those for more than a full segment, and those that follow another one sooner than any delay
-/// would end, because what they acknowledge arrived in between. `None` if there are none.
+/// The acknowledgements without data that the client did not delay, for data that was sent once.
+/// These are acknowledgements of more than a full segment, and those that follow another one sooner
+/// than any delay could end, so the data that they acknowledge arrived in between. `None` if there
+/// are none.
 fn acknowledged(flow: &TcpFlow, times: &[u64]) -> Option<Vec<Acknowledged>> {
     let full = u64::from(mss(flow).max(1));
     // Segments in flight: index, end in the stream, and the bytes of the flight up to it.

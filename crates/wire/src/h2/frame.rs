@@ -110,7 +110,7 @@ pub(super) enum Frame<'a> {
         end_stream: bool,
         depends_on_itself: bool,
     },
-    /// `false`: it has another length than it must, or it depends on itself.
+    /// `false`: the frame has the wrong length, or the stream depends on itself.
     Priority {
         stream: u32,
         broken: Option<Code>,

@@ -25,8 +25,8 @@ pub struct ClientHello {
     /// The first identity, by which a server finds the session. Early data belongs to this one. RFC
     /// 8446 §4.2.10.
     pub first_identity: Option<Vec<u8>>,
-    /// It says how it would resume: without that, a server of TLS 1.3 sends no tickets. RFC 8446
-    /// §4.2.9.
+    /// Whether it says how it would resume a session. Without that, a server of TLS 1.3 sends no
+    /// tickets. RFC 8446 §4.2.9.
     pub psk_modes: bool,
     pub early_data: bool,
     /// The size in bytes of the TLS 1.2 ticket; 0 asks for a first one. RFC 5077 §3.1.

@@ -25,7 +25,8 @@ pub enum Reason {
     First,
     /// The log names its initiator.
     Named,
-    /// No initiator is named; this one ended last before it, on the same server if possible.
+    /// No initiator is named; this request was the last one that ended before it, on the same
+    /// server if possible.
     After,
 }
 
@@ -201,7 +202,7 @@ struct Page<'a> {
     all: &'a [usize],
     /// When the first one began.
     first: LogTime,
-    /// Those that have an end, ordered by it: all, and those of each server.
+    /// The requests that have an end, ordered by it: all, and those of each server.
     ended: Vec<(LogTime, usize)>,
     by_server: HashMap<&'a str, Vec<(LogTime, usize)>>,
     by_url: HashMap<&'a str, Vec<usize>>,

@@ -9,27 +9,29 @@ use super::{ON_TIME, ON_TIME_MS, ms};
 const GROWTH: f64 = 1.25;
 /// The same factor in slow start, less a small last segment.
 const DOUBLED: f64 = 1.8;
-/// As a share of the flight before: a window that no longer grows is filled again.
+/// As a share of the flight before: a window that no longer grows is filled at least this far
+/// again.
 const AGAIN: f64 = 0.8;
 /// In round trips: the next flight of a window begins before this, even if it is delayed.
 const LATEST_FLIGHT: f64 = 2.5;
-/// As shares of the client's receive window: the bytes that arrive in a round trip if that window
-/// alone limits the rate. A window that is not full is twice as large on Linux.
+/// As shares of the client's receive window: how many bytes arrive in a round trip if only that
+/// window limits the rate. On Linux, a window that is not full is twice as large.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// This many flights in a row, each a round trip after the one before, are not chance, if the path
 /// varies by no more than `MAX_VARIES` round trips.
 const PERIODS: usize = 3;
-/// This many are not chance if the flights also grow: an application that sleeps writes pieces of
-/// one size.
+/// This many are not chance if the flights also grow. Without growth they might be: an application
+/// that sleeps writes pieces of one size.
 const GROWING_PERIODS: usize = 2;
 const MAX_VARIES: f64 = 0.3;
 /// In milliseconds: the measured time of several round trips may be too short by this much.
 const EARLY_MS: f64 = 0.3;
-/// In round trips: a sender that waits for acknowledgements sends nothing for this long at least;
-/// for the second if it paces its segments.
+/// In round trips: a sender that waits for acknowledgements sends nothing for at least this long.
+/// The second value is for a sender that paces its segments.
 const WAITED: f64 = 0.75;
 const WAITED_PACED: f64 = 0.5;
-/// In round trips: the delay of an acknowledgement that does not hide which one it was.
+/// In round trips: an acknowledgement that is at most this late can still be matched with its
+/// flight.
 const MAX_LATE: f64 = 0.04;
 /// A pause is longer than any within the flight before it by at least this factor.
 const PAUSED: f64 = 2.0;
@@ -213,9 +215,10 @@ impl BodyAnalysis<'_> {
         periodic
     }
 
-    /// For each flight, whether something smaller than the congestion window stopped it: it belongs
-    /// to flights in a row that waited for acknowledgements, and one of these left room in that
-    /// window. It did not break off, or it was smaller than a first window, or than one before it.
+    /// For each flight, whether something smaller than the congestion window stopped it. It must
+    /// belong to a series of flights that waited for acknowledgements, of which one left room in
+    /// that window; and it must not have ended early, unless it was smaller than a first window, or
+    /// than an earlier flight.
     fn limited(&self, waited: &[bool], flights: &[Flight], arrivals: &[Arrival]) -> Vec<bool> {
         let least = self.exchange.first_window() * 9 / 10;
         let grows = self.grow_from_a_small_window(flights, arrivals);

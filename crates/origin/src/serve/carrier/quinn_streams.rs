@@ -106,7 +106,7 @@ type Stopping =
 
 pub(crate) struct QuinnSending {
     stream: quinn::SendStream,
-    /// Until the peer has stopped the stream, or never can.
+    /// Ends when the peer has stopped the stream, or can no longer do so.
     stopping: Option<Stopping>,
     is_ended: bool,
 }

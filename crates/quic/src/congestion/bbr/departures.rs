@@ -43,7 +43,8 @@ impl Departures {
         self.0.get(before).copied()
     }
 
-    /// Everything that left more than `back` before `sent` is known to be acknowledged or lost.
+    /// Forgets what left more than `back` before `sent`: those packets are known to be acknowledged
+    /// or lost.
     pub(super) fn forget(&mut self, sent: Time, back: Duration) {
         while self.0.get(1).is_some_and(|next| next.at.after(back) < sent) {
             self.0.pop_front();

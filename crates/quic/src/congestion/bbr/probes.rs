@@ -17,7 +17,7 @@ const PROBE_RTT_GAIN: f64 = 0.5;
 const MIN_WAIT: Duration = Duration::from_secs(2);
 const MORE_WAIT_MILLIS: u64 = 1_000;
 
-/// What recent acknowledgements report on.
+/// The part of the cycle that recent acknowledgements report on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Acks {
     #[default]
@@ -82,7 +82,7 @@ impl Cycle {
 pub(super) struct ProbeRtt {
     /// How much may be in flight.
     pub(super) window: u64,
-    /// When the probe may end; `None` until so little is in flight.
+    /// When the probe may end; `None` until little enough is in flight.
     done: Option<Time>,
     is_round_done: bool,
     /// The beginning and end of the current probe, or else of the last.

@@ -126,7 +126,7 @@ impl Sources {
         self.reachable(request, |source| source.names.iter())
     }
 
-    /// The same, with those of jobs that did not win.
+    /// Like [`Self::helpers`], with the sources of jobs that did not win.
     pub(super) fn tried(&self, request: u64) -> Vec<u64> {
         self.reachable(request, |source| source.names.union(&source.tried))
     }
@@ -159,8 +159,8 @@ fn identity(id: &Value) -> Option<u64> {
     whole(id).or_else(|| id.as_i64().map(i64::cast_unsigned))
 }
 
-/// Whether the event refers to a source that works for its own. Other events refer to a source that
-/// its own works for.
+/// Whether the event refers to a source that works for its own source. In all other events, its own
+/// source works for the one that it refers to.
 fn is_helping(event: &str) -> bool {
     matches!(
         event,
