@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod buffer_pool;
 mod chain;
 mod client;
 mod compression;

@@ -1,7 +1,5 @@
-//! Buffers of a server's stream. A stream holds one only while there is something in it; otherwise
-//! the buffer is in a thread-local pool, so that thousands of idle connections need none.
+//! Buffers of a server's stream. It holds one only while there is something in it.
 
-use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
@@ -10,35 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::InsufficientSizeError;
-
-/// Room for the largest record and the bytes that may follow it. RFC 8446 §5.2.
-const ROOM: usize = 32 * 1024;
-/// A buffer that has grown beyond this is freed.
-const MAX_KEPT_SIZE: usize = 128 * 1024;
-const MAX_KEPT: usize = 16;
-
-thread_local! {
-    static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A buffer of at least `ROOM` bytes, with any content.
-fn lend() -> Vec<u8> {
-    let kept = KEPT.with_borrow_mut(Vec::pop);
-    kept.unwrap_or_else(|| vec![0; ROOM])
-}
-
-fn keep(room: Vec<u8>) {
-    if !(ROOM..=MAX_KEPT_SIZE).contains(&room.len()) {
-        return;
-    }
-    // While the thread ends, the pool no longer exists.
-    let _ = KEPT.try_with(|kept| {
-        let mut kept = kept.borrow_mut();
-        if kept.len() < MAX_KEPT {
-            kept.push(room);
-        }
-    });
-}
+use crate::buffer_pool::{ROOM, keep_room, lend_room};
 
 /// Bytes from the socket that TLS has not processed.
 #[derive(Default)]
@@ -72,7 +42,7 @@ impl ReceivedRecords {
         io: &mut (impl AsyncRead + Unpin),
     ) -> Poll<io::Result<usize>> {
         if self.held.is_empty() {
-            (self.room, self.held) = (lend(), 0..0);
+            (self.room, self.held) = (lend_room(), 0..0);
         } else if self.held.end == self.room.len() {
             self.make_room()?;
         }
@@ -95,12 +65,12 @@ impl ReceivedRecords {
             // TLS has no larger record, and joins handshake messages that are too long itself.
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let mut room = lend();
+        let mut room = lend_room();
         let (start, held) = (room.get_mut(..count), self.room.get(self.held.clone()));
         if let (Some(start), Some(held)) = (start, held) {
             start.copy_from_slice(held);
         }
-        keep(std::mem::replace(&mut self.room, room));
+        keep_room(std::mem::replace(&mut self.room, room));
         self.held = 0..count;
         Ok(())
     }
@@ -108,7 +78,7 @@ impl ReceivedRecords {
     /// Drops the content.
     pub(super) fn give_back(&mut self) {
         self.held = 0..0;
-        keep(std::mem::take(&mut self.room));
+        keep_room(std::mem::take(&mut self.room));
     }
 }
 
@@ -139,7 +109,7 @@ impl SentRecords {
     ) -> io::Result<()> {
         if self.held.is_empty() {
             self.give_back();
-            self.room = lend();
+            self.room = lend_room();
         }
         // A buffer that is never empty must not grow.
         if self.held.start >= self.held.len() {
@@ -184,7 +154,7 @@ impl SentRecords {
     /// Drops the content.
     pub(super) fn give_back(&mut self) {
         self.held = 0..0;
-        keep(std::mem::take(&mut self.room));
+        keep_room(std::mem::take(&mut self.room));
     }
 }
 
@@ -235,6 +205,7 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
+    use crate::buffer_pool::kept;
 
     fn fill(incoming: &mut ReceivedRecords, mut source: &[u8]) -> io::Result<usize> {
         let mut cx = Context::from_waker(Waker::noop());
@@ -254,7 +225,7 @@ mod tests {
         assert_eq!(incoming.room.capacity(), 0);
         assert_eq!(fill(&mut incoming, b"").unwrap(), 0);
         assert_eq!(incoming.room.capacity(), 0);
-        let kept = KEPT.with_borrow(Vec::len);
+        let before = kept();
 
         let mut outgoing = SentRecords::default();
         let write = |room: &mut [u8]| {
@@ -270,7 +241,7 @@ mod tests {
             (sink.as_slice(), outgoing.room.capacity()),
             (&b"byebye"[..], 0)
         );
-        assert_eq!(KEPT.with_borrow(Vec::len), kept);
+        assert_eq!(kept(), before);
     }
 
     #[test]

@@ -1,7 +1,5 @@
-//! Buffers for TLS bytes in transit. A stream holds a buffer only while there is something in it;
-//! otherwise the buffer is in a thread-local pool, so that thousands of idle connections need none.
+//! Buffers for TLS bytes in transit. A stream holds one only while there is something in it.
 
-use std::cell::RefCell;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::pin::Pin;
@@ -9,17 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-const READ_SIZE: usize = 32 * 1024;
-/// A buffer that has grown beyond this is freed.
-const MAX_KEPT_SIZE: usize = 128 * 1024;
-const MAX_KEPT: usize = 16;
-
-thread_local! {
-    /// Buffers of `READ_SIZE` bytes each.
-    static TO_READ: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-    /// Empty buffers.
-    static TO_WRITE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
+use crate::buffer_pool::{ROOM, keep_empty, keep_room, lend_empty, lend_room};
 
 /// Bytes from the socket that have not been passed to TLS.
 #[derive(Default)]
@@ -43,9 +31,8 @@ impl Incoming {
         cx: &mut Context<'_>,
         io: &mut (impl AsyncRead + Unpin),
     ) -> Poll<io::Result<usize>> {
-        let kept = TO_READ.with_borrow_mut(Vec::pop);
-        let mut room = kept.unwrap_or_else(|| vec![0; READ_SIZE]);
-        let mut buffer = ReadBuf::new(&mut room);
+        let mut room = lend_room();
+        let mut buffer = ReadBuf::new(room.get_mut(..ROOM).unwrap_or_default());
         let outcome = Pin::new(io).poll_read(cx, &mut buffer);
         self.untaken = 0..buffer.filled().len();
         self.room = room;
@@ -57,10 +44,7 @@ impl Incoming {
     }
 
     fn give_back(&mut self) {
-        let room = std::mem::take(&mut self.room);
-        if room.len() == READ_SIZE {
-            keep(&TO_READ, room);
-        }
+        keep_room(std::mem::take(&mut self.room));
     }
 }
 
@@ -95,10 +79,8 @@ impl Outgoing {
 
     /// The buffer, to append to.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
-        if self.0.capacity() == 0
-            && let Some(kept) = TO_WRITE.with_borrow_mut(Vec::pop)
-        {
-            self.0 = kept;
+        if self.0.capacity() == 0 {
+            self.0 = lend_empty();
         }
         &mut self.0
     }
@@ -122,22 +104,8 @@ impl Outgoing {
 
     /// Drops the content.
     pub(super) fn give_back(&mut self) {
-        let mut room = std::mem::take(&mut self.0);
-        if (1..=MAX_KEPT_SIZE).contains(&room.capacity()) {
-            room.clear();
-            keep(&TO_WRITE, room);
-        }
+        keep_empty(std::mem::take(&mut self.0));
     }
-}
-
-fn keep(stock: &'static std::thread::LocalKey<RefCell<Vec<Vec<u8>>>>, room: Vec<u8>) {
-    // While the thread ends, the pool no longer exists.
-    let _ = stock.try_with(|stock| {
-        let mut stock = stock.borrow_mut();
-        if stock.len() < MAX_KEPT {
-            stock.push(room);
-        }
-    });
 }
 
 #[cfg(test)]
@@ -145,6 +113,7 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
+    use crate::buffer_pool::kept;
 
     #[test]
     fn a_buffer_is_held_only_while_it_is_not_empty() {
@@ -157,13 +126,13 @@ mod tests {
         ));
         assert_eq!(
             (incoming.waiting(), incoming.room.len()),
-            (b"hello".as_slice(), READ_SIZE)
+            (b"hello".as_slice(), ROOM)
         );
         assert_eq!(incoming.read(&mut [0; 3]).unwrap(), 3);
         assert_eq!(incoming.waiting(), b"lo");
         assert_eq!(incoming.read(&mut [0; 3]).unwrap(), 2);
         assert_eq!(incoming.room.capacity(), 0);
-        assert_eq!(TO_READ.with_borrow(Vec::len), 1);
+        assert_eq!(kept(), (1, 0));
 
         let mut outgoing = Outgoing::default();
         outgoing.room().extend_from_slice(b"bye");
@@ -173,6 +142,6 @@ mod tests {
             (sink.as_slice(), outgoing.0.capacity()),
             (b"bye".as_slice(), 0)
         );
-        assert_eq!(TO_WRITE.with_borrow(Vec::len), 1);
+        assert_eq!(kept(), (1, 1));
     }
 }
