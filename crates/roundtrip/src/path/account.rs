@@ -1,11 +1,10 @@
 //! The traffic of a path, live and at the end: for people on standard error, which is shared with
 //! the command, or as one document.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use roundtrip_path::{DirectionCounters, Path, PathCounters};
-use roundtrip_report::terminal::cut;
+use roundtrip_report::terminal::StatusLine;
 use serde_json::{Value, json};
 
 use super::{Ending, tell};
@@ -134,7 +133,8 @@ pub(super) struct PathMeter<'a> {
     path: &'a Path,
     began: Instant,
     last: Option<(Instant, [u64; 2])>,
-    in_place: bool,
+    /// `None` if standard error is not a terminal.
+    line: Option<StatusLine>,
 }
 
 impl<'a> PathMeter<'a> {
@@ -143,7 +143,8 @@ impl<'a> PathMeter<'a> {
             path,
             began: Instant::now(),
             last: None,
-            in_place: OutputStream::Err.is_terminal(),
+            line: (OutputStream::Err.is_terminal())
+                .then(|| StatusLine::new(OutputStream::Err.line_width())),
         }
     }
 
@@ -166,30 +167,27 @@ impl<'a> PathMeter<'a> {
                 counters.down.packets,
                 counters.up.dropped + counters.down.dropped,
             );
-            self.write(&line);
+            let since = self.began.elapsed();
+            OutputStream::Err.print(placed(line, self.line.as_mut(), since));
         }
-    }
-
-    /// If the line is updated in place, the cursor returns to its beginning, so that the command's
-    /// output does not continue it.
-    fn write(&self, line: &str) {
-        let columns = self.in_place.then(|| OutputStream::Err.line_width());
-        let _ = std::io::stderr().write_all(placed(line, columns).as_bytes());
     }
 }
 
-/// Formats a line that stays, or one that the next one replaces. A replaceable line must not wrap.
-fn placed(line: &str, columns: Option<usize>) -> String {
-    match columns {
-        Some(columns) => format!("\r\x1b[K{}\r", cut(line, columns.saturating_sub(1))),
-        None => format!("{line}\n"),
+/// Formats a line that stays or, on a terminal, one that the next one replaces. The cursor then
+/// returns to its beginning, so that the command's output does not continue it.
+fn placed(text: String, line: Option<&mut StatusLine>, since: Duration) -> String {
+    match line {
+        Some(line) => line.show(since, || text).unwrap_or_default() + "\r",
+        None => text + "\n",
     }
 }
 
 impl Drop for PathMeter<'_> {
     fn drop(&mut self) {
-        if self.in_place {
-            let _ = write!(std::io::stderr(), "\x1b[K");
+        let shown = self.line.as_mut().and_then(StatusLine::hide);
+        if shown.is_some() {
+            // From the cursor on: the command may have written to this line.
+            OutputStream::Err.print("\x1b[K");
         }
     }
 }
@@ -219,6 +217,10 @@ mod tests {
     #[test]
     fn a_line_in_place_fits_the_terminal() {
         let line = "roundtrip: 12 s: up 940.000 Mbit/s (123456789 packets), down 0.123 Mbit/s";
+        let placed = |line: &str, columns: Option<usize>| {
+            let mut shown = columns.map(StatusLine::new);
+            placed(line.to_owned(), shown.as_mut(), Duration::ZERO)
+        };
         assert_eq!(placed(line, None), format!("{line}\n"));
         for columns in [0, 1, 20, 40, 200] {
             let text = placed(line, Some(columns));
