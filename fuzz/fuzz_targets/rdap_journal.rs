@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use roundtrip_rdap::bulk::journal::{Identity, survey};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(identity) = Identity::of(&mut [0_u8; 4096].as_slice(), "") else {
+    let Ok(identity) = Identity::from_list(&mut [0_u8; 4096].as_slice(), "") else {
         return;
     };
     if let Some((finished, end)) = survey(bytes, &identity, 1 << 20) {

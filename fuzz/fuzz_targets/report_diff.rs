@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         Ok(Report::Doctor(doctor)) => {
-            let diff = DoctorDiff::of(&doctor, &doctor);
+            let diff = DoctorDiff::new(&doctor, &doctor);
             assert!(diff.changes.is_empty(), "{diff:?}");
             let _ = json::doctor(&diff, ("a", "b"));
         }
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn compare(a: &Probe, b: &Probe) {
-    if let Some(diff) = ProbeDiff::of(a, b) {
+    if let Some(diff) = ProbeDiff::new(a, b) {
         let sum: f64 = diff.parts.iter().map(|part| part.ms).sum();
         let size = diff
             .parts

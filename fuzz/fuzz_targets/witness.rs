@@ -41,7 +41,7 @@ fn check(witness: &Witness, size: usize) {
         );
         assert!(request.spans.iter().all(|span| span.begin <= span.end));
     }
-    let Some(page) = PageLoad::of(witness) else {
+    let Some(page) = PageLoad::from_witness(witness) else {
         return;
     };
     for two in page.critical.windows(2) {

@@ -22,7 +22,7 @@ pub(crate) const AT_ONCE: &str =
 /// The advice for a remedy. `server` is the value of the `Server` field; `works` says that the
 /// server supports the remedy already.
 pub(crate) fn of(remedy: Remedy, server: Option<&str>, works: bool) -> Advice {
-    let make = server::Make::of(server.unwrap_or_default());
+    let make = server::Make::from_name(server.unwrap_or_default());
     let setting = server::setting(remedy, make);
     let client = client(remedy);
     Advice {

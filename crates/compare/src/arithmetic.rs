@@ -42,7 +42,7 @@ pub(crate) struct Costs {
 impl Costs {
     /// Computes the costs from the rehearsals, or from the first answer if the budget allowed none.
     /// `None` if R could not be measured.
-    pub(crate) fn of(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
+    pub(crate) fn from_exchanges(first: &Exchange, rehearsals: &[Exchange]) -> Option<Self> {
         let exchanges = if rehearsals.is_empty() {
             std::slice::from_ref(first)
         } else {
@@ -54,10 +54,13 @@ impl Costs {
             .filter_map(|e| e.rtt)
             .min()?;
         let rtt = rtt.as_secs_f64() * 1e3;
-        let each: Vec<Parts> = exchanges.iter().map(|e| Parts::of(e, rtt)).collect();
+        let each: Vec<Parts> = exchanges
+            .iter()
+            .map(|e| Parts::from_exchange(e, rtt))
+            .collect();
         let median = |part: fn(&Parts) -> f64| {
             let all: Vec<f64> = each.iter().map(part).collect();
-            Summary::of(&all).map_or(0.0, |s| s.median)
+            Summary::from_samples(&all).map_or(0.0, |s| s.median)
         };
         Some(Self {
             rtt,
@@ -128,7 +131,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(exchange: &Exchange, rtt: f64) -> Self {
+    fn from_exchange(exchange: &Exchange, rtt: f64) -> Self {
         let mut parts = Self::default();
         for phase in exchange.phases() {
             let trips = f64::from(phase.round_trips);
@@ -168,7 +171,9 @@ fn carried(exchange: &Exchange, body: &Phase, rtt: f64) -> f64 {
         })
         .collect();
     let bytes: u64 = arrivals.iter().map(|(_, bytes)| bytes).sum();
-    let flights: Vec<FlightSize> = flights(&arrivals, rtt).map(FlightSize::of).collect();
+    let flights: Vec<FlightSize> = flights(&arrivals, rtt)
+        .map(FlightSize::from_arrivals)
+        .collect();
     let told = flights
         .iter()
         .filter(|flight| flight.bytes >= MIN_SEGMENTS * exchange.segment());
@@ -201,7 +206,7 @@ struct FlightSize {
 }
 
 impl FlightSize {
-    fn of(arrivals: &[(Moment, u64)]) -> Self {
+    fn from_arrivals(arrivals: &[(Moment, u64)]) -> Self {
         let bytes = |arrivals: &[(Moment, u64)]| arrivals.iter().map(|(_, bytes)| bytes).sum();
         let per_byte = match arrivals {
             [(first, _), rest @ .., (last, more)] => {
@@ -305,7 +310,7 @@ mod tests {
     #[test]
     fn a_kept_connection_has_the_window_that_the_answer_before_left() {
         let exchange = in_two_flights();
-        let costs = Costs::of(&exchange, &[]).unwrap();
+        let costs = Costs::from_exchanges(&exchange, &[]).unwrap();
         assert_eq!(costs.body_trips, 1, "{costs:?}");
         let way = |word: &str| Way::new(Remedy::Asked, word.parse().unwrap(), Family::Any);
         let new = costs.predict(&way("h1+tls1.3"), 1);
@@ -338,7 +343,7 @@ mod tests {
             }
         }
         push(last, Event::Finished);
-        let costs = Costs::of(&exchange, &[]).unwrap();
+        let costs = Costs::from_exchanges(&exchange, &[]).unwrap();
         let way = Way::new(
             Remedy::Asked,
             "h1+tls1.3+reuse".parse().unwrap(),

@@ -142,7 +142,7 @@ impl MeasuredWay {
 
     pub fn figures(&self) -> Option<Summary> {
         let all: Vec<f64> = self.samples.iter().map(|(_, s)| s.ms).collect();
-        Summary::of(&all)
+        Summary::from_samples(&all)
     }
 
     pub fn median(&self) -> Option<f64> {
@@ -152,7 +152,7 @@ impl MeasuredWay {
     /// The counted round trips of one request.
     pub fn round_trips(&self) -> Option<f64> {
         let counted = self.samples.iter().filter_map(|(_, s)| s.round_trips);
-        Summary::of(&counted.collect::<Vec<f64>>()).map(|s| s.median)
+        Summary::from_samples(&counted.collect::<Vec<f64>>()).map(|s| s.median)
     }
 
     /// The run that represents the way: the one nearest to its median.
@@ -200,7 +200,7 @@ impl MeasuredWay {
         };
         let pairs: Vec<(f64, f64)> = self.samples.iter().filter_map(with).collect();
         self.pairs = pairs.len();
-        self.saving = Saving::of(&pairs, random);
+        self.saving = Saving::from_pairs(&pairs, random);
     }
 }
 

@@ -52,7 +52,7 @@ pub async fn compare(
         () = &mut stop => return Err(CompareError::Interrupted),
     };
     let discovered = budget.sent();
-    let costs = Costs::of(&found.first, &found.rehearsals);
+    let costs = Costs::from_exchanges(&found.first, &found.rehearsals);
     let (mut lines, absent) = arms(&found, costs.as_ref(), config.requests);
     let mut blocks = 0;
     let progress = |line: &MeasuredWay, step: MeasureStep| {

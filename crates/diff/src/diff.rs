@@ -1,6 +1,6 @@
 //! The comparison of two reports of either kind.
 
-use crate::limit::{Broken, Limit, LimitError};
+use crate::limit::{BrokenLimit, Limit, LimitError};
 use crate::{DoctorDiff, ProbeDiff, Provenance, Report};
 
 /// The differences between two reports of the same kind.
@@ -23,11 +23,11 @@ impl Diff {
     pub fn new(a: &Report, b: &Report) -> Result<Self, DiffError> {
         match (a, b) {
             (Report::Probe(a), Report::Probe(b)) => {
-                let diff = ProbeDiff::of(a, b).ok_or(DiffError::Nothing)?;
+                let diff = ProbeDiff::new(a, b).ok_or(DiffError::Nothing)?;
                 Ok(Self::Probe(Box::new(diff)))
             }
             (Report::Doctor(a), Report::Doctor(b)) => {
-                Ok(Self::Doctor(Box::new(DoctorDiff::of(a, b))))
+                Ok(Self::Doctor(Box::new(DoctorDiff::new(a, b))))
             }
             (a, b) => {
                 let (a, b) = (a.kind(), b.kind());
@@ -46,7 +46,10 @@ impl Diff {
     }
 
     /// The limits that it breaks, each with the value that breaks it.
-    pub fn broken<'a>(&self, limits: &'a [Limit]) -> Result<Vec<(&'a Limit, Broken)>, LimitError> {
+    pub fn broken<'a>(
+        &self,
+        limits: &'a [Limit],
+    ) -> Result<Vec<(&'a Limit, BrokenLimit)>, LimitError> {
         let mut broken = Vec::new();
         for limit in limits {
             let by = match self {

@@ -70,7 +70,7 @@ pub struct CheckChange {
 }
 
 impl CheckChange {
-    fn of(a: Option<ReportedCheck>, b: Option<ReportedCheck>) -> Self {
+    fn new(a: Option<ReportedCheck>, b: Option<ReportedCheck>) -> Self {
         let rank = |side: &Option<ReportedCheck>| side.as_ref().and_then(ReportedCheck::rank);
         let turn = match (rank(&a), rank(&b)) {
             (Some(a), Some(b)) if b > a => Trend::Worse,
@@ -99,7 +99,7 @@ pub struct DoctorDiff {
 }
 
 impl DoctorDiff {
-    pub fn of(a: &Doctor, b: &Doctor) -> Self {
+    pub fn new(a: &Doctor, b: &Doctor) -> Self {
         let mut ids: Vec<&str> = Vec::new();
         let mut known = std::collections::HashSet::new();
         for check in a.checks.iter().chain(&b.checks) {
@@ -213,7 +213,7 @@ fn held(a: Vec<ReportedCheck>, mut b: Vec<ReportedCheck>) -> (usize, Vec<CheckCh
     loop {
         match (left.next(), right.next()) {
             (None, None) => return (same, changes),
-            (a, b) => changes.push(CheckChange::of(a, b)),
+            (a, b) => changes.push(CheckChange::new(a, b)),
         }
     }
 }

@@ -51,7 +51,7 @@ fn probe(diff: &ProbeDiff, files: (&str, &str)) -> Markup {
             dl.tiles {
                 (tile("A", &diff.figures.0, diff.failed.0))
                 (tile("B", &diff.figures.1, diff.failed.1))
-                div { dt { "B − A" } dd { (Decimals::of(diff).signed(diff.difference.ms)) small { " ms" } } }
+                div { dt { "B − A" } dd { (Decimals::from_diff(diff).signed(diff.difference.ms)) small { " ms" } } }
             }
             (bars(diff))
             h2 { "Where the difference comes from" }
@@ -119,7 +119,7 @@ fn parts(diff: &ProbeDiff) -> Markup {
         html! {
             tr {
                 th.text scope="row" { (clean(&part.what)) @if !part.why.is_empty() { span.quiet { ": " (clean(&part.why)) } } }
-                td { (Decimals::of(diff).signed(part.ms)) }
+                td { (Decimals::from_diff(diff).signed(part.ms)) }
                 td { svg width="100%" height="10" aria-hidden="true" { rect class=(class) height="10" width=(percent(part.ms.abs(), largest)) {} } }
             }
         }
@@ -129,15 +129,15 @@ fn parts(diff: &ProbeDiff) -> Markup {
             thead { tr { th.text scope="col" { "part" } th scope="col" { "ms" } th scope="col" {} } }
             tbody {
                 @for part in &shown { (row(part)) }
-                @if !small.is_empty() { tr { th.text scope="row" { (small.len()) " smaller parts" } td { (Decimals::of(diff).signed(rest)) } td {} } }
-                tr { th scope="row" { b { "in all" } } td { b { (Decimals::of(diff).signed(diff.difference.ms)) } } td {} }
+                @if !small.is_empty() { tr { th.text scope="row" { (small.len()) " smaller parts" } td { (Decimals::from_diff(diff).signed(rest)) } td {} } }
+                tr { th scope="row" { b { "in all" } } td { b { (Decimals::from_diff(diff).signed(diff.difference.ms)) } } td {} }
             }
         } }
     }
 }
 
 fn phases(diff: &ProbeDiff) -> Markup {
-    let shown = |side: Option<f64>| Decimals::of(diff).maybe(side);
+    let shown = |side: Option<f64>| Decimals::from_diff(diff).maybe(side);
     html! {
         div.scroll { table {
             thead { tr { th scope="col" { "phase" } th scope="col" { "A, ms" } th scope="col" { "B, ms" } th scope="col" { "B − A" } th scope="col" { "A, RT" } th scope="col" { "B, RT" } } }
@@ -147,7 +147,7 @@ fn phases(diff: &ProbeDiff) -> Markup {
                     @let (ka, kb) = stage.round_trips();
                     tr {
                         th scope="row" { (title(&stage.name)) }
-                        td { (shown(a)) } td { (shown(b)) } td { (Decimals::of(diff).signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
+                        td { (shown(a)) } td { (shown(b)) } td { (Decimals::from_diff(diff).signed(b.unwrap_or(0.0) - a.unwrap_or(0.0))) }
                         td { (number(ka)) } td { (number(kb)) }
                     }
                 }

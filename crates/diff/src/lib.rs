@@ -22,7 +22,7 @@ pub mod text;
 pub use diff::{Diff, DiffError};
 pub use doctor::{CheckChange, Doctor, DoctorDiff, ReportedCheck, Trend};
 pub use error::{MAX_REPORT, ReadError};
-pub use limit::{Broken, Limit, LimitError};
+pub use limit::{BrokenLimit, Limit, LimitError};
 pub use probe::{
     ComparedFact, Contribution, ContributionKind, Difference, FactDiff, FindingDiff, Priced, Probe,
     ProbeDiff, ReportedFinding, ReportedPhase, Run, SideFigures, StageDiff, Weight,

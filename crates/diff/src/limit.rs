@@ -78,7 +78,7 @@ fn known() -> String {
 
 /// A limit that was broken: by what value, and how certain that is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broken(pub String);
+pub struct BrokenLimit(pub String);
 
 impl FromStr for Limit {
     type Err = LimitError;
@@ -151,7 +151,7 @@ impl Limit {
 
     /// The measured value, if the difference breaks this limit. A value that was not seen breaks no
     /// limit, and what chance can explain is not "worse".
-    pub fn broken_by(&self, diff: &ProbeDiff) -> Option<Broken> {
+    pub fn broken_by(&self, diff: &ProbeDiff) -> Option<BrokenLimit> {
         let (a, more) = self.quantity.of(diff)?;
         if self.quantity == Quantity::Worse && diff.difference.is_shown() == Some(false) {
             return None;
@@ -164,17 +164,17 @@ impl Limit {
             _ if self.quantity == Quantity::RoundTrips => (more, format!("{more:+}")),
             _ => (more, format!("{more:+.3} ms")),
         };
-        self.holds(value).then_some(Broken(shown))
+        self.holds(value).then_some(BrokenLimit(shown))
     }
 
     /// Whether findings of `doctor` break the limit.
-    pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<Broken>, LimitError> {
+    pub fn broken_by_doctor(&self, diff: &DoctorDiff) -> Result<Option<BrokenLimit>, LimitError> {
         if self.quantity != Quantity::Worse || !matches!(self.bound, Bound::Plain(_)) {
             return Err(LimitError::Doctor(excerpt(&self.text, 60)));
         }
         let worse = diff.count(Trend::Worse);
         let broken = self.holds(worse as f64);
-        Ok(broken.then(|| Broken(format!("{worse} worse"))))
+        Ok(broken.then(|| BrokenLimit(format!("{worse} worse"))))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn by_size(diff: &ProbeDiff, all: bool) -> (Vec<&Contribution>, Vec<&
 pub(crate) struct Decimals(usize);
 
 impl Decimals {
-    pub(crate) fn of(diff: &ProbeDiff) -> Self {
+    pub(crate) fn from_diff(diff: &ProbeDiff) -> Self {
         let (a, b) = (&diff.figures.0.total, &diff.figures.1.total);
         Self(match a.median.max(b.median) {
             whole if whole < 20.0 => 3,

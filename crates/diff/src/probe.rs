@@ -108,5 +108,5 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 /// The median, zero for none.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.into_iter().collect();
-    roundtrip_model::Summary::of(&values).map_or(0.0, |summary| summary.median)
+    roundtrip_model::Summary::from_samples(&values).map_or(0.0, |summary| summary.median)
 }

@@ -60,7 +60,7 @@ impl TextOptions<'_> {
             lines.extend(self.phases(diff));
             lines.push(String::new());
             lines.extend(self.parts(diff));
-            lines.extend(self.findings(&diff.findings, Decimals::of(diff)));
+            lines.extend(self.findings(&diff.findings, Decimals::from_diff(diff)));
             lines.extend(self.facts(&diff.facts));
         }
         finished(&lines)
@@ -102,7 +102,7 @@ impl TextOptions<'_> {
 
     /// Each phase on both sides.
     fn phases(&self, diff: &ProbeDiff) -> Vec<String> {
-        let decimals = Decimals::of(diff);
+        let decimals = Decimals::from_diff(diff);
         let heads = ["A, ms", "B, ms", "B − A"].map(|head| format!("{head:>NUMBER$}"));
         let mut lines = vec![self.paint(
             Tone::Faint,
@@ -137,7 +137,7 @@ impl TextOptions<'_> {
 
     /// Where the difference comes from; parts that are too small for a line are summed in one.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
-        let decimals = Decimals::of(diff);
+        let decimals = Decimals::from_diff(diff);
         let (shown, small) = by_size(diff, self.verbose);
         let mut lines = vec![self.paint(Tone::Faint, "  where the difference comes from, ms")];
         let rest: f64 = small.iter().map(|part| part.ms).sum();

@@ -140,7 +140,7 @@ pub struct PartyTimes {
 }
 
 impl PartyTimes {
-    fn of(exchange: &Exchange) -> Self {
+    fn from_exchange(exchange: &Exchange) -> Self {
         let mut all = Self::default();
         for phase in exchange.phases() {
             all.network += phase.waited.network;
@@ -226,7 +226,7 @@ fn judge(case: &FaultCase, staged: &Staged) -> CaseVerdict {
         named,
         findings: findings.clone(),
         allowed: case.allowed.clone(),
-        waited: PartyTimes::of(exchange),
+        waited: PartyTimes::from_exchange(exchange),
         total_ms: exchange.total().as_secs_f64() * 1e3,
         machine_ms: machine,
         failure: exchange.failure.as_ref().map(|f| f.message.clone()),

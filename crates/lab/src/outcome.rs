@@ -264,12 +264,12 @@ impl LabOutcome {
 impl Figures {
     pub fn from_samples(samples: &[RunSample]) -> Self {
         let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
-        let Some(summary) = Summary::of(&values) else {
+        let Some(summary) = Summary::from_samples(&values) else {
             return Self::default();
         };
         let median = |figure: &dyn Fn(&RunSample) -> Option<f64>| {
             let told: Vec<f64> = samples.iter().filter_map(figure).collect();
-            Summary::of(&told).map(|summary| summary.median)
+            Summary::from_samples(&told).map(|summary| summary.median)
         };
         Self {
             runs: summary.n,

@@ -31,7 +31,7 @@ pub struct Saving {
 impl Saving {
     /// `None` for fewer than two pairs, which say nothing about their spread. Pairs with values
     /// that are not numbers are left out.
-    pub fn of(pairs: &[(f64, f64)], random: &mut Random) -> Option<Self> {
+    pub fn from_pairs(pairs: &[(f64, f64)], random: &mut Random) -> Option<Self> {
         let whole = |(before, after): &&(f64, f64)| before.is_finite() && after.is_finite();
         let pairs: Vec<(f64, f64)> = pairs.iter().filter(whole).copied().collect();
         if pairs.len() < 2 {
@@ -39,10 +39,10 @@ impl Saving {
         }
         let differences: Vec<f64> = pairs.iter().map(|(before, after)| before - after).collect();
         let before: Vec<f64> = pairs.iter().map(|(before, _)| *before).collect();
-        let median = Summary::of(&differences)?.median;
-        let base = Summary::of(&before)?.median;
+        let median = Summary::from_samples(&differences)?.median;
+        let base = Summary::from_samples(&before)?.median;
         let mut drawn: Vec<f64> = (0..DRAWS)
-            .filter_map(|_| Summary::of(&redrawn(&differences, random)))
+            .filter_map(|_| Summary::from_samples(&redrawn(&differences, random)))
             .map(|summary| summary.median)
             .collect();
         drawn.sort_by(f64::total_cmp);
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn of(pairs: &[(f64, f64)]) -> Option<Saving> {
-        Saving::of(pairs, &mut Random::seeded(1))
+        Saving::from_pairs(pairs, &mut Random::seeded(1))
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         for (count, least) in [(6, 0.4), (20, 0.95)] {
             let shown = (0..EXPERIMENTS).filter(|_| {
                 let pairs = noisy_pairs(count, (100.0, 95.0), &mut random);
-                Saving::of(&pairs, &mut random).unwrap().is_shown() == Some(true)
+                Saving::from_pairs(&pairs, &mut random).unwrap().is_shown() == Some(true)
             });
             let shown = shown.count() as f64 / EXPERIMENTS as f64;
             assert!(shown >= least, "{count} pairs: {shown}");
@@ -215,10 +215,10 @@ mod tests {
         fn the_interval_holds_the_median_and_lies_among_the_differences(
             pairs in proptest::collection::vec((0.0..1e3, 0.0..1e3), 2..30), seed: u64
         ) {
-            let saving = Saving::of(&pairs, &mut Random::seeded(seed)).unwrap();
+            let saving = Saving::from_pairs(&pairs, &mut Random::seeded(seed)).unwrap();
             prop_assert!(saving.low <= saving.median && saving.median <= saving.high);
             let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
-            let all = Summary::of(&differences).unwrap();
+            let all = Summary::from_samples(&differences).unwrap();
             prop_assert!(all.min <= saving.low && saving.high <= all.max);
             let (low, high) = exact_interval(&differences).unwrap();
             prop_assert!(saving.low <= low && high <= saving.high);
@@ -229,8 +229,8 @@ mod tests {
             pairs in proptest::collection::vec((1.0..1e3, 1.0..1e3), 2..30), seed: u64
         ) {
             let back: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
-            let there = Saving::of(&pairs, &mut Random::seeded(seed)).unwrap();
-            let back = Saving::of(&back, &mut Random::seeded(seed)).unwrap();
+            let there = Saving::from_pairs(&pairs, &mut Random::seeded(seed)).unwrap();
+            let back = Saving::from_pairs(&back, &mut Random::seeded(seed)).unwrap();
             prop_assert!((there.median + back.median).abs() < 1e-9);
             prop_assert_eq!(there.is_shown(), back.is_shown());
         }

@@ -16,7 +16,7 @@ pub struct Summary {
 
 impl Summary {
     /// `None` without samples; values that are not numbers are ignored.
-    pub fn of(samples: &[f64]) -> Option<Self> {
+    pub fn from_samples(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -53,16 +53,16 @@ mod tests {
 
     #[test]
     fn no_samples_give_no_summary() {
-        assert_eq!(Summary::of(&[]), None);
-        assert_eq!(Summary::of(&[f64::NAN]), None);
+        assert_eq!(Summary::from_samples(&[]), None);
+        assert_eq!(Summary::from_samples(&[f64::NAN]), None);
     }
 
     #[test]
     fn quantiles_interpolate() {
-        let s = Summary::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        let s = Summary::from_samples(&[4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((s.min, s.median, s.mean, s.max), (1.0, 2.5, 2.5, 4.0));
         assert!((s.p90 - 3.7).abs() < 1e-9);
-        let one = Summary::of(&[7.0]).unwrap();
+        let one = Summary::from_samples(&[7.0]).unwrap();
         assert_eq!((one.median, one.p99, one.stddev), (7.0, 7.0, 0.0));
     }
 }

@@ -90,7 +90,7 @@ impl Connect {
             asked: self.fast_open,
             ..FastOpenFacts::default()
         };
-        let deferred = immediately && TcpInfo::of(&socket).is_some_and(|i| i.is_opening());
+        let deferred = immediately && TcpInfo::from_socket(&socket).is_some_and(|i| i.is_opening());
         let socket = if deferred {
             fast_open.cookie = true;
             socket
@@ -98,7 +98,7 @@ impl Connect {
             established(socket).await.map_err(AttemptError::Peer)?
         };
         let now = Presence::now(recorder);
-        let info = TcpInfo::of(&socket).filter(|i| !deferred && i.retransmits() == 0);
+        let info = TcpInfo::from_socket(&socket).filter(|i| !deferred && i.retransmits() == 0);
         let mut at = now.at;
         let mut absences = Vec::new();
         // The kernel measured the handshake more exactly than a wake-up can.
@@ -170,7 +170,7 @@ async fn established(socket: socket2::Socket) -> io::Result<socket2::Socket> {
         if let Some(error) = fd.get_ref().take_error()? {
             return Err(error);
         }
-        if !TcpInfo::of(fd.get_ref()).is_some_and(|i| i.is_opening()) {
+        if !TcpInfo::from_socket(fd.get_ref()).is_some_and(|i| i.is_opening()) {
             break;
         }
         guard.clear_ready();

@@ -179,7 +179,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut owner = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut peer, address) = listener.accept().unwrap();
-        let info = || TcpInfo::of(&owner).unwrap();
+        let info = || TcpInfo::from_socket(&owner).unwrap();
         let mut bystander = ForeignConnection::default();
         assert!(info().is_established() && !info().is_opening());
         bystander.opened(&info(), None);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(events.last(), Some(&arrival));
         owner.read_exact(&mut [0; 1000]).unwrap();
         owner.write_all(&[8; 300]).unwrap();
-        let info = TcpInfo::of(&owner).unwrap();
+        let info = TcpInfo::from_socket(&owner).unwrap();
         assert_eq!(info.bytes_accepted(), 300);
         assert_eq!(bystander.received(Moment(6), &info).0, 0);
         let facts = bystander.facts(None, address);

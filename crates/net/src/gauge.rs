@@ -120,7 +120,7 @@ impl Gauge {
     /// data, since the socket was last read.
     pub fn facts(&self) -> TcpFacts {
         let mut state = lock(&self.state);
-        if let Some(info) = TcpInfo::of(&self.socket) {
+        if let Some(info) = TcpInfo::from_socket(&self.socket) {
             let reading = clock::read(|| self.recorder.clock());
             state.read_stamps(&self.socket, &self.recorder, &reading);
             if state.gaps.has_news(&info.gap_signs()) && !self.is_spent() {
@@ -140,7 +140,7 @@ impl Gauge {
 
     /// The smallest round-trip time that the kernel has seen on this connection.
     pub fn min_rtt(&self) -> Option<Duration> {
-        let info = TcpInfo::of(&self.socket)?;
+        let info = TcpInfo::from_socket(&self.socket)?;
         [info.min_rtt(), lock(&self.state).handshake_rtt]
             .into_iter()
             .flatten()
@@ -149,7 +149,7 @@ impl Gauge {
 
     /// The connection's history so far, for a later exchange on it.
     pub fn past(&self) -> Option<KeptFacts> {
-        TcpInfo::of(&self.socket).map(|info| info.past())
+        TcpInfo::from_socket(&self.socket).map(|info| info.past())
     }
 
     /// Whether the peer has closed, or sent data that was not requested. Such a connection cannot

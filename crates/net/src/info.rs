@@ -56,7 +56,7 @@ impl TcpInfo {
     /// Reads the socket's information. The kernel reads the state before it locks the socket, and
     /// the counters after: while another thread connects, a socket can look closed although its SYN
     /// was sent. Reading again settles it.
-    pub fn of(socket: &impl AsRawFd) -> Option<Self> {
+    pub fn from_socket(socket: &impl AsRawFd) -> Option<Self> {
         let look = || sys::tcp_info(socket).ok().map(Self);
         let info = look()?;
         if info.is_closed() && info.segments().sent > 0 {
@@ -340,7 +340,7 @@ pub(crate) fn tcp_facts(
         congestion_control: sys::congestion_control(socket).unwrap_or_default(),
         ..TcpFacts::default()
     };
-    if let Some(info) = TcpInfo::of(socket) {
+    if let Some(info) = TcpInfo::from_socket(socket) {
         info.fill(&mut facts);
     }
     facts
@@ -375,7 +375,7 @@ mod tests {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
             tell.send(socket.try_clone().unwrap()).unwrap();
             loop {
-                let info = TcpInfo::of(&socket).unwrap();
+                let info = TcpInfo::from_socket(&socket).unwrap();
                 if info.segments().sent > 0 {
                     assert!(!info.is_closed(), "{round}: {info:?}");
                     break;

@@ -111,7 +111,7 @@ mod tests {
             let (mut server, _) = listener.accept().unwrap();
             client.write_all(b"x").unwrap();
             server.read_exact(&mut [0]).unwrap();
-            let info = TcpInfo::of(&server).unwrap();
+            let info = TcpInfo::from_socket(&server).unwrap();
             assert!(!info.took_syn_data(), "an ordinary SYN carries no data");
         }
     }

@@ -35,7 +35,7 @@ impl Plain {
         sys::set_fast_open_connect(&socket)?;
         let socket = TcpSocket::from_std_stream(socket.into());
         let stream = socket.connect(peer).await?;
-        let deferred = TcpInfo::of(&stream).is_some_and(|info| info.is_opening());
+        let deferred = TcpInfo::from_socket(&stream).is_some_and(|info| info.is_opening());
         Ok(Self { stream, deferred })
     }
 
@@ -46,7 +46,7 @@ impl Plain {
 
     /// Whether the peer accepted the data in the SYN. Asks the kernel.
     pub fn saved_a_round_trip(&self) -> bool {
-        self.deferred && TcpInfo::of(&self.stream).is_some_and(|info| info.took_syn_data())
+        self.deferred && TcpInfo::from_socket(&self.stream).is_some_and(|info| info.took_syn_data())
     }
 
     /// Whether the stream is open and has no byte to read. Needs no system call unless something

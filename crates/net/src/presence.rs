@@ -94,7 +94,7 @@ pub(crate) fn window_closed(
     if is_wait || unread < MIN_ABSENCE {
         return None;
     }
-    let took = TcpInfo::of(socket)?.closed_for()?.min(unread);
+    let took = TcpInfo::from_socket(socket)?.closed_for()?.min(unread);
     (took >= MIN_ABSENCE).then_some(took)
 }
 

@@ -58,7 +58,7 @@ impl Socket {
             ..SocketState::default()
         };
         let mut watch = WaitTracker::default();
-        if let Some(info) = TcpInfo::of(fd.get_ref()).filter(|_| !opening) {
+        if let Some(info) = TcpInfo::from_socket(fd.get_ref()).filter(|_| !opening) {
             watch.opened(info.counters());
             state.syn_retransmits = info.retransmits();
             state.opened(fd.get_ref(), &info);
@@ -97,7 +97,7 @@ impl Socket {
             let socket = self.fd.get_ref();
             // The thread may stop before it can use what the kernel says.
             let asked = self.recorder.now();
-            match TcpInfo::of(socket) {
+            match TcpInfo::from_socket(socket) {
                 Some(info) if info.is_opening() => {
                     if !matches!(self.room.poll(socket, cx), Poll::Ready(Ok(()))) {
                         return;
@@ -118,7 +118,7 @@ impl Socket {
         let mut state = lock(&self.state);
         state.opening = false;
         state.peer = peer_of(self.fd.get_ref());
-        let Some(info) = TcpInfo::of(self.fd.get_ref()) else {
+        let Some(info) = TcpInfo::from_socket(self.fd.get_ref()) else {
             return;
         };
         self.watch.opened(info.counters());
@@ -189,7 +189,7 @@ impl Socket {
         let first = moment(stamps.first.or(stamps.last));
         let info = self
             .waiting
-            .then(|| TcpInfo::of(self.fd.get_ref()))
+            .then(|| TcpInfo::from_socket(self.fd.get_ref()))
             .flatten();
         let mut state = lock(&self.state);
         if state.opening {
@@ -269,7 +269,7 @@ impl Socket {
     fn ran_dry(&mut self) {
         self.note_work(self.recorder.now());
         self.waiting = true;
-        if let Some(info) = TcpInfo::of(self.fd.get_ref()) {
+        if let Some(info) = TcpInfo::from_socket(self.fd.get_ref()) {
             let counters = info.counters();
             self.watch.ran_dry(self.presence.at, counters);
             self.look(&info);
@@ -305,7 +305,7 @@ impl Stamps {
             first: sys::receive(socket, &mut [0], true)?.1,
             ..Self::default()
         };
-        if let Some(info) = TcpInfo::of(socket)
+        if let Some(info) = TcpInfo::from_socket(socket)
             && watch.has_a_gap(info.counters())
         {
             let mut two = vec![0; info.received_mss() + 1];
@@ -353,7 +353,7 @@ impl AsyncRead for Socket {
             this.watch_opening(cx);
             let Poll::Ready(guard) = this.fd.poll_read_ready(cx) else {
                 while this.looks.poll_due(cx) {
-                    TcpInfo::of(this.fd.get_ref()).inspect(|info| this.look(info));
+                    TcpInfo::from_socket(this.fd.get_ref()).inspect(|info| this.look(info));
                 }
                 return Poll::Pending;
             };

@@ -67,7 +67,7 @@ pub(crate) async fn accept(listener: TcpListener, role: ListenerRole, context: L
 async fn serve_one(tcp: TcpStream, role: ListenerRole, context: &ListenerContext) {
     let site = &context.site;
     site.counters.tcp_connections.increment();
-    if context.fast_open && TcpInfo::of(&tcp).is_some_and(|info| info.took_syn_data()) {
+    if context.fast_open && TcpInfo::from_socket(&tcp).is_some_and(|info| info.took_syn_data()) {
         site.counters.fast_open_accepted.increment();
     }
     // Otherwise the second small write of an answer would wait for an acknowledgement.

@@ -17,7 +17,7 @@ const MAX_TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ExportError {
     pub(crate) why: String,
     pub(crate) again: Again,
 }
@@ -37,7 +37,7 @@ const MAY_PASS: [&[u8]; 6] = [b"1", b"4", b"10", b"11", b"14", b"15"];
 /// Such a refusal may pass only if the collector says when.
 const EXHAUSTED: &[u8] = b"8";
 
-impl Refusal {
+impl ExportError {
     pub(crate) fn late(limit: Duration) -> Self {
         Self {
             why: format!("no answer within {:.1} s", limit.as_secs_f64()),
@@ -46,7 +46,7 @@ impl Refusal {
     }
 
     /// What is wrong with an answer, if anything is.
-    pub(crate) fn of(reply: &Reply, is_grpc: bool, now: Stamp) -> Option<Self> {
+    pub(crate) fn from_reply(reply: &Reply, is_grpc: bool, now: Stamp) -> Option<Self> {
         let asked = reply.header("retry-after");
         let asked = asked.and_then(|field| retry_after(field, now));
         if !(200..300).contains(&reply.status) {
@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-impl From<PoolError> for Refusal {
+impl From<PoolError> for ExportError {
     fn from(error: PoolError) -> Self {
         let passes = error.kind().may_pass();
         Self {
@@ -130,7 +130,8 @@ mod tests {
     }
 
     fn again(status: u16, headers: &[(&str, &str)], is_grpc: bool) -> Option<Again> {
-        Refusal::of(&reply(status, headers), is_grpc, Stamp::from_secs(1)).map(|r| r.again)
+        ExportError::from_reply(&reply(status, headers), is_grpc, Stamp::from_secs(1))
+            .map(|r| r.again)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, interval_at, sleep, sleep_until, timeout, timeout_at};
 
 use crate::histograms::Histograms;
-use crate::refusal::{Again, Refusal, pause};
+use crate::refusal::{Again, ExportError, pause};
 use crate::{OtlpError, OtlpProtocol, OtlpSettings};
 
 /// The largest size of a collector's answer, in bytes.
@@ -290,11 +290,15 @@ impl Shared {
             let reply = timeout_at(deadline, self.pool.fetch(&request)).await;
             tries += 1;
             let refusal = match reply {
-                Err(_) => Refusal::late(limit),
+                Err(_) => ExportError::late(limit),
                 Ok(Err(error)) => error.into(),
                 Ok(Ok(reply)) => {
                     let is_grpc = self.settings.protocol == OtlpProtocol::Grpc;
-                    match Refusal::of(&reply, is_grpc, Stamp::of(SystemTime::now())) {
+                    match ExportError::from_reply(
+                        &reply,
+                        is_grpc,
+                        Stamp::from_time(SystemTime::now()),
+                    ) {
                         None => return Ok(reply.body),
                         Some(refusal) => refusal,
                     }

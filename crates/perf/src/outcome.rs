@@ -139,7 +139,7 @@ impl PerfArmOutcome {
                 )
             };
             let all: Vec<f64> = self.visits.iter().filter_map(of_visit).collect();
-            Summary::of(&all).map(|summary| summary.median)
+            Summary::from_samples(&all).map(|summary| summary.median)
         };
         [
             of(&|visit| visit.sender(work).usage),
@@ -201,7 +201,7 @@ impl PerfFigures {
     fn from_visits(visits: &[Visit], work: &Work) -> Self {
         let over = |figure: &dyn Fn(&Visit) -> Option<f64>| {
             let all: Vec<f64> = visits.iter().filter_map(figure).collect();
-            Summary::of(&all)
+            Summary::from_samples(&all)
         };
         let mut latencies = Histogram::default();
         for visit in visits {

@@ -22,17 +22,18 @@ pub struct RatioInterval {
 impl CostRatio {
     /// `tls` and `own` hold a cost for each round.
     pub(crate) fn new(tls: &[f64], own: &[f64]) -> Option<Self> {
-        let median = |costs| Some(Summary::of(costs)?.median).filter(|cost| *cost > 0.0);
+        let median = |costs| Some(Summary::from_samples(costs)?.median).filter(|cost| *cost > 0.0);
         let ratio = median(tls)? / median(own)?;
         // A quotient is a difference of logarithms.
         let logarithms = tls.iter().zip(own).map(|(tls, own)| (tls.ln(), own.ln()));
         let pairs: Vec<(f64, f64)> = logarithms.collect();
-        let interval = Saving::of(&pairs, &mut Random::seeded(0)).map(|saving| RatioInterval {
-            // The quotient of medians may lie outside the range of the pairs.
-            low: saving.low.exp().min(ratio),
-            high: saving.high.exp().max(ratio),
-            pairs: saving.pairs,
-        });
+        let interval =
+            Saving::from_pairs(&pairs, &mut Random::seeded(0)).map(|saving| RatioInterval {
+                // The quotient of medians may lie outside the range of the pairs.
+                low: saving.low.exp().min(ratio),
+                high: saving.high.exp().max(ratio),
+                pairs: saving.pairs,
+            });
         Some(Self { ratio, interval })
     }
 }

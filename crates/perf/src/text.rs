@@ -131,7 +131,7 @@ fn row(arm: &PerfArmOutcome, outcome: &PerfOutcome, asks: bool) -> Vec<String> {
     let wires: Vec<_> = arm.visits.iter().map(|v| v.sender(work).wire).collect();
     let over = |figure: &dyn Fn(&crate::engine::WireCounters) -> Option<u64>| {
         let all: Vec<f64> = wires.iter().filter_map(figure).map(|n| n as f64).collect();
-        Summary::of(&all).map(|summary| summary.median)
+        Summary::from_samples(&all).map(|summary| summary.median)
     };
     let datagrams = over(&|wire| wire.packets_sent);
     let sends = over(&|wire| wire.send_calls).filter(|calls| *calls > 0.0);

@@ -81,7 +81,7 @@ impl Answer {
     }
 
     pub fn object(&self) -> Object<'_> {
-        Object::of(self.top())
+        Object::from_item(self.top())
     }
 
     /// The value at a JSON pointer.

@@ -101,7 +101,7 @@ impl Bootstrap {
 
     /// The servers to ask, in this order.
     pub fn servers(&self, key: &Key<'_>) -> Result<Servers, NoServerError> {
-        let registry = Registry::of(key);
+        let registry = Registry::from_key(key);
         let table = self.table(registry);
         let listed = table.find(key);
         let overlaid = match key {
@@ -115,9 +115,9 @@ impl Bootstrap {
         });
         match (listed, overlaid) {
             (_, Some(found)) if is_closer && self.uses_overlay => {
-                Servers::of(found, registry, true)
+                Servers::from_found(found, registry, true)
             }
-            (Some(found), _) => Servers::of(found, registry, false),
+            (Some(found), _) => Servers::from_found(found, registry, false),
             (None, unlisted) => Err(NoServerError::Unlisted {
                 asked: error::asked(key),
                 why: error::set_aside(key).unwrap_or_default(),
@@ -156,7 +156,11 @@ impl Bootstrap {
 }
 
 impl Servers {
-    fn of(found: Found<'_>, registry: Registry, overlaid: bool) -> Result<Self, NoServerError> {
+    fn from_found(
+        found: Found<'_>,
+        registry: Registry,
+        overlaid: bool,
+    ) -> Result<Self, NoServerError> {
         let parse = |url: &String| Target::parse(url).ok();
         let bases: Vec<Target> = found.urls.iter().filter_map(parse).collect();
         if bases.is_empty() {

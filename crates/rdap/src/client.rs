@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use roundtrip_model::Target;
 use tokio::sync::Notify;
 
-pub use outcome::{From, Outcome, Source, Trouble};
+pub use outcome::{From, Outcome, Source, SourceError};
 pub use saved_state::Reserve;
 
 use crate::bootstrap::{Bootstrap, NoServerError, Registry};
@@ -98,7 +98,7 @@ pub struct Client {
     saved: SavedState,
     outages: Outages,
     ranges: RefCell<Ranges>,
-    flights: Flights<String, Result<Box<Source>, Trouble>>,
+    flights: Flights<String, Result<Box<Source>, SourceError>>,
 }
 
 /// The parts from which a client is made.
@@ -170,7 +170,7 @@ impl Client {
     }
 
     fn now() -> Stamp {
-        Stamp::of(SystemTime::now())
+        Stamp::from_time(SystemTime::now())
     }
 
     /// Notes for the user, apart from the answers.
@@ -199,16 +199,16 @@ impl Client {
         let mut targets = self.targets(query);
         if let (Err(LookupError::NoServer(_)), Some(key)) = (&targets, query.key()) {
             // Boxed, because almost no lookup needs it.
-            Box::pin(self.renew_for_want(Registry::of(&key))).await;
+            Box::pin(self.renew_for_want(Registry::from_key(&key))).await;
             targets = self.targets(query);
         }
         let targets = match targets {
             Ok(targets) => targets,
             Err(unasked) => return Outcome::unasked(query, &unasked),
         };
-        let mut outcome = Outcome::of(query);
-        let doors = EntrySchemes::of(&targets, self.is_chosen(query));
-        let asked = Asked::of(query);
+        let mut outcome = Outcome::from_query(query);
+        let doors = EntrySchemes::from_targets(&targets, self.is_chosen(query));
+        let asked = Asked::from_query(query);
         self.ask_in_turn(targets, &doors, asked, &mut outcome).await;
         Box::pin(self.turn_pages(asked, &mut outcome)).await;
         if self.options.follow {
@@ -272,7 +272,7 @@ impl Client {
         let key = query.key().ok_or_else(|| {
             LookupError::Serverless(format!("no registry names a server for '{query}'"))
         })?;
-        self.recall(Registry::of(&key));
+        self.recall(Registry::from_key(&key));
         let servers = self.bootstrap.borrow().servers(&key)?;
         let targets: Result<Vec<Target>, _> = servers.targets(&path).collect();
         Ok(targets?)
@@ -293,7 +293,7 @@ impl Client {
             return None;
         };
         let source = self.ranges.borrow().find(address, bits)?;
-        let mut outcome = Outcome::of(query);
+        let mut outcome = Outcome::from_query(query);
         outcome.registry = Some(Box::new(source));
         Some(outcome)
     }

@@ -234,7 +234,7 @@ impl Credentials {
     ) -> Result<State, CredentialsError> {
         let mut reasons = Vec::new();
         for challenge in challenges {
-            match digest::Offer::of(challenge) {
+            match digest::Offer::from_challenge(challenge) {
                 None => {}
                 Some(Err(reason)) => reasons.push(reason),
                 Some(Ok(offer)) if answered && !basic_refused && !offer.is_stale() => {

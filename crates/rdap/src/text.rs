@@ -80,7 +80,7 @@ pub enum State {
 impl State {
     /// The state that an HTTP status implies (RFC 7480, section 5): 404 is an answer, not a
     /// failure; a server that gets too many queries, or does not support the query, refuses.
-    pub fn of(status: u16) -> Self {
+    pub fn from_status(status: u16) -> Self {
         match status {
             200..300 => Self::Found,
             404 => Self::NotRegistered,

@@ -27,7 +27,7 @@ pub(crate) struct First {
 
 impl First {
     /// `None` if the first request failed.
-    pub(crate) fn of(runs: &[Run]) -> Option<Self> {
+    pub(crate) fn from_runs(runs: &[Run]) -> Option<Self> {
         let (run, after) = runs.split_first()?;
         let primer = run.hops.first()?.primer;
         let last = run.last().filter(|_| primer.is_some() || run.ok())?;
@@ -45,7 +45,7 @@ impl First {
             round_trips,
             total_ms: primer.map_or(run.total_ms(), |p| p.took.as_secs_f64() * 1e3),
             measured: primer.is_none(),
-            others: Summary::of(&totals).map(|s| (s.median, s.max)),
+            others: Summary::from_samples(&totals).map(|s| (s.median, s.max)),
             is_like_others: others.iter().any(alike),
         })
     }
@@ -94,7 +94,7 @@ mod tests {
 
     fn first(exchanges: &[Exchange]) -> First {
         let runs: Vec<Run> = exchanges.chunks(1).map(|hops| Run { hops }).collect();
-        First::of(&runs).unwrap()
+        First::from_runs(&runs).unwrap()
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn sum<'a>(waits: impl IntoIterator<Item = &'a Waited>) -> Waited {
 pub(crate) fn median(waits: &[Waited]) -> Waited {
     let of = |share: fn(&Waited) -> f64| {
         let shares: Vec<f64> = waits.iter().map(share).collect();
-        Summary::of(&shares).map_or(0.0, |s| s.median)
+        Summary::from_samples(&shares).map_or(0.0, |s| s.median)
     };
     Waited {
         network: of(|w| w.network),

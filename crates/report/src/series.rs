@@ -64,9 +64,9 @@ impl<'a> Series<'a> {
         let rest: Vec<f64> = good.iter().filter_map(|(_, r)| unexplained_ms(r)).collect();
         Self {
             waited: party::median(&waits),
-            rtt: Summary::of(&rtts),
+            rtt: Summary::from_samples(&rtts),
             causes: causes(&good),
-            unexplained: Summary::of(&rest).map(|ms| Rest {
+            unexplained: Summary::from_samples(&rest).map(|ms| Rest {
                 runs: ms.n,
                 ms,
                 at: unexplained::most(good.iter().flat_map(|(_, r)| r.hops)),
@@ -214,8 +214,8 @@ fn cause(mut paid: Vec<Paid<'_>>, of: usize) -> Option<SeriesCause<'_>> {
         finding: paid.get(paid.len() / 2)?.finding,
         runs: paid.len(),
         of,
-        ms: Summary::of(&costs)?,
-        round_trips: Summary::of(&trips)?.median.round() as u32,
+        ms: Summary::from_samples(&costs)?,
+        round_trips: Summary::from_samples(&trips)?.median.round() as u32,
         is_first_only: paid.len() == 1 && paid.first()?.place == 0,
     })
 }

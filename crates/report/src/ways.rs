@@ -56,7 +56,7 @@ pub struct MeasuredRun {
 
 impl MeasuredRun {
     /// The answer of an exchange, or the reason why it does not count as one.
-    pub fn of(exchange: &Exchange) -> Result<Self, String> {
+    pub fn from_exchange(exchange: &Exchange) -> Result<Self, String> {
         if let Some(failure) = &exchange.failure {
             return Err(clean(&failure.message));
         }
@@ -88,7 +88,7 @@ impl WayRuns {
 
     pub fn summary(&self) -> Option<Summary> {
         let samples: Vec<f64> = self.answers.iter().map(|a| a.ms).collect();
-        Summary::of(&samples)
+        Summary::from_samples(&samples)
     }
 
     pub(crate) fn median_ms(&self) -> Option<f64> {

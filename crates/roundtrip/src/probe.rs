@@ -22,7 +22,7 @@ use progress::Progress;
 use show::Show;
 
 pub(crate) fn run(args: &ProbeArgs) -> Outcome {
-    let meaning = match Meaning::of(args) {
+    let meaning = match Meaning::from_args(args) {
         Ok(meaning) => meaning,
         Err(error) => return Outcome::Usage(error.to_string()),
     };

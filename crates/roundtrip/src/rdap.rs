@@ -63,7 +63,7 @@ pub(crate) fn run(args: &RdapArgs) -> Outcome {
         if let Some(url) = &args.asking.check_server {
             return server::check(args, url).await;
         }
-        match Meaning::of(args) {
+        match Meaning::from_args(args) {
             Ok(meaning) => serve(args, meaning, began).await,
             Err(error) => Outcome::Usage(error.to_string()),
         }

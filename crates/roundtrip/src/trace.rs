@@ -391,7 +391,7 @@ impl CaptureResult<'_> {
         }
         if let (Some(from), Some(to)) = (&self.args.file, &self.args.write) {
             let name = name(to);
-            let evidence = Cut::of(self.worst());
+            let evidence = Cut::from_conversations(self.worst());
             let from = (from.as_path(), self.args.interface);
             match cut::write(from, to, evidence, (&self.args.keys, &self.secrets)) {
                 Ok(frames) => say(&format!("{frames} packets written to {name}")),

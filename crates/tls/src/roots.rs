@@ -96,7 +96,7 @@ fn read(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
         source,
     };
     // Its version is taken first: if it is replaced meanwhile, it is read again the next time.
-    let version = FileVersion::of(path).map_err(unreadable)?;
+    let version = FileVersion::from_path(path).map_err(unreadable)?;
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = recent
         .iter()
@@ -124,7 +124,7 @@ fn read(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
 }
 
 impl FileVersion {
-    fn of(path: &Path) -> std::io::Result<Self> {
+    fn from_path(path: &Path) -> std::io::Result<Self> {
         let found = std::fs::metadata(path)?;
         Ok(Self {
             modified: found.modified()?,

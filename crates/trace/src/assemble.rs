@@ -28,7 +28,7 @@ pub(crate) fn of_tcp(
     others: &Others<'_>,
 ) -> Conversation {
     let (client, server) = (flow.client.ip(), flow.server.ip());
-    let vantage = ends.place((client, server), Vantage::of(flow));
+    let vantage = ends.place((client, server), Vantage::from_flow(flow));
     let began = flow.began();
     let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
     let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));

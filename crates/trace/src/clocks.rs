@@ -35,7 +35,7 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(tcp: &Tcp<'_>) -> Self {
+    fn from_tcp(tcp: &Tcp<'_>) -> Self {
         let stamps = tcp.options().find_map(|option| match option.value {
             OptionValue::Timestamps { value, echo } => Some((value, echo)),
             _ => None,
@@ -118,7 +118,7 @@ impl Clocks {
         else {
             return;
         };
-        let mark = Mark::of(&tcp);
+        let mark = Mark::from_tcp(&tcp);
         if capture > 0 || self.seen.len() >= MAX_MARKS {
             // A packet that only one capture has does not help.
             if let Some(times) = self.seen.get_mut(&mark) {

@@ -46,7 +46,9 @@ struct ConnectWindow {
 }
 
 impl Cut {
-    pub fn of<'a>(conversations: impl IntoIterator<Item = &'a Conversation>) -> Self {
+    pub fn from_conversations<'a>(
+        conversations: impl IntoIterator<Item = &'a Conversation>,
+    ) -> Self {
         let mut cut = Self::default();
         for conversation in conversations {
             let (a, b) = (conversation.client, conversation.server);

@@ -90,7 +90,7 @@ impl Log {
             return None;
         }
         let page = (witness.requests.len() > 1)
-            .then(|| PageLoad::of(&witness))
+            .then(|| PageLoad::from_witness(&witness))
             .flatten();
         Some(Self {
             format,

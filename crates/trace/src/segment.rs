@@ -148,7 +148,7 @@ impl SeenSegment {
 }
 
 impl SynOptions {
-    pub(crate) fn of(tcp: &Tcp<'_>) -> Self {
+    pub(crate) fn from_tcp(tcp: &Tcp<'_>) -> Self {
         let mut options = Self {
             asks_for_ecn: tcp.flags().contains(Flags::ECE),
             ..Self::default()

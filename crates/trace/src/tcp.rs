@@ -164,8 +164,8 @@ impl TcpFlow {
             return;
         }
         match sight.from {
-            Side::Client => self.syn = self.syn.or(Some(SynOptions::of(tcp))),
-            Side::Server => self.syn_ack = self.syn_ack.or(Some(SynOptions::of(tcp))),
+            Side::Client => self.syn = self.syn.or(Some(SynOptions::from_tcp(tcp))),
+            Side::Server => self.syn_ack = self.syn_ack.or(Some(SynOptions::from_tcp(tcp))),
         }
         let first = sight.sequence.wrapping_add(1);
         self.first[sight.from.index()].get_or_insert(first);

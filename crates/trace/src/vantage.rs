@@ -73,7 +73,7 @@ pub struct Vantage {
 }
 
 impl Vantage {
-    pub(crate) fn of(flow: &TcpFlow) -> Self {
+    pub(crate) fn from_flow(flow: &TcpFlow) -> Self {
         let (halves, steady) = halves(flow);
         let hops = hops(&flow.sights);
         Self::decide((halves, steady), AT_ONCE, hints(&flow.sights), hops)

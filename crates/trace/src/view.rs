@@ -181,7 +181,7 @@ impl<'a> Watcher<'a> {
             closed: None,
             no_room: None,
             is_far: false,
-            missing: Missing::of(flow),
+            missing: Missing::from_flow(flow),
             heard: None,
             told_record: None,
             gauge: Gauge::new(rtt, mss(flow).max(1).into()),

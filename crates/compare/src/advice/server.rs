@@ -14,7 +14,7 @@ pub(super) enum Make {
 impl Make {
     /// Recognises the software by the Server header. HAProxy does not send one by default, but can
     /// be configured to.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let makes = [
             ("nginx", Self::Nginx),
@@ -165,9 +165,9 @@ mod tests {
 
     #[test]
     fn servers_are_known_by_what_they_call_themselves() {
-        assert_eq!(Make::of("nginx/1.26.3"), Make::Nginx);
-        assert_eq!(Make::of("Apache/2.4.65 (Debian)"), Make::Apache);
-        assert_eq!(Make::of("not nginx"), Make::Other);
+        assert_eq!(Make::from_name("nginx/1.26.3"), Make::Nginx);
+        assert_eq!(Make::from_name("Apache/2.4.65 (Debian)"), Make::Apache);
+        assert_eq!(Make::from_name("not nginx"), Make::Other);
         let of = |make| setting(Remedy::FastOpen, make).unwrap_or_default();
         assert!(of(Make::Nginx).contains("fastopen=256"));
         assert!(of(Make::Other).contains("TCP_FASTOPEN"));

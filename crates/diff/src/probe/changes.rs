@@ -30,7 +30,7 @@ pub struct FactDiff {
 pub(super) struct Values(Vec<(&'static str, Weight, Vec<String>)>);
 
 impl Values {
-    pub(super) fn of(probe: &Probe) -> Self {
+    pub(super) fn from_probe(probe: &Probe) -> Self {
         let mut all: Vec<(&'static str, Weight, Vec<String>)> = Vec::new();
         for fact in probe.runs.iter().flat_map(|run| &run.facts) {
             let place = all.iter().position(|(label, ..)| *label == fact.label);

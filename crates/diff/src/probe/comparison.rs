@@ -32,13 +32,13 @@ pub struct ProbeDiff {
 
 impl ProbeDiff {
     /// `None` where a side has no runs, which [`crate::read`] never returns.
-    pub fn of(a: &Probe, b: &Probe) -> Option<Self> {
-        let figures = (SideFigures::of(a)?, SideFigures::of(b)?);
+    pub fn new(a: &Probe, b: &Probe) -> Option<Self> {
+        let figures = (SideFigures::from_probe(a)?, SideFigures::from_probe(b)?);
         let totals =
             |probe: &Probe| -> Vec<f64> { probe.runs.iter().map(|r| r.total_ms).collect() };
-        let difference = Difference::of(&totals(a), &totals(b), &mut Random::seeded(SEED));
+        let difference = Difference::new(&totals(a), &totals(b), &mut Random::seeded(SEED));
         let stages = stages(a, b);
-        let values = (Values::of(a), Values::of(b));
+        let values = (Values::from_probe(a), Values::from_probe(b));
         let both = (&figures.0, &figures.1);
         let reasons = Reasons::new(a, b, both, (&values.0, &values.1));
         let parts = parts(&stages, both, difference.ms, &reasons);

@@ -23,8 +23,9 @@ pub struct Difference {
 
 impl Difference {
     /// The difference of series that were measured separately, not in pairs.
-    pub(crate) fn of(a: &[f64], b: &[f64], random: &mut Random) -> Self {
-        let median = |values: &[f64]| Summary::of(values).map_or(0.0, |summary| summary.median);
+    pub(crate) fn new(a: &[f64], b: &[f64], random: &mut Random) -> Self {
+        let median =
+            |values: &[f64]| Summary::from_samples(values).map_or(0.0, |summary| summary.median);
         let before = median(a);
         let ms = median(b) - before;
         let enough = a.len() >= MIN_VALUES && b.len() >= MIN_VALUES;
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     fn of(a: &[f64], b: &[f64]) -> Difference {
-        Difference::of(a, b, &mut Random::seeded(1))
+        Difference::new(a, b, &mut Random::seeded(1))
     }
 
     fn noisy(n: usize, level: f64, random: &mut Random) -> Vec<f64> {
@@ -117,7 +118,7 @@ mod tests {
             let mut random = Random::seeded(n as u64);
             let alarm = |_: &i32| {
                 let (a, b) = (noisy(n, 50.0, &mut random), noisy(n, 50.0, &mut random));
-                Difference::of(&a, &b, &mut random).is_shown() == Some(true)
+                Difference::new(&a, &b, &mut random).is_shown() == Some(true)
             };
             let alarms = (0..200).filter(alarm).count();
             assert!(alarms <= 10, "{alarms} of 200 with {n}");
@@ -129,8 +130,8 @@ mod tests {
         fn the_interval_lies_within_what_is_possible(
             a in proptest::collection::vec(0.0..1e3, MIN_VALUES..20), b in proptest::collection::vec(0.0..1e3, MIN_VALUES..20), seed: u64
         ) {
-            let (low, high) = Difference::of(&a, &b, &mut Random::seeded(seed)).interval.unwrap();
-            let (a, b) = (Summary::of(&a).unwrap(), Summary::of(&b).unwrap());
+            let (low, high) = Difference::new(&a, &b, &mut Random::seeded(seed)).interval.unwrap();
+            let (a, b) = (Summary::from_samples(&a).unwrap(), Summary::from_samples(&b).unwrap());
             prop_assert!(b.min - a.max <= low && low <= high && high <= b.max - a.min);
         }
     }

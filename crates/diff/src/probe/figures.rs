@@ -59,15 +59,15 @@ impl StageDiff {
 
 impl SideFigures {
     /// `None` for no runs.
-    pub(super) fn of(probe: &Probe) -> Option<Self> {
+    pub(super) fn from_probe(probe: &Probe) -> Option<Self> {
         let totals: Vec<f64> = probe.runs.iter().map(|run| run.total_ms).collect();
         let known = |value: fn(&Run) -> Option<f64>| {
             let values: Vec<f64> = probe.runs.iter().filter_map(value).collect();
-            Summary::of(&values).map(|summary| summary.median)
+            Summary::from_samples(&values).map(|summary| summary.median)
         };
         let trips = |run: &Run| run.stages.iter().map(|s| s.round_trips).sum::<f64>();
         Some(Self {
-            total: Summary::of(&totals)?,
+            total: Summary::from_samples(&totals)?,
             ttfb_ms: known(|run| run.ttfb_ms),
             rtt_ms: known(|run| run.rtt_ms),
             round_trips: median(probe.runs.iter().map(trips)),

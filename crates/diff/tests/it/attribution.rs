@@ -158,7 +158,7 @@ fn a_kept_connection_and_a_redirect_are_reasons() {
     let document = json!({"schema": "roundtrip/probe/1", "results": [result(50.0, &cold), second]});
     let b = crate::samples::probe(document.to_string().as_bytes());
     let a = crate::samples::probe(&crate::samples::document([result(50.0, &cold)]));
-    let redirected = ProbeDiff::of(&a, &b).unwrap();
+    let redirected = ProbeDiff::new(&a, &b).unwrap();
     assert!(near(redirected.difference.ms, 100.0), "{redirected:?}");
     let trip = part(&redirected, "1 round trip more in the TCP connect");
     assert_eq!(trip.why, "redirects: 1 instead of 0");

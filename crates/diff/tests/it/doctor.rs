@@ -1,6 +1,6 @@
 //! Two reports of `doctor`.
 
-use roundtrip_diff::{Broken, Doctor, DoctorDiff, Limit, Report, Trend, read};
+use roundtrip_diff::{BrokenLimit, Doctor, DoctorDiff, Limit, Report, Trend, read};
 use serde_json::{Value, json};
 
 fn check(id: &str, value: &str, status: &str) -> Value {
@@ -32,7 +32,7 @@ fn findings_are_held_against_those_of_their_kind() {
         check("queue", "8192", "good"),
         check("new", "1", "problem"),
     ];
-    let diff = DoctorDiff::of(&doctor(&a), &doctor(&b));
+    let diff = DoctorDiff::new(&doctor(&a), &doctor(&b));
     let turns: Vec<(Trend, &str)> = diff
         .changes
         .iter()
@@ -65,19 +65,19 @@ fn the_same_is_the_same_in_any_order() {
     ];
     let mut other = checks.clone();
     other.reverse();
-    let diff = DoctorDiff::of(&doctor(&checks), &doctor(&other));
+    let diff = DoctorDiff::new(&doctor(&checks), &doctor(&other));
     assert!(diff.changes.is_empty() && diff.same == 3);
     assert!(diff.answer.starts_with("No difference"), "{}", diff.answer);
 }
 
 #[test]
 fn limits_count_what_got_worse() {
-    let diff = DoctorDiff::of(
+    let diff = DoctorDiff::new(
         &doctor(&[check("a", "1", "good")]),
         &doctor(&[check("a", "2", "problem")]),
     );
     let limit = |text: &str| text.parse::<Limit>().unwrap().broken_by_doctor(&diff);
-    assert_eq!(limit("worse > 0"), Ok(Some(Broken("1 worse".into()))));
+    assert_eq!(limit("worse > 0"), Ok(Some(BrokenLimit("1 worse".into()))));
     assert_eq!(limit("worse > 1"), Ok(None));
     assert!(limit("worse > 10%").is_err() && limit("client > 1").is_err());
 }

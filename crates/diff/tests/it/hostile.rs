@@ -211,7 +211,7 @@ proptest! {
         result[key] = value;
         if let Ok(Report::Probe(a)) = read(&document([result]), None) {
             let b = probe(&document([new_image(0.0)]));
-            let diff = ProbeDiff::of(&a, &b).unwrap();
+            let diff = ProbeDiff::new(&a, &b).unwrap();
             let sum: f64 = diff.parts.iter().map(|part| part.ms).sum();
             prop_assert!((sum - diff.difference.ms).abs() < 1e-6);
             prop_assert!(!diff.answer.is_empty());

@@ -19,7 +19,7 @@ fn measured(rtt: Duration, images: [Image; 2], runs: u32) -> ProbeDiff {
         };
         probe
     });
-    ProbeDiff::of(&a, &b).unwrap()
+    ProbeDiff::new(&a, &b).unwrap()
 }
 
 fn part(diff: &ProbeDiff, what: &str) -> f64 {

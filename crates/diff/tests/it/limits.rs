@@ -1,12 +1,12 @@
 //! Limits against differences.
 
-use roundtrip_diff::{Broken, Limit, ProbeDiff};
+use roundtrip_diff::{BrokenLimit, Limit, ProbeDiff};
 
 use crate::samples::{diff, new_image, old_image};
 
 fn broken(diff: &ProbeDiff, limit: &str) -> Option<String> {
     let limit: Limit = limit.parse().unwrap();
-    limit.broken_by(diff).map(|Broken(by)| by)
+    limit.broken_by(diff).map(|BrokenLimit(by)| by)
 }
 
 #[test]

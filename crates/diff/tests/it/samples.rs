@@ -50,7 +50,7 @@ pub(crate) fn diff(
     a: impl IntoIterator<Item = Value>,
     b: impl IntoIterator<Item = Value>,
 ) -> ProbeDiff {
-    ProbeDiff::of(&probe(&document(a)), &probe(&document(b))).unwrap()
+    ProbeDiff::new(&probe(&document(a)), &probe(&document(b))).unwrap()
 }
 
 /// The only part whose description begins like this.

@@ -184,7 +184,7 @@ impl Memory {
         }
         let confirmed = freshness::confirmed(stored, received)?;
         let key = key(request);
-        if Directives::of(&confirmed.headers).no_store {
+        if Directives::from_headers(&confirmed.headers).no_store {
             self.drop_answer(&key);
         } else if may_be_kept(request) {
             self.put_answer(&key, &confirmed, received.received_at);
@@ -266,7 +266,7 @@ fn offline(stored: Stored, policy: &Policy, now: Stamp) -> Decision {
         return Decision::NotThere(NotStoredError::TooOld(age));
     }
     let is_fresh = freshness::is_fresh(&stored, policy, now);
-    let directives = Directives::of(&stored.headers);
+    let directives = Directives::from_headers(&stored.headers);
     // RFC 9111 §4.2.4: a stale copy is used without its server only if the server has not forbidden
     // that.
     if !is_fresh && (directives.must_revalidate || directives.no_cache) {
@@ -298,7 +298,7 @@ fn may_be_kept(request: &Request<'_>) -> bool {
 /// The data to store, if the response allows it. RFC 9111 §3.
 fn to_be_kept(request: &Request<'_>, received: &Received<'_>) -> Option<Stored> {
     let asked = Directives::parse(field(request, "cache-control").as_bytes());
-    let answered = Directives::of(received.headers);
+    let answered = Directives::from_headers(received.headers);
     if asked.no_store || answered.no_store || received.body.len() > MAX_BODY_LENGTH {
         return None;
     }

@@ -77,7 +77,7 @@ impl fmt::Debug for LimitsFile {
 
 impl LimitsFile {
     #[cfg(test)]
-    pub(crate) fn of(file: File) -> Self {
+    pub(crate) fn from_file(file: File) -> Self {
         let open = Box::new(move || file.try_clone());
         Self { open }
     }

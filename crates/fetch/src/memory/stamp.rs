@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Stamp(pub u64);
 
 impl Stamp {
-    pub fn of(time: SystemTime) -> Self {
+    pub fn from_time(time: SystemTime) -> Self {
         let age = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(millis(age))
     }

@@ -111,7 +111,7 @@ impl OpenAttempt<'_> {
         let strategy = self.context.settings.strategy;
         let origin = &self.site.origin;
         self.site
-            .known(|known| Plan::of(strategy, origin, known, self.found, early))
+            .known(|known| Plan::new(strategy, origin, known, self.found, early))
     }
 
     async fn take(

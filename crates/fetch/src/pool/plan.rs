@@ -21,7 +21,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// `early` means that a request that may be replayed waits for the connection.
-    pub(super) fn of(
+    pub(super) fn new(
         strategy: Strategy,
         origin: &Origin,
         known: &OriginFacts,
@@ -136,7 +136,7 @@ mod tests {
     ) -> Result<Plan, PoolErrorKind> {
         let origin = Target::parse(url).unwrap().origin();
         let found = NameFacts::new(&origin.host, Answer::Literal, Vec::new());
-        Plan::of(strategy.parse().unwrap(), &origin, known, &found, early)
+        Plan::new(strategy.parse().unwrap(), &origin, known, &found, early)
     }
 
     fn speaks(alpn: &str) -> OriginFacts {
@@ -200,7 +200,7 @@ mod tests {
         });
         let by_name = |known: &OriginFacts| {
             let strategy = "auto".parse().unwrap();
-            quic(Plan::of(strategy, &origin, known, &found, true).unwrap())
+            quic(Plan::new(strategy, &origin, known, &found, true).unwrap())
         };
         assert_eq!(by_name(&nothing), Some(443));
         known.quic_failed();

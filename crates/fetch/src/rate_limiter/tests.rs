@@ -261,7 +261,7 @@ fn a_file_that_cannot_be_written_causes_one_note() {
         // Opened for reading only, so writing fails, as on a full disk.
         let path = directory.path().join("empty");
         std::fs::write(&path, "").unwrap();
-        let file = crate::memory::limits::LimitsFile::of(std::fs::File::open(path).unwrap());
+        let file = crate::memory::limits::LimitsFile::from_file(std::fs::File::open(path).unwrap());
         let gate = Gate::new(rate_limiter.rules.limit(&a), None, Some(file), Stamp(START));
         let gate = Arc::new(gate);
         rate_limiter.gates.lock().unwrap().insert(a.clone(), gate);

@@ -18,7 +18,7 @@ pub struct SystemTimer;
 
 impl Timer for SystemTimer {
     fn now(&self) -> Stamp {
-        Stamp::of(SystemTime::now())
+        Stamp::from_time(SystemTime::now())
     }
 
     fn sleep(&self, span: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

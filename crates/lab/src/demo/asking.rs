@@ -103,7 +103,7 @@ impl WayAsker {
     async fn ask(&mut self, target: &Target) -> Result<MeasuredRun, String> {
         self.prepared = self.prepared.saturating_sub(1);
         match self.run(target).await.last() {
-            Some(exchange) => MeasuredRun::of(exchange),
+            Some(exchange) => MeasuredRun::from_exchange(exchange),
             None => Err("no request was made".into()),
         }
     }

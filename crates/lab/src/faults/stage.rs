@@ -60,7 +60,7 @@ pub(super) fn run(
     knobs.tls.names = vec![NAME.into()];
     let origin = path.server().run(move || Origin::spawn_thread(knobs))??;
     let others = Others::start(case, &path, &origin)?;
-    let server = ServerEnd::of(&origin, others.server.as_ref());
+    let server = ServerEnd::new(&origin, others.server.as_ref());
     let target = Target::parse(&url(case, &server, others.peer.as_ref()))?;
     let options = options(case, &server, &path, &target, &others)?;
     if others.server.is_some() {
@@ -139,7 +139,7 @@ struct ServerEnd {
 }
 
 impl ServerEnd {
-    fn of(origin: &Running, foreign: Option<&ForeignServer>) -> Self {
+    fn new(origin: &Running, foreign: Option<&ForeignServer>) -> Self {
         let (http, https, ca_pem) = match foreign {
             Some(server) => (server.http, server.https, &server.ca_pem),
             None => (origin.http, origin.https, &origin.ca_pem),

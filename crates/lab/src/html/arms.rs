@@ -135,7 +135,7 @@ fn dots(arm: &ArmOutcome, scale: f64, y: usize) -> Markup {
 pub(super) fn band(arm: &ArmOutcome) -> (f64, f64) {
     let negative: Vec<f64> = arm.samples.iter().map(|sample| -sample.value).collect();
     let median = arm.figures.median.unwrap_or_default();
-    let low = Summary::of(&negative).map_or(median, |s| -s.p90);
+    let low = Summary::from_samples(&negative).map_or(median, |s| -s.p90);
     (low, arm.figures.p90.unwrap_or(median))
 }
 

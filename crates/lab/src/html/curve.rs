@@ -19,7 +19,7 @@ const LABEL: f64 = 32.0;
 const COLOURS: usize = 6;
 
 pub(super) fn section(curve: &Curve, outcome: &LabOutcome, key: &str) -> Markup {
-    let Some(plot) = Plot::of(curve) else {
+    let Some(plot) = Plot::from_curve(curve) else {
         return html! {};
     };
     let (title, words) = (format!("curve-{key}-t"), format!("curve-{key}-d"));
@@ -67,7 +67,7 @@ struct Plot {
 }
 
 impl Plot {
-    fn of(curve: &Curve) -> Option<Self> {
+    fn from_curve(curve: &Curve) -> Option<Self> {
         let points = curve.lines.iter().flat_map(|line| &line.points);
         let medians = points.filter_map(|point| point.figures.median);
         let most = medians.filter(|m| m.is_finite()).fold(0.0, f64::max);

@@ -56,7 +56,7 @@ fn remarks(arm: &ArmOutcome) -> Vec<String> {
 
 fn ladder(arm: &ArmOutcome, key: &str) -> Markup {
     let shown: Vec<&TracedPacket> = arm.packets.iter().filter(|p| !p.is_idle()).collect();
-    let clock = LadderClock::of(&shown);
+    let clock = LadderClock::from_packets(&shown);
     let height = clock.last() + 16.0;
     let (title, words) = (format!("packets-{key}-t"), format!("packets-{key}-d"));
     html! {
@@ -115,7 +115,7 @@ fn time(at: f64, end: PacketEnd, y: f64) -> Markup {
 struct LadderClock(Vec<(f64, f64)>);
 
 impl LadderClock {
-    fn of(packets: &[&TracedPacket]) -> Self {
+    fn from_packets(packets: &[&TracedPacket]) -> Self {
         let departures = packets.iter().filter_map(|p| p.sent_ms.or(p.arrived_ms));
         let arrivals = packets.iter().filter_map(|p| p.arrived_ms);
         let mut times: Vec<(f64, bool)> = departures
@@ -181,7 +181,7 @@ mod tests {
     fn later_is_deeper_and_each_departure_has_its_row() {
         let packets = sample();
         let shown: Vec<&TracedPacket> = packets.iter().collect();
-        let clock = LadderClock::of(&shown);
+        let clock = LadderClock::from_packets(&shown);
         let mut departures: Vec<f64> = packets.iter().filter_map(|p| p.sent_ms).collect();
         departures.sort_by(f64::total_cmp);
         for pair in departures.windows(2) {

@@ -134,7 +134,7 @@ fn arm(
         saving,
         failures: collected.failures.clone(),
         expected_failures: collected.expected.clone(),
-        requests_seen: Summary::of(&collected.seen).map(|seen| seen.median),
+        requests_seen: Summary::from_samples(&collected.seen).map(|seen| seen.median),
         not_run: collected.not_run.clone(),
         notes: note.chain(collected.notes.iter().cloned()).collect(),
         phases: phases_of_the_median(&figures, &collected.samples),
@@ -162,7 +162,7 @@ fn saving(
     let before: BTreeMap<usize, f64> = base.samples.iter().map(|s| (s.run, s.value)).collect();
     let pair = |sample: &RunSample| Some((*before.get(&sample.run)?, sample.value));
     let pairs: Vec<(f64, f64)> = arm.samples.iter().filter_map(pair).collect();
-    let saving = Saving::of(&pairs, random)?;
+    let saving = Saving::from_pairs(&pairs, random)?;
     Some(SavingOutcome {
         against: against.to_owned(),
         saving,

@@ -10,7 +10,7 @@ pub(super) fn cut(exchange: &Exchange) -> Vec<(PhaseName, Moment, Moment)> {
         return Vec::new();
     }
     let end = timeline.end();
-    let early = EarlyOutcome::of(exchange);
+    let early = EarlyOutcome::from_exchange(exchange);
     let syn_missed = unsaved_syn_ack(exchange);
     let mut syn_pending = syn_missed;
     let mut cutter = Cutter {
@@ -126,7 +126,7 @@ enum EarlyOutcome {
 
 impl EarlyOutcome {
     /// Early data was used if the request began before the handshake was complete.
-    fn of(exchange: &Exchange) -> Self {
+    fn from_exchange(exchange: &Exchange) -> Self {
         let timeline = &exchange.timeline;
         if timeline.first(|e| *e == Event::EarlyDataRefused).is_some() {
             return Self::Refused;

@@ -24,7 +24,7 @@ pub(super) const TOGETHER: Duration = Duration::from_micros(200);
 pub(super) struct Arrivals(Vec<Moment>);
 
 impl Arrivals {
-    pub(super) fn of(exchange: &Exchange) -> Self {
+    pub(super) fn from_exchange(exchange: &Exchange) -> Self {
         let events = exchange.timeline.iter();
         let received = events.filter(|(_, e)| matches!(e, Event::Received { .. }));
         Self(received.map(|(at, _)| *at).collect())

@@ -82,7 +82,7 @@ impl Exchange {
         let again = again.max(smoothed) - r;
         let known = self.reused.then_some((Moment::ZERO, earlier));
         // An acknowledgement that came with data may have waited for the data.
-        let arrivals = Arrivals::of(self);
+        let arrivals = Arrivals::from_exchange(self);
         // After a loss, it came late, together with the retransmission.
         let resent = |e: &Event| matches!(e, Event::Resent { .. });
         let needless = self.tcp.as_ref().map_or(0, |t| t.needless_retransmits);

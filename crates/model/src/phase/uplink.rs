@@ -51,7 +51,7 @@ impl Exchange {
 /// any time. Data that was sent again may have been late because of the line, too.
 pub(super) fn slowest_ms_per_byte(exchange: &Exchange, most: u64) -> f64 {
     let r = rtt_ms(exchange);
-    let arrivals = Arrivals::of(exchange);
+    let arrivals = Arrivals::from_exchange(exchange);
     let paces = exchange.timeline.iter().map(|(at, event)| match event {
         Event::Acknowledged { after, .. } => {
             let flight = sent_until(exchange, *at - *after);

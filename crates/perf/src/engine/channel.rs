@@ -101,7 +101,7 @@ impl BufferedSocket {
             receive_calls: Some(counted.receives),
             ..WireCounters::default()
         };
-        if let Some(info) = TcpInfo::of(&counted.stream) {
+        if let Some(info) = TcpInfo::from_socket(&counted.stream) {
             let segments = info.segments();
             wire.packets_sent = Some(segments.sent);
             wire.packets_received = Some(segments.received);

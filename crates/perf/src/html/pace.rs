@@ -56,5 +56,5 @@ fn busy(arm: &PerfArmOutcome, usage: &dyn Fn(&Visit) -> Usage) -> String {
         .iter()
         .map(|visit| usage(visit).share() * 100.0)
         .collect();
-    Summary::of(&shares).map_or_else(|| "-".into(), |s| format!("{:.0}\u{a0}%", s.median))
+    Summary::from_samples(&shares).map_or_else(|| "-".into(), |s| format!("{:.0}\u{a0}%", s.median))
 }

@@ -140,7 +140,7 @@ fn wires(outcome: &PerfOutcome) -> Vec<Row> {
                 .iter()
                 .filter_map(|visit| figure(&side(visit).wire))
                 .collect();
-            Summary::of(&all).map(|s| format!("{:.digits$}", s.median))
+            Summary::from_samples(&all).map(|s| format!("{:.digits$}", s.median))
         })
     };
     vec![

@@ -74,7 +74,7 @@ impl SearchKind {
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn of(item: Item<'a>) -> Self {
+    pub(super) fn from_item(item: Item<'a>) -> Self {
         let class = item.class_name().map(|c| c.trim().to_ascii_lowercase());
         if let Some(known) = class.as_deref().and_then(|c| Self::of_class(c, item)) {
             return known;

@@ -39,7 +39,7 @@ impl Default for Entries {
 }
 
 impl Entries {
-    pub(super) fn of(registry: Registry) -> Self {
+    pub(super) fn new(registry: Registry) -> Self {
         let prefixes = |is_v6| Prefixes {
             is_v6,
             services: HashMap::new(),

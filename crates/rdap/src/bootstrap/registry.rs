@@ -51,7 +51,7 @@ impl Registry {
     }
 
     /// The registry that a key is looked up in.
-    pub fn of(key: &Key<'_>) -> Self {
+    pub fn from_key(key: &Key<'_>) -> Self {
         match key {
             Key::Domain(_) => Self::Dns,
             Key::Ip(IpAddr::V4(_), _) => Self::Ipv4,

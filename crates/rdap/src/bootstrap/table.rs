@@ -64,7 +64,7 @@ impl Table {
     ) -> Result<Self, BootstrapError> {
         let file = file::read(registry, json)?;
         let mut building = Building {
-            entries: Entries::of(registry),
+            entries: Entries::new(registry),
             services: Vec::with_capacity(file.services.len()),
             faults: file.faults,
         };

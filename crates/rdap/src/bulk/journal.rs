@@ -102,7 +102,7 @@ pub enum JournalError {
 
 impl Identity {
     /// Reads a list to its end. `settings` are the options that determine the format of results.
-    pub fn of(list: &mut impl Read, settings: &str) -> io::Result<Self> {
+    pub fn from_list(list: &mut impl Read, settings: &str) -> io::Result<Self> {
         let mut context = Context::new(&SHA256);
         let mut length = 0;
         let mut buffer = vec![0; 64 << 10];

@@ -17,7 +17,7 @@ pub(super) struct EntrySchemes {
 }
 
 impl EntrySchemes {
-    pub(super) fn of(targets: &[Target], chosen: bool) -> Self {
+    pub(super) fn from_targets(targets: &[Target], chosen: bool) -> Self {
         Self {
             secure: targets.iter().any(|t| t.scheme == Scheme::Https),
             chosen,

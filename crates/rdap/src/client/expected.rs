@@ -31,16 +31,16 @@ impl Asked {
         personal: false,
     };
 
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn from_query(query: &Query) -> Self {
         Self {
-            expected: Expected::of(query),
+            expected: Expected::from_query(query),
             personal: query.kind() == Kind::Entity,
         }
     }
 }
 
 impl Expected {
-    fn of(query: &Query) -> Self {
+    fn from_query(query: &Query) -> Self {
         match query.kind() {
             Kind::Domain => Self::Class("domain"),
             Kind::Nameserver => Self::Class("nameserver"),

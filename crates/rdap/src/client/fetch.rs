@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::expected::Asked;
 use super::outage::Passing;
-use super::{Client, From, Source, Trouble};
+use super::{Client, From, Source, SourceError};
 use crate::answer::{Answer, AnswerError};
 use crate::credentials::{CredentialsError, Secret};
 use crate::text::{Part, State};
@@ -33,11 +33,11 @@ impl Client {
         &'a self,
         target: &'a Target,
         asked: Asked,
-    ) -> Pin<Box<dyn Future<Output = Result<Box<Source>, Trouble>> + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<Box<Source>, SourceError>> + 'a>> {
         Box::pin(self.fetch_along(target, asked))
     }
 
-    async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
+    async fn fetch_along(&self, target: &Target, asked: Asked) -> Result<Box<Source>, SourceError> {
         // Passwords are sent only to their origin.
         let mut target = target.clone().without_userinfo();
         let mut seen: Vec<String> = Vec::new();
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// Like `fetch`, but equal requests in flight share one answer.
-    async fn fetch_once(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
+    async fn fetch_once(&self, target: &Target, asked: Asked) -> Result<Box<Source>, SourceError> {
         let fetch = || Box::pin(self.fetch_here(target, asked));
         if !self.options.shares {
             return fetch().await;
@@ -80,7 +80,7 @@ impl Client {
     }
 
     /// Fetches without following redirects.
-    async fn fetch_here(&self, target: &Target, asked: Asked) -> Result<Box<Source>, Trouble> {
+    async fn fetch_here(&self, target: &Target, asked: Asked) -> Result<Box<Source>, SourceError> {
         let headers = self.headers(target)?;
         let credentials = self.is_known_to(target);
         let request = Request {
@@ -113,7 +113,7 @@ impl Client {
         request: &Request<'_>,
         copy: &mut Option<(Stored, Vec<(String, String)>)>,
         asked: Asked,
-    ) -> Result<Box<Source>, Trouble> {
+    ) -> Result<Box<Source>, SourceError> {
         loop {
             let mut ask = PoolRequest::new(target.clone());
             ask.early = self.options.early && !request.credentials;
@@ -162,14 +162,14 @@ impl Client {
         &self,
         ask: &mut PoolRequest,
         personal: bool,
-    ) -> Result<(Reply, Duration), Trouble> {
+    ) -> Result<(Reply, Duration), SourceError> {
         let mut patience = Duration::ZERO;
         let mut challenges = 0;
         let mut complaint = None;
         for asked in 1.. {
             let heard = self.ask_patiently(ask, personal, &mut patience).await;
             let (permit, reply) = heard.map_err(|trouble| match complaint.take() {
-                Some(words) => Trouble {
+                Some(words) => SourceError {
                     why: format!("{} ({words})", trouble.why),
                     ..trouble
                 },
@@ -206,7 +206,7 @@ impl Client {
         ask: &PoolRequest,
         personal: bool,
         patience: &mut Duration,
-    ) -> Result<(Permit, Reply), Trouble> {
+    ) -> Result<(Permit, Reply), SourceError> {
         let target = &ask.target;
         let origin = Authority::from(target);
         let health = self.outages.health(&origin);
@@ -225,7 +225,7 @@ impl Client {
             if reply.as_ref().is_err_and(is_silent) && !std::mem::replace(&mut closed, true) {
                 continue;
             }
-            match Passing::of(&reply) {
+            match Passing::from_reply(&reply) {
                 Some(failure) if persistence.failed(began, self.outage_patience(failure)) => {
                     continue;
                 }
@@ -239,7 +239,7 @@ impl Client {
                     }
                 }
             }
-            let reply = reply.map_err(|e| Trouble {
+            let reply = reply.map_err(|e| SourceError {
                 untrusted: e.kind().is_certificate_refusal(),
                 ..trouble(target, State::Failed, e.to_string())
             });
@@ -248,7 +248,7 @@ impl Client {
     }
 
     /// Handles a request for credentials. Returns whether to repeat the request.
-    fn answer_challenge(&self, ask: &mut PoolRequest, reply: &Reply) -> Result<bool, Trouble> {
+    fn answer_challenge(&self, ask: &mut PoolRequest, reply: &Reply) -> Result<bool, SourceError> {
         let Some(credentials) = &self.options.credentials else {
             return Ok(false);
         };
@@ -271,7 +271,7 @@ impl Client {
         Ok(true)
     }
 
-    fn authorization(&self, target: &Target) -> Result<Option<(String, String)>, Trouble> {
+    fn authorization(&self, target: &Target) -> Result<Option<(String, String)>, SourceError> {
         let Some(credentials) = &self.options.credentials else {
             return Ok(None);
         };
@@ -289,7 +289,7 @@ impl Client {
             || certified.is_some_and(|origin| origin.same_origin(target))
     }
 
-    fn headers(&self, target: &Target) -> Result<Vec<(String, String)>, Trouble> {
+    fn headers(&self, target: &Target) -> Result<Vec<(String, String)>, SourceError> {
         let mut headers = self.plain_headers();
         headers.extend(self.authorization(target)?);
         Ok(headers)
@@ -309,7 +309,7 @@ fn words(reply: &Reply) -> Option<String> {
     let status = format!("HTTP {}", reply.status);
     let part = Part {
         server: None,
-        state: State::of(reply.status),
+        state: State::from_status(reply.status),
         answer: Some(&answer),
         why: Some(&status),
         clear: false,
@@ -319,7 +319,7 @@ fn words(reply: &Reply) -> Option<String> {
 }
 
 /// The target of a redirect, or the reason why it is not followed. RFC 7480 §5.2.
-fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
+fn redirect(source: &Source) -> Option<Result<Target, SourceError>> {
     if !matches!(source.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
@@ -352,8 +352,8 @@ fn redirect(source: &Source) -> Option<Result<Target, Trouble>> {
     Some(Ok(next))
 }
 
-pub(super) fn trouble(target: &Target, state: State, why: String) -> Trouble {
-    Trouble {
+pub(super) fn trouble(target: &Target, state: State, why: String) -> SourceError {
+    SourceError {
         url: target.redacted(),
         state,
         why,

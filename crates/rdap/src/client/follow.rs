@@ -6,7 +6,7 @@
 use roundtrip_model::{Scheme, Target};
 
 use super::expected::Asked;
-use super::{Client, Outcome, Source, Trouble};
+use super::{Client, Outcome, Source, SourceError};
 use crate::answer::{Answer, Object};
 use crate::text::State;
 
@@ -76,8 +76,8 @@ fn related(source: &Source) -> Option<String> {
 }
 
 /// The URL to follow, or `None` if it has been visited.
-fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, Trouble> {
-    let refuse = |why: String| Trouble {
+fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, SourceError> {
+    let refuse = |why: String| SourceError {
         url: link.to_owned(),
         state: State::Failed,
         why,

@@ -197,7 +197,7 @@ pub(super) enum Passing {
 }
 
 impl Passing {
-    pub(super) fn of(reply: &Result<Reply, PoolError>) -> Option<Self> {
+    pub(super) fn from_reply(reply: &Result<Reply, PoolError>) -> Option<Self> {
         match reply {
             // RFC 9110, section 15.6, and what networks in front of servers use. The rate limiter
             // handles 503.

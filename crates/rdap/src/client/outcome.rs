@@ -25,12 +25,12 @@ pub struct Outcome {
     /// The further pages of a search.
     pub pages: Vec<Source>,
     /// The reason why pages are missing after the last one.
-    pub broken_off: Option<Trouble>,
+    pub broken_off: Option<SourceError>,
     /// The registrar's answer, or the reason why there is none although the registry names a
     /// registrar.
-    pub registrar: Option<Result<Box<Source>, Trouble>>,
+    pub registrar: Option<Result<Box<Source>, SourceError>>,
     /// The servers that did not answer, in the order in which they were asked.
-    pub troubles: Vec<Trouble>,
+    pub troubles: Vec<SourceError>,
 }
 
 /// One server's answer.
@@ -69,7 +69,7 @@ pub enum From {
 
 /// The failure of one server.
 #[derive(Debug, Clone)]
-pub struct Trouble {
+pub struct SourceError {
     pub url: String,
     pub state: State,
     pub why: String,
@@ -90,7 +90,7 @@ impl Source {
             200..=299 if self.answer.is_err() || self.mismatch.is_some() => State::Failed,
             // The resource existed once, but no longer does (RFC 9110 §15.5.11).
             410 => State::NotRegistered,
-            status => State::of(status),
+            status => State::from_status(status),
         }
     }
 
@@ -140,7 +140,7 @@ impl Source {
     }
 }
 
-impl Trouble {
+impl SourceError {
     fn of_nobody(why: &dyn std::error::Error) -> Self {
         Self {
             url: String::new(),
@@ -163,7 +163,7 @@ impl Trouble {
 }
 
 impl Outcome {
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn from_query(query: &Query) -> Self {
         Self {
             query: query.shown(),
             kind: query.kind().as_str(),
@@ -177,8 +177,8 @@ impl Outcome {
     }
 
     pub(super) fn unasked(query: &Query, why: &LookupError) -> Self {
-        let mut outcome = Self::of(query);
-        outcome.troubles.push(Trouble::of_nobody(why));
+        let mut outcome = Self::from_query(query);
+        outcome.troubles.push(SourceError::of_nobody(why));
         outcome
     }
 
@@ -192,7 +192,7 @@ impl Outcome {
             pages: Vec::new(),
             broken_off: None,
             registrar: None,
-            troubles: vec![Trouble::of_nobody(why)],
+            troubles: vec![SourceError::of_nobody(why)],
         }
     }
 

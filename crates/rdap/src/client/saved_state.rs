@@ -201,7 +201,7 @@ fn transport(quic: bool) -> Transport {
 fn session(transport: Transport, stored: &StoredSession) -> Session {
     Session {
         transport,
-        expires: Stamp::of(stored.expires()),
+        expires: Stamp::from_time(stored.expires()),
         blob: stored.encode(),
     }
 }

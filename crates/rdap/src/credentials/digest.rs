@@ -30,7 +30,7 @@ pub(super) struct Session {
 impl Offer {
     /// Reads a challenge. Returns `None` for other schemes, and an error if Digest is offered in an
     /// unsupported way.
-    pub(super) fn of(challenge: &Challenge) -> Option<Result<Self, &'static str>> {
+    pub(super) fn from_challenge(challenge: &Challenge) -> Option<Result<Self, &'static str>> {
         challenge.is_scheme("Digest").then(|| Self::read(challenge))
     }
 

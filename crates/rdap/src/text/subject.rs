@@ -22,11 +22,11 @@ impl<'a> Subject<'a> {
             });
             return results.collect();
         }
-        vec![Self::of(told)]
+        vec![Self::from_result(told)]
     }
 
     /// The answer as a whole.
-    pub(super) fn of(told: &'a LookupResult<'a>) -> Self {
+    pub(super) fn from_result(told: &'a LookupResult<'a>) -> Self {
         let second = told.registrar.as_ref().and_then(found);
         Self {
             told,

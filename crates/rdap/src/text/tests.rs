@@ -277,7 +277,8 @@ fn violations_are_shown_with_their_places() {
 
 #[test]
 fn an_http_status_determines_the_state() {
-    let words = [200, 404, 400, 403, 429, 501, 503, 500, 502, 0].map(|s| State::of(s).word());
+    let words =
+        [200, 404, 400, 403, 429, 501, 503, 500, 502, 0].map(|s| State::from_status(s).word());
     let expected = [
         "found",
         "not-registered",

@@ -32,7 +32,7 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
                 h1 { (clean(url)) }
                 dl.tiles {
                     div { dt { "Succeeded" } dd class=(if good.len() == all.len() { "good" } else { "bad" }) { (format!("{rate:.1}")) small { " % (" (good.len()) " of " (all.len()) ")" } } }
-                    @if let Some(s) = Summary::of(&totals) {
+                    @if let Some(s) = Summary::from_samples(&totals) {
                         div { dt { "Median" } dd { (ms(s.median)) small { " ms" } } }
                         @if let Some(rtt) = &series.rtt { div { dt { "Path" } dd { (ms(rtt.median)) small { " ms a round trip" } } } }
                         div { dt { "90th percentile" } dd { (ms(s.p90)) small { " ms" } } }
@@ -41,13 +41,13 @@ pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup
                     }
                 }
             }
-            @if let Some(s) = Summary::of(&totals) {
+            @if let Some(s) = Summary::from_samples(&totals) {
                 (dots(all, &s, key))
                 (parts::split_bar(&series.waited, None, 0))
                 p.quiet { "What the requests waited for: the median of each over the runs that succeeded." }
                 (parts::series(&series))
                 (numbers(&good, &s))
-                @if let Some(first) = First::of(all).filter(First::stands_out) { p.note { b { "Note" } " " (first.told()) } }
+                @if let Some(first) = First::from_runs(all).filter(First::stands_out) { p.note { b { "Note" } " " (first.told()) } }
             }
             (failures(all))
         }
@@ -109,10 +109,10 @@ fn numbers(good: &[&Run], total: &Summary) -> Markup {
     let places = decimals(total.max);
     let mut rows: Vec<(String, Summary)> = vec![("total".into(), *total)];
     let first: Vec<f64> = good.iter().filter_map(|r| r.first_byte_ms()).collect();
-    rows.extend(Summary::of(&first).map(|s| ("to first byte".to_owned(), s)));
+    rows.extend(Summary::from_samples(&first).map(|s| ("to first byte".to_owned(), s)));
     for name in PhaseName::ALL {
         let samples: Vec<f64> = good.iter().filter_map(|r| r.phase_ms(name)).collect();
-        rows.extend(Summary::of(&samples).map(|s| (name.title().to_owned(), s)));
+        rows.extend(Summary::from_samples(&samples).map(|s| (name.title().to_owned(), s)));
     }
     html! {
         div.scroll { table {

@@ -43,7 +43,7 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
     map.insert("failures".into(), failures(runs));
     let statistics = |value: &dyn Fn(&Run) -> Option<f64>| {
         let samples: Vec<f64> = good.iter().filter_map(|r| value(r)).collect();
-        Summary::of(&samples).map_or(Value::Null, |s| numbers(&s))
+        Summary::from_samples(&samples).map_or(Value::Null, |s| numbers(&s))
     };
     map.insert("total_ms".into(), statistics(&|r| Some(r.total_ms())));
     map.insert("ttfb_ms".into(), statistics(&|r| r.first_byte_ms()));
@@ -55,7 +55,7 @@ fn figures(runs: &[Run]) -> Map<String, Value> {
         "round_trips".into(),
         statistics(&|r| Some(f64::from(r.round_trips()))),
     );
-    let first = First::of(runs).map(|f| {
+    let first = First::from_runs(runs).map(|f| {
         let mut first = first(f.used, f.total_ms, f.round_trips);
         first["measured"] = json!(f.measured);
         first

@@ -88,14 +88,14 @@ pub fn summary(exchanges: &[Exchange], style: &Style) -> String {
     let mut lines = vec![headline(style, &all, good.len())];
     lines.extend(failures(style, &all));
     let totals: Vec<f64> = good.iter().map(|r| r.total_ms()).collect();
-    if let Some(total) = Summary::of(&totals) {
+    if let Some(total) = Summary::from_samples(&totals) {
         lines.push(String::new());
         lines.extend(table(style, &good, &total));
         lines.push(String::new());
         lines.extend(spread(style, &totals, &total));
         lines.extend(trip_counts(style, &good));
         lines.extend(explained(style, &all, decimals(total.max)));
-        let first = First::of(&all).filter(First::stands_out);
+        let first = First::from_runs(&all).filter(First::stands_out);
         lines.extend(first.map(|f| {
             let told = cut(&f.told(), style.columns() - 2);
             format!("  {}", style.paint(Tone::Plain, &told))
@@ -209,12 +209,12 @@ fn table(style: &Style, good: &[&Run], total: &Summary) -> Vec<String> {
     };
     let mut lines = vec![head, row("total", Tone::Strong, total)];
     let first: Vec<f64> = good.iter().filter_map(|r| r.first_byte_ms()).collect();
-    if let Some(s) = Summary::of(&first) {
+    if let Some(s) = Summary::from_samples(&first) {
         lines.push(row("to first byte", Tone::Plain, &s));
     }
     for name in PhaseName::ALL {
         let samples: Vec<f64> = good.iter().filter_map(|r| r.phase_ms(name)).collect();
-        if let Some(s) = Summary::of(&samples) {
+        if let Some(s) = Summary::from_samples(&samples) {
             lines.push(row(&format!("  {}", name.title()), Tone::Plain, &s));
         }
     }

@@ -171,9 +171,9 @@ fn colour_and_ascii_change_nothing_else() {
 
 #[test]
 fn a_failed_exchange_is_not_an_answer() {
-    assert!(MeasuredRun::of(&samples::refused()).is_err());
+    assert!(MeasuredRun::from_exchange(&samples::refused()).is_err());
     let exchange: Exchange = samples::explained();
-    let answer = MeasuredRun::of(&exchange).unwrap();
+    let answer = MeasuredRun::from_exchange(&exchange).unwrap();
     assert_eq!(answer.round_trips, exchange.round_trips());
     assert!((answer.waited.sum() - answer.ms).abs() < 1e-6);
 }

@@ -55,7 +55,7 @@ pub(crate) enum UsageError {
 }
 
 impl Meaning {
-    pub(crate) fn of(args: &ProbeArgs) -> Result<Self, UsageError> {
+    pub(crate) fn from_args(args: &ProbeArgs) -> Result<Self, UsageError> {
         // A pasted command begins with the name of the program.
         let pasted = args.urls.len() + args.url.len() > 1;
         let named = args.urls.first().is_some_and(|first| first == "curl");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(super) struct Findings(Vec<(String, Vec<Violation>)>);
 
 impl Findings {
-    pub(super) fn of(found: &Outcome) -> Self {
+    pub(super) fn from_outcome(found: &Outcome) -> Self {
         let registrar = found.registrar.as_ref().and_then(|r| r.as_deref().ok());
         let findings = found.sources().filter_map(|source| {
             let is_registrar = registrar.is_some_and(|r| std::ptr::eq(r, source));

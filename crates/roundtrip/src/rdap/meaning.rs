@@ -73,7 +73,7 @@ pub(super) enum UsageError {
 }
 
 impl Meaning {
-    pub(super) fn of(args: &RdapArgs) -> Result<Self, UsageError> {
+    pub(super) fn from_args(args: &RdapArgs) -> Result<Self, UsageError> {
         let (list, length) = list(args)?;
         let form = form(&args.output)?;
         let server = args.asking.server.as_deref();

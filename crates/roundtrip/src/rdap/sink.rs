@@ -53,7 +53,7 @@ struct Paths {
 }
 
 impl Paths {
-    fn of(output: &Path) -> Self {
+    fn from_output(output: &Path) -> Self {
         Self {
             output: output.to_owned(),
             journal: beside(output, ".journal"),
@@ -127,7 +127,7 @@ impl Sink {
     }
 
     pub(super) fn tell(&mut self, place: u64, found: &Outcome) -> Result<(), SinkError> {
-        let findings = self.check.then(|| Findings::of(found));
+        let findings = self.check.then(|| Findings::from_outcome(found));
         let mut beside = Vec::new();
         if self.timing {
             beside.push(("timing", timing::document(found)));
@@ -255,7 +255,7 @@ impl Sink {
 
 /// The files that a run with this output can replace.
 pub(super) fn files(output: &Path) -> [PathBuf; 3] {
-    let paths = Paths::of(output);
+    let paths = Paths::from_output(output);
     [paths.output, paths.journal, paths.failed]
 }
 
@@ -282,7 +282,7 @@ fn open(args: &RdapArgs, form: &Form) -> Result<Out, SinkError> {
         let file = File::create(output).map_err(|e| SinkError::Write(output.clone(), e))?;
         return Ok(Out::File(output.clone(), file));
     }
-    let paths = Paths::of(output);
+    let paths = Paths::from_output(output);
     if !args.bulk.resume {
         if paths.journal.exists() {
             return Err(SinkError::Unfinished(paths.output, paths.journal));
@@ -365,5 +365,5 @@ fn identity(args: &RdapArgs, form: &Form) -> Result<Identity, SinkError> {
     if asking.insecure_http {
         settings += " insecure-http";
     }
-    Identity::of(&mut list, &settings).map_err(|e| SinkError::Read(file_read, e))
+    Identity::from_list(&mut list, &settings).map_err(|e| SinkError::Read(file_read, e))
 }

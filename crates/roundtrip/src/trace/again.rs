@@ -56,10 +56,10 @@ impl SeenExchange {
             secrets.extend_from_slice(source.late_secrets());
             found = slowest_in(&mut CaptureSource::open(file)?, &secrets, connection)?;
         }
-        Ok(found.map(|(number, exchange)| Self::of(number, &exchange)))
+        Ok(found.map(|(number, exchange)| Self::from_exchange(number, &exchange)))
     }
 
-    fn of(connection: u64, exchange: &Exchange) -> Self {
+    fn from_exchange(connection: u64, exchange: &Exchange) -> Self {
         let ms = |span: std::time::Duration| span.as_secs_f64() * 1e3;
         let trips = exchange.round_trips();
         let rtt = exchange.rtt.map(|r| format!(" of {:.1} ms", ms(r)));

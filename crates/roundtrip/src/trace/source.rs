@@ -52,7 +52,7 @@ impl CaptureSource {
         let file = File::open(path)?;
         let known = file.metadata()?;
         let length = known.is_file().then_some(known.len());
-        Self::of(Box::new(file), length)
+        Self::from_reader(Box::new(file), length)
     }
 
     /// A pipe, which ends as soon as `stop` is set.
@@ -62,10 +62,10 @@ impl CaptureSource {
         } else {
             Box::new(File::open(path)?)
         };
-        Self::of(Box::new(Piped::new(from, stop.clone())), None)
+        Self::from_reader(Box::new(Piped::new(from, stop.clone())), None)
     }
 
-    fn of(file: Box<dyn Read>, length: Option<u64>) -> io::Result<Self> {
+    fn from_reader(file: Box<dyn Read>, length: Option<u64>) -> io::Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
         let counting = CountingReader {
             from: file,

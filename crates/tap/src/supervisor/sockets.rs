@@ -78,7 +78,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
     }
 
     fn writes(&mut self, call: &Call, cookie: u64, holder: Holder, socket: &Socket, now: Moment) {
-        let Some(info) = TcpInfo::of(socket) else {
+        let Some(info) = TcpInfo::from_socket(socket) else {
             return;
         };
         let Some(flow) = self.flows.get_mut(&cookie) else {
@@ -181,12 +181,12 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         };
         let is_readable = flags.contains(EventFlags::IN) && !flags.contains(EventFlags::ERR);
         let wants_bytes = is_readable && flow.is_curious();
-        let Some(before) = TcpInfo::of(&socket) else {
+        let Some(before) = TcpInfo::from_socket(&socket) else {
             return;
         };
         let looked = wants_bytes.then(|| look_at(&socket)).flatten();
         let info = match looked {
-            Some(_) => TcpInfo::of(&socket).unwrap_or(before),
+            Some(_) => TcpInfo::from_socket(&socket).unwrap_or(before),
             None => before,
         };
         // The position of the bytes in the stream is known only if nothing arrived in the meantime.

@@ -27,7 +27,7 @@ const LATE: u64 = 40_000_000;
 pub(super) struct Missing(HashMap<u64, u16>);
 
 impl Missing {
-    pub(super) fn of(flow: &TcpFlow) -> Self {
+    pub(super) fn from_flow(flow: &TcpFlow) -> Self {
         let segment = mss(flow).max(1);
         let numbered = |sight: &&SeenSegment| {
             sight.from == Side::Server && sight.id != 0 && !sight.is_syn() && !sight.is_reset()

@@ -34,7 +34,7 @@ impl Flags {
 
     /// The flags in the thirteenth and fourteenth byte of the header; the data offset in front of
     /// them is ignored.
-    pub(super) const fn of(bytes: [u8; 2]) -> Self {
+    pub(super) const fn from_bytes(bytes: [u8; 2]) -> Self {
         Self(u16::from_be_bytes(bytes) & Self::ALL)
     }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn they_live_in_nine_bits_and_leave_the_rest() {
-        let flags = Flags::of([0xaf, 0x12]);
+        let flags = Flags::from_bytes([0xaf, 0x12]);
         assert_eq!(flags, Flags::SYN | Flags::ACK | Flags::AE);
         assert_eq!(flags.to_string(), "SYN+ACK+AE");
         assert_eq!(Flags::RST.put_into([0xaf, 0x12]), [0xae, 0x04]);

@@ -76,7 +76,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Bytes after the packet, such as Ethernet's padding of short frames, are not part of it.
-    pub(super) fn of(bytes: &[u8]) -> Result<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut layout = match bytes.first().map(|first| first >> 4) {
             Some(4) => ipv4(bytes)?,
             Some(6) => ipv6(bytes)?,

@@ -23,7 +23,7 @@ pub struct PacketMut<'a> {
 impl<'a> PacketMut<'a> {
     /// Like [`Packet::parse`].
     pub fn parse(bytes: &'a mut [u8]) -> Result<Self> {
-        let layout = Layout::of(bytes)?;
+        let layout = Layout::parse(bytes)?;
         Ok(Self { bytes, layout })
     }
 

@@ -52,7 +52,7 @@ impl<'a> Tcp<'a> {
     }
 
     pub fn flags(&self) -> Flags {
-        Flags::of([self.header[12], self.header[13]])
+        Flags::from_bytes([self.header[12], self.header[13]])
     }
 
     /// The window in the header, not scaled.

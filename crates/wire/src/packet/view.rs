@@ -19,7 +19,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    const fn of(bits: u8) -> Self {
+    const fn from_bits(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::NotCapable,
             1 => Self::Capable1,
@@ -40,7 +40,7 @@ impl<'a> Packet<'a> {
     /// Parses from the IP header on. A malformed transport header is not an error: its view is
     /// missing. Nor is a packet that was cut after its headers, as in captures.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        Layout::of(bytes).map(|layout| Self::new(bytes, layout))
+        Layout::parse(bytes).map(|layout| Self::new(bytes, layout))
     }
 
     pub(super) fn new(bytes: &'a [u8], layout: Layout) -> Self {
@@ -121,7 +121,7 @@ impl<'a> Packet<'a> {
     }
 
     pub fn ecn(&self) -> Ecn {
-        Ecn::of(self.traffic_class())
+        Ecn::from_bits(self.traffic_class())
     }
 
     /// The position of the bytes after the IP header.

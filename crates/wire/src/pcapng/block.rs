@@ -93,7 +93,7 @@ pub enum PacketDirection {
 
 impl PacketDirection {
     /// The two lowest bits of the flags. draft-ietf-opsawg-pcapng §4.3.1.
-    pub(super) const fn of(flags: u32) -> Option<Self> {
+    pub(super) const fn from_flags(flags: u32) -> Option<Self> {
         match flags & 3 {
             1 => Some(Self::Inbound),
             2 => Some(Self::Outbound),

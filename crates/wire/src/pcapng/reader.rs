@@ -180,7 +180,7 @@ impl Parser {
             COMMENT => packet.comments.push(text(value)),
             FLAGS => {
                 if let Ok(flags) = value.try_into() {
-                    packet.direction = PacketDirection::of(order.u32(flags));
+                    packet.direction = PacketDirection::from_flags(order.u32(flags));
                 }
             }
             _ => {}

@@ -67,7 +67,7 @@ const V2: Parameters = Parameters {
 };
 
 impl Parameters {
-    fn of(version: Version) -> Result<&'static Self> {
+    fn from_version(version: Version) -> Result<&'static Self> {
         match version {
             Version::V1 => Ok(&V1),
             Version::V2 => Ok(&V2),
@@ -80,9 +80,9 @@ impl InitialKeys {
     /// `destination` is the destination id of the client's first Initial packet, or of its first
     /// one after a Retry. RFC 9001 §5.2.
     pub fn derive(version: Version, destination: &ConnectionId) -> Result<Self> {
-        let parameters = Parameters::of(version)?;
+        let parameters = Parameters::from_version(version)?;
         let initial = Salt::new(HKDF_SHA256, &parameters.salt).extract(destination.as_slice());
-        let labels = Labels::of(version);
+        let labels = Labels::from_version(version);
         let side = |label| {
             let secret = expand_label(&initial, label, 32)?;
             Keys::derive(&secret, labels)
@@ -157,7 +157,7 @@ pub(super) fn retry_tag(
     original: &ConnectionId,
     body: &[u8],
 ) -> Result<[u8; 16]> {
-    let parameters = Parameters::of(version)?;
+    let parameters = Parameters::from_version(version)?;
     let length = original.len() as u8;
     let pseudo = [&[length], original.as_slice(), body].concat();
     let key = packet_key(&parameters.retry_key)?;

@@ -31,7 +31,7 @@ pub(crate) struct BareHeader {
 }
 
 impl Labels {
-    pub(crate) fn of(version: Version) -> &'static Self {
+    pub(crate) fn from_version(version: Version) -> &'static Self {
         match version {
             Version::V2 => &Self {
                 key: "quicv2 key",

@@ -331,7 +331,7 @@ mod tests {
         ];
         let har = format!(r#"{{"log": {{"entries": [{}]}}}}"#, entries.join(","));
         let witness = read(har.as_bytes()).unwrap();
-        let load = crate::witness::page::PageLoad::of(&witness).unwrap();
+        let load = crate::witness::page::PageLoad::from_witness(&witness).unwrap();
         assert_eq!(load.length(), 1_100_000_000);
     }
 

@@ -53,7 +53,7 @@ pub struct PageLoad {
 
 impl PageLoad {
     /// `None` if no request has an end.
-    pub fn of(witness: &Witness) -> Option<Self> {
+    pub fn from_witness(witness: &Witness) -> Option<Self> {
         let requests = witness
             .requests
             .get(..MAX_REQUESTS)
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn the_critical_path_covers_the_load_and_names_who_held_the_connection() {
         let witness = load();
-        let page = PageLoad::of(&witness).unwrap();
+        let page = PageLoad::from_witness(&witness).unwrap();
         assert_eq!(
             page.parents,
             [
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn what_if_keeps_what_was_beside_the_path() {
         let witness = load();
-        let page = PageLoad::of(&witness).unwrap();
+        let page = PageLoad::from_witness(&witness).unwrap();
         let without = |phase| page.without(&witness, |step| step.phase == Some(phase)) / MS;
         assert_eq!(page.without(&witness, |_| false), page.length());
         // Without the queue, the style is the last to end.
@@ -454,7 +454,7 @@ mod tests {
         let mut own = request("https://update.example/", 0, &[(ToldPhase::Wait, 300)]);
         own.begin = MS;
         witness.requests.push(own);
-        let page = PageLoad::of(&witness).unwrap();
+        let page = PageLoad::from_witness(&witness).unwrap();
         assert_eq!((page.length(), page.parents[4]), (410 * MS, None));
         assert_eq!(page.without(&witness, |_| true), 0);
     }
@@ -473,24 +473,24 @@ mod tests {
         };
         witness.requests[3].initiator = Some("https://a".to_owned());
         let after = |request| Some((request, Reason::After));
-        let page = PageLoad::of(&witness).unwrap();
+        let page = PageLoad::from_witness(&witness).unwrap();
         assert_eq!(page.parents, [None, after(0), after(0), after(0)]);
         // On other servers, only requests that ended shortly before.
         witness.requests.remove(0);
         witness.requests[2].initiator = None;
-        let page = PageLoad::of(&witness).unwrap();
+        let page = PageLoad::from_witness(&witness).unwrap();
         assert_eq!(page.parents, [None, after(0), after(0)]);
         witness.requests[2].begin += 100 * MS;
-        assert_eq!(PageLoad::of(&witness).unwrap().parents[2], None);
+        assert_eq!(PageLoad::from_witness(&witness).unwrap().parents[2], None);
     }
 
     #[test]
     fn nothing_is_not_a_page() {
-        assert_eq!(PageLoad::of(&Witness::default()), None);
+        assert_eq!(PageLoad::from_witness(&Witness::default()), None);
         let alone = Witness {
             requests: vec![request("u", 5, &[])],
             ..Witness::default()
         };
-        assert_eq!(PageLoad::of(&alone).unwrap().length(), 0);
+        assert_eq!(PageLoad::from_witness(&alone).unwrap().length(), 0);
     }
 }

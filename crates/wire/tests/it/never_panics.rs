@@ -123,7 +123,7 @@ fn logs(bytes: &[u8]) {
         curl_trace::read(bytes),
     ];
     for log in logs.into_iter().flatten() {
-        if let Some(page) = PageLoad::of(&log) {
+        if let Some(page) = PageLoad::from_witness(&log) {
             let _ = page.without(&log, |step| step.phase.is_none());
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Directives {
 
 impl Directives {
     /// The directives of all `Cache-Control` lines.
-    pub(super) fn of(headers: &[(String, Vec<u8>)]) -> Self {
+    pub(super) fn from_headers(headers: &[(String, Vec<u8>)]) -> Self {
         let mut all = Self::default();
         for value in super::freshness::headers(headers, "cache-control") {
             all.add(value);

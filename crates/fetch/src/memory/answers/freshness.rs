@@ -33,7 +33,7 @@ const KEPT: [&str; 14] = [
 ];
 
 pub(super) fn is_fresh(stored: &Stored, policy: &Policy, now: Stamp) -> bool {
-    let directives = Directives::of(&stored.headers);
+    let directives = Directives::from_headers(&stored.headers);
     let is_from_the_future = stored.fetched_at > now.plus(SKEW);
     if directives.no_cache || is_from_the_future {
         return false;

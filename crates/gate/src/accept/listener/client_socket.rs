@@ -48,8 +48,8 @@ impl ClientSocket {
     /// Whether the SYN brought data that the kernel accepted.
     pub(super) fn took_syn_data(&self) -> bool {
         let info = match &self.0 {
-            Registration::Unwatched(socket) => TcpInfo::of(socket),
-            Registration::Watched(socket) => TcpInfo::of(socket),
+            Registration::Unwatched(socket) => TcpInfo::from_socket(socket),
+            Registration::Watched(socket) => TcpInfo::from_socket(socket),
             Registration::Lost => None,
         };
         info.is_some_and(|info| info.took_syn_data())

@@ -23,7 +23,7 @@ impl TcpMeter {
     }
 
     fn acknowledged(&self) -> u64 {
-        TcpInfo::of(&self.0).map_or(0, |info| info.bytes_acked())
+        TcpInfo::from_socket(&self.0).map_or(0, |info| info.bytes_acked())
     }
 }
 

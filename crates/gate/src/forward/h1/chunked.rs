@@ -21,9 +21,9 @@ pub(crate) struct Chunked {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub(crate) struct FramingError;
 
-impl From<ChunkError> for Malformed {
+impl From<ChunkError> for FramingError {
     fn from(_: ChunkError) -> Self {
         Self
     }
@@ -54,10 +54,10 @@ impl Chunked {
         &mut self,
         bytes: &[u8],
         mut data: impl FnMut(&[u8]),
-    ) -> Result<usize, Malformed> {
+    ) -> Result<usize, FramingError> {
         let used = self.coding.feed(bytes, |piece| {
             data(piece);
-            Ok::<(), Malformed>(())
+            Ok::<(), FramingError>(())
         })?;
         let section = self.coding.take_section();
         if !section.is_empty() {
@@ -82,7 +82,7 @@ mod tests {
             let mut coding = Chunked::default();
             assert_eq!(
                 coding.take(bad.as_bytes(), |_| ()),
-                Err(Malformed),
+                Err(FramingError),
                 "{bad:?}"
             );
         }

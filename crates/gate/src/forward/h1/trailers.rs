@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use roundtrip_wire::http1::{self, EMPTY_FIELD};
 use roundtrip_wire::message::Pair;
 
-use super::chunked::Malformed;
+use super::chunked::FramingError;
 use crate::judge::request::{is_identity, overrides_method};
 
 /// The largest number of fields in one section, including removed ones.
@@ -21,10 +21,10 @@ pub(crate) struct Trailers(Vec<u8>);
 
 impl Trailers {
     /// Parses a section with the empty line that ends it.
-    pub(crate) fn read(section: &[u8]) -> Result<Self, Malformed> {
+    pub(crate) fn read(section: &[u8]) -> Result<Self, FramingError> {
         let mut room = [EMPTY_FIELD; MAX_FIELDS];
         let Ok(Some(fields)) = http1::trailers(section, &mut room) else {
-            return Err(Malformed);
+            return Err(FramingError);
         };
         let mut trailers = Self::default();
         for field in fields {
@@ -34,22 +34,24 @@ impl Trailers {
     }
 
     /// Makes trailers from HTTP/2's map.
-    pub(crate) fn of(fields: &HeaderMap) -> Result<Self, Malformed> {
+    pub(crate) fn from_map(fields: &HeaderMap) -> Result<Self, FramingError> {
         let fields = fields.iter();
         Self::from_lines(fields.map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())))
     }
 
     /// Makes trailers from the lines of HTTP/2 or HTTP/3.
-    pub(crate) fn from_lines<'a>(lines: impl Iterator<Item = Pair<'a>>) -> Result<Self, Malformed> {
+    pub(crate) fn from_lines<'a>(
+        lines: impl Iterator<Item = Pair<'a>>,
+    ) -> Result<Self, FramingError> {
         let mut trailers = Self::default();
         let (mut count, mut size) = (0, 0);
         for (name, value) in lines {
             count += 1;
             size += name.len() + value.len() + 4;
             if count > MAX_FIELDS || size > MAX_SECTION {
-                return Err(Malformed);
+                return Err(FramingError);
             }
-            trailers.add(std::str::from_utf8(name).map_err(|_| Malformed)?, value);
+            trailers.add(std::str::from_utf8(name).map_err(|_| FramingError)?, value);
         }
         Ok(trailers)
     }
@@ -184,7 +186,7 @@ const NEVER: [&str; 41] = [
 mod tests {
     use super::*;
 
-    fn read(section: &str) -> Result<String, Malformed> {
+    fn read(section: &str) -> Result<String, FramingError> {
         Trailers::read(section.as_bytes()).map(|t| String::from_utf8(t.0).unwrap())
     }
 
@@ -240,19 +242,19 @@ mod tests {
             "A: b\r\n c\r\n\r\n",
             "A: b\r\n",
         ] {
-            assert_eq!(read(section), Err(Malformed), "{section:?}");
+            assert_eq!(read(section), Err(FramingError), "{section:?}");
         }
         let many = "a: b\r\n".repeat(MAX_FIELDS + 1) + "\r\n";
-        assert_eq!(read(&many), Err(Malformed));
+        assert_eq!(read(&many), Err(FramingError));
         assert!(read(many.split_at(6).1).is_ok());
         let mut map = HeaderMap::new();
         for _ in 0..=MAX_FIELDS {
             map.append("a", HeaderValue::from_static("b"));
         }
-        assert_eq!(Trailers::of(&map), Err(Malformed));
+        assert_eq!(Trailers::from_map(&map), Err(FramingError));
         let large = HeaderValue::from_str(&"b".repeat(MAX_SECTION)).unwrap();
         let map = HeaderMap::from_iter([(HeaderName::from_static("a"), large)]);
-        assert_eq!(Trailers::of(&map), Err(Malformed));
+        assert_eq!(Trailers::from_map(&map), Err(FramingError));
     }
 
     #[test]
@@ -267,7 +269,7 @@ mod tests {
         let expected: [(&str, &[u8]); 3] = [("x-a", b"b"), ("x-a", b"c: d"), ("x-empty", b"")];
         assert_eq!(fields, expected);
         let mut out = Vec::new();
-        write_last_chunk(&mut out, &Trailers::of(&map).unwrap());
+        write_last_chunk(&mut out, &Trailers::from_map(&map).unwrap());
         let written = "0\r\nx-a: b\r\nx-a: c: d\r\nx-empty: \r\n\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), written);
     }

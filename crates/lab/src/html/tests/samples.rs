@@ -183,7 +183,7 @@ fn sample(run: usize, turns: u32, value: f64) -> RunSample {
 fn saving(before: &[RunSample], after: &[RunSample]) -> Option<SavingOutcome> {
     let pairs = before.iter().zip(after).map(|(b, a)| (b.value, a.value));
     let pairs: Vec<(f64, f64)> = pairs.collect();
-    let saving = Saving::of(&pairs, &mut Random::seeded(1))?;
+    let saving = Saving::from_pairs(&pairs, &mut Random::seeded(1))?;
     Some(SavingOutcome {
         against: "no-reuse".into(),
         saving,

@@ -50,7 +50,7 @@ impl Run {
 
 /// The identity of a list of `length` bytes.
 fn identity(length: u64) -> Identity {
-    Identity::of(&mut io::repeat(b'x').take(length), "json").unwrap()
+    Identity::from_list(&mut io::repeat(b'x').take(length), "json").unwrap()
 }
 
 fn result(position: u64) -> Vec<u8> {
@@ -171,7 +171,7 @@ fn another_list_is_not_resumed() {
     let before = run.read();
     let list = run.open(&identity(6)).unwrap_err();
     assert!(matches!(&list, JournalError::OtherList(_)), "{list}");
-    let settings = Identity::of(&mut io::repeat(b'x').take(5), "csv").unwrap();
+    let settings = Identity::from_list(&mut io::repeat(b'x').take(5), "csv").unwrap();
     let settings = run.open(&settings).unwrap_err();
     assert!(
         matches!(&settings, JournalError::OtherSettings(_)),

@@ -1,6 +1,6 @@
 //! From the registry to the registrar: no failure of the registrar loses the registry's answer.
 
-use roundtrip_rdap::client::Trouble;
+use roundtrip_rdap::client::SourceError;
 use roundtrip_rdap::text::State;
 
 use crate::client::scene::{Scene, look_up};
@@ -26,7 +26,7 @@ async fn the_registrar_is_asked_and_both_answers_are_returned() {
 async fn its_failures_are_reported_beside_the_registrys_answer() {
     let scene = Scene::new();
     let client = scene.client();
-    let trouble = |outcome: roundtrip_rdap::client::Outcome| -> Trouble {
+    let trouble = |outcome: roundtrip_rdap::client::Outcome| -> SourceError {
         assert_eq!(outcome.state(), State::Found);
         assert_eq!(outcome.registry.as_ref().unwrap().state(), State::Found);
         outcome.registrar.unwrap().unwrap_err()

@@ -167,7 +167,7 @@ pub(crate) struct ManualClock {
 impl Default for ManualClock {
     fn default() -> Self {
         Self {
-            began: Stamp::of(SystemTime::now()),
+            began: Stamp::from_time(SystemTime::now()),
             passed: AtomicU64::new(0),
             sleeps: Mutex::default(),
         }

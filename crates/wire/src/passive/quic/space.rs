@@ -53,7 +53,7 @@ impl Space {
             let opened = open(header, key, packet, number_at, self.largest);
             return self.note(opened);
         }
-        let labels = Labels::of(version);
+        let labels = Labels::from_version(version);
         for cipher in Cipher::with_secret_length(secret.len()) {
             let header = HeaderKey::derive(*cipher, secret, labels).ok()?;
             let key = labels.packet_key(*cipher, secret).ok()?;
@@ -95,7 +95,7 @@ impl OneRtt {
         if self.failures >= MAX_FAILURES {
             return None;
         }
-        let labels = Labels::of(version);
+        let labels = Labels::from_version(version);
         let opened = if self.current.is_none() {
             self.begin(labels, secret, packet, number_at)
         } else {

@@ -222,7 +222,7 @@ impl UpstreamAnswer {
             *rest = data;
             *framing = AnswerFraming::Chunk;
         } else {
-            let trailers = trailers.as_ref().map(Trailers::of).transpose();
+            let trailers = trailers.as_ref().map(Trailers::from_map).transpose();
             let trailers = trailers.map_err(|_| invalid("it has too many trailers"))?;
             write_last_chunk(&mut self.heads, &trailers.unwrap_or_default());
             self.state = AnswerState::Ended;
