@@ -124,7 +124,7 @@ fn a_clock_that_was_wrong_once_costs_nothing() {
 
 /// After a pause, too.
 #[test]
-fn what_is_too_old_goes_with_the_second_reading_after_a_pause() {
+fn old_periods_are_removed_with_the_second_reading_after_a_pause() {
     let (_directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
     let later = MIDNIGHT + 40 * 86_400;
     for (n, expected) in [(0, 2), (1, 2), (2, 3)] {
@@ -166,7 +166,7 @@ fn reading_writes_nothing() {
 
 /// A copy made while the file is open is what a crash leaves.
 #[test]
-fn what_a_crash_leaves_can_be_read() {
+fn the_file_of_a_crashed_writer_can_be_read() {
     let (directory, file) = stored(&six_hours());
     let left = directory.path().join("left.redb");
     fs::copy(directory.path().join("history.redb"), &left).unwrap();

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_depends_on_the_knob() {
+    fn the_knob_chooses_the_certificate() {
         let count = |certificate| {
             let knobs = TlsKnobs {
                 certificate,

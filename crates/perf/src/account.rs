@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kept_the_core_awake_besides_is_uncounted() {
+    fn time_of_others_on_the_core_is_uncounted() {
         assert_eq!(usage().uncounted(), Some(ms(100)));
         let anywhere = Usage {
             core: None,

@@ -88,7 +88,7 @@ mod tests {
     use crate::outcome::tests::{plan, visit};
 
     #[test]
-    fn what_was_measured_before_an_interruption_is_kept() {
+    fn results_before_an_interruption_are_kept() {
         let mut left = 4;
         let outcome = in_turn(plan(&["tcp", "tls", "quic"]), |_, _, _| {
             left -= 1;

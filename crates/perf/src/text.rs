@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_counted_is_told_where_it_matters() {
+    fn uncounted_time_is_mentioned_where_it_matters() {
         let told = |idle| {
             let outcome = PerfOutcome::new(plan(&["tls"]), vec![vec![woken(idle); 2]]);
             render(&outcome, Style::default())

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_over_is_bounded_and_taken_in_order() {
+    fn handed_over_datagrams_are_bounded_and_taken_in_order() {
         let group = Sibling::group(3, [1; 32]);
         for size in 0..5 {
             give(&group[0], 2, size);

@@ -303,7 +303,7 @@ mod tests {
     /// The counted bytes are never fewer than the kept ones, including the costs of connections and
     /// streams.
     #[test]
-    fn what_counts_is_what_is_kept_and_what_it_costs() {
+    fn counted_bytes_cover_kept_bytes_and_fixed_costs() {
         let budget = Arc::new(Budget::new(1 << 30).with_costs(1000, 10));
         let mut share = BudgetShare::new(Some(budget.clone()), client(1));
         assert_eq!(budget.used(), 1000 + STEP);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overslept_for_long_is_lost() {
+    fn a_sender_does_not_make_up_for_long_delays() {
         let mut pacer = Pacer::new(true);
         let rate = 12_500_000;
         pacer.on_sent(100_000);

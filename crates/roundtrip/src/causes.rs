@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mistyped_is_guessed_and_what_is_strange_is_not() {
+    fn mistyped_ids_are_guessed_and_strange_ones_are_not() {
         assert!(unknown("syn-losst").contains("did you mean syn-lost?"));
         assert!(unknown("think").contains("server-think-time"));
         assert!(unknown("gremlins").contains("lists all"));

@@ -103,7 +103,7 @@ mod tests {
     use crate::cli::Cli;
 
     #[test]
-    fn what_to_try_next_exists() {
+    fn suggested_commands_exist() {
         for (arguments, _) in NEXT {
             let words = std::iter::once("roundtrip").chain(arguments.split(' '));
             assert!(Cli::try_parse_from(words).is_ok(), "{arguments}");

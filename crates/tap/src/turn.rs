@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_too_soon_answers_something_else() {
+    fn data_that_arrives_too_soon_is_not_the_answer() {
         let early = [(3.0, 4000), (51.0, 900)];
         let told = answered(&early, Expected::default());
         assert_eq!(told, Some((51.0, 900)));

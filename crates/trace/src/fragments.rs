@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_becomes_whole_is_bounded() {
+    fn incomplete_packets_are_bounded() {
         let (_, pieces) = cut(3000, 1400);
         let mut fragments = Fragments::default();
         for id in 0..5000_u16 {

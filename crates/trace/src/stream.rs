@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_in_any_order_is_read_in_one() {
+    fn data_in_any_order_is_read_in_order() {
         let expected = [Ok(b"ab".to_vec()), Ok(b"cd".to_vec()), Ok(b"ef".to_vec())];
         assert_eq!(
             told(&[(0, 2, b"ab"), (4, 2, b"ef"), (2, 2, b"cd"), (2, 2, b"cd")]),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_counted() {
+    fn bytes_that_were_cut_off_are_counted() {
         assert_eq!(
             told(&[(0, 5, b"ab"), (5, 1, b"f")]),
             [Ok(b"ab".to_vec()), Err(3), Ok(b"f".to_vec())]

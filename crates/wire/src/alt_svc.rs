@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_passed_over() {
+    fn unreadable_entries_are_skipped() {
         assert_eq!(read(""), []);
         for bad in [
             "h3",

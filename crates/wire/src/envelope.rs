@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(id in "[A-Za-z0-9_-]{1,64}", nonce: [u8; 12], ciphertext in proptest::collection::vec(any::<u8>(), 16..80)) {
+        fn written_envelopes_are_read_back(id in "[A-Za-z0-9_-]{1,64}", nonce: [u8; 12], ciphertext in proptest::collection::vec(any::<u8>(), 16..80)) {
             let envelope = Envelope { key_id: id, nonce, ciphertext };
             let text = envelope.encode();
             prop_assert!(Envelope::is_meant(text.as_bytes()));

@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(second in 0_u64..253_402_300_800, now: u64) {
+        fn written_dates_are_read_back(second in 0_u64..253_402_300_800, now: u64) {
             prop_assert_eq!(parse(format(second).as_bytes(), now), Some(second));
         }
 

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_stay_is_encoded() {
+    fn other_characters_are_encoded() {
         let all_stay = encode("a b%ü".as_bytes(), |_| true);
         assert_eq!(all_stay, "a b%%C3%BC");
         let letters = encode("a b%ü".as_bytes(), |b| b.is_ascii_alphanumeric());

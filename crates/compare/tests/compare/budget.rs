@@ -45,7 +45,7 @@ fn time_ends_it_too() {
 }
 
 #[test]
-fn what_may_do_something_each_time_is_not_repeated() {
+fn requests_with_side_effects_are_not_repeated() {
     let scene = Scene::new(RTT, Knobs::default());
     let mut config = scene.config(40);
     config.options.method = Some("POST".into());

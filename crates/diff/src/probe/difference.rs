@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_apart_is_shown_and_what_is_not_is_not() {
+    fn a_difference_is_shown_only_if_the_samples_are_apart() {
         let a = [10.0, 10.2, 9.9, 10.1, 10.3, 9.8];
         assert_eq!(of(&a, &a.map(|x| x - 3.0)).is_shown(), Some(true));
         assert_eq!(of(&a, &a).is_shown(), Some(false));

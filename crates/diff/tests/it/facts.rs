@@ -11,7 +11,7 @@ fn fact(diff: &ProbeDiff, label: &str) -> Option<(Option<String>, Option<String>
 }
 
 #[test]
-fn what_differs_is_listed_and_what_is_equal_is_not() {
+fn only_facts_that_differ_are_listed() {
     let with = |mut result: serde_json::Value, size: u32| {
         result["http"] = json!({ "status": 200, "header_bytes": size });
         result["tls"]["chain"] =

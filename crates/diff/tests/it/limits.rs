@@ -10,7 +10,7 @@ fn broken(diff: &ProbeDiff, limit: &str) -> Option<String> {
 }
 
 #[test]
-fn what_is_worse_breaks_them_and_what_is_better_does_not() {
+fn only_a_worse_result_breaks_limits() {
     let (better, worse) = (
         diff([old_image(0.0)], [new_image(0.0)]),
         diff([new_image(0.0)], [old_image(0.0)]),

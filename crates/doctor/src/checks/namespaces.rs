@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_works_outweighs_what_settings_say() {
+    fn a_namespace_that_works_outweighs_the_settings() {
         let fake = fake::machine(&[("user.max_user_namespaces", "0")]);
         assert_eq!(
             namespaces(&fake.scene, &Unshared::Both).status,

@@ -21,7 +21,7 @@ fn examines_the_running_machine() {
 }
 
 #[test]
-fn what_is_read_is_what_the_kernel_says() {
+fn values_are_those_of_the_kernel() {
     let checks = examine(None).unwrap();
     let value = |id: &str| checks.iter().find(|check| check.id == id).unwrap();
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");

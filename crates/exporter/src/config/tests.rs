@@ -93,7 +93,7 @@ fn usual_files_are_read_and_what_is_missing_is_told_with_its_place() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_their_line() {
     for (text, line) in [
         ("modules:\n  a:\n    prober: http\n    htpp: {}\n", 4),
         ("modules:\n  a:\n    prober: http\n    timeout: 5\n", 4),
@@ -149,7 +149,7 @@ fn module(prober: &str, settings: &str) -> String {
 /// Tables and settings may be empty; words that blackbox_exporter reads in its own way keep their
 /// meaning.
 #[test]
-fn what_blackbox_exporter_reads_is_read() {
+fn files_of_blackbox_exporter_are_accepted() {
     for text in [
         "modules:\n",
         "modules:\n  a:\n    prober: http\n    timeout:\n    http:\n    tcp:\n    dns:\n",

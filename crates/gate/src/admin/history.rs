@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn the_history_is_bounded() {
         let (book, mut history, began) = (Ledgers::new(1), History::default(), Instant::now());
         for n in 0..3 * MAX_POINTS as u64 {
             ask(&book, n, Duration::ZERO);

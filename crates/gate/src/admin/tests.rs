@@ -167,7 +167,7 @@ async fn a_connection_carries_several_requests() {
 }
 
 #[tokio::test]
-async fn what_is_not_for_it_is_refused() {
+async fn other_requests_are_refused() {
     let admin = admin().await;
     let long = "a".repeat(9000);
     for (text, status) in [

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_have_a_certificate_is_told() {
+    fn names_that_cannot_have_a_certificate_are_reported() {
         for name in [
             "*.a.example",
             "10.0.0.1",

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_value_is_said_at_its_place() {
+    fn errors_in_values_name_their_place() {
         for (text, expected) in [
             (
                 "[listen]\nhttp = [\"8080\"]",

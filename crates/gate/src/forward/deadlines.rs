@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_in_time_is_given() {
+    async fn a_result_in_time_is_returned() {
         with_deadlines(async |deadlines| {
             let deadline = deadlines.new_deadline();
             for span in [None, Some(Duration::from_secs(3))] {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_rests_may_be_roused() {
+    async fn only_a_resting_wait_can_be_woken() {
         with_deadlines(async |deadlines| {
             let (resting, working) = (deadlines.new_deadline(), deadlines.new_deadline());
             let span = Duration::from_secs(5);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_not_harmless() {
+    fn ambiguous_batches_are_not_harmless() {
         let read = r#"["Email/get",{},"0"]"#;
         let one = calls(read);
         for body in [

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_hears_it() {
+    fn the_service_manager_is_notified() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
         let listening = UnixDatagram::bind(&path).unwrap();

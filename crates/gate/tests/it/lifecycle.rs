@@ -84,7 +84,7 @@ fn a_reload_drops_no_request() {
 }
 
 #[test]
-fn what_cannot_be_served_changes_nothing() {
+fn a_configuration_that_cannot_be_served_changes_nothing() {
     let (at, _release) = backend("one");
     let scene = Scene::new(at, "");
     let mut moved = scene.config.clone();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_named_at_once() {
+    fn other_protocols_are_named_at_once() {
         assert!(matches!(
             response_head(b"SSH-2.0-Open"),
             Err(HttpError::NotHttp(_))

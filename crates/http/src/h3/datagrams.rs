@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_after_the_end_is_not_written_down() {
+    fn datagrams_after_the_end_are_not_recorded() {
         let recorder = Recorder::new(Arc::new(Moment::ZERO));
         let datagrams = DatagramRecorder::new(recorder.clone());
         let written = || {

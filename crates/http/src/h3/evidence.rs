@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_early_is_told_with_what_it_waited_for() {
+    fn data_behind_a_gap_is_recorded_with_the_gap() {
         let mut evidence = Evidence::default();
         let mut stats = Stats {
             missing: 2,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_of_ours_is_told_unless_it_came_after_all() {
+    fn our_losses_are_recorded_unless_spurious() {
         let mut evidence = Evidence::default();
         let unacked = Duration::from_nanos(90);
         let mut stats = Stats {

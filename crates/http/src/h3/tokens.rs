@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_token_is_not_put_in() {
+    fn invalid_tokens_are_not_inserted() {
         let tokens = Tokens::default();
         for bytes in [0, MAX_TOKEN_SIZE + 1, 1 << 20] {
             assert!(!tokens.insert("example.com", vec![7; bytes].into()));

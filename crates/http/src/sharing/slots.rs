@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_owed_is_forgiven_when_more_is_allowed() {
+    async fn a_higher_limit_cancels_owed_slots() {
         let slots = Slots::new(2);
         let held = [slots.take().await, slots.take().await];
         slots.allow(1);

@@ -203,7 +203,7 @@ impl AsyncRead for LateReader {
 }
 
 #[tokio::test]
-async fn what_came_before_a_reset_is_read() {
+async fn an_answer_before_a_reset_is_read() {
     let ask = async |answer: &[u8]| {
         let reader = LateReader(Cursor::new(answer.to_vec()), true);
         let stream = tokio::io::join(reader, ResetWriter(500));

@@ -62,7 +62,7 @@ fn encodings_are_taken_apart_and_counted_on_both_sides() {
 }
 
 #[test]
-fn what_ends_too_early_is_named() {
+fn premature_ends_are_named() {
     type Fits = fn(&HttpError) -> bool;
     let cases: [(&[u8], Fits); 7] = [
         (b"", |e| matches!(e, HttpError::ClosedUnanswered)),

@@ -44,7 +44,7 @@ fn sizes_and_waits_are_those_of_the_path() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_values_are_refused() {
     for path in [
         "/bytes/-1",
         "/bytes/x",

@@ -37,7 +37,7 @@ fn an_arm_parses_and_prints_as_one_word() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_reason() {
+fn invalid_plans_are_refused_with_a_reason() {
     for (text, reason) in [
         ("udp", "not a way to carry bytes"),
         ("quic+fast", "not a valid knob"),
@@ -67,7 +67,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
 }
 
 #[test]
-fn what_s2n_cannot_turn_is_refused_with_what_it_takes() {
+fn knobs_that_s2n_lacks_are_refused_with_those_it_has() {
     for (text, reason) in [
         ("quic/s2n+ack10", "s2n cannot do --ack-every 10"),
         ("quic/s2n+ackauto", "s2n cannot do --ack-every auto"),
@@ -111,7 +111,7 @@ fn packets_are_sealed_as_the_arm_says_or_not_at_all() {
 }
 
 #[test]
-fn what_is_said_for_all_reaches_whom_it_concerns() {
+fn general_knobs_apply_to_the_arms_that_support_them() {
     let general = Tuning {
         gso: Some(5),
         cipher: Some(Cipher::Aes256),

@@ -37,7 +37,7 @@ pub(crate) fn senders(outcome: &PerfOutcome) -> impl Iterator<Item = &WireCounte
 }
 
 #[test]
-fn what_is_lost_doubled_and_reordered_comes_whole() {
+fn payload_survives_loss_duplication_and_reordering() {
     let words = [
         ("rtt", "10ms"),
         ("rate", "50mbit"),

@@ -38,7 +38,7 @@ fn both_halves_come_together_at_the_client() {
 }
 
 #[test]
-fn what_a_stranger_says_is_checked() {
+fn messages_of_strangers_are_checked() {
     for (line, answer) in [
         ("nonsense\n", ""),
         ("{}\n", ""),

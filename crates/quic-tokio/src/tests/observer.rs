@@ -75,7 +75,7 @@ async fn watch(each: bool) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn who_wants_each_datagram_has_it_before_the_next_comes() {
+async fn an_observer_sees_each_datagram_before_the_next_arrives() {
     let together = ["30 came", "40 came", "50 came", "others"];
     assert_eq!(watch(false).await, together);
     let singly = [
@@ -85,7 +85,7 @@ async fn who_wants_each_datagram_has_it_before_the_next_comes() {
 }
 
 #[tokio::test]
-async fn what_leaves_is_seen_with_its_length() {
+async fn an_observer_sees_sent_datagrams_with_their_length() {
     let log = Arc::new(Log::default());
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -215,7 +215,7 @@ async fn a_second_connection_begins_with_its_request() {
 }
 
 #[tokio::test]
-async fn what_is_given_up_harms_nothing_else() {
+async fn abandoned_requests_harm_no_others() {
     let origin = origin(|knobs| knobs.http.streams = 16).await;
     let endpoint = endpoint();
     let connection = call(&endpoint, &origin, &config(&origin, "hq-interop"));

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_by_chance_does_not() {
+    fn samples_that_differ_by_chance_do_not_end_slow_start() {
         let chance = |round: usize, turn: usize| {
             let mixed = ((round * 8 + turn) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             80 + mixed % 25

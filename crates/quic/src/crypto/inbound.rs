@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_far_ahead_costs_its_own_bytes() {
+    fn data_far_ahead_takes_only_its_own_bytes() {
         let mut inbound = Inbound::default();
         inbound.push(WINDOW - 1, b"x").unwrap();
         inbound.push(100, b"abc").unwrap();

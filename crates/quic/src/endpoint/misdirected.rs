@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_bounded_by_number_and_size() {
+    fn waiting_datagrams_are_bounded_by_number_and_size() {
         let way = RecvMeta {
             remote: "192.0.2.1:9".parse().unwrap(),
             local: None,

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn who_proves_his_address_costs_nothing() {
+    fn clients_that_validate_their_address_cost_no_budget() {
         let mut unvalidated = UnvalidatedClients::default();
         for _ in 0..1000 {
             assert!(unvalidated.admits(Time(1), 3));

@@ -175,7 +175,7 @@ fn silence_may_be_for_the_size() {
 }
 
 #[test]
-fn what_the_system_refuses_is_not_tried_again() {
+fn a_size_that_the_system_refuses_is_not_tried_again() {
     let mut mtu = discover(ETHERNET);
     let size = mtu.probe(at(1)).unwrap();
     mtu.on_probe_sent(size);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_order_behind_a_hole_makes_few_pieces() {
+    fn data_in_order_behind_a_gap_makes_few_pieces() {
         let (mut pieces, mut spares) = (Pieces::default(), Spares::default());
         for number in 0..1000 {
             pieces.insert(1 + 1000 * number, &[0; 1000], Time(number), &mut spares);

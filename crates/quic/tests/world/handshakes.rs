@@ -212,7 +212,7 @@ fn unknown_versions_are_told_the_known_ones() {
 }
 
 #[test]
-fn what_cannot_begin_says_why() {
+fn an_endpoint_says_why_a_connection_cannot_begin() {
     let mut simulation = Simulation::new(9);
     let remote = simulation.nodes[SERVER].address;
     let now = simulation.now;

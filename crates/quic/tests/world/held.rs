@@ -175,7 +175,7 @@ fn a_client_that_goes_away_meanwhile_is_forgotten() {
 }
 
 #[test]
-fn who_is_never_let_on_is_given_up_after_the_idle_timeout() {
+fn a_held_client_is_given_up_after_the_idle_timeout() {
     let transport = Transport {
         idle_timeout: Duration::from_secs(5),
         ..fast()

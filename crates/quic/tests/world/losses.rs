@@ -102,7 +102,7 @@ fn reordered_packets_are_put_in_order() {
 }
 
 #[test]
-fn who_is_held_back_for_a_round_trip_is_not_lost_for_ever() {
+fn packets_delayed_by_a_round_trip_do_not_count_as_lost_for_ever() {
     for seed in 0..4 {
         let mut simulation = Simulation::new(seed);
         simulation.down.rate = Some(5_000_000);

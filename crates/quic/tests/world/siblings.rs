@@ -111,7 +111,7 @@ fn nobody_is_told_the_reset_token_of_a_living_connection() {
 }
 
 #[test]
-fn what_its_owner_has_forgotten_is_reset_whatever_the_port() {
+fn packets_of_a_forgotten_connection_are_reset_whatever_the_port() {
     let mut simulation = among(4, 4);
     let client = establish(&mut simulation);
     let packet = short_packet(&mut simulation, client);

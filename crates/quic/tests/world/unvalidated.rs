@@ -47,7 +47,7 @@ fn flood(simulation: &mut Simulation, kind: Kind) -> Outcome {
 }
 
 #[test]
-fn what_comes_from_nobody_is_bounded_in_number_and_in_time() {
+fn clients_that_do_not_exist_are_bounded_in_number_and_time() {
     for kind in KINDS {
         let mut simulation = Simulation::with(1, &fast(), |server| {
             server.retry = Retry::AboveHandshakes(MOST);

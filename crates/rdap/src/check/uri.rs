@@ -95,7 +95,7 @@ mod tests {
     use super::is_uri;
 
     #[test]
-    fn what_rfc_3986_allows_is_a_uri() {
+    fn uris_are_those_of_rfc_3986() {
         // Browsers refuse the hosts of the second line.
         for text in [
             "https://example.com/a?b=c#d",

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_broken_is_an_error_and_what_was_found_a_warning() {
+    fn broken_limits_are_errors_and_findings_are_warnings() {
         let finding = |id, ms| Finding {
             id,
             ms,

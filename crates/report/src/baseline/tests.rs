@@ -92,7 +92,7 @@ fn fewer_is_a_change_and_no_rise() {
 }
 
 #[test]
-fn what_was_removed_from_the_file_is_not_compared() {
+fn counts_removed_from_the_file_are_not_compared() {
     let text = known(&exchange(0, 10_000, true)).to_text();
     let shorter: Vec<&str> = text.lines().filter(|l| !l.contains("full_hand")).collect();
     let baseline = Baseline::parse(&shorter.join("\n")).unwrap();

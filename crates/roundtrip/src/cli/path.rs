@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_dashes_is_the_command_s() {
+    fn arguments_after_the_dashes_belong_to_the_command() {
         let args = parse("--origin --dns -- curl --rtt 9").unwrap();
         assert_eq!(args.command, ["curl", "--rtt", "9"]);
         assert_eq!(args.origin.as_deref(), Some(""));

@@ -49,7 +49,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_announced_is_kept_to() {
+fn the_announced_budget_is_kept() {
     let scene = Scene::new();
     let output = scene.compare(&[]);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -89,7 +89,7 @@ fn the_json_and_the_page() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_anything_is_sent() {
+fn impossible_comparisons_are_refused_before_anything_is_sent() {
     let scene = Scene::new();
     for (words, why) in [
         (vec!["-X", "POST"], "--force"),

@@ -261,7 +261,7 @@ fn one_report_may_come_from_a_pipe() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_in_one_line() {
+fn errors_of_diff_take_one_line() {
     let reports = Reports::new();
     let mut broken = old();
     broken["phases"][0]["ms"] = json!("soon");

@@ -464,7 +464,7 @@ fn an_address_that_is_taken_is_named_with_what_to_do() {
 }
 
 #[test]
-fn what_cannot_start_is_said_whole() {
+fn all_errors_of_a_configuration_are_reported() {
     let user = User::new();
     let file = user.write("gate.toml", "[[route]]\nupstream = \"b\"\n");
     let said = user.gate(&["run", "--config", &file]);

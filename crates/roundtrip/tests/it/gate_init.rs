@@ -41,7 +41,7 @@ fn the_template_is_written_with_its_key_and_passes() {
 }
 
 #[test]
-fn what_is_there_stays() {
+fn existing_files_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("gate.toml"), "mine").unwrap();

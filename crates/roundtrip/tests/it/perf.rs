@@ -222,7 +222,7 @@ fn ctrl_c_keeps_what_was_measured() {
 
 /// Each command in the reference and the guide can be typed, if what it names was built in.
 #[test]
-fn what_the_guide_says_can_be_done() {
+fn commands_in_the_guide_work() {
     let reference = include_str!("../../../../docs/perf.md");
     let guide = include_str!("../../../../docs/quic-cost.md");
     let quoted = reference.split(['`', '\n']).chain(guide.split(['`', '\n']));

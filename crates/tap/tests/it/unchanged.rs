@@ -83,8 +83,8 @@ print('ended')
 }
 
 #[test]
-fn what_the_program_leaves_behind_goes_on() {
-    const TEST: &str = "what_the_program_leaves_behind_goes_on";
+fn children_of_the_program_keep_running() {
+    const TEST: &str = "children_of_the_program_keep_running";
     if !has("curl") {
         return skip::lacking(TEST, "curl");
     }

@@ -65,7 +65,7 @@ fn unknown_fields_are_skipped() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused() {
+fn ambiguous_requests_are_refused() {
     for wrong in [
         nested(4, b"/other"),
         nested(2, b"POST"),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_leaves_no_entry() {
+    fn written_lines_are_read_back_and_leave_no_entry() {
         let written = [
             (":status", "200"),
             (":status", "207"),

@@ -385,7 +385,7 @@ fn our_own_control_stream_is_a_sound_one() {
 }
 
 #[test]
-fn what_is_written_in_one_go_is_read_again() {
+fn a_message_written_at_once_is_read_back() {
     let lines: [crate::message::Pair<'_>; 2] = [(b":status", b"200"), (b"X-Own", b"value")];
     for length in [0, 1, 63, 0x3fff, 0x4000, 100_000] {
         let body = vec![b'x'; length];

@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_spoilt_in_one_place_does_no_harm(at: prop::sample::Index, byte: u8) {
+    fn damaged_tokens_do_no_harm(at: prop::sample::Index, byte: u8) {
         let mut bytes = token(r#"{"alg":"HS512","kid":"k"}"#, CLAIMS).into_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;

@@ -58,7 +58,7 @@ fn a_refusal_is_the_error_it_names() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_messages_are_read_back() {
     let mut bytes = request(24, b"four");
     bytes.extend(request(25, b"eightbyt"));
     let read: Vec<_> = messages(&bytes).map(|m| (m.kind, m.payload)).collect();

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_against_the_rules_ends_them() {
+    fn an_invalid_option_ends_the_list() {
         assert_eq!(values(&[2, 0, 3, 3, 7]), []);
         assert_eq!(values(&[2, 1, 3, 3, 7]), []);
         assert_eq!(values(&[4, 2, 3, 60, 7]), [OptionValue::SackPermitted]);

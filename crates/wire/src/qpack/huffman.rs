@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_the_last_byte_are_ones_and_few() {
+    fn padding_is_less_than_a_byte_of_ones() {
         // `a`, and three bits.
         assert_eq!(decode(&[0b0001_1111]).unwrap(), b"a");
         for bad in [

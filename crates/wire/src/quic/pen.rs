@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_not_written() {
+    fn values_without_room_are_not_written() {
         let mut buffer = [9; 4];
         let mut pen = Pen::new(&mut buffer);
         assert!(pen.bytes(&[1, 2, 3]));

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_der_is_refused() {
+    fn invalid_der_is_refused() {
         for bytes in [
             &[][..],
             &[SEQUENCE],

@@ -104,7 +104,7 @@ fn escape(byte: u8) -> String {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(message in any_message()) {
+    fn written_messages_are_read_back(message in any_message()) {
         let bytes = message.encode().unwrap();
         prop_assert_eq!(Message::parse(&bytes), Ok(message));
     }

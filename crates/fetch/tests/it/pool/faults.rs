@@ -209,7 +209,7 @@ async fn a_cancelled_request_leaves_no_half_answer_behind() {
 
 /// The script counts heads, so these requests have no bodies.
 #[tokio::test]
-async fn what_may_have_changed_something_is_not_sent_again() {
+async fn requests_that_may_have_had_an_effect_are_not_repeated() {
     for half in [HALF, CHUNK] {
         let server = Scripted::start(vec![vec![last(half)], vec![ok()]]).await;
         let error = pool().fetch(&server.post("/", "")).await.unwrap_err();

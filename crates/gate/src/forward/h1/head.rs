@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn ambiguous_heads_are_refused() {
         for (text, refusal) in [
             ("GET / HTTP/1.1\nHost: a\n\n", BadRequestError::BareLineFeed),
             (

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_the_body_passes() {
+    fn trailers_that_describe_the_body_pass() {
         let section =
             "Grpc-Status: 0\r\nX-Sum:\t a b \r\nContent-Digest: sha-256=:x:\r\nETag: \"1\"\r\n";
         let passed =
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_frames_routes_or_identifies_stays_behind() {
+    fn trailers_that_frame_route_or_identify_are_removed() {
         for name in NEVER.iter().copied().chain([
             "Content-Length",
             "CONTENT_LENGTH",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_too_much_is_an_error() {
+    fn malformed_or_too_many_trailers_are_an_error() {
         for section in [
             "A\r\n\r\n",
             "A : b\r\n\r\n",

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_stored_is_sealed_and_found_under_its_name_only() {
+    async fn documents_are_sealed_for_their_name() {
         let store = SharedStore::Memory(Memory::default());
         let first = acme_store(&store, &[("a", 1)]);
         first

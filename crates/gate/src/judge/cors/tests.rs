@@ -80,7 +80,7 @@ fn settings_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn who_asks_first_is_answered_passed_or_refused() {
+fn preflights_are_answered_passed_on_or_refused() {
     let answers = cors("preflight = \"answer\"\norigins = [\"https://app.example\"]");
     let Some(CorsDecision::Answered(grant)) = asked(&answers, "OPTIONS", &[ORIGIN, PUT]) else {
         panic!("not answered");

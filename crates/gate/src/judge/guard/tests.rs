@@ -294,7 +294,7 @@ fn time_counts_on_every_request() {
 }
 
 #[test]
-fn what_the_store_says_becomes_a_status() {
+fn answers_of_the_store_become_statuses() {
     let (guard, _) = guard(rules());
     let sent = cookie(&token(CLAIMS));
     let question = asked(judge(&guard, &[("Cookie", &sent)]));
@@ -431,7 +431,7 @@ fn new_rules_count_from_the_next_request() {
 
 /// Setting the clock does not change timers, so the clock is read again and again.
 #[tokio::test(start_paused = true)]
-async fn what_is_open_ends_with_its_token_although_the_clock_was_set() {
+async fn open_streams_end_with_their_token_even_if_the_clock_is_set() {
     let (guard, hand) = guard(rules());
     let sent = cookie(&token(CLAIMS));
     let question = asked(judge(&guard, &[("Cookie", &sent)]));

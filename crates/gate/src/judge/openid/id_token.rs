@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_expected_is_refused() {
+    fn unexpected_claims_are_refused() {
         for (claim, value, why) in [
             ("iss", json!("https://login.example/"), "another issuer"),
             ("iss", json!(null), "another issuer"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_is_accepted() {
+    fn permitted_claims_are_accepted() {
         for (claim, value) in [
             ("aud", json!(["gate"])),
             ("azp", json!("gate")),

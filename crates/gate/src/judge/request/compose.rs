@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_one_hop_or_ours_to_say_is_not_the_clients() {
+    fn hop_by_hop_fields_and_those_of_gate_are_removed() {
         let sent = written(
             &[
                 ("Host", "a.example"),
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_trusted_may_speak_for_others() {
+    fn trusted_proxies_may_name_the_client() {
         let fields = [
             ("Host", "a.example"),
             ("X-Forwarded-For", "198.51.100.1"),

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_backend_needs_is_refused() {
+    fn paths_that_no_backend_needs_are_refused() {
         for path in [
             "/a%00",
             "/a%0d",

@@ -61,7 +61,7 @@ fn a_path_has_the_longest_route() {
 }
 
 #[test]
-fn what_may_lead_elsewhere_is_refused() {
+fn paths_that_may_lead_to_another_route_are_refused() {
     let routes = routes(&["/", "/jmap", "/x/Public"]);
     for target in [
         "/%6amap",

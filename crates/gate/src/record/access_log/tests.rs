@@ -74,7 +74,7 @@ fn a_log_that_stands_still_costs_lines_and_not_requests() {
 }
 
 #[test]
-fn what_cannot_be_written_is_counted() {
+fn lines_that_cannot_be_written_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("none/access.log");
     let refused = AccessLog::start(&Access::File(nowhere));

@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
 }
 
 #[test]
-fn what_gate_added_leaves_out_the_backend() {
+fn the_added_time_leaves_out_the_backend() {
     let began = Instant::now();
     let mut entry = entry(began);
     entry.authorized = Some(began + ms(1));
@@ -38,7 +38,7 @@ fn what_gate_added_leaves_out_the_backend() {
 }
 
 #[test]
-fn what_was_under_way_has_the_rest() {
+fn the_unfinished_phase_has_the_rest_of_the_time() {
     let began = Instant::now();
     let ended = began + ms(9);
     let only = |entry: &Entry| entry.phases(ended).map(|(p, _)| p).collect::<Vec<_>>();

@@ -118,7 +118,7 @@ fn a_resumed_handshake_saves_a_round_trip_where_a_full_one_has_two() {
 }
 
 #[test]
-fn what_is_held_is_let_go() {
+fn a_gauge_falls_when_its_guard_is_dropped() {
     let book = Ledgers::new(1);
     let ledger = book.ledger(0);
     let held = (ledger.hold(Gauge::Exchanges), ledger.hold(Gauge::Exchanges));
@@ -129,7 +129,7 @@ fn what_is_held_is_let_go() {
 }
 
 #[test]
-fn what_takes_for_ever_is_counted_with_the_longest() {
+fn very_long_durations_are_counted_in_the_last_bucket() {
     let book = Ledgers::new(1);
     let began = Instant::now();
     let entry = Entry::new(began, Protocol::H3, true);

@@ -110,7 +110,7 @@ fn no_other_server_is_asked() {
 }
 
 #[test]
-fn what_is_never_ready_is_given_up() {
+fn an_order_that_is_never_ready_is_given_up() {
     says(
         |path, own| match path {
             "/dir" => directory(own),

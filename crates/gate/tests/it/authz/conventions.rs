@@ -251,7 +251,7 @@ fn a_proxy_that_removes_identity_fields_itself_may_send_them() {
 
 /// A PROXY header says whose request it is, not who may ask.
 #[test]
-fn who_may_ask_is_not_said_in_a_proxy_header() {
+fn a_proxy_header_does_not_say_who_may_ask() {
     let asked = Asked::new("");
     let mut config = asked.stage.config.clone();
     let networks = "[listen]\nproxy_protocol_from = [\"127.0.0.0/8\"]\n\

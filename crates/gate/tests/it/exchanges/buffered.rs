@@ -192,7 +192,7 @@ fn kept(buffers: bool) -> (Backend, Scene, RawClient) {
 }
 
 #[test]
-fn what_may_be_sent_again_is_sent_again_whole() {
+fn repeatable_requests_are_repeated_with_their_body() {
     for (method, status, opened) in [("PUT", 200, 2), ("POST", 502, 1)] {
         let (backend, _scene, mut client) = kept(true);
         let chunk = "x".repeat(LARGE);

@@ -38,7 +38,7 @@ fn dripping(mut client: RawClient) {
 }
 
 #[test]
-fn what_comes_byte_by_byte_is_what_was_sent() {
+fn answers_in_single_bytes_arrive_unchanged() {
     let backend = Backend::start(dripping);
     let scene = Scene::tuned(backend.at, "", |config| config.route[0].auth = false);
     let gate = scene.gate().addresses().http[0];

@@ -134,7 +134,7 @@ fn a_tunnel_ends_with_the_session() {
 }
 
 #[test]
-fn where_the_route_has_no_upgrades_the_wish_goes_no_further() {
+fn without_upgrades_on_the_route_the_field_is_removed() {
     let (scene, field) = switching_scene();
     let mut client = RawClient::to(scene.gate().addresses().http[0]);
     for _ in 0..2 {

@@ -125,7 +125,7 @@ async fn send_early(caller: &Caller, request: http::request::Builder) -> impl Si
 }
 
 #[test]
-fn what_nobody_confirmed_reaches_no_backend() {
+fn early_requests_of_unconfirmed_clients_reach_no_backend() {
     let (at, reached) = backend();
     let more = format!("auth = false\n{EARLY}[limits]\nidle_time = \"1s\"\n");
     let scene = scene(at, &more);

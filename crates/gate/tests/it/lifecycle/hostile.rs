@@ -81,7 +81,7 @@ fn a_handshake_that_is_not_completed_ends_after_the_head_time() {
 
 /// Each client opens all streams that it may, and leaves a hole in each. RFC 9000 §21.6.
 #[test]
-fn what_clients_send_ahead_is_bounded_and_others_are_served() {
+fn data_sent_ahead_is_bounded_and_others_are_served() {
     const SHARE: u64 = 128 << 20;
     let (at, _release) = backend("one");
     let more = "[limits]\nconnections_per_client = 1000\n";

@@ -196,7 +196,7 @@ fn while_a_segment_is_missing_all_waits_are_its_loss() {
 
 /// A copy takes a round trip at least.
 #[test]
-fn what_was_overtaken_for_less_than_a_round_trip_was_not_lost() {
+fn data_that_is_late_by_less_than_a_round_trip_was_not_lost() {
     let mut e = exchange(&[
         (0.0, Event::RequestStarted),
         (0.0, Event::RequestSent),

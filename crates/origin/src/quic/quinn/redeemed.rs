@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_to_be_shown_again_makes_room() {
+    fn expired_tokens_make_room() {
         let redeemed = UsedTokens::default();
         let hour = Duration::from_hours(1);
         let old = SystemTime::now() - 2 * hour;

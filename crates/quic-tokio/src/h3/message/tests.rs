@@ -173,7 +173,7 @@ fn a_section_that_the_peer_does_not_accept_is_not_sent() {
 }
 
 #[test]
-fn what_is_malformed_is_stopped_once_it_may_have_been_answered() {
+fn malformed_messages_are_stopped_once_they_may_have_been_answered() {
     let malformed = [1, 4, 0, 0, 0xd9, 0xd9].as_slice();
     let unexpected = [0, 1, 0].as_slice();
     for (bytes, at_once, in_the_end) in [

@@ -8,7 +8,7 @@ use super::pair::{End, Pair};
 use crate::{CloseReason, Code, Dir, Event, Transport};
 
 #[test]
-fn what_was_not_delivered_is_dropped_at_once_at_both_ends() {
+fn undelivered_data_is_dropped_at_once_at_both_ends() {
     let mut pair = Pair::new(&Transport::default());
     pair.connect();
     let server = pair.server();

@@ -19,7 +19,7 @@ fn written(pair: &mut Pair, end: End) -> usize {
 }
 
 #[test]
-fn what_is_buffered_follows_what_the_path_carries() {
+fn the_send_buffer_follows_the_congestion_window() {
     let mut pair = Pair::new(&Transport::default());
     pair.connect();
     // It asks for much and reads nothing.

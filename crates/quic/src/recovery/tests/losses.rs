@@ -69,7 +69,7 @@ fn an_eighth_of_a_round_trip_later_it_is_lost() {
 }
 
 #[test]
-fn what_is_newer_than_any_acknowledged_is_never_lost() {
+fn packets_newer_than_any_acknowledged_one_are_not_lost() {
     let mut rig = Rig::sampled();
     rig.send(1);
     rig.wait(ms(60_000));
@@ -106,7 +106,7 @@ fn congestion_is_persistent_when_nothing_arrives_for_three_probe_timeouts() {
 }
 
 #[test]
-fn what_was_sent_before_the_first_sample_shows_no_persistent_congestion() {
+fn packets_before_the_first_sample_show_no_persistent_congestion() {
     let mut rig = Rig::new();
     for _ in 0..10 {
         rig.send(1);

@@ -29,7 +29,7 @@ fn a_probe_is_due_after_the_estimate_and_then_twice_as_late() {
 }
 
 #[test]
-fn what_elicits_nothing_sets_no_timer() {
+fn packets_that_elicit_no_acknowledgement_set_no_timer() {
     let mut rig = Rig::sampled();
     rig.send_items(Space::Data, &[SentFrame::Ack { largest: 9 }], false);
     assert_eq!(rig.deadline(), None);

@@ -61,7 +61,7 @@ fn ctrl_c_ends_it_all() {
 }
 
 #[test]
-fn who_ends_it_ends_the_command_first() {
+fn a_signal_ends_the_command_first() {
     let mut running = with_daemons("trap 'exit 5' TERM", "while :; do sleep 0.05; done");
     let networks = Networks::of(&mut running);
     running.signal("TERM", false);

@@ -16,7 +16,7 @@ fn the_exit_code_is_the_command_s() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_from_what_is_not_there() {
+fn a_missing_command_differs_from_one_that_cannot_run() {
     let missing = said(path(&[], &["no-such-program"]));
     assert_eq!(missing.code, 127);
     assert_eq!(
@@ -46,7 +46,7 @@ fn wrong_usage_is_2_and_says_what_would_be_right() {
 }
 
 #[test]
-fn where_there_is_no_path_nothing_is_run() {
+fn without_a_path_no_command_is_run() {
     for (flags, part) in [
         (
             &["--sysctl", "net.ipv4.no_such_setting=1"][..],
@@ -82,7 +82,7 @@ fn standard_output_is_the_command_s_alone() {
 }
 
 #[test]
-fn who_asks_for_it_sees_it_live() {
+fn live_figures_are_shown_on_request() {
     let said = said(path(&["--live", "--quiet"], &["sleep", "2.5"]));
     let lines: Vec<&str> = said.err.lines().collect();
     assert!(lines.len() >= 2, "{said:?}");

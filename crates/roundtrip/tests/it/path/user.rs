@@ -56,7 +56,7 @@ fn an_ordinary_user_needs_no_help() {
 }
 
 #[test]
-fn where_namespaces_are_forbidden_it_says_what_to_do() {
+fn without_namespaces_it_says_what_to_do() {
     let line = "echo 0 > /proc/sys/user/max_user_namespaces \
                 && exec setpriv --bounding-set=-all --inh-caps=-all \"$@\"";
     let inner = path(&["--rtt=1ms"], &["true"]);

@@ -94,7 +94,7 @@ fn the_picture_shows_the_crates_that_exist() {
 }
 
 #[test]
-fn what_only_measures_is_off_by_default() {
+fn features_for_measuring_are_off_by_default() {
     for package in packages() {
         for dependency in package["dependencies"].as_array().unwrap() {
             if FOR_MEASURING.contains(&name(dependency).as_str()) {

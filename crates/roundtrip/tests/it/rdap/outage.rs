@@ -115,7 +115,7 @@ fn an_outage_in_the_middle_of_a_list_loses_no_row() {
 }
 
 #[test]
-fn who_stays_out_is_told_and_asked_again_by_the_next_run() {
+fn servers_that_stay_out_are_named_and_asked_again_by_the_next_run() {
     let scene = Scene::new();
     let server = Fickle::start(60, usize::MAX);
     let output = ["--csv", "-o", "out", "--patience", "1s"];
@@ -170,7 +170,7 @@ fn a_table_of_nothing_but_failures_has_its_header_first_and_once() {
 }
 
 #[test]
-fn what_failed_does_not_stand_in_the_way_of_the_next_run() {
+fn failed_queries_do_not_hinder_the_next_run() {
     let scene = Scene::new();
     let server = Fickle::start(60, usize::MAX);
     let output = ["--csv", "-o", "out", "--patience", "1s"];
@@ -183,7 +183,7 @@ fn what_failed_does_not_stand_in_the_way_of_the_next_run() {
 }
 
 #[test]
-fn what_failed_is_asked_once_more_if_that_is_wished() {
+fn failed_queries_are_repeated_on_request() {
     for (flag, code, found) in [("--quiet", 1, 0), ("--retry-failed", 0, COUNT)] {
         let scene = Scene::new();
         let server = Fickle::start(0, 0);

@@ -159,7 +159,7 @@ fn in_order_it_stays_in_order() {
 }
 
 #[test]
-fn what_is_unfinished_is_not_overwritten_nor_mixed_up() {
+fn unfinished_output_is_not_overwritten_nor_mixed_up() {
     let scene = scene();
     let mut child = begun(&scene, &[], 20);
     child.kill().unwrap();
@@ -194,7 +194,7 @@ fn what_is_unfinished_is_not_overwritten_nor_mixed_up() {
 }
 
 #[test]
-fn what_cannot_be_resumed_says_why() {
+fn it_says_why_a_run_cannot_be_resumed() {
     let scene = scene();
     for (arguments, words) in [
         (&["--resume", "-o", "out", "one.example"][..], "-f FILE"),

@@ -357,7 +357,7 @@ fn answers_wait_for_windows_and_for_each_other() {
 }
 
 #[test]
-fn who_leaves_answers_what_was_asked_before() {
+fn after_goaway_earlier_requests_are_answered() {
     let mut server = greeted(CONFIG);
     server.leave();
     let frames = sent(&mut server);
@@ -412,7 +412,7 @@ fn a_block_larger_than_a_frame_is_continued() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_counted() {
+fn control_frames_are_counted() {
     let mut server = greeted(CONFIG);
     server.take_tally();
     let frames = [

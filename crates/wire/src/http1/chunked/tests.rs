@@ -54,7 +54,7 @@ fn chunks_come_together_however_they_are_cut() {
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_refused_by_who_is_strict() {
+fn the_strict_reader_refuses_ambiguous_chunks() {
     for bad in [
         "\r\n",
         "g\r\n",
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_strict_read_the_tolerant_read_alike(bytes in "[0-3a ;\r\n]{0,60}", step in 1_usize..9) {
+    fn the_tolerant_reader_reads_strict_bodies_alike(bytes in "[0-3a ;\r\n]{0,60}", step in 1_usize..9) {
         let pieces: Vec<&[u8]> = bytes.as_bytes().chunks(step).collect();
         let strict = decode(&pieces, Strictness::Strict);
         prop_assert_eq!(&strict, &decode(&[bytes.as_bytes()], Strictness::Strict));

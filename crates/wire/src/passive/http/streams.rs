@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_is_passed_over_when_too_much_waits() {
+    fn missing_bytes_are_skipped_when_too_many_wait() {
         let mut assembly = Assembly::default();
         let (mut missing, mut bytes) = (0, 0);
         let piece = [7; 1000];

@@ -72,7 +72,7 @@ fn every_type_is_read() {
 }
 
 #[test]
-fn what_no_server_may_say_is_refused() {
+fn invalid_answers_are_refused() {
     for bytes in [
         "\r\n",
         "+a\n",
@@ -177,7 +177,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_the_same_in_any_pieces(
+    fn written_values_are_read_back_in_any_pieces(
         values in prop::collection::vec(value(), 1..4),
         pieces in prop::collection::vec(1usize..30, 1..40),
     ) {

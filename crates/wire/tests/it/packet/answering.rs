@@ -36,7 +36,7 @@ fn a_syn_is_reset_with_what_it_took() {
 }
 
 #[test]
-fn what_acknowledges_is_reset_at_what_it_acknowledged() {
+fn an_acknowledgement_is_reset_at_its_number() {
     // RFC 9293 §3.10.7.1: <SEQ=SEG.ACK><CTL=RST>.
     let asked = packet(4, TCP, &segment(Flags::ACK | Flags::FIN, &[], b"x"));
     let answer = reset(&Packet::parse(&asked).unwrap()).unwrap();

@@ -51,7 +51,7 @@ fn the_segment_size_is_put_into_its_option() {
 }
 
 #[test]
-fn what_does_not_apply_changes_nothing() {
+fn changes_that_do_not_apply_change_nothing() {
     let mut bytes = packet(4, UDP, &datagram(b"query"));
     let before = bytes.clone();
     let mut change = PacketMut::parse(&mut bytes).unwrap();

@@ -137,7 +137,7 @@ fn written() -> Vec<u8> {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn unwritable_packets_are_an_error() {
     let mut writer = PcapngWriter::new(&Section::default()).unwrap();
     let mut packet = Captured {
         interface: 0,

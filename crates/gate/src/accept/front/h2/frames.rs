@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_there_is_a_reason_for_is_not() {
+    async fn justified_frames_are_not_too_many() {
         let frames = Frames::new(10);
         for _ in 0..1000 {
             assert!(frames.take(sent(1, 3)));

@@ -196,7 +196,7 @@ fn hints_arrive_before_the_answer() {
 }
 
 #[test]
-fn who_has_no_session_is_told_so_and_may_ask_on() {
+fn a_client_without_a_session_gets_401_and_may_ask_again() {
     run(
         |_| (),
         async |scene: Scene| {
@@ -235,7 +235,7 @@ fn an_answer_that_breaks_off_is_no_whole_one() {
 }
 
 #[test]
-fn who_answers_amid_the_body_ends_it_behind_the_answer() {
+fn an_answer_before_the_end_of_the_body_stops_the_body() {
     run(
         |_| (),
         async |scene: Scene| {
@@ -289,7 +289,7 @@ fn a_disconnect_ends_all_exchanges() {
 }
 
 #[test]
-fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
+fn early_requests_wait_unless_they_are_safe() {
     run(
         |_| (),
         async |scene: Scene| {
@@ -321,7 +321,7 @@ fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
 }
 
 #[test]
-fn what_is_too_early_for_the_backend_goes_again_after_the_handshake() {
+fn a_request_that_got_425_is_sent_again_after_the_handshake() {
     run(
         |_| (),
         async |scene: Scene| {

@@ -279,7 +279,7 @@ fn each_event_arrives_before_the_next_is_sent() {
 }
 
 #[test]
-fn who_has_no_session_is_told_so_and_may_ask_on() {
+fn a_client_without_a_session_gets_401_and_may_ask_again() {
     run(
         |_| (),
         async |scene: Scene| {
@@ -346,7 +346,7 @@ fn a_disconnect_ends_all_exchanges() {
 }
 
 #[test]
-fn what_may_be_a_replay_waits_unless_it_changes_nothing() {
+fn early_requests_wait_unless_they_are_safe() {
     run(
         |_| (),
         async |scene: Scene| {

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_more_than_once_is_there_more_than_once() {
+    fn repeated_fields_stay_repeated() {
         let read = written(&head(&[("accept", "a"), ("host", "x"), ("host", "y")]));
         assert_eq!(read, ["accept: a", "host: x", "host: y"]);
     }

@@ -93,7 +93,7 @@ fn a_replaced_file_is_taken_and_a_broken_one_is_told_once() {
 }
 
 #[test]
-fn what_cannot_be_used_is_said_with_its_file() {
+fn errors_name_the_file_that_cannot_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let good = write(folder.path(), "good", &["a.test"]);
     let other = write(folder.path(), "other", &["b.test"]);

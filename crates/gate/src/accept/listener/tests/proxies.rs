@@ -48,7 +48,7 @@ fn a_proxy_s_word_counts_and_nothing_behind_it_is_lost() {
 }
 
 #[test]
-fn who_should_say_it_and_does_not_is_refused() {
+fn a_proxy_without_its_header_is_refused() {
     run(async {
         let scene = behind("127.0.0.0/8", super::scene::WITHIN);
         assert_eq!(say(&scene, &[b"GET / HTTP/1.1\r\n\r\n\n"]).await, "");

@@ -166,7 +166,7 @@ fn sessions_over_quic_count_for_the_network_of_their_client() {
 }
 
 #[test]
-fn where_many_have_not_proved_their_address_it_is_asked_for_first() {
+fn with_many_unvalidated_clients_new_ones_get_a_retry() {
     run(async {
         let scene = Scene::start(&single());
         let caller = Caller::new(&scene);

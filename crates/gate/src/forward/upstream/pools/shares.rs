@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_free() {
+    fn a_returned_connection_is_free() {
         let mut shares = Shares::default();
         for client in [Some(client(1)), Some(client(1)), None] {
             shares.take(client);

@@ -53,7 +53,7 @@ fn a_connection_that_sends_unrequested_bytes_or_ends_is_not_used_again() {
 }
 
 #[test]
-fn what_is_not_finished_is_closed() {
+fn an_unfinished_exchange_closes_its_connection() {
     run(async || {
         let server = Scripted::start(Behaviour::Well).await;
         let upstream = upstream(&[server.url()], |config| config.connections = 1);

@@ -321,7 +321,7 @@ fn keys_that_cannot_be_used_say_why_and_nothing_else() {
 
 /// The answer does not depend on what came before.
 #[test]
-fn what_is_remembered_is_known_by_how_it_was_brought() {
+fn a_cached_token_is_valid_only_in_the_place_where_it_was_found() {
     let (guard, _) = guard(rules());
     let token = token(r#"{"sub":"u","sid":"s","iat":1000,"exp":2000}"#);
     let coded = STANDARD.encode(&token);

@@ -80,7 +80,7 @@ fn pages_lead_to_the_provider_and_programs_do_not() {
 }
 
 #[test]
-fn what_was_written_into_a_form_is_not_sent_to_the_provider() {
+fn forms_are_not_redirected_to_the_provider() {
     let form = [PAGE, NAVIGATE, ("Content-Length", "3")];
     for (method, fields) in [("POST", &form[..]), ("GET", &form[..]), ("POST", &[PAGE])] {
         let said = said(method, "/form", fields);

@@ -52,7 +52,7 @@ fn versions_decide_how_long_a_connection_lives() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused() {
+fn ambiguous_heads_are_refused() {
     let post =
         |lines: &str| status(format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n\r\n").as_bytes());
     assert_eq!(post("Content-Length: 3"), 0);

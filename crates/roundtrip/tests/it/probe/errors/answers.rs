@@ -10,7 +10,7 @@ fn to(answer: impl AsRef<[u8]>) -> crate::probe::report::Report {
 }
 
 #[test]
-fn what_is_not_http_is_shown() {
+fn answers_that_are_not_http_are_quoted() {
     let ssh = to("SSH-2.0-OpenSSH_9.2\r\n");
     assert_failure(&ssh, "not-http", "body");
     assert!(

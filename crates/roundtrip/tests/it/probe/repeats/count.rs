@@ -196,7 +196,7 @@ fn an_interrupt_ends_one_that_hangs() {
 }
 
 #[test]
-fn what_was_learnt_before_an_interrupt_is_told() {
+fn facts_from_before_an_interrupt_are_shown() {
     let site = Site::with(|knobs| knobs.fault = Some("stall@request".parse().unwrap()));
     let ca = site.path("ca.pem");
     let url = site.https("/");

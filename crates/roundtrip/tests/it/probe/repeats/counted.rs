@@ -218,7 +218,7 @@ fn a_request_that_is_not_in_the_file_fails_until_it_is_recorded() {
 }
 
 #[test]
-fn what_may_change_something_is_not_asked_again() {
+fn unsafe_methods_are_not_repeated() {
     let site = Site::start();
     let file = site.path("counts.json");
     let post = ["-d", "x"];

@@ -39,7 +39,7 @@ fn the_backend_gets_a_whole_body_with_its_length() {
 }
 
 #[test]
-fn what_is_larger_is_refused() {
+fn larger_bodies_are_refused() {
     run(buffers, async |scene: Scene| {
         let mut met = client(&scene).await;
         let mut stream = met.client.send_request(post("/x")).await.unwrap();
