@@ -63,7 +63,15 @@ impl BodyAnalysis<'_> {
                 .get(next.first)
                 .map(|a| a.heard)
                 .unwrap_or_default();
-            let more = next.bytes as f64 >= GROWTH * flight.bytes as f64;
+            let grew = |next: &Flight, by: f64| next.bytes as f64 >= by * flight.bytes as f64;
+            // Between two flights of a paced sender, a delay may move bytes to the next one.
+            let moved = growing
+                && n > 0
+                && grew(next, 1.0)
+                && flights
+                    .get(n + 2)
+                    .is_some_and(|after| grew(after, GROWTH * GROWTH));
+            let more = grew(next, GROWTH) || moved;
             let before = n.checked_sub(1).and_then(|before| flights.get(before));
             let previous = before.map(|b| b.bytes);
             let doubled = before.is_some_and(|b| flight.bytes as f64 >= DOUBLED * b.bytes as f64);

@@ -212,3 +212,19 @@ fn a_small_first_window_may_have_small_segments() {
         assert!(body.waited.server < 1.0, "{body:?}");
     }
 }
+
+/// As BBR sends its first megabyte on a busy machine: the third flight came partly with the fourth.
+#[test]
+fn one_flight_that_hardly_grew_does_not_end_the_growth() {
+    let trips = |flights: &[u64]| {
+        let mut parts = Vec::new();
+        for (n, segments) in flights.iter().enumerate() {
+            let at = |segment: u64| n as f64 + 0.85 * segment as f64 / *segments as f64;
+            parts.extend((0..*segments).map(|segment| (R * at(segment), 1)));
+        }
+        body(&answer(&parts)).round_trips
+    };
+    assert_eq!(trips(&[11, 24, 27, 75, 132, 179, 140]), 6);
+    // A line that is full does not grow again.
+    assert_eq!(trips(&[11, 24, 27, 28, 28, 28]), 1);
+}
