@@ -55,6 +55,8 @@ pub(crate) struct SeenSegment {
     pub(crate) congested: bool,
     /// The packet's identification; zero if it has none.
     pub(crate) id: u16,
+    /// The flow label of IPv6; zero if it has none.
+    pub(crate) label: u32,
     pub(crate) way: Option<LinkDirection>,
 }
 
@@ -112,6 +114,7 @@ impl SeenSegment {
                 IpVersion::V4 => packet.fragment().identification as u16,
                 IpVersion::V6 => 0,
             },
+            label: packet.flow_label(),
             way,
         }
     }

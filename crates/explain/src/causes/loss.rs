@@ -31,7 +31,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "response-segment-lost",
             decidable: Decidable::Packets,
             name: "A segment that the server sent was lost and had to be sent again",
-            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout; or a capture shows that a packet is missing: it was seen to leave twice, or its number is missing before one that is as late as after a timeout",
+            shows: "segments arrived out of order, and the missing one was late by a round trip or more; or a flight ended in the middle of a TLS record (without TLS: after full segments), and the rest came as late as after a timeout; or a capture shows that a packet is missing: it was seen to leave twice, or its number is missing before one that is as late as after a timeout, or (IPv6) the server's flow label changed, as Linux changes it after a timeout",
             signature: theirs,
             cost: "1 round trip or more if later segments reveal the loss; otherwise 200 ms or more",
             remedy: "look for loss on the path (mtr); let the server recover sooner",

@@ -1,7 +1,9 @@
-//! Which packets of the server did not arrive, by their numbers.
+//! Which packets of the server did not arrive, by their numbers and their flow labels.
 //!
 //! Many systems number the packets of a connection one after the other, although nothing requires
-//! it (RFC 6864 §4.1). Where they do, a number that is missing shows a packet that is missing.
+//! it (RFC 6864 §4.1). Where they do, a number that is missing shows a packet that is missing. With
+//! IPv6, Linux gives a connection another flow label whenever its retransmission timer fires, in
+//! the hope of another path (RFC 6437 §3); a probe before that (RFC 8985 §7.2) keeps the label.
 
 use std::collections::HashMap;
 
@@ -15,6 +17,10 @@ use crate::tcp::TcpFlow;
 /// missing.
 const MIN_IN_ORDER: u64 = 4;
 const IN_ORDER_EACH: u64 = 4;
+/// The number of packets that must have the label of the one before: at least, and for each that
+/// has another.
+const MIN_SAME: u64 = 3;
+const SAME_EACH: u64 = 2;
 /// The largest number of packets that are missing at once.
 const MAX_MISSING: u16 = 3;
 /// In nanoseconds: the shortest timeout of Linux, and how early and how late its timers fire.
@@ -22,12 +28,54 @@ const MIN_TIMEOUT: u64 = 200_000_000;
 const EARLY: u64 = 5_000_000;
 const LATE: u64 = 40_000_000;
 
-/// The number of packets that are missing before a segment of the server, by its frame.
+/// What shows that packets are missing before a segment of the server.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    /// So many numbers.
+    Numbers(u16),
+    /// Another flow label: its sender's timer fired.
+    Label,
+}
+
+/// What is missing before segments of the server, by their frames.
 #[derive(Debug, Default)]
-pub(super) struct Missing(HashMap<u64, u16>);
+pub(super) struct Missing(HashMap<u64, Shown>);
 
 impl Missing {
     pub(super) fn from_flow(flow: &TcpFlow) -> Self {
+        let all = flow
+            .sights
+            .iter()
+            .filter(|sight| sight.from == Side::Server);
+        if all.clone().all(|sight| sight.label > 0) {
+            Self::by_label(all)
+        } else {
+            Self::by_number(flow)
+        }
+    }
+
+    fn by_label<'a>(all: impl Iterator<Item = &'a SeenSegment>) -> Self {
+        let mut missing = HashMap::new();
+        let mut same = 0;
+        let mut last: Option<u32> = None;
+        for sight in all.filter(|sight| !sight.is_reset()) {
+            if last
+                .replace(sight.label)
+                .is_none_or(|last| last == sight.label)
+            {
+                same += 1;
+            } else {
+                missing.insert(sight.frame, Shown::Label);
+            }
+        }
+        // Other systems may draw a label for each packet.
+        if same < MIN_SAME.max(SAME_EACH * missing.len() as u64) {
+            return Self::default();
+        }
+        Self(missing)
+    }
+
+    fn by_number(flow: &TcpFlow) -> Self {
         let segment = mss(flow).max(1);
         let numbered = |sight: &&SeenSegment| {
             sight.from == Side::Server && sight.id != 0 && !sight.is_syn() && !sight.is_reset()
@@ -42,7 +90,7 @@ impl Missing {
                 match sight.id.wrapping_sub(due) {
                     0 => in_order += 1,
                     skipped @ 1..=MAX_MISSING => {
-                        missing.insert(sight.frame, skipped);
+                        missing.insert(sight.frame, Shown::Numbers(skipped));
                     }
                     // They are numbered in another way, or came out of order.
                     _ => return Self::default(),
@@ -70,12 +118,17 @@ impl Watcher<'_> {
     /// A packet is missing before this one, which comes as late as after a timeout.
     pub(super) fn missing(&mut self, at: u64, sight: &SeenSegment) {
         let last = self.heard.replace(at);
-        let packets = self.missing.0.get(&sight.frame).copied();
-        let Some((packets, last)) = packets.zip(last).filter(|_| sight.length > 0) else {
+        let shown = self.missing.0.get(&sight.frame).copied();
+        let Some((shown, last)) = shown.zip(last).filter(|_| sight.length > 0) else {
             return;
         };
         let is_next = self.flow.place(Side::Server, sight.sequence) == Some(self.read);
-        if is_next && is_like_a_timeout(at.saturating_sub(last), self.rtt, packets) {
+        let silence = at.saturating_sub(last);
+        let (packets, is_late) = match shown {
+            Shown::Numbers(packets) => (packets, is_like_a_timeout(silence, self.rtt, packets)),
+            Shown::Label => (1, silence + EARLY >= MIN_TIMEOUT),
+        };
+        if is_next && is_late {
             let packets = packets.into();
             self.note(last, Event::Missed { packets });
         }

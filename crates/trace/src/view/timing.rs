@@ -347,6 +347,7 @@ mod tests {
             hop_limit: 64,
             congested: false,
             id: 0,
+            label: 0,
             way: None,
         };
         // The last one shows that the one before left early.

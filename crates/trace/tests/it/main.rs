@@ -10,6 +10,7 @@ mod drawn;
 mod far;
 mod foreign;
 mod hostile;
+mod labels;
 mod packets;
 mod recorded;
 mod sealed;

@@ -124,6 +124,14 @@ impl<'a> Packet<'a> {
         Ecn::from_bits(self.traffic_class())
     }
 
+    /// The flow label of IPv6 (RFC 6437); zero if there is none.
+    pub fn flow_label(&self) -> u32 {
+        match self.layout.version {
+            IpVersion::V4 => 0,
+            IpVersion::V6 => u32::from_be_bytes(field(self.bytes, 0)) & 0x000f_ffff,
+        }
+    }
+
     /// The position of the bytes after the IP header.
     pub fn payload_range(&self) -> Range<usize> {
         self.layout.transport_at..self.bytes.len()
