@@ -8,6 +8,7 @@ use crate::Period;
 
 /// Fewer periods before or after a moment do not show a lasting change.
 const MIN_SIDE: usize = 5;
+pub(crate) const MIN_PERIODS: usize = 2 * MIN_SIDE;
 /// A change is reported if it is at least this large, in milliseconds and as a share of the total
 /// before it, …
 const MIN_MS: f64 = 3.0;

@@ -2,13 +2,13 @@
 //! other processes can read it while readings are added.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
-use redb::backends::FileBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{
-    Builder, ConcurrencyMode, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase,
-    ReadableTable, Table, TableDefinition, WriteTransaction,
+    ConcurrencyMode, Database, ReadableDatabase, ReadableTable, StorageBackend, Table,
+    TableDefinition, WriteTransaction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,12 @@ const SERIES: TableDefinition<u32, &[u8]> = TableDefinition::new("series");
 /// The largest number of combinations of URL and strategy in one file.
 pub const MAX_SERIES: u32 = 64;
 const CACHE: usize = 4 << 20;
+/// The longest time between runs that is believed, in seconds: a year.
+const MAX_EVERY: u64 = 366 * 86_400;
+/// The largest size of a file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 30;
+/// How often a file is copied before it counts as damaged.
+const MAX_ATTEMPTS: u32 = 3;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -61,24 +67,21 @@ pub struct HistoryFile {
 impl HistoryFile {
     /// Opens the file, and creates it if necessary.
     pub fn create(path: &Path) -> Result<Self, HistoryError> {
-        Self::open_with(
-            path,
-            OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false),
-        )
-    }
-
-    fn open_with(path: &Path, options: &OpenOptions) -> Result<Self, HistoryError> {
         let name = path.display().to_string();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path).map_err(|source| HistoryError::File {
             file: name.clone(),
             source,
         })?;
-        let opened = FileBackend::new(file)
-            .and_then(|backend| shared_database().create_with_backend(backend));
+        let mut builder = Database::builder();
+        builder
+            .set_cache_size(CACHE)
+            // Several processes may add readings.
+            .set_concurrency_mode(ConcurrencyMode::MultiWriter)
+            .set_check_integrity_on_open(true);
+        let opened =
+            FileBackend::new(file).and_then(|backend| builder.create_with_backend(backend));
         let database = opened.map_err(|error| unusable(&name, error))?;
         Ok(Self { name, database })
     }
@@ -102,60 +105,66 @@ impl HistoryFile {
         self.told(read(&self.database))
     }
 
+    /// Writes a period of the finest tier as it stands.
+    #[cfg(test)]
+    pub(crate) fn put_period(&self, start: u64, period: &[u8]) {
+        let transaction = self.database.begin_write().unwrap();
+        let mut table = transaction.open_table(PERIODS).unwrap();
+        table.insert((0, 0, start), period).unwrap();
+        drop(table);
+        transaction.commit().unwrap();
+    }
+
     fn told<T>(&self, outcome: Result<T, redb::Error>) -> Result<T, HistoryError> {
         outcome.map_err(|source| unusable(&self.name, source))
     }
 }
 
-/// A history file that is only read. This needs no permission to write.
-pub struct HistoryReader {
-    name: String,
-    database: ReadOnlyDatabase,
-}
-
-impl HistoryReader {
-    /// Opens a file that must exist. A file whose writer crashed may need a repair, which is the
-    /// only thing that needs write permission.
-    pub fn open(path: &Path) -> Result<Self, HistoryError> {
-        let name = path.display().to_string();
-        let database = match open_read_only(path, &name)? {
-            Err(DatabaseError::RepairAborted) => {
-                HistoryFile::open_with(path, OpenOptions::new().read(true).write(true))?;
-                open_read_only(path, &name)?
-            }
-            opened => opened,
-        };
-        let database = database.map_err(|error| unusable(&name, error))?;
-        Ok(Self { name, database })
-    }
-
-    /// Reads all series.
-    pub fn series(&self) -> Result<Vec<RecordedSeries>, HistoryError> {
-        read(&self.database).map_err(|error| unusable(&self.name, error))
+/// Reads all series of a file that must exist. This needs no permission to write, and changes
+/// nothing.
+pub fn read_history(path: &Path) -> Result<Vec<RecordedSeries>, HistoryError> {
+    let name = path.display().to_string();
+    let mut attempts = 1;
+    loop {
+        let copy = copied(path).map_err(|source| HistoryError::File {
+            file: name.clone(),
+            source,
+        })?;
+        match read_copy(copy) {
+            // A process that adds readings can have changed pages while they were copied.
+            Err(_) if attempts < MAX_ATTEMPTS => attempts += 1,
+            outcome => return outcome.map_err(|error| unusable(&name, error)),
+        }
     }
 }
 
-/// Several processes may use a file at once.
-fn shared_database() -> Builder {
+fn copied(path: &Path) -> io::Result<InMemoryBackend> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let why = format!("it is larger than {MAX_FILE} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let copy = InMemoryBackend::new();
+    copy.set_len(bytes.len() as u64)?;
+    copy.write(0, &bytes)?;
+    Ok(copy)
+}
+
+/// Where a file is damaged, redb panics when it reads it, unless it has checked it first. The check
+/// may repair what a crash has left, so it needs a copy.
+fn read_copy(copy: InMemoryBackend) -> Result<Vec<RecordedSeries>, redb::Error> {
+    // redb would begin a history in it.
+    if copy.len()? == 0 {
+        return Err(redb::Error::Io(io::ErrorKind::InvalidData.into()));
+    }
     let mut builder = Database::builder();
     builder
         .set_cache_size(CACHE)
-        .set_concurrency_mode(ConcurrencyMode::MultiWriter)
-        // Where a file is damaged, redb panics when it reads it. Readers cannot check.
         .set_check_integrity_on_open(true);
-    builder
-}
-
-fn open_read_only(
-    path: &Path,
-    name: &str,
-) -> Result<Result<ReadOnlyDatabase, DatabaseError>, HistoryError> {
-    let file = File::open(path).map_err(|source| HistoryError::File {
-        file: name.to_owned(),
-        source,
-    })?;
-    Ok(FileBackend::new(file)
-        .and_then(|backend| shared_database().open_read_only_with_backend(backend)))
+    read(&builder.create_with_backend(copy)?)
 }
 
 fn unusable(file: &str, error: impl Into<redb::Error>) -> HistoryError {
@@ -187,14 +196,17 @@ fn read(database: &impl ReadableDatabase) -> Result<Vec<RecordedSeries>, redb::E
         let mut series = RecordedSeries {
             url: about.url,
             strategy: about.strategy,
-            every: about.every,
+            every: about.every.min(MAX_EVERY),
             ..RecordedSeries::default()
         };
         for (tier, kept) in (0..).zip(&mut series.tiers) {
             let range = (number.value(), tier, 0)..=(number.value(), tier, u64::MAX);
             for entry in periods.range(range)? {
+                let (key, period) = entry?;
+                let period = serde_json::from_slice::<Period>(period.value()).ok();
                 // A period that cannot be read (for example from a newer version) is a gap.
-                kept.extend(serde_json::from_slice::<Period>(entry?.1.value()).ok());
+                let start = key.value().2;
+                kept.extend(period.filter(|p| p.start == start && p.is_plausible()));
             }
         }
         all.push(series);

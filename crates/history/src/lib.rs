@@ -2,8 +2,8 @@
 //! for, when that changed, and which causes were found.
 //!
 //! A [`HistoryFile`] adds each [`Reading`] to one [`Period`] of each [`Tier`], and removes the
-//! oldest periods, so that the file does not grow without limit. [`summary`], [`document`] and
-//! [`page()`] show it. `probe` measures.
+//! oldest periods, so that the file does not grow without limit. [`read_history`] reads it;
+//! [`summary`], [`document`] and [`page()`] show it. `probe` measures.
 
 mod change;
 mod file;
@@ -19,7 +19,7 @@ mod time;
 mod view;
 
 pub use change::{LastingChange, lasting_change};
-pub use file::{HistoryError, HistoryFile, HistoryReader, MAX_SERIES, RecordedSeries};
+pub use file::{HistoryError, HistoryFile, MAX_SERIES, RecordedSeries, read_history};
 pub use json::{SCHEMA, document};
 pub use page::page;
 pub use period::Period;

@@ -41,7 +41,7 @@ fn article(series: &RecordedSeries, key: usize) -> Markup {
                 (tiles(&all))
             }
             @if let Some(outage) = text::outage(series) { div.failure { p { (outage) } } }
-            p class=(if change.is_some() { "finding" } else { "note" }) { (text::sentence(change)) }
+            p class=(if change.is_some() { "finding" } else { "note" }) { (text::sentence(change, periods)) }
             @for (number, view) in views(series).iter().enumerate() {
                 (picture::figure(view, change, &causes, &format!("{key}-{number}")))
             }

@@ -12,6 +12,11 @@ use crate::Reading;
 /// The largest number of causes, and of kinds of failures, in one period; a server cannot exceed
 /// it.
 const MAX_NAMES: usize = 64;
+/// More readings or round trips than a period can have. As many periods as a history has can still
+/// be added up.
+const MAX_COUNT: u64 = 1 << 48;
+/// Later than any clock, in seconds since 1970; in milliseconds, it is still a number.
+const MAX_START: u64 = u64::MAX / 2000;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -44,6 +49,21 @@ impl Period {
             start,
             ..Self::default()
         }
+    }
+
+    /// Whether sums of periods like this one stay within their types. A file may have been changed,
+    /// and its other periods are still worth showing.
+    pub(crate) fn is_plausible(&self) -> bool {
+        let named = self.findings.values().map(|(count, _)| count);
+        let mut counts = named
+            .chain(self.failures.values())
+            .chain(self.totals.values())
+            .chain([&self.ok, &self.round_trips]);
+        let last = self.totals.keys().last();
+        self.start < MAX_START
+            && counts.all(|count| *count < MAX_COUNT)
+            && last.is_none_or(|last| usize::from(*last) <= Histogram::bucket(u64::MAX))
+            && self.failures.len().max(self.findings.len()) <= MAX_NAMES + 1
     }
 
     pub fn add(&mut self, reading: &Reading) {

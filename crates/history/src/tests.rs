@@ -7,11 +7,12 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::{
-    HistoryFile, HistoryReader, MAX_SERIES, Reading, RecordedSeries, TIERS, document, page, summary,
+    HistoryFile, MAX_SERIES, Reading, RecordedSeries, TIERS, document, page, read_history, summary,
 };
 use proptest::prelude::*;
 use roundtrip_model::Waited;
 use roundtrip_report::html::PageHead;
+use serde_json::json;
 
 /// 2026-11-25 00:00 UTC.
 const MIDNIGHT: u64 = 1_795_564_800;
@@ -64,7 +65,7 @@ fn a_file_of_another_kind_is_called_so() {
     let path = directory.path().join("a.json");
     for content in ["", "{\"schema\": \"roundtrip/probe/1\", \"results\": []}"] {
         fs::write(&path, content).unwrap();
-        let error = HistoryReader::open(&path).map(|_| ()).unwrap_err();
+        let error = read_history(&path).unwrap_err();
         assert!(
             matches!(&error, crate::HistoryError::NotHistory { .. }),
             "{error}"
@@ -136,14 +137,14 @@ fn old_periods_are_removed_with_the_second_reading_after_a_pause() {
 #[test]
 fn another_reads_while_one_adds() {
     let (directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
-    let other = HistoryReader::open(&directory.path().join("history.redb")).unwrap();
-    assert_eq!(other.series().unwrap()[0].tiers[0].len(), 1);
+    let seen = || read_history(&directory.path().join("history.redb")).unwrap();
+    assert_eq!(seen()[0].tiers[0].len(), 1);
     file.add(&[reading(MIDNIGHT + 60, 5.0)]).unwrap();
-    assert_eq!(other.series().unwrap()[0].tiers[0].len(), 2);
-    assert!(HistoryReader::open(&directory.path().join("absent")).is_err());
+    assert_eq!(seen()[0].tiers[0].len(), 2);
+    assert!(read_history(&directory.path().join("absent")).is_err());
     let garbage = directory.path().join("garbage");
     fs::write(&garbage, "not a history".repeat(1000)).unwrap();
-    assert!(HistoryReader::open(&garbage).is_err());
+    assert!(read_history(&garbage).is_err());
     assert!(
         fs::read_to_string(&garbage)
             .unwrap()
@@ -159,7 +160,7 @@ fn reading_writes_nothing() {
     let path = directory.path().join("history.redb");
     fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
     let before = fs::read(&path).unwrap();
-    let read = HistoryReader::open(&path).unwrap().series().unwrap();
+    let read = read_history(&path).unwrap();
     assert_eq!(read[0].tiers[0].len(), 330);
     assert!(fs::read(&path).unwrap() == before);
 }
@@ -171,8 +172,84 @@ fn the_file_of_a_crashed_writer_can_be_read() {
     let left = directory.path().join("left.redb");
     fs::copy(directory.path().join("history.redb"), &left).unwrap();
     drop(file);
-    let read = HistoryReader::open(&left).unwrap().series().unwrap();
+    let read = read_history(&left).unwrap();
     assert_eq!(read[0].tiers[0].len(), 330);
+}
+
+/// Bits that changed, sectors that were lost, and a file that was cut.
+#[test]
+fn a_damaged_file_is_read_or_refused() {
+    let (directory, file) = stored(&six_hours());
+    drop(file);
+    let path = directory.path().join("history.redb");
+    let whole = fs::read(&path).unwrap();
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    let mut refused = 0;
+    for number in 0..160 {
+        let mut bytes = whole.clone();
+        if number % 10 == 0 {
+            bytes.truncate(random(whole.len()));
+        }
+        let length = [1, 1, 4, 512][number % 4];
+        // Every other one is among the first, which say where the others are.
+        let from = random([bytes.len() + 1, 640][number % 2]);
+        for byte in bytes.iter_mut().skip(from).take(length) {
+            *byte ^= 1 << random(8);
+        }
+        fs::write(&path, &bytes).unwrap();
+        refused += u32::from(read_history(&path).is_err());
+        assert!(fs::read(&path).unwrap() == bytes, "{number}");
+        let added = HistoryFile::create(&path).and_then(|file| file.add(&[reading(MIDNIGHT, 1.0)]));
+        refused += u32::from(added.is_err());
+    }
+    assert!(refused > 30, "{refused}");
+}
+
+/// One minute shows neither that something changed nor that nothing did.
+#[test]
+fn a_short_history_claims_nothing() {
+    let (_directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
+    let all = file.series().unwrap();
+    assert!(summary(&all).contains("it takes 10 periods with answers, and there are 1."));
+    let page = page("history", &all, &PageHead::default());
+    assert_eq!(page.matches(">00:00<").count(), 1, "{page}");
+}
+
+/// Figures that no run has led to, which sums and pictures could not take.
+#[test]
+fn what_nobody_measured_is_a_gap() {
+    for mut wrong in [
+        json!({"ok": u64::MAX}),
+        json!({"failures": {"refused": u64::MAX}}),
+        json!({"totals": {"65535": 1}, "ok": 1}),
+        json!({"findings": {"late-answer": [u64::MAX, 1.0]}, "ok": 1}),
+        json!({"start": u64::MAX, "ok": 1}),
+        json!({"start": 60, "ok": 1}),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history.redb");
+        let good = [reading(MIDNIGHT, 5.0), reading(MIDNIGHT + 120, 5.0)];
+        let series = Reading {
+            every: u64::MAX,
+            ..good[1].clone()
+        };
+        let file = HistoryFile::create(&path).unwrap();
+        file.add(&[good[0].clone(), series]).unwrap();
+        let fields = wrong.as_object_mut().unwrap();
+        fields.entry("start").or_insert(json!(MIDNIGHT + 60));
+        file.put_period(MIDNIGHT + 60, wrong.to_string().as_bytes());
+        let all = read_history(&path).unwrap();
+        assert_eq!(all[0].tiers[0].len(), 2, "{wrong}");
+        summary(&all);
+        document(&all);
+        page("history", &all, &PageHead::default());
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use roundtrip_report::{clean, count, ms};
 
+use crate::change::MIN_PERIODS;
 use crate::time::{minute, span};
 use crate::view::{found, longest, whole};
 use crate::{LastingChange, Period, RecordedSeries, lasting_change};
@@ -31,7 +32,7 @@ fn paragraph(series: &RecordedSeries) -> String {
     if let Some(outage) = outage(series) {
         let _ = writeln!(text, "  {outage}");
     }
-    let _ = writeln!(text, "  {}", sentence(lasting_change(periods)));
+    let _ = writeln!(text, "  {}", sentence(lasting_change(periods), periods));
     for found in found(periods).iter().take(MAX_CAUSES) {
         let each = found.ms / found.count.max(1) as f64;
         let (id, first) = (clean(&found.id), minute(found.first));
@@ -83,9 +84,16 @@ pub(crate) fn outage(series: &RecordedSeries) -> Option<String> {
 }
 
 /// Describes the lasting change, or says that there is none.
-pub(crate) fn sentence(change: Option<LastingChange>) -> String {
+pub(crate) fn sentence(change: Option<LastingChange>, periods: &[Period]) -> String {
     let Some(change) = change else {
-        return "No lasting change: the waits for each party vary only by chance.".to_owned();
+        let good = periods.iter().filter(|period| period.ok > 0).count();
+        return if good < MIN_PERIODS {
+            format!(
+                "No lasting change can be told: it takes {MIN_PERIODS} periods with answers, and there are {good}."
+            )
+        } else {
+            "No lasting change: no wait became longer or shorter and stayed so.".to_owned()
+        };
     };
     let (before, after) = (ms(change.before_ms), ms(change.after_ms));
     let difference = change.after_ms - change.before_ms;

@@ -1,6 +1,6 @@
 //! `roundtrip history`: reads and shows a file. `roundtrip_history` interprets its contents.
 
-use roundtrip_history::{HistoryReader, document, page as history_page, summary};
+use roundtrip_history::{document, page as history_page, read_history, summary};
 use roundtrip_report::clean;
 
 use crate::cli::HistoryArgs;
@@ -9,8 +9,7 @@ use crate::page;
 use crate::provenance::{self, stamped};
 
 pub(crate) fn run(args: &HistoryArgs) -> Outcome {
-    let read = HistoryReader::open(&args.file).and_then(|file| file.series());
-    let all = match read {
+    let all = match read_history(&args.file) {
         Ok(all) => all,
         Err(error) => return failed(&error),
     };

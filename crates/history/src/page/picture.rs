@@ -153,11 +153,14 @@ fn since(view: &View, change: Option<LastingChange>) -> Markup {
 
 fn marks(view: &View) -> Markup {
     let whole = view.to() - view.from;
+    let text = |n: usize| mark(view.from + whole * n as u64 / MARKS as u64, whole);
     html! {
         @for n in 0..=MARKS {
-            @let at = view.from + whole * n as u64 / MARKS as u64;
             @let class = match n { 0 => "start", MARKS => "end", _ => "middle" };
-            text class=(class) x=(percent(n as f64, MARKS as f64)) y=(BOTTOM + 13.0) { (mark(at, whole)) }
+            // In a short history, several places have the same minute.
+            @if n == 0 || text(n) != text(n - 1) {
+                text class=(class) x=(percent(n as f64, MARKS as f64)) y=(BOTTOM + 13.0) { (text(n)) }
+            }
         }
     }
 }
