@@ -47,7 +47,7 @@ pub use phase::{
 pub use phase_name::PhaseName;
 pub use random::{Random, blocks};
 pub use saving::{CONFIDENCE, MIN_PAIRS, Saving};
-pub use secret_name::{is_secret_name, mask_parameters};
+pub use secret_name::{is_secret_name, mask_parameters, mask_url};
 pub use strategy::{Http, Memory, Security, Strategy, StrategyError};
 pub use summary::Summary;
 pub use target::{Target, TargetError};

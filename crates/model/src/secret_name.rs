@@ -52,6 +52,28 @@ pub fn mask_parameters(url: &str, mask: &str) -> String {
     out
 }
 
+/// A URL as it was given, valid or not, with `***` for user and password and for each secret
+/// parameter.
+pub fn mask_url(given: &str) -> String {
+    let separators = ['/', '\\'];
+    let scheme = given.split_once(':').filter(|(scheme, rest)| {
+        rest.starts_with(separators)
+            && scheme
+                .chars()
+                .all(|c| c.is_alphanumeric() || "+-.".contains(c))
+    });
+    let rest = scheme.map_or(given, |(_, rest)| rest);
+    let start = given.len() - rest.trim_start_matches(separators).len();
+    let end = given[start..].find(['/', '\\', '?', '#']);
+    let end = end.map_or(given.len(), |end| start + end);
+    let (scheme, authority, rest) = (&given[..start], &given[start..end], &given[end..]);
+    let masked = match authority.rsplit_once('@') {
+        Some((_, host)) => [scheme, "***@", host, rest].concat(),
+        None => given.to_owned(),
+    };
+    mask_parameters(&masked, "***")
+}
+
 fn is_secret_encoded(name: &str) -> bool {
     form_urlencoded::parse(name.as_bytes()).any(|(name, _)| is_secret_name(&name))
 }
@@ -90,6 +112,29 @@ mod tests {
             "assign-to",
         ] {
             assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_url_as_it_was_given_keeps_no_secret() {
+        for (url, masked) in [
+            (
+                "http://ann:pa55@h/p?token=x&n=1",
+                "http://***@h/p?token=***&n=1",
+            ),
+            ("ann:pa@55@h:80", "***@h:80"),
+            ("ann@h/a@b", "***@h/a@b"),
+            ("http://///ann:pa55@h/", "http://///***@h/"),
+            ("HTTP:\\\\ann:pa55@h", "HTTP:\\\\***@h"),
+            ("h/?next=http://ann:pa55@h", "h/?next=http://ann:pa55@h"),
+            ("ann:pa55@h/?u=http://x", "***@h/?u=http://x"),
+            ("http://ann:pa55@", "http://***@"),
+            ("[::1]:80", "[::1]:80"),
+            ("://", "://"),
+            ("é://ü@ö/ä", "é://***@ö/ä"),
+            ("", ""),
+        ] {
+            assert_eq!(mask_url(url), masked);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::{Origin, Scheme, excerpt, mask_parameters};
+use crate::{Origin, Scheme, excerpt, mask_parameters, mask_url};
 
 /// A URL that can be requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Target {
             format!("http://{given}")
         };
         let url = Url::parse(&text).map_err(|source| TargetError::Malformed {
-            given: excerpt(given, 80),
+            given: shown(given),
             source,
         })?;
         Self::from_url(url, given)
@@ -70,7 +70,7 @@ impl Target {
             .url
             .join(reference)
             .map_err(|source| TargetError::Malformed {
-                given: excerpt(reference, 80),
+                given: shown(reference),
                 source,
             })?;
         if url.fragment().is_none() {
@@ -79,7 +79,7 @@ impl Target {
         let target = Self::from_url(url, reference)?;
         if target.scheme == Scheme::Tcp {
             return Err(TargetError::NotHttp {
-                given: excerpt(reference, 80),
+                given: shown(reference),
             });
         }
         Ok(target)
@@ -92,19 +92,19 @@ impl Target {
             "tcp" => Scheme::Tcp,
             other => {
                 return Err(TargetError::Scheme {
-                    given: excerpt(given, 80),
+                    given: shown(given),
                     scheme: excerpt(other, 80),
                 });
             }
         };
         let no_host = || TargetError::NoHost {
-            given: excerpt(given, 80),
+            given: shown(given),
         };
         // URL parsers leave hosts of unknown schemes (tcp) unparsed, so addresses are parsed here.
         let host = match url.host().ok_or_else(no_host)? {
             Host::Domain(name) if scheme == Scheme::Tcp => {
                 Host::parse(name).map_err(|source| TargetError::Malformed {
-                    given: excerpt(given, 80),
+                    given: shown(given),
                     source,
                 })?
             }
@@ -117,7 +117,7 @@ impl Target {
             .port()
             .or(scheme.default_port())
             .ok_or_else(|| TargetError::NoPort {
-                given: excerpt(given, 80),
+                given: shown(given),
             })?;
         if url.path().is_empty() {
             url.set_path("/");
@@ -198,9 +198,34 @@ impl fmt::Display for Target {
     }
 }
 
+/// The beginning of a URL, for an error message.
+fn shown(given: &str) -> String {
+    excerpt(&mask_url(given), 80)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_quote_no_secrets() {
+        let base = Target::parse("http://h/").unwrap();
+        let from = |reference| base.join(reference).unwrap_err().to_string();
+        for said in [
+            Target::parse("http://ann:pa55@a b/")
+                .unwrap_err()
+                .to_string(),
+            Target::parse("ann:pa55@").unwrap_err().to_string(),
+            Target::parse("ftp://ann:pa55@h/?token=pa55")
+                .unwrap_err()
+                .to_string(),
+            Target::parse("tcp://ann:pa55@h").unwrap_err().to_string(),
+            from("http://ann:pa55@a b/"),
+            from("gopher://h/?token=pa55"),
+        ] {
+            assert!(!said.contains("pa55"), "{said}");
+        }
+    }
 
     /// A terminal would obey them, or show the text in another order.
     #[test]

@@ -56,6 +56,18 @@ impl Environment {
         })
     }
 
+    /// Uses the ports of the proxies' schemes, see [`Proxy::with_port_of_scheme`].
+    #[must_use]
+    pub fn with_ports_of_schemes(mut self) -> Self {
+        for named in [&mut self.http, &mut self.https] {
+            *named = named.take().map(|Named { by, proxy }| Named {
+                by,
+                proxy: proxy.with_port_of_scheme(),
+            });
+        }
+        self
+    }
+
     /// The proxy for this target, and the variable that names it.
     pub(crate) fn proxy_for(&self, target: &Target) -> Option<(&'static str, &Proxy)> {
         let named = match target.scheme {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use roundtrip_model::{Scheme, Target, excerpt};
+use roundtrip_model::{Scheme, Target, excerpt, mask_url};
 
 use super::error::OptionsError;
 
@@ -10,11 +10,21 @@ use super::error::OptionsError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy(pub Target);
 
+impl Proxy {
+    /// Uses the port of the scheme if the URL has none, as most clients except curl do.
+    #[must_use]
+    pub fn with_port_of_scheme(mut self) -> Self {
+        let url = self.0.url();
+        self.0.port = url.port_or_known_default().unwrap_or(self.0.port);
+        self
+    }
+}
+
 impl FromStr for Proxy {
     type Err = OptionsError;
 
     fn from_str(text: &str) -> Result<Self, OptionsError> {
-        let short: String = excerpt(text, 80);
+        let short = excerpt(&mask_url(text), 80);
         if text.contains("://") && !text.starts_with("http://") && !text.starts_with("https://") {
             return Err(OptionsError::ProxyScheme(short));
         }
@@ -51,7 +61,20 @@ mod tests {
             80
         );
         assert_eq!("http://[::1]".parse::<Proxy>().unwrap().0.port, 1080);
+        for (url, port) in [
+            ("http://h", 80),
+            ("https://h", 443),
+            ("h:1", 1),
+            ("h:80", 80),
+        ] {
+            let proxy: Proxy = url.parse().unwrap();
+            assert_eq!(proxy.with_port_of_scheme().0.port, port, "{url}");
+        }
         assert!("socks5://localhost".parse::<Proxy>().is_err());
         assert!("http://".parse::<Proxy>().is_err());
+        for wrong in ["socks5://u:pa55@h", "http://u:pa55@a b"] {
+            let said = wrong.parse::<Proxy>().unwrap_err().to_string();
+            assert!(!said.contains("pa55"), "{said}");
+        }
     }
 }
