@@ -39,8 +39,14 @@ impl<W: Write> Decoder<W> {
         match self {
             Self::Identity(to) => to.flush(),
             Self::Gzip(to) => to.try_finish(),
-            Self::Zlib(to) => to.try_finish(),
-            Self::RawDeflate(to) => to.try_finish(),
+            Self::Zlib(to) => {
+                has_ended(to)?;
+                to.try_finish()
+            }
+            Self::RawDeflate(to) => {
+                has_ended(to)?;
+                to.try_finish()
+            }
             Self::Brotli(to) => to.close(),
         }
     }
@@ -67,6 +73,14 @@ impl<W: Write> Decoder<W> {
     }
 }
 
+/// A stream of `deflate` that has ended takes no further byte, which is the only sign of its end.
+fn has_ended(stream: &mut impl Write) -> io::Result<()> {
+    match stream.write(&[0])? {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
 impl<W: Write> Write for Decoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -80,5 +94,45 @@ impl<W: Write> Write for Decoder<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.get_mut().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    type Make = fn(Vec<u8>) -> Decoder<Vec<u8>>;
+
+    #[test]
+    fn a_coding_that_stops_half_way_is_an_error() {
+        let text = b"some words, and some words again, and more";
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(text).unwrap();
+        deflate.write_all(text).unwrap();
+        gzip.write_all(text).unwrap();
+        let cases: [(Vec<u8>, Make); 3] = [
+            (zlib.finish().unwrap(), Decoder::zlib),
+            (deflate.finish().unwrap(), Decoder::raw_deflate),
+            (gzip.finish().unwrap(), Decoder::gzip),
+        ];
+        for (whole, make) in cases {
+            for length in 1..=whole.len() {
+                let mut decoder = make(Vec::new());
+                let coding = decoder.coding();
+                let outcome = decoder
+                    .write_all(&whole[..length])
+                    .and_then(|()| decoder.finish());
+                assert_eq!(
+                    outcome.is_ok(),
+                    length == whole.len(),
+                    "{coding:?} {length}"
+                );
+            }
+        }
     }
 }
