@@ -51,6 +51,14 @@ impl ProbedBody {
         self.decoder.get_mut().length
     }
 
+    /// Whether the body begins as its coding does.
+    pub(crate) fn can_be_read(&self) -> bool {
+        match &self.decoder {
+            Decoder::Gzip(gzip) => gzip.header().is_some(),
+            _ => true,
+        }
+    }
+
     /// The beginning of the body as text, if patterns need it.
     pub(crate) fn text(&mut self) -> String {
         let kept = self.decoder.get_mut().kept.as_deref().unwrap_or_default();

@@ -27,7 +27,7 @@ use serde_saphyr::Spanned;
 pub(crate) use credentials::OAuth2;
 pub(crate) use dns::{DnsModule, RecordRules, Transport};
 pub(crate) use grpc::GrpcModule;
-pub(crate) use http::{Compression, HttpModule, IpProtocol};
+pub(crate) use http::{Compression, HttpModule, IpProtocol, proxy};
 pub(crate) use icmp::IcmpModule;
 pub(crate) use pattern::Pattern;
 use scalar::{Span, or_default};

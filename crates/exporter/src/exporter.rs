@@ -10,11 +10,10 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::sleep;
 
 use crate::config::ConfigError;
+use crate::connections::Connections;
 use crate::server;
 use crate::state::{ExporterOptions, ExporterState};
 
-/// The largest number of connections at once; more have to wait.
-const MAX_CONNECTIONS: usize = 2048;
 /// The pause after a failed accept, which usually means that file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -86,14 +85,16 @@ impl Exporter {
     }
 
     async fn accept(&self) {
+        let connections = Rc::new(Connections::new(self.state.max_connections));
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
                 Some(_) = open.join_next(), if !open.is_empty() => {}
-                accepted = self.listener.accept(), if open.len() < MAX_CONNECTIONS => match accepted {
+                accepted = self.listener.accept(), if connections.has_room() => match accepted {
                     Ok((stream, _)) => {
                         let _ = stream.set_nodelay(true);
-                        open.spawn_local(server::serve(stream, self.state.clone()));
+                        let own = connections.open();
+                        open.spawn_local(server::serve(stream, own, self.state.clone()));
                     }
                     Err(_) => sleep(ACCEPT_PAUSE).await,
                 },

@@ -10,7 +10,7 @@ pub(crate) struct PastProbe {
     pub(crate) target: String,
     pub(crate) success: bool,
     /// The text that `debug=true` shows.
-    pub(crate) told: String,
+    pub(crate) told: Box<str>,
 }
 
 /// The last probes, and a second list of failed ones, because successful ones would push them out.
@@ -38,7 +38,7 @@ impl History {
             module: module.to_owned(),
             target: target.to_owned(),
             success,
-            told,
+            told: told.into_boxed_str(),
         };
         self.next += 1;
         self.all.push_back(past);

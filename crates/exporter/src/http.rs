@@ -178,9 +178,6 @@ fn options(module: &HttpModule, deadline: Instant) -> Result<Options, String> {
             headers.push((name.into(), String::new()));
         }
     }
-    let proxy = module.proxy_url.as_ref().map(|url| url.value.as_str());
-    let proxy = proxy.filter(|url| !url.is_empty()).map(str::parse);
-    let proxy = proxy.transpose();
     Ok(Options {
         strategy: strategy(module)?,
         // A warm module measures the cold request, too.
@@ -203,7 +200,7 @@ fn options(module: &HttpModule, deadline: Instant) -> Result<Options, String> {
             v4: module.preferred_ip_protocol == IpProtocol::Ip4,
             falls_back: module.falls_back(),
         },
-        proxy: proxy.map_err(|error: roundtrip_probe::OptionsError| error.to_string())?,
+        proxy: module.proxy()?,
         connect_headers: module.connect_fields(),
         environment: module.environment()?,
         unproxied: module.unproxied(),
@@ -297,7 +294,7 @@ fn judge(
         by_header(module, http, &mut fails);
         *by_pattern = !fails.is_empty();
     }
-    if fails.is_empty() && module.has_body_patterns() {
+    if fails.is_empty() && module.has_body_patterns() && body.can_be_read() {
         if is_whole {
             by_body(module, &body.text(), &mut fails);
         }

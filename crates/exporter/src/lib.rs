@@ -4,7 +4,8 @@
 //!
 //! The modules from the top down; each uses those below it:
 //!
-//! - `exporter`, `server`, `routes`: accept connections and answer paths;
+//! - `exporter`, `server`, `routes`: accept connections and answer paths; `connections` limits the
+//!   connections;
 //! - `state`: what requests share, with `own_metrics` and `history`; `message`: requests and
 //!   answers; `process_metrics`: what the kernel says about the process;
 //! - `run`: a probe by its module, with its deadline; `grpc`, `http`, `tcp`, `dns` and `icmp` are
@@ -17,6 +18,7 @@
 mod body;
 mod certificates;
 mod config;
+mod connections;
 mod dns;
 mod exporter;
 mod grpc;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-use roundtrip_model::{Exchange, Phase, PhaseName, TraceContext};
+use roundtrip_model::{Exchange, Phase, PhaseName, TraceContext, mask_url};
 use roundtrip_report::clean;
 use tokio::time::error::Elapsed;
 
@@ -81,7 +81,7 @@ impl ProbeLog {
         let context = format!(
             "module={:?} target={:?}",
             clean(&asked.module),
-            clean(&asked.target)
+            clean(&mask_url(&asked.target))
         );
         Self {
             lines: String::new(),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use roundtrip_model::mask_url;
 use roundtrip_report::clean;
 use roundtrip_wire::prometheus;
 use url::form_urlencoded;
@@ -133,10 +134,8 @@ async fn probe(query: &Query, scrape: &Asked, state: &ExporterState) -> Answered
     if target.len() > MAX_TARGET {
         return Answered::text(400, "Target parameter is too long\n");
     }
-    let name = query
-        .module
-        .clone()
-        .unwrap_or_else(|| DEFAULT_MODULE.into());
+    let name = query.module.clone().filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| DEFAULT_MODULE.into());
     let modules = state.modules();
     let Some(module) = modules.get(&name) else {
         state.own.borrow_mut().unknown_modules += 1;
@@ -235,7 +234,7 @@ fn page(state: &ExporterState) -> Answered {
         } else {
             "<strong>failure</strong>"
         };
-        let (module, target) = (escaped(&past.module), escaped(&past.target));
+        let (module, target) = (escaped(&past.module), escaped(&mask_url(&past.target)));
         let id = past.id;
         let _ = write!(
             rows,

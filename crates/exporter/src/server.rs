@@ -8,8 +8,9 @@ use roundtrip_model::TraceContext;
 use roundtrip_wire::http1::{self, Strictness};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use crate::connections::OpenConnection;
 use crate::message::{Answered, Asked, prefers_protobuf};
 use crate::routes;
 use crate::state::ExporterState;
@@ -20,11 +21,20 @@ const MAX_FIELDS: usize = 64;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an answer may take after the client has closed its side: it can be waiting, or gone.
+const CLOSED_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
+pub(crate) async fn serve(mut stream: TcpStream, own: OpenConnection, state: Rc<ExporterState>) {
     let mut buffer = Vec::new();
     loop {
-        let (answered, stays, is_head) = match read(&mut stream, &mut buffer).await {
+        let next = {
+            let waiting = own.wait();
+            tokio::select! {
+                next = read(&mut stream, &mut buffer) => next,
+                () = waiting.ended() => break,
+            }
+        };
+        let (answered, stays, is_head) = match next {
             Some(Ok(asked)) => {
                 let answered = tokio::select! {
                     answered = routes::answer(&asked, &state) => answered,
@@ -44,12 +54,17 @@ pub(crate) async fn serve(mut stream: TcpStream, state: Rc<ExporterState>) {
     let _ = timeout(WRITE_TIMEOUT, stream.shutdown()).await;
 }
 
-/// Returns when the client has closed the connection and no longer waits for the answer. Keeps the
-/// bytes of a next request.
+/// Returns when the client has reset the connection, or when it has closed it and the answer takes
+/// too long. Keeps the bytes of a next request.
 async fn gone(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
     while buffer.len() <= MAX_HEAD {
-        if !matches!(stream.read_buf(buffer).await, Ok(length) if length > 0) {
-            return;
+        match stream.read_buf(buffer).await {
+            Ok(0) => {
+                sleep(CLOSED_TIMEOUT).await;
+                return;
+            }
+            Ok(_) => {}
+            Err(_) => return,
         }
     }
     std::future::pending::<()>().await;
@@ -104,7 +119,7 @@ fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
     let closes = field("connection").is_some_and(|word| word.eq_ignore_ascii_case("close"));
     let asked = Asked {
         method: head.method.to_owned(),
-        path: head.target.to_owned(),
+        path: path(head.target).to_owned(),
         scrape_timeout: field("x-prometheus-scrape-timeout-seconds")
             .filter(|value| !value.is_empty())
             .map(|value| value.parse().map_err(drop)),
@@ -113,6 +128,21 @@ fn parsed(buffer: &[u8]) -> Result<Option<(Asked, usize)>, u16> {
         stays: bodiless && !closes && !head.is_http10,
     };
     Ok(Some((asked, head.length)))
+}
+
+/// Path and query of a request's target, which may be a whole URL. RFC 9112 §3.2.2.
+fn path(target: &str) -> &str {
+    let scheme = ["http://", "https://"].into_iter().find(|scheme| {
+        let start = target.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    });
+    let Some(scheme) = scheme else {
+        return target;
+    };
+    let rest = target.get(scheme.len()..).unwrap_or_default();
+    rest.find(['/', '?'])
+        .and_then(|at| rest.get(at..))
+        .unwrap_or("/")
 }
 
 fn written(answered: &Answered, stays: bool, is_head: bool) -> Vec<u8> {

@@ -13,10 +13,15 @@ use crate::history::History;
 use crate::own_metrics::OwnMetrics;
 use crate::process_metrics;
 
-/// The number of descriptors that a probe and its scrape hold at once, and the number of those that
-/// belong to no probe.
-const DESCRIPTORS_OF_PROBE: usize = 5;
+/// The descriptors that a probe holds at once, and those that belong to no probe.
+const DESCRIPTORS_OF_PROBE: usize = 4;
 const OWN_DESCRIPTORS: usize = 64;
+/// Where descriptors are few, there are as many connections for each probe: its scrape's, and one
+/// that waits.
+const CONNECTIONS_OF_PROBE: usize = 2;
+/// The limits of the number of connections at once.
+const MIN_CONNECTIONS: usize = 8;
+const MAX_CONNECTIONS: usize = 2048;
 
 #[derive(Clone)]
 pub struct ExporterOptions {
@@ -47,6 +52,8 @@ pub(crate) struct ExporterState {
     pub(crate) places: Semaphore,
     /// The number of places.
     limit: usize,
+    /// How many connections may be open without taking the descriptors of probes.
+    pub(crate) max_connections: usize,
 }
 
 impl ExporterState {
@@ -54,16 +61,18 @@ impl ExporterState {
         let modules = read(&options)?;
         let mut own = OwnMetrics::default();
         own.reloaded(true);
-        let affordable = process_metrics::max_descriptors().map_or(usize::MAX, |most| {
-            most.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_OF_PROBE
-        });
+        let descriptors = process_metrics::max_descriptors().unwrap_or(usize::MAX);
+        let descriptors = descriptors.saturating_sub(OWN_DESCRIPTORS);
+        let affordable = descriptors / (DESCRIPTORS_OF_PROBE + CONNECTIONS_OF_PROBE);
         let places = options.probes.min(affordable).max(1);
+        let connections = descriptors.saturating_sub(places * DESCRIPTORS_OF_PROBE);
         Ok(Self {
             modules: RefCell::new(Rc::new(modules)),
             own: RefCell::new(own),
             history: RefCell::new(History::new(options.history)),
             places: Semaphore::new(places),
             limit: places,
+            max_connections: connections.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS),
             options,
         })
     }

@@ -8,7 +8,7 @@ use roundtrip_probe::{Options, Prober};
 use serde::Deserialize;
 use url::form_urlencoded::{self, byte_serialize};
 
-use crate::config::OAuth2;
+use crate::config::{OAuth2, proxy};
 
 #[derive(Deserialize)]
 struct Answer {
@@ -68,8 +68,6 @@ fn options(
     user: Option<(String, String)>,
 ) -> Result<Options, String> {
     let left = deadline.saturating_duration_since(Instant::now());
-    let proxy = settings.proxy_url.as_deref().filter(|url| !url.is_empty());
-    let proxy = proxy.map(str::parse).transpose();
     Ok(Options {
         strategy: Strategy::default(),
         method: Some("POST".into()),
@@ -78,7 +76,7 @@ fn options(
         announcements: false,
         roots: settings.tls_config.roots(),
         identity: settings.tls_config.identity(),
-        proxy: proxy.map_err(|error: roundtrip_probe::OptionsError| error.to_string())?,
+        proxy: proxy(settings.proxy_url.as_ref())?,
         connect_timeout: left,
         max_time: left,
         deadline: Some(deadline),

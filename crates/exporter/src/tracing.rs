@@ -1,6 +1,6 @@
 //! Spans of probes, below the span of the scrape if it has one.
 
-use roundtrip_model::TraceContext;
+use roundtrip_model::{TraceContext, mask_url};
 use roundtrip_otlp::{Telemetry, TracedRun, exchange_spans};
 use roundtrip_wire::otlp::Attribute;
 
@@ -35,7 +35,7 @@ pub(crate) fn end(
         name: format!("probe {}", asked.module),
         attributes: vec![
             Attribute::new("roundtrip.probe.module", asked.module.as_str()),
-            Attribute::new("roundtrip.probe.target", asked.target.as_str()),
+            Attribute::new("roundtrip.probe.target", mask_url(&asked.target)),
             Attribute::new("roundtrip.probe.success", ran.success),
         ],
         took: ran.took,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use serde::Deserialize;
-use serde_saphyr::Location;
+use serde_saphyr::{Location, Spanned};
 
+use super::http::unsupported_proxy;
 use super::scalar::or_default;
 use super::tls::TlsSettings;
 
@@ -53,7 +54,7 @@ pub(crate) struct OAuth2 {
     pub(crate) endpoint_params: BTreeMap<String, String>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) tls_config: TlsSettings,
-    pub(crate) proxy_url: Option<String>,
+    pub(crate) proxy_url: Option<Spanned<String>>,
 }
 
 impl BasicAuth {
@@ -130,6 +131,7 @@ impl OAuth2 {
     }
 
     pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {
+        reasons.extend(unsupported_proxy(self.proxy_url.as_ref()));
         self.tls_config.unsupported(reasons);
     }
 }

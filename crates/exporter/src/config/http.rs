@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use roundtrip_model::Strategy;
-use roundtrip_probe::{Environment, Exceptions};
+use roundtrip_probe::{Environment, Exceptions, Proxy};
 use serde::de::{Error, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_saphyr::{Location, Spanned};
@@ -207,7 +207,13 @@ impl HttpModule {
             "https_proxy" => variable("HTTPS_PROXY").or_else(|| variable("https_proxy")),
             _ => None,
         };
-        Environment::read(read).map_err(|error| error.to_string())
+        let read = Environment::read(read).map_err(|error| error.to_string())?;
+        Ok(read.with_ports_of_schemes())
+    }
+
+    /// The proxy that the module names.
+    pub(crate) fn proxy(&self) -> Result<Option<Proxy>, String> {
+        proxy(self.proxy_url.as_ref())
     }
 
     /// The hosts that `proxy_url` is not for.
@@ -320,18 +326,26 @@ impl HttpModule {
                 reasons.push((name.into(), value.referenced));
             }
         }
-        if let Some(url) = &self.proxy_url
-            && !url.value.is_empty()
-            && url.value.parse::<roundtrip_probe::Proxy>().is_err()
-        {
-            let why = "proxy_url (a proxy is http://HOST:PORT or https://HOST:PORT)";
-            reasons.push((why.into(), url.referenced));
-        }
+        reasons.extend(unsupported_proxy(self.proxy_url.as_ref()));
         if let Some(oauth2) = &self.oauth2 {
             oauth2.unsupported(reasons);
         }
         self.tls_config.unsupported(reasons);
     }
+}
+
+/// The proxy of a setting, whose port is that of its scheme if it has none.
+pub(crate) fn proxy(url: Option<&Spanned<String>>) -> Result<Option<Proxy>, String> {
+    let url = url.filter(|url| !url.value.is_empty());
+    let proxy = url.map(|url| url.value.parse::<Proxy>()).transpose();
+    let proxy = proxy.map_err(|error| error.to_string())?;
+    Ok(proxy.map(Proxy::with_port_of_scheme))
+}
+
+pub(super) fn unsupported_proxy(url: Option<&Spanned<String>>) -> Option<(String, Location)> {
+    let why = "proxy_url (a proxy is http://HOST:PORT or https://HOST:PORT)";
+    let url = url.filter(|_| proxy(url).is_err())?;
+    Some((why.into(), url.referenced))
 }
 
 impl Compression {

@@ -18,10 +18,11 @@ const SECRETS: [&str; 6] = [
     "secrets",
 ];
 /// Tables whose names are chosen by others: header fields, and parameters of a token request.
-const FIELDS: [&str; 4] = [
+const FIELDS: [&str; 5] = [
     "endpoint_params",
     "headers",
     "http_headers",
+    "metadata",
     "proxy_connect_header",
 ];
 /// Words that YAML takes for something else than text.
@@ -156,6 +157,7 @@ modules:
       tls_config: {key: s3cret, key_file: /en}
       fail_if_body_matches_regexp: ["en ", "true", '1']
       valid_status_codes: [200, 201]
+  c: {prober: grpc, grpc: {metadata: {authorization: [s3cret], lang: [en]}}}
   b: {prober: http, http: {basic_auth: *basic, http_headers: {X-A: {secrets: [s3cret], values: [en]}}}}
 "#;
         let shown = Shown::new(text).all;

@@ -286,7 +286,31 @@ fn contradictions_are_told_with_their_place() {
         let read = ProbeModules::parse(&module(prober, "x: y")).unwrap();
         assert_eq!(read.unsupported().len(), 1, "{prober}");
     }
-    let socks = module("http", "proxy_url: 'socks5://me:pa55@a:1'");
-    let read = ProbeModules::parse(&socks).unwrap();
-    assert!(!read.unsupported()[0].to_string().contains("pa55"));
+    for socks in [
+        "proxy_url: 'socks5://me:pa55@a:1'",
+        "oauth2: {client_id: a, token_url: b, proxy_url: 'socks5://me:pa55@a:1'}",
+    ] {
+        let read = ProbeModules::parse(&module("http", socks)).unwrap();
+        let told = read.unsupported()[0].to_string();
+        assert!(
+            told.contains("proxy_url") && !told.contains("pa55"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_proxy_without_a_port_has_that_of_its_scheme() {
+    for (url, port) in [
+        ("http://a", 80),
+        ("https://a", 443),
+        ("http://a:3128", 3128),
+    ] {
+        let text = module("http", &format!("proxy_url: '{url}'"));
+        let read = ProbeModules::parse(&text).unwrap();
+        let Some(ModuleKind::Http(http)) = read.modules.values().next().map(|m| &m.kind) else {
+            panic!("{text}");
+        };
+        assert_eq!(http.proxy().unwrap().unwrap().0.port, port, "{url}");
+    }
 }

@@ -11,6 +11,8 @@ modules:
   get_with_body: {prober: http, http: {preferred_ip_protocol: ip4, body: a=b, fail_if_body_not_matches_regexp: ['^GET ']}}
   post: {prober: http, http: {preferred_ip_protocol: ip4, method: POST, body: a=b, fail_if_body_not_matches_regexp: ['^POST /\S* \[\] ']}}
   gzip: {prober: http, http: {preferred_ip_protocol: ip4, compression: gzip}}
+  gzip_and_pattern: {prober: http, http: {preferred_ip_protocol: ip4, compression: gzip, fail_if_body_not_matches_regexp: [x]}}
+  deflate: {prober: http, http: {preferred_ip_protocol: ip4, compression: deflate}}
   json: {prober: http, http: {preferred_ip_protocol: ip4, fail_if_body_not_matches_regexp: ['{"status":"UP"}']}}
   missing: {prober: http, http: {preferred_ip_protocol: ip4, fail_if_body_not_matches_regexp: [surely not there]}}
   limit: {prober: http, http: {preferred_ip_protocol: ip4, body_size_limit: 5B}}
@@ -36,6 +38,7 @@ fn requests_and_verdicts_are_those_of_blackbox_exporter() {
     let config = write(folder.path(), "b.yml", MODULES);
     let at = server(|head| match head.split(' ').nth(1) {
         Some("/json") => body(r#"{"status":"UP"}"#),
+        Some("/short") => body("x"),
         Some("/none") => "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx".into(),
         Some("/empty") => "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n".into(),
         Some("/cookie") if head.contains("Cookie: s=1") => body("in"),
@@ -51,6 +54,8 @@ fn requests_and_verdicts_are_those_of_blackbox_exporter() {
         ("get_with_body", "/", 1.0),
         ("post", "/", 1.0),
         ("gzip", "/", 0.0),
+        ("gzip_and_pattern", "/", 0.0),
+        ("deflate", "/short", 0.0),
         ("json", "/json", 1.0),
         ("json", "/", 0.0),
         ("missing", "/none", 0.0),

@@ -29,11 +29,11 @@ impl Drop for Running {
 
 /// Starts a verb, and reads lines until one contains `ready`.
 pub(crate) fn start(arguments: &[&str], ready: &str) -> Running {
-    let mut command = Command::new(BINARY);
-    command
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stdin(Stdio::null());
+    started(Command::new(BINARY).args(arguments), ready)
+}
+
+fn started(command: &mut Command, ready: &str) -> Running {
+    command.stdout(Stdio::piped()).stdin(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut said = Vec::new();
@@ -45,11 +45,21 @@ pub(crate) fn start(arguments: &[&str], ready: &str) -> Running {
 
 /// The exporter with this configuration, and where it listens.
 pub(crate) fn exporter(config: &Path) -> (Running, SocketAddr) {
-    let config = config.to_str().unwrap();
-    let running = start(
-        &["exporter", "--listen", "127.0.0.1:0", "--config", config],
-        "exporter",
-    );
+    listening(Command::new(BINARY).args(EXPORTER).arg(config))
+}
+
+/// The exporter, which may open only so many files.
+pub(crate) fn exporter_with_files(most: usize, config: &Path) -> (Running, SocketAddr) {
+    let script = format!("ulimit -n {most} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(BINARY).args(EXPORTER);
+    listening(command.arg(config))
+}
+
+const EXPORTER: [&str; 4] = ["exporter", "--listen", "127.0.0.1:0", "--config"];
+
+fn listening(command: &mut Command) -> (Running, SocketAddr) {
+    let running = started(command, "exporter");
     let at = running.said[0]
         .trim_start_matches("exporter http://")
         .trim_end_matches('/');
