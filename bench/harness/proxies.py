@@ -36,6 +36,7 @@ path = "main.rs"
 """
 NEEDED = "import aiohttp, redis.asyncio, cryptography"
 MEMORY = 4096  # the number of tokens that gate may remember
+SPANS = "1 % of spans"
 
 
 @dataclasses.dataclass
@@ -110,6 +111,8 @@ def all_of(stage, roundtrip, python, beside=()):
     found.append(listening(stage, "aiohttp relay", False, lambda s, p: python and [python, PYTHON, local(p), http(s.backend)]))
     found.append(listening(stage, "roundtrip auth", True, lambda s, p: gate(s, p, roundtrip, True, MEMORY)))
     found.append(listening(stage, "roundtrip auth, no token cache", True, lambda s, p: gate(s, p, roundtrip, True, 0)))
+    for kind, auth, remembered in [("relay", False, 0), ("auth", True, MEMORY)]:
+        found.append(listening(stage, f"roundtrip {kind}, {SPANS}", auth, lambda s, p, a=auth, r=remembered: traced(s, gate(s, p, roundtrip, a, r))))
     found.append(listening(stage, "roundtrip auth, busy polling", True, lambda s, p: gate(s, p, roundtrip, True, MEMORY, busy_poll="100us")))
     found.append(listening(stage, "hyper-auth-proxy", True, hyper_auth_proxy, sid=PLAIN_SID))
     found.append(listening(stage, "aiohttp auth", True, lambda s, p: python and [
@@ -134,6 +137,7 @@ def backend(stage):
     listen 127.0.0.1:{stage.backend} backlog=4096; root {stage.place}/www; default_type text/html;
     open_file_cache max=100 inactive=1h;
     location /private/ {{ if ($http_authorization != "Basic {LOGIN_BASE64}") {{ return 403; }} }}
+    location /v1/ {{ return 200; }}
   }}""")
 
 
@@ -230,6 +234,12 @@ upstream = "backend"
 auth = {str(auth).lower()}
 """)
     return [roundtrip, "gate", "run", "--config", config]
+
+
+def traced(stage, command):
+    """With spans of one request in a hundred for a collector, which is a location of the backend."""
+    sampler = ["OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01"]
+    return ["env", *sampler, *command, "--otlp", http(stage.backend)]
 
 
 def hyper_auth_proxy(stage, port):
