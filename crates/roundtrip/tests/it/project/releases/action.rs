@@ -101,6 +101,11 @@ fn the_action_refuses_another_archive() {
         assert!(!release.directory.path().join("output").exists());
     };
     refused(installed(&release, &"0".repeat(64)));
+    let sums = release.file("SHA256SUMS");
+    let known = fs::read_to_string(&sums).unwrap();
+    fs::write(&sums, known.replace(".tar.gz", ".tar.gz.sig")).unwrap();
+    refused(installed(&release, ""));
+    fs::write(&sums, known).unwrap();
     let archive = release.file(&format!("{}.tar.gz", archive_name()));
     let mut bytes = fs::read(&archive).unwrap();
     bytes.push(0);
