@@ -260,10 +260,11 @@ impl ExchangeBuilder<'_> {
     }
 
     fn events(&self, timeline: &mut Timeline, zero: u64, end: u64, opens: bool) {
-        for (at, event) in &self.view.events {
-            if *at >= zero && *at <= end {
-                timeline.push(moment(zero, *at), event.clone());
-            }
+        let events = &self.view.events;
+        let first = events.partition_point(|(at, _)| *at < zero);
+        let within = events.iter().skip(first).take_while(|(at, _)| *at <= end);
+        for (at, event) in within {
+            timeline.push(moment(zero, *at), event.clone());
         }
         if opens {
             self.opening(timeline, zero, end);

@@ -37,6 +37,7 @@ pub(crate) type Noticed = (u64, Event);
 /// An event, as the client saw it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientView {
+    /// In the order of their times.
     pub(crate) events: Vec<Noticed>,
     /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
@@ -107,6 +108,8 @@ impl ClientView {
             }
         }
         watcher.reopened(watcher.view.ended);
+        // Some are noted at an earlier time than those before.
+        watcher.view.events.sort_by_key(|(at, _)| *at);
         watcher.view.rates = watcher.gauge.rates;
         watcher.view.trips = watcher.gauge.trips;
         watcher.view
