@@ -289,13 +289,27 @@ impl Link {
             self.world.at(self.arrival_in_order()?).await;
             self.is_same(number).then_some(there)
         };
+        let answered = async {
+            match answered.await {
+                Some(there) => there,
+                None => std::future::pending().await,
+            }
+        };
+        // Nobody waits for an answer over a connection that has ended.
+        let ended = async {
+            while self.is_same(number) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
         let limit = self.world.begun + Duration::from_millis(deadline);
-        let answer = tokio::time::timeout_at(limit, answered).await.ok()?;
-        if answer.is_none() {
-            self.world.at(deadline).await;
-            self.lose(number);
+        tokio::select! {
+            there = answered => Some(there),
+            () = ended => None,
+            () = sleep_until(limit) => {
+                self.lose(number);
+                None
+            }
         }
-        answer
     }
 
     /// Whether something happened to it in this time, or shortly before.
