@@ -397,7 +397,8 @@ impl AcmeService {
     }
 
     /// Ends the challenge, tells all replicas to read the documents, and releases the claim. Once
-    /// the claim has expired, all of this may be another's: replicas read the documents soon anyway.
+    /// the claim has expired, all of this may be another's: replicas read the documents soon
+    /// anyway.
     async fn give_up(&self) -> Result<(), StoreError> {
         self.active.set_challenge(None, None);
         let holds = |until: Instant| Instant::now() < until;
