@@ -375,7 +375,7 @@ impl<S: Source> Near<S> {
     }
 
     fn learn(&self, sid: &Rc<str>, answer: Result<Option<Record>, StoreError>) -> Outcome {
-        let before = self.doubts.borrow_mut().take(sid);
+        let before = self.take_doubt(sid);
         match answer {
             Ok(Some(record)) => {
                 let entry = match before {
@@ -403,6 +403,16 @@ impl<S: Source> Near<S> {
             }
             Err(error) => self.do_without(sid, before, error),
         }
+    }
+
+    /// What is known of a session whose answer has come. The store can stop watching, or refuse to
+    /// answer, before it says that changes were lost; its session is still in the cache then.
+    fn take_doubt(&self, sid: &Rc<str>) -> Option<revalidation::Revalidation> {
+        let mut doubts = self.doubts.borrow_mut();
+        if let Some(entry) = self.cache.borrow_mut().remove(sid) {
+            doubts.add_known(sid.clone(), entry);
+        }
+        doubts.take(sid)
     }
 
     /// Handles a store that did not answer: known sessions continue for a while, unless a change of

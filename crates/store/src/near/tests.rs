@@ -195,6 +195,26 @@ fn grace_continues_known_sessions_for_its_time_and_no_others() {
     });
 }
 
+/// As when a server is gone, and its connection's end is read only after a request was refused.
+#[test]
+fn grace_applies_before_the_store_says_that_changes_were_lost() {
+    local(async {
+        let scene = Scene::graced(30);
+        scene.run();
+        let handle = scene.handle("a").await;
+        scene.script.down.set(true);
+        let found = scene.near.get("a").await.unwrap().unwrap();
+        assert_eq!(found.status, CacheStatus::Stale);
+        scene.script.say(Change::Lost(StorePart::Whole));
+        settle().await;
+        assert!(!handle.is_fired());
+        scene.script.sessions.borrow_mut().clear();
+        scene.script.come_back();
+        settle().await;
+        assert!(handle.is_fired());
+    });
+}
+
 #[test]
 fn grace_does_not_apply_to_a_touched_session() {
     local(async {
