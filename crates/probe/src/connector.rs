@@ -6,10 +6,12 @@ mod race;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtrip_http::{ByteStream, OpenError, Opening, OpeningFacts, StreamProtocol, Tokens};
 use roundtrip_model::{NameFacts, Recorder, Target, Task, TlsFacts};
 use roundtrip_net::Connect;
+use roundtrip_net::cpu::ThreadCpu;
 use roundtrip_tls::{Client, Offer};
 
 use crate::connection::OpenConnection;
@@ -138,10 +140,7 @@ impl Connector {
             (stream, proxy_status) = self.through_proxy(stream, plan, target, recorder).await?;
         }
         if plan.tls.is_some() && !self.options.hello_delay.is_zero() {
-            // A TLS library blocks its thread while it computes, so this does too.
-            recorder.timed(Task::Configure, || {
-                std::thread::sleep(self.options.hello_delay);
-            });
+            recorder.timed(Task::Configure, || compute(self.options.hello_delay));
         }
         let host = target.host_name();
         let speech = StreamProtocol {
@@ -193,4 +192,12 @@ impl Connector {
 pub(crate) fn peers(facts: &NameFacts, port: u16) -> Vec<SocketAddr> {
     let addresses = facts.addresses.iter();
     addresses.map(|a| SocketAddr::new(*a, port)).collect()
+}
+
+/// Uses this much processor time, and blocks the thread meanwhile, as a TLS library does.
+fn compute(time: Duration) {
+    let began = ThreadCpu::now();
+    while ThreadCpu::now().since(began).exact < time {
+        std::hint::spin_loop();
+    }
 }
