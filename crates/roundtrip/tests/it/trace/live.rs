@@ -135,7 +135,7 @@ fn secrets_behind_their_packets_are_used() {
     assert_eq!(document["results"][0]["connection"]["known"], "seen");
     // A line was printed before they were known.
     let output = roundtrip(&["trace", "--ndjson", from]);
-    assert!(text(&output.stderr).contains("secrets behind the packets"));
+    assert!(text(&output.stderr).contains("keys after the packets"));
 }
 
 #[test]
