@@ -35,7 +35,7 @@ use cache::{Cache, Entry, Lookup};
 pub use counts::Counts;
 use flight::{Flight, Landing, Outcome};
 pub use kept::EntryHandle;
-use revalidation::Revalidations;
+use revalidation::{Revalidation, Revalidations};
 pub use revoked::Revoked;
 
 /// The number of times that an answer is asked for again because a change overtook it.
@@ -407,12 +407,10 @@ impl<S: Source> Near<S> {
 
     /// What is known of a session whose answer has come. The store can stop watching, or refuse to
     /// answer, before it says that changes were lost; its session is still in the cache then.
-    fn take_doubt(&self, sid: &Rc<str>) -> Option<revalidation::Revalidation> {
-        let mut doubts = self.doubts.borrow_mut();
-        if let Some(entry) = self.cache.borrow_mut().remove(sid) {
-            doubts.add_known(sid.clone(), entry);
-        }
-        doubts.take(sid)
+    fn take_doubt(&self, sid: &Rc<str>) -> Option<Revalidation> {
+        let doubt = self.doubts.borrow_mut().take(sid);
+        let cached = self.cache.borrow_mut().remove(sid);
+        cached.map(Revalidation::new).or(doubt)
     }
 
     /// Handles a store that did not answer: known sessions continue for a while, unless a change of
@@ -420,7 +418,7 @@ impl<S: Source> Near<S> {
     fn do_without(
         &self,
         sid: &Rc<str>,
-        before: Option<revalidation::Revalidation>,
+        before: Option<Revalidation>,
         error: StoreError,
     ) -> Outcome {
         let Some(doubt) = before else {

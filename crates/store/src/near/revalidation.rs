@@ -28,6 +28,16 @@ pub(super) struct Revalidation {
     touched: bool,
 }
 
+impl Revalidation {
+    pub(super) fn new(entry: Entry) -> Self {
+        Self {
+            entry,
+            since: Instant::now(),
+            touched: false,
+        }
+    }
+}
+
 impl Revalidations {
     pub(super) fn new(grace: Duration, most: usize) -> Self {
         Self {
@@ -54,20 +64,14 @@ impl Revalidations {
 
     /// Adds a session that is valid now, from a store that reports no changes.
     pub(super) fn add_known(&mut self, sid: Rc<str>, entry: Entry) {
-        let doubt = Revalidation {
-            entry,
-            since: Instant::now(),
-            touched: false,
-        };
-        self.put_back(sid, doubt);
+        self.put_back(sid, Revalidation::new(entry));
     }
 
     pub(super) fn add_touched(&mut self, sid: Rc<str>, entry: Entry) {
         self.to_ask.push_back(sid.clone());
         let doubt = Revalidation {
-            entry,
-            since: Instant::now(),
             touched: true,
+            ..Revalidation::new(entry)
         };
         self.put_back(sid, doubt);
     }
