@@ -57,6 +57,7 @@ pub use parameter::{Parameter, Parameters};
 
 use name::Name;
 use number::Network;
+pub(crate) use number::filled;
 use search::Search;
 
 /// One query, parsed and normalised: equal queries compare equal, however they were written.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use roundtrip_wire::percent;
 
 use crate::answer::{Answer, Item, Object};
+use crate::query::filled;
 
 /// The class of the requested object, and its name, number, address or handle.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Requested {
 impl Requested {
     /// Reads the last segments of a path, with or without a query. `None` if it is not the path of
     /// a lookup.
-    pub(crate) fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         let path = path.split('?').next()?;
         let mut segments = path.rsplit('/').filter(|s| !s.is_empty());
         let last = segments.next()?;
@@ -60,22 +61,14 @@ impl Requested {
 
 /// The first and the last requested address.
 fn block(key: &str) -> Option<(IpAddr, IpAddr)> {
-    let (address, length) = match key.split_once('/') {
-        Some((address, length)) => (address, Some(length.parse::<u32>().ok()?)),
-        None => (key, None),
+    let (address, prefix) = match key.split_once('/') {
+        Some((address, length)) => (address, length.parse::<u32>().ok()?),
+        None => (key, u32::MAX),
     };
     let first: IpAddr = address.parse().ok()?;
-    let last = match first {
-        IpAddr::V4(v4) => {
-            let host = u32::MAX.checked_shr(length.unwrap_or(32)).unwrap_or(0);
-            IpAddr::V4((v4.to_bits() | host).into())
-        }
-        IpAddr::V6(v6) => {
-            let host = u128::MAX.checked_shr(length.unwrap_or(128)).unwrap_or(0);
-            IpAddr::V6((v6.to_bits() | host).into())
-        }
-    };
-    Some((first, last))
+    // A prefix that is longer than an address stands for this address.
+    let prefix = u8::try_from(prefix).unwrap_or(u8::MAX);
+    Some((first, filled(first, prefix)))
 }
 
 fn contains(range: (IpAddr, IpAddr), asked: (IpAddr, IpAddr)) -> bool {

@@ -16,7 +16,7 @@ pub(super) fn check(scene: &Scene<'_>, report: &mut Report) {
     if scene.class() == Class::Problem {
         return;
     }
-    let Some(requested) = Requested::of_path(url.path()) else {
+    let Some(requested) = Requested::from_path(url.path()) else {
         let last = url.path().rsplit('/').find(|s| !s.is_empty());
         if let Some(last) = last.filter(|last| *last == "help" || url.query().is_some()) {
             list(scene, last, report);

@@ -199,7 +199,7 @@ impl Outcome {
     /// Compares the objects of the answers with the requested one. Most servers answer about no
     /// other; some answer about the domain that contains the name, or about a variant.
     pub(super) fn compare(&mut self, query: &Query) {
-        let Some(requested) = Requested::of_path(&query.path()) else {
+        let Some(requested) = Requested::from_path(&query.path()) else {
             return;
         };
         let registrar = self.registrar.as_mut().and_then(|r| r.as_mut().ok());

@@ -265,7 +265,7 @@ pub(super) fn masked(address: IpAddr, prefix: u8) -> IpAddr {
 }
 
 /// The address with the bits below the prefix set.
-fn filled(address: IpAddr, prefix: u8) -> IpAddr {
+pub(crate) fn filled(address: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
     match address {
         IpAddr::V4(v4) => {
