@@ -7,7 +7,7 @@ use std::path::Path;
 
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{
-    ConcurrencyMode, Database, ReadableDatabase, ReadableTable, StorageBackend, Table,
+    Builder, ConcurrencyMode, Database, ReadableDatabase, ReadableTable, StorageBackend, Table,
     TableDefinition, WriteTransaction,
 };
 use serde::{Deserialize, Serialize};
@@ -74,12 +74,9 @@ impl HistoryFile {
             file: name.clone(),
             source,
         })?;
-        let mut builder = Database::builder();
-        builder
-            .set_cache_size(CACHE)
-            // Several processes may add readings.
-            .set_concurrency_mode(ConcurrencyMode::MultiWriter)
-            .set_check_integrity_on_open(true);
+        let mut builder = checked_database();
+        // Several processes may add readings.
+        builder.set_concurrency_mode(ConcurrencyMode::MultiWriter);
         let opened =
             FileBackend::new(file).and_then(|backend| builder.create_with_backend(backend));
         let database = opened.map_err(|error| unusable(&name, error))?;
@@ -153,18 +150,22 @@ fn copied(path: &Path) -> io::Result<InMemoryBackend> {
     Ok(copy)
 }
 
-/// Where a file is damaged, redb panics when it reads it, unless it has checked it first. The check
-/// may repair what a crash has left, so it needs a copy.
+/// The check may repair what a crash has left, so it needs a copy.
 fn read_copy(copy: InMemoryBackend) -> Result<Vec<RecordedSeries>, redb::Error> {
     // redb would begin a history in it.
     if copy.len()? == 0 {
         return Err(redb::Error::Io(io::ErrorKind::InvalidData.into()));
     }
+    read(&checked_database().create_with_backend(copy)?)
+}
+
+/// Where a file is damaged, redb panics when it reads it, unless it has checked it first.
+fn checked_database() -> Builder {
     let mut builder = Database::builder();
     builder
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true);
-    read(&builder.create_with_backend(copy)?)
+    builder
 }
 
 fn unusable(file: &str, error: impl Into<redb::Error>) -> HistoryError {
