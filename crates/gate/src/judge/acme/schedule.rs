@@ -50,7 +50,7 @@ pub(super) fn retry(error: &AcmeError, failures: u32, now: i64, chance: f64) -> 
 }
 
 /// Until when the other names wait as well. A CA does not say whether a limit is that of one name
-/// (so many certificates a week) or of the account, so another name is tried once an hour.
+/// (its certificates in a week) or of the account, so another name is tried once an hour.
 pub(super) fn pause(error: &AcmeError, next: i64, now: i64) -> i64 {
     if error.is_problem("rateLimited") {
         next.min(now.saturating_add(OUTAGE_WAITS.1))

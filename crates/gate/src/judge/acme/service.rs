@@ -99,19 +99,8 @@ impl AcmeHandle {
                     let external = settings.external_account.as_ref();
                     let id = external.map_or("", |external| external.id.as_str());
                     let realm = format!("{}\0{id}", settings.directory);
-                    let service = AcmeService {
-                        names,
-                        client,
-                        acme_store: AcmeStore::new(store.on_this_thread(), vault, realm),
-                        active: shown,
-                        provider: default_provider(),
-                        fleet_state: RefCell::default(),
-                        read: Cell::default(),
-                        due: RefCell::default(),
-                        claimed: Cell::default(),
-                        told_trouble: Cell::default(),
-                        settings,
-                    };
+                    let acme_store = AcmeStore::new(store.on_this_thread(), vault, realm);
+                    let service = AcmeService::new(settings, names, client, acme_store, shown);
                     service.run(stopped).await;
                 });
             })
@@ -128,6 +117,28 @@ impl AcmeHandle {
 }
 
 impl AcmeService {
+    fn new(
+        settings: Acme,
+        names: Vec<String>,
+        client: AcmeClient,
+        acme_store: AcmeStore,
+        active: Arc<ActiveAcme>,
+    ) -> Self {
+        Self {
+            settings,
+            names,
+            client,
+            acme_store,
+            active,
+            provider: default_provider(),
+            fleet_state: RefCell::default(),
+            read: Cell::default(),
+            due: RefCell::default(),
+            claimed: Cell::default(),
+            told_trouble: Cell::default(),
+        }
+    }
+
     async fn run(self, mut stopped: mpsc::Receiver<()>) {
         loop {
             let turn = async {

@@ -12,19 +12,10 @@ fn service(store: &SharedStore) -> AcmeService {
     let names = vec!["app.example".to_owned()];
     let mut vault = Vault::default();
     vault.add_key("k", &Secret::new(vec![1; 32])).unwrap();
-    AcmeService {
-        client: AcmeClient::new(&settings).unwrap(),
-        acme_store: AcmeStore::new(store.on_this_thread(), Arc::new(vault), String::new()),
-        active: Arc::new(ActiveAcme::new(settings.challenge, &names)),
-        provider: default_provider(),
-        fleet_state: RefCell::default(),
-        read: Cell::default(),
-        due: RefCell::default(),
-        claimed: Cell::default(),
-        told_trouble: Cell::default(),
-        names,
-        settings,
-    }
+    let client = AcmeClient::new(&settings).unwrap();
+    let acme_store = AcmeStore::new(store.on_this_thread(), Arc::new(vault), String::new());
+    let active = Arc::new(ActiveAcme::new(settings.challenge, &names));
+    AcmeService::new(settings, names, client, acme_store, active)
 }
 
 /// Its store was slow, so that another replica has claimed the order meanwhile.
