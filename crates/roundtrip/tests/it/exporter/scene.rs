@@ -48,7 +48,7 @@ pub(crate) fn exporter(config: &Path) -> (Running, SocketAddr) {
     listening(Command::new(BINARY).args(EXPORTER).arg(config))
 }
 
-/// The exporter, which may open only so many files.
+/// The exporter, with a limit of open files.
 pub(crate) fn exporter_with_files(most: usize, config: &Path) -> (Running, SocketAddr) {
     let script = format!("ulimit -n {most} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");

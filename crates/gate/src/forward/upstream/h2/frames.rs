@@ -35,8 +35,8 @@ pub(super) const SMALL: usize = 256;
 const MANY_SMALL: usize = 8192;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// In this time, so many frames are read that bring nothing of an answer: each costs work, and some
-/// are answered.
+/// The largest number of frames without a part of an answer that are read in this time: each costs
+/// work, and some are answered.
 const CONTROL_FRAMES: u32 = 1024;
 const CONTROL_TIME: Duration = Duration::from_millis(10);
 
@@ -197,14 +197,14 @@ impl Watch {
 
     /// Until when reading pauses.
     fn pause(&mut self) -> Option<Instant> {
-        let now = Instant::now();
         if self.small >= MANY_SMALL && self.standing.small() >= MANY_SMALL {
             self.small = 0;
-            return Some(now + PAUSE);
+            return Some(Instant::now() + PAUSE);
         }
         if self.control < CONTROL_FRAMES {
             return None;
         }
+        let now = Instant::now();
         let until = self.since + CONTROL_TIME * self.control / CONTROL_FRAMES;
         (self.control, self.since) = (0, until.max(now));
         (until > now).then_some(until)

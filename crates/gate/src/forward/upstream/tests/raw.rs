@@ -130,7 +130,7 @@ pub(super) fn answer(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &[0x88])
 }
 
-/// Room for so many more bytes, on this stream and on its connection.
+/// Room for this many more bytes, on this stream and on its connection.
 pub(super) fn room(stream: u32, bytes: u32) -> Vec<u8> {
     let update = |stream| frame(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
     [update(0), update(stream)].concat()
