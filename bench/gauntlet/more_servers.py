@@ -167,13 +167,7 @@ key = {stage.pki}/key.pem
 def haproxy_that_inspects(stage, ms, backend=8443):
     """Passes TLS on, but only after it has looked at the ClientHello for so long."""
     servers.nginx(stage, port=backend)
-    config = stage.dir / "inspect.cfg"
-    config.write_text(f"""
-defaults
-  mode tcp
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
+    servers.haproxy_with(stage, "tcp", f"""
 frontend f
   bind :443
   tcp-request inspect-delay {ms}ms
@@ -182,7 +176,6 @@ frontend f
 backend b
   server s 127.0.0.1:{backend}
 """)
-    stage.serve("haproxy", "-db", "-f", str(config), port=443)
 
 
 def apache_limited(stage, kibibytes):

@@ -179,19 +179,25 @@ def haproxy(stage, backend, tls=True, h2=True):
     secure = (
         f" ssl crt {stage.pki}/leaf-both.pem" + (" alpn h2,http/1.1" if h2 else "") if tls else ""
     )
-    config = stage.dir / "haproxy.cfg"
-    config.write_text(f"""
-defaults
-  mode http
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
+    haproxy_with(stage, "http", f"""
 frontend f
   bind :::{port} v4v6{secure}
   default_backend b
 backend b
   server s 127.0.0.1:{backend}
-""")
+""", port)
+
+
+def haproxy_with(stage, mode, text, port=443):
+    """HAProxy with these frontends and backends."""
+    config = stage.dir / "haproxy.cfg"
+    config.write_text(f"""
+defaults
+  mode {mode}
+  timeout connect 5s
+  timeout client 30s
+  timeout server 30s
+{text}""")
     stage.serve("haproxy", "-db", "-f", str(config), port=port)
 
 

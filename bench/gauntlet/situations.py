@@ -170,15 +170,9 @@ def by_turns(stage):
     key.chmod(0o644)
     for port, may in ((8441, "on"), (8442, "off")):
         servers.nginx(stage, port=port, server=f"ssl_session_ticket_key {key}; ssl_early_data {may};")
-    config = stage.dir / "turns.cfg"
-    config.write_text("""
+    servers.haproxy_with(stage, "tcp", """
 global
   nbthread 1
-defaults
-  mode tcp
-  timeout connect 5s
-  timeout client 30s
-  timeout server 30s
 frontend f
   bind :::443 v4v6
   default_backend b
@@ -187,7 +181,6 @@ backend b
   server one 127.0.0.1:8441
   server two 127.0.0.1:8442
 """)
-    stage.serve("haproxy", "-db", "-f", str(config), port=443)
 
 
 def too_early(talk):
