@@ -337,9 +337,16 @@ async fn both_sides_ask_for_fewer_acknowledgements(engine: QuicEngine) {
 }
 
 async fn a_stopped_origin_frees_its_ports(engine: QuicEngine) {
-    let (origin, _client) = start(engine, |_| {}).await;
-    let address = origin.https;
-    origin.stop().await;
-    assert!(std::net::TcpListener::bind(address).is_ok());
-    assert!(std::net::UdpSocket::bind(address).is_ok());
+    // Another test may take a freed port before this one does, but not five times.
+    for _ in 0..5 {
+        let (origin, _client) = start(engine, |_| {}).await;
+        let address = origin.https;
+        origin.stop().await;
+        if std::net::TcpListener::bind(address).is_ok()
+            && std::net::UdpSocket::bind(address).is_ok()
+        {
+            return;
+        }
+    }
+    panic!("a stopped origin keeps its ports");
 }
