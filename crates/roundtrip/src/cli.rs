@@ -2,6 +2,7 @@
 //! generated from it.
 
 mod compare;
+mod deferred;
 mod demo;
 mod diff;
 mod exporter;
@@ -21,6 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundtrip_origin::{EchoKnobs, Knobs};
 
 pub(crate) use compare::CompareArgs;
+pub(crate) use deferred::{Deferred, defer_nothing};
 pub(crate) use demo::DemoArgs;
 pub(crate) use diff::DiffArgs;
 pub(crate) use exporter::{ExporterArgs, ExporterCommand};
@@ -51,35 +53,35 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Send a request in seven ways to a server 90 ms away, offline: the first thing to try
-    Demo(DemoArgs),
+    Demo(Deferred<DemoArgs>),
     /// Explain where the time of one request, or of many, goes, phase by phase
-    Probe(Box<ProbeArgs>),
+    Probe(Deferred<ProbeArgs>),
     /// Predict and measure what each remedy would save at a URL
-    Compare(Box<CompareArgs>),
+    Compare(Deferred<CompareArgs>),
     /// Compare two reports: what differs, and which cause explains it
-    Diff(DiffArgs),
+    Diff(Deferred<DiffArgs>),
     /// Show what `probe --every` recorded: what requests waited for, and since when
-    History(HistoryArgs),
+    History(Deferred<HistoryArgs>),
     /// Explain the requests of any program, from a capture, from its log, or while it runs
-    Trace(TraceArgs),
+    Trace(Deferred<TraceArgs>),
     /// Show what this machine, or a container image, can do for latency
-    Doctor(DoctorArgs),
+    Doctor(Deferred<DoctorArgs>),
     /// Explain what makes requests slow: the signs, what it costs, what removes it
-    Causes(CausesArgs),
+    Causes(Deferred<CausesArgs>),
     /// Probe targets for Prometheus: blackbox_exporter's metrics, and the causes of delays
-    Exporter(ExporterArgs),
+    Exporter(Deferred<ExporterArgs>),
     /// Measure what each remedy saves, and compare it with published figures
-    Lab(LabArgs),
+    Lab(Deferred<LabArgs>),
     /// Look up who registered domains, IP addresses and AS numbers: one, or a long list
-    Rdap(Box<RdapArgs>),
+    Rdap(Deferred<RdapArgs>),
     /// Run an authenticating reverse proxy that spends no round trip it can avoid
-    Gate(Box<GateArgs>),
+    Gate(Deferred<GateArgs>),
     /// Run a test server with a flag for every behaviour
-    Origin(Box<OriginArgs>),
+    Origin(Deferred<OriginArgs>),
     /// Run any command at the near end of an emulated network path
-    Path(Box<PathArgs>),
+    Path(Deferred<PathArgs>),
     /// Measure what a transport costs one core: TCP, TLS and QUIC under the same work
-    Perf(Box<PerfArgs>),
+    Perf(Deferred<PerfArgs>),
     /// Write the man pages into a directory
     Man {
         #[arg(value_name = "DIRECTORY")]

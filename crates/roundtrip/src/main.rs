@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Command::Lab(args) => lab::run(&args),
         Command::Rdap(args) => rdap::run(&args),
         Command::Gate(args) => gate::run(&args),
-        Command::Origin(args) => origin::run(*args),
+        Command::Origin(args) => origin::run(*args.0),
         Command::Path(args) => path::run(&args),
         Command::Perf(args) => perf::run(&args),
         Command::Man { directory } => generate::man(&directory),

@@ -128,7 +128,7 @@ fn fish(of: &[&str], words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory as _, Parser as _};
+    use clap::Parser as _;
 
     use super::*;
     use crate::cli::Cli;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_list_belongs_to_an_argument() {
-        let mut command = with_values(Cli::command());
+        let mut command = with_values(crate::generate::whole());
         command.build();
         for list in lists() {
             assert!(!list.words.is_empty());
