@@ -8,6 +8,7 @@
 mod file;
 mod knowledge;
 
+use std::iter;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -70,6 +71,13 @@ pub struct Hints {
     pub alpn: Vec<String>,
     pub port: Option<u16>,
     pub expires: Stamp,
+}
+
+/// What was taken from the file of an origin for this process alone.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Taken {
+    pub sessions: Vec<Session>,
+    pub quic_token: Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -168,7 +176,7 @@ impl OriginState {
 }
 
 impl Memory {
-    /// The unexpired data about an origin. Take sessions and tokens with [`Memory::take_session`].
+    /// The unexpired data about an origin. Take sessions and tokens with [`Memory::take`].
     pub fn origin(&self, origin: &Authority, now: Stamp) -> OriginState {
         let directory_and_name = self.origins().zip(origin.file_name());
         directory_and_name.map_or_else(OriginState::default, |(directory, name)| {
@@ -197,28 +205,35 @@ impl Memory {
                 return None;
             }
         };
-        let before = self.read_origin(directory, &name, now);
-        let mut after = before.clone();
-        let result = change(&mut after);
-        (after == before || self.write(directory, &state_name(&name), &[&after.encode()]))
-            .then_some(result)
+        let mut state = self.read_origin(directory, &name, now);
+        let before = state.encode();
+        let result = change(&mut state);
+        let after = state.encode();
+        (after == before || self.write(directory, &state_name(&name), &[&after])).then_some(result)
     }
 
-    /// Takes a session that no other process will use. A session that cannot be removed from the
+    /// Takes at most `tcp` sessions for TCP and `quic` for QUIC, with the latter also a token, in one
+    /// change. No other process will use them: what cannot be removed from the
     /// file is not used.
-    pub fn take_session(&self, origin: &Authority, kind: Transport, now: Stamp) -> Option<Session> {
-        // Most origins have none, so they need no lock.
-        if self.origin(origin, now).sessions(kind) == 0 {
-            return None;
+    pub fn take(&self, origin: &Authority, now: Stamp, tcp: usize, quic: usize) -> Taken {
+        // Most origins have nothing to take, so they need no lock.
+        let state = self.origin(origin, now);
+        let has_any = tcp.min(state.sessions(Transport::Tcp)) > 0
+            || quic > 0 && (state.sessions(Transport::Quic) > 0 || state.has_quic_token());
+        if !has_any {
+            return Taken::default();
         }
-        self.change_origin(origin, now, |state| state.take_session(kind))?
-    }
-
-    pub fn take_quic_token(&self, origin: &Authority, now: Stamp) -> Option<Vec<u8>> {
-        if self.origin(origin, now).quic_tokens.is_empty() {
-            return None;
-        }
-        self.change_origin(origin, now, OriginState::take_quic_token)?
+        let taken = self.change_origin(origin, now, |state| {
+            let mut sessions = Vec::new();
+            for (transport, most) in [(Transport::Tcp, tcp), (Transport::Quic, quic)] {
+                sessions.extend(iter::from_fn(|| state.take_session(transport)).take(most));
+            }
+            Taken {
+                sessions,
+                quic_token: (quic > 0).then(|| state.take_quic_token()).flatten(),
+            }
+        });
+        taken.unwrap_or_default()
     }
 
     fn read_origin(&self, directory: &Directory, name: &str, now: Stamp) -> OriginState {

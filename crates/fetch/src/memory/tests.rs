@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::origin::{Addresses, Alternative, Hints, OriginState, Session, Transport};
+use super::origin::{Addresses, Alternative, Hints, OriginState, Session, Taken, Transport};
 use super::*;
 
 const NOW: Stamp = Stamp(1_790_000_000_000);
@@ -209,7 +209,7 @@ fn each_session_is_handed_out_once() {
     let take_all = || {
         let memory = open(directory.path());
         let mut taken = Vec::new();
-        while let Some(session) = memory.take_session(&origin, Transport::Tcp, NOW) {
+        while let Some(session) = memory.take(&origin, NOW, 1, 0).sessions.pop() {
             taken.push(session.blob[0]);
         }
         taken
@@ -226,8 +226,50 @@ fn each_session_is_handed_out_once() {
     assert_eq!(sorted, [0, 2, 4, 6]);
     let memory = open(directory.path());
     assert_eq!(memory.origin(&origin, NOW).sessions(Transport::Quic), 4);
-    let newest = memory.take_session(&origin, Transport::Quic, NOW).unwrap();
+    let newest = memory.take(&origin, NOW, 0, 1).sessions.remove(0);
     assert_eq!(newest.blob[0], 7);
+}
+
+#[test]
+fn everything_that_a_connection_needs_is_taken_in_one_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let origin = Authority::new("a.example", 443);
+    let memory = open(directory.path());
+    memory.change_origin(&origin, NOW, |state| {
+        for n in 0..8 {
+            state.keep_session(session(n), NOW);
+        }
+        state.keep_quic_token(vec![9]);
+    });
+    let taken = memory.take(&origin, NOW, 2, 1);
+    let blobs: Vec<u8> = taken.sessions.iter().map(|s| s.blob[0]).collect();
+    assert_eq!((blobs, taken.quic_token), (vec![6, 4, 7], Some(vec![9])));
+    let left = memory.origin(&origin, NOW);
+    let sessions = [Transport::Tcp, Transport::Quic].map(|kind| left.sessions(kind));
+    assert_eq!((sessions, left.has_quic_token()), ([2, 3], false));
+}
+
+/// Changes that leave the file as it is do not write it again.
+#[test]
+fn equal_data_is_not_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let origin = Authority::new("a.example", 443);
+    let memory = open(directory.path());
+    // The file has microseconds.
+    let rtt = Some(Duration::from_nanos(90_000_001));
+    let files = || {
+        use std::os::unix::fs::MetadataExt;
+        let entries = fs::read_dir(directory.path().join("origins")).unwrap();
+        let mut inodes: Vec<u64> = entries
+            .map(|entry| entry.unwrap().metadata().unwrap().ino())
+            .collect();
+        inodes.sort_unstable();
+        inodes
+    };
+    memory.change_origin(&origin, NOW, |state| state.rtt = rtt);
+    let before = files();
+    memory.change_origin(&origin, NOW, |state| state.rtt = rtt);
+    assert_eq!(files(), before);
 }
 
 #[test]
@@ -269,10 +311,10 @@ fn sessions_are_limited_and_expire() {
     let (memory, origin) = (open(directory.path()), Authority::new("a.example", 443));
     memory.change_origin(&origin, NOW, |kept| *kept = state);
     let later = NOW.plus(Duration::from_hours(216));
-    assert_eq!(memory.take_session(&origin, Transport::Tcp, later), None);
+    assert!(memory.take(&origin, later, 1, 1) == Taken::default());
     // The clock was wrong when it was stored.
     let earlier = NOW.minus(Duration::from_hours(216));
-    assert_eq!(memory.take_session(&origin, Transport::Tcp, earlier), None);
+    assert!(memory.take(&origin, earlier, 1, 1) == Taken::default());
 }
 
 #[test]

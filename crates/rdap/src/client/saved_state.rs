@@ -74,32 +74,28 @@ impl SavedState {
             _ => SESSIONS,
         };
         pool.recall(&state.knowledge(&target.origin(), now));
-        self.revive(&origin, Transport::Tcp, taken, now);
-        if quic {
-            self.revive(&origin, Transport::Quic, SESSIONS, now);
-            if let Some(token) = self.memory.take_quic_token(&origin, now) {
-                self.tokens.insert(origin.host(), token.into());
-                self.shown.borrow_mut().insert(origin);
-            }
+        let quic = if quic { SESSIONS } else { 0 };
+        let taken = self.memory.take(&origin, now, taken, quic);
+        for session in taken.sessions {
+            self.revive(&origin, &session);
+        }
+        if let Some(token) = taken.quic_token {
+            self.tokens.insert(origin.host(), token.into());
+            self.shown.borrow_mut().insert(origin);
         }
     }
 
-    fn revive(&self, origin: &Authority, transport: Transport, most: usize, now: Stamp) {
-        for _ in 0..most {
-            let Some(session) = self.memory.take_session(origin, transport, now) else {
-                return;
-            };
-            let awaited = (origin.clone(), transport);
-            if !self.taken.borrow().contains(&awaited) {
-                self.taken.borrow_mut().push(awaited);
-            }
-            // A session that can no longer be decoded is skipped.
-            if let Ok(stored) = StoredSession::decode(&session.blob) {
-                let quic = transport == Transport::Quic;
-                let _ = self
-                    .tls
-                    .revive(quic, origin.host(), &stored, SystemTime::now());
-            }
+    fn revive(&self, origin: &Authority, session: &Session) {
+        let awaited = (origin.clone(), session.transport);
+        if !self.taken.borrow().contains(&awaited) {
+            self.taken.borrow_mut().push(awaited);
+        }
+        // A session that can no longer be decoded is skipped.
+        if let Ok(stored) = StoredSession::decode(&session.blob) {
+            let quic = session.transport == Transport::Quic;
+            let _ = self
+                .tls
+                .revive(quic, origin.host(), &stored, SystemTime::now());
         }
     }
 
