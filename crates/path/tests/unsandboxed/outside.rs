@@ -43,7 +43,7 @@ fn names_resolve_inside_and_not_outside() {
     let before = std::fs::read_to_string("/etc/hosts").unwrap();
     let path = Path::builder().name("shop.example").build().unwrap();
     if let Err(error) = path.client().check_names() {
-        return skip::lacking("names_mean_something_inside_and_nothing_outside", error);
+        return skip::lacking("names_resolve_inside_and_not_outside", error);
     }
     for side in [path.client(), path.server()] {
         let hosts = output(side, "cat /etc/hosts");
@@ -63,7 +63,10 @@ fn names_resolve_inside_and_not_outside() {
 fn with_a_name_server_its_address_is_in_the_resolver_s_file() {
     let path = Path::builder().name_server(true).build().unwrap();
     if let Err(error) = path.client().check_names() {
-        return skip::lacking("where_a_server_is_asked…", error);
+        return skip::lacking(
+            "with_a_name_server_its_address_is_in_the_resolver_s_file",
+            error,
+        );
     }
     let resolver = output(path.client(), "cat /etc/resolv.conf");
     assert!(

@@ -5,5 +5,6 @@ mod features;
 mod help;
 mod layers;
 mod prose;
+mod references;
 mod releases;
 mod sources;

@@ -12,12 +12,12 @@ const MAX_WORDS: usize = 40;
 /// Pages that a program writes.
 const GENERATED: [&str; 2] = ["docs/causes.md", "bench/RESULTS.md"];
 
-fn root() -> std::path::PathBuf {
+pub(super) fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Every page by its path from the root.
-fn pages() -> Vec<(String, String)> {
+pub(super) fn pages() -> Vec<(String, String)> {
     let root = root();
     let mut files: Vec<_> = fs::read_dir(&root)
         .unwrap()

@@ -169,39 +169,6 @@ fn libraries_print_nothing() {
     }
 }
 
-/// A table of requirements is only as good as its tests.
-#[test]
-fn tests_that_the_table_of_requirements_names_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let table = fs::read_to_string(root.join("docs/quic-conformance.md")).unwrap();
-    let mut tests = BTreeSet::new();
-    for (_, text) in sources() {
-        for (_, behind) in text
-            .match_indices("test]\n")
-            .map(|(at, _)| text.split_at(at))
-        {
-            let name = behind
-                .split_once("fn ")
-                .and_then(|(_, rest)| rest.split_once('('));
-            tests.extend(name.map(|(name, _)| name.to_owned()));
-        }
-    }
-    let rows = table
-        .lines()
-        .filter(|line| line.starts_with("| ") && !line.contains("---"));
-    let mut count = 0;
-    for row in rows.filter(|row| row[2..].starts_with(|c: char| c.is_ascii_digit())) {
-        count += 1;
-        let cell = row.rsplit('|').nth(1).unwrap();
-        let named: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
-        assert!(!named.is_empty() || cell.contains("no test: "), "{row}");
-        for name in named {
-            assert!(tests.contains(name), "there is no test '{name}': {row}");
-        }
-    }
-    assert!(count >= 138, "{count} rows");
-}
-
 /// Every Rust file of the repository, by its path from the root.
 pub(super) fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
