@@ -1,5 +1,5 @@
 //! An origin at the far end of an emulated path, for tests that ask from the near one; included by
-//! them (`#[path = "../../../../tests/far.rs"] mod far`). Who asks, and how, is theirs.
+//! them (`#[path = "../../../../tests/far.rs"] mod far`). The tests decide who asks, and how.
 
 use roundtrip_origin::{Knobs, Origin, Running};
 use roundtrip_path::Path;
@@ -33,7 +33,7 @@ impl Far {
         self.ca.path().to_owned()
     }
 
-    /// Does this at the near end, in a runtime of its own.
+    /// Does this at the near end, in a separate runtime.
     pub(crate) fn near<F: Future>(&self, work: impl FnOnce() -> F + Send) -> F::Output
     where
         F::Output: Send,

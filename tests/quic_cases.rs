@@ -360,8 +360,8 @@ fn early() -> Vec<Case> {
     cases
 }
 
-/// Plays each case against the server on connections of their own; returns what was wrong, and how
-/// many there were.
+/// Plays each case against the server on separate connections; returns what was wrong, and the
+/// number of cases.
 pub(crate) fn play(server: SocketAddr) -> (Vec<String>, usize) {
     let frames = stream_frames().into_iter().chain(frames());
     let mut cases: Vec<Case> = frames

@@ -1,5 +1,5 @@
-//! Fuzzes Envoy's CheckRequest: whatever comes is read or refused, and nothing is read that is not
-//! in it. The answer of a health check has the same framing.
+//! Fuzzes Envoy's CheckRequest: every input is parsed or refused, and nothing is reported that is
+//! not in it. The answer of a health check has the same framing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,6 @@
 //! Fuzzes a server's HTTP/2. In which pieces a client's bytes come makes no difference; no more is
-//! answered than an honest connection needs; and a stream that was released is never told of again.
+//! answered than an honest connection needs; and a stream that was released is never reported
+//! again.
 #![no_main]
 
 use std::task::{Context, Poll, Waker};
@@ -66,8 +67,8 @@ fuzz_target!(|input: (u8, &[u8])| {
     let (piece, bytes) = input;
     let (asked, outcome) = serve(bytes, usize::from(piece) + 1);
     let (whole, other) = serve(bytes, 1 << 10);
-    // Streams that were reset before anybody was told of them depend on the pieces, and so does
-    // what is left of a window.
+    // Streams that were reset before they were reported depend on the pieces, as does the rest of a
+    // window.
     if outcome.is_ok() && other.is_ok() {
         assert!(asked.iter().chain(&whole).all(|stream| stream % 2 == 1));
     }

@@ -82,7 +82,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(used.unwrap_or(0) <= bytes.len() && data.len() <= bytes.len());
     match tolerant {
         Ok((same, end, _)) => assert_eq!((&same, end), (&data, used)),
-        // Lines of trailers have a limit of their own there.
+        // Lines of trailers have a separate limit there.
         Err(error) => assert_eq!(error, ChunkError::LongLine),
     }
     let mut wire = head.to_vec();

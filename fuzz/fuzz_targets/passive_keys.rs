@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut tls, mut quic) = (TlsReader::new(), QuicReader::new());
     let mut ends = [0, 0];
     let mut rest = bytes;
-    // A side and a length before each piece; a side of 2 and more tells of bytes that are missing.
+    // A side and a length before each piece; a side of 2 or more means that bytes are missing.
     while let Some(([kind, length @ ..], behind)) = rest.split_first_chunk::<5>() {
         let length = u32::from_be_bytes(*length) as usize;
         let (piece, behind) = behind.split_at_checked(length).unwrap_or((behind, &[]));

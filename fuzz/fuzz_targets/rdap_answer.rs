@@ -1,5 +1,5 @@
-//! Fuzzes RDAP answers: what is read is told in every form and checked, and nothing of it acts on a
-//! terminal.
+//! Fuzzes RDAP answers: what is parsed is printed in every form and checked, and none of it
+//! controls the terminal.
 #![no_main]
 
 use std::time::UNIX_EPOCH;

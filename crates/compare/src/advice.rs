@@ -16,8 +16,7 @@ pub struct Advice {
 pub(crate) const THERE: &str = "nothing: it does this already";
 
 /// The advice for a server that accepts early data but does not act on it at once.
-pub(crate) const AT_ONCE: &str =
-    "answer what came as early data at once, and not only when the handshake is complete";
+pub(crate) const AT_ONCE: &str = "answer early data at once, not only after the handshake";
 
 /// The advice for a remedy. `server` is the value of the `Server` field; `works` says that the
 /// server supports the remedy already.

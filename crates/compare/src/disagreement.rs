@@ -92,7 +92,7 @@ fn other_times(baseline: &MeasuredWay, gap: f64) -> Option<String> {
     let than = if todays > 0.0 { "faster" } else { "slower" };
     (same && counted.abs() < 0.5).then(|| {
         format!(
-            "the prediction comes from exchanges that were {} ms {than} than those that were measured the same way",
+            "the prediction is based on exchanges that were {} ms {than} than those measured for today's way",
             ms(todays.abs())
         )
     })
@@ -131,7 +131,7 @@ fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> S
     let waited = |line: &MeasuredWay| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {
         let gap = ms(gap.abs());
-        return format!("{gap} ms that nothing observed explains");
+        return format!("{gap} ms that no observation explains");
     };
     // The network's time beyond its round trips: bytes in transit.
     let transfer =
@@ -163,7 +163,7 @@ fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> S
             let than = if change > 0.0 { "more" } else { "less" };
             format!("{who} {} ms {than} than today", ms(change.abs()))
         }
-        None => format!("{} ms that nothing observed explains", ms(gap.abs())),
+        None => format!("{} ms that no observation explains", ms(gap.abs())),
     }
 }
 

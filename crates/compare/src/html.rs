@@ -79,7 +79,7 @@ fn facts(c: &Comparison, head: &PageHead) -> Markup {
             div { dt { "Server" } dd { (c.server.as_deref().map_or_else(|| "does not say what it is".into(), clean)) ", status " (c.status) } }
             @if let Some(address) = &c.address { div { dt { "Address" } dd { (clean(address)) } } }
             div { dt { "Requests" } dd {
-                (c.sent) " of " (c.limits.requests) " that were allowed, " (c.limits.rate) " a second on average; " (c.discovery) " of them found out what the server supports"
+                (c.sent) " of " (c.limits.requests) " that were allowed, " (c.limits.rate) " a second on average; " (c.discovery) " of them to find out what the server supports"
             } }
             div { dt { "Took" } dd { (format!("{:.0} s", c.took_s)) ", ended: " (c.ended.as_str()) } }
             div { dt { "Control" } dd { (control(&c.control)) } }

@@ -13,7 +13,7 @@ pub enum ReadError {
     #[error("no JSON: {0}")]
     Syntax(#[source] serde_json::Error),
     #[error(
-        "no report of roundtrip: make one with `roundtrip probe --json` or `roundtrip doctor --json`"
+        "not a report of roundtrip: make one with `roundtrip probe --json` or `roundtrip doctor --json`"
     )]
     NoReport,
     #[error(

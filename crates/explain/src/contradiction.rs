@@ -50,7 +50,7 @@ fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
     };
     (claim.ms < most).then(|| {
         format!(
-            "{:.1} ms are within {most:.1} ms, by which round trips of this path differ ({samples} samples)",
+            "{:.1} ms is within the {most:.1} ms by which round trips of this path differ ({samples} samples)",
             claim.ms
         )
     })

@@ -4,9 +4,9 @@ use std::fs;
 
 use roundtrip_wire::prometheus::{Metric, MetricFamily, MetricKind, MetricValue};
 
-/// The unit of `/proc/PID/stat`, in which the kernel tells times to programs.
+/// The unit of `/proc/PID/stat`, in which the kernel reports times.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// Where fields of `/proc/self/stat` stand behind the name of the program.
+/// The positions of fields in `/proc/self/stat`, counted behind the name of the program.
 const USER_TIME: usize = 11;
 const SYSTEM_TIME: usize = 12;
 const START_TIME: usize = 19;

@@ -280,7 +280,7 @@ impl ResponseReader<'_> {
         Ok(())
     }
 
-    /// Reads more of a body of which `got` bytes have come. If the peer reset the connection, the
+    /// Reads more of a body after its first `got` bytes. If the peer reset the connection, the
     /// error says so.
     async fn fill_body(&mut self, got: u64, expected: Option<u64>) -> Result<usize, HttpError> {
         let outcome = self.fill().await;

@@ -103,7 +103,7 @@ impl Socket {
                         return;
                     }
                 }
-                // Of a SYN that was sent again, the kernel does not tell when it was answered. The
+                // The kernel does not report when a SYN that was sent again was answered. The
                 // answer to the request, which can be read already, was later.
                 Some(info) if info.retransmits() > 0 && info.bytes_received() > 0 => return,
                 _ => self.opened(None, asked),

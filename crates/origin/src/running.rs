@@ -196,7 +196,7 @@ impl Running {
     }
 
     #[cfg(not(feature = "peers"))]
-    #[allow(clippy::unused_self, clippy::needless_pass_by_value)] // it stands for the other one
+    #[allow(clippy::unused_self, clippy::needless_pass_by_value)] // its signature is that of the real one
     fn open_quinn(
         &mut self,
         _: UdpSocket,

@@ -21,7 +21,7 @@ pub enum PathError {
     #[error("the emulated path could not {step}")]
     Setup { step: SetupStep, source: io::Error },
     #[error(
-        "an emulated path carries IPv6, hence an MTU of 1280 bytes or more (RFC 8200 §5), not {0}"
+        "an emulated path carries IPv6, which needs an MTU of 1280 bytes or more (RFC 8200 §5), not {0}"
     )]
     Mtu(u16),
     #[error("packets are counted from 1: there is no packet 0 to drop")]
@@ -45,7 +45,7 @@ pub enum PathError {
     )]
     UplinkForbidden(#[source] io::Error),
     #[error(
-        "the host's network has a route to {0} already, most likely another path's uplink; one at a time"
+        "the host's network has a route to {0} already, most likely another path's uplink; only one can exist at a time"
     )]
     UplinkTaken(&'static str),
     #[error("`{0}` is not a name for the server: it may have letters, digits, dots and hyphens")]

@@ -27,7 +27,7 @@ impl PerfPlan {
             return Err(PlanError::Contradiction {
                 one: "one core for the sender",
                 other: "the same core for the receiver",
-                why: "neither's cost could be measured; name two, or --pin none",
+                why: "then neither side's cost could be measured; name two, or --pin none",
             });
         }
         Ok(())

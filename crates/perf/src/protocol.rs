@@ -2,8 +2,8 @@
 //! I/O.
 //!
 //! Over QUIC it is the performance draft's protocol (draft-banks-quic-performance): a stream begins
-//! with eight bytes, big-endian, with the number of bytes that the server shall send; the client's
-//! own bytes follow until it ends its half of the stream.
+//! with eight bytes, big-endian, with the number of bytes that the server is asked to send; the
+//! client's own bytes follow until it ends its half of the stream.
 //!
 //! A TCP connection ends only once, and carries one request after the other. So a head has eight
 //! more bytes there: the number of the client's own bytes that follow. [`ENDLESS`] in either place
@@ -40,7 +40,7 @@ impl StreamHead {
         body
     }
 
-    /// The number of bytes that the server shall send, once it is known.
+    /// The number of bytes that the server is asked to send, once it is known.
     pub(crate) fn wanted(&self) -> Option<u64> {
         let wanted = u64::from_be_bytes(self.bytes).min(ENDLESS);
         (self.known == STREAM_HEAD).then_some(wanted)
@@ -50,7 +50,7 @@ impl StreamHead {
 /// The head of a request or transfer on a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelHead {
-    /// The bytes that the server shall send.
+    /// The bytes that the server is asked to send.
     pub(crate) wanted: u64,
     /// The bytes that the client sends first.
     pub(crate) follows: u64,

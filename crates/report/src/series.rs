@@ -9,7 +9,7 @@ use crate::unexplained;
 
 /// The smallest number of runs in which "in one" or "in all" says more than a single request does.
 const MIN_RUNS: usize = 3;
-/// The cause of which a single exchange cannot show whether the server or the path is responsible.
+/// The cause for which a single exchange cannot show whether the server or the path is responsible.
 const NOBODY_KNOWN: &str = "late-answer";
 /// The largest number of notes; the JSON report has all of them.
 const MAX_NOTES: usize = 8;

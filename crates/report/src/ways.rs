@@ -114,7 +114,7 @@ impl WayRuns {
             .collect();
         let first = odd.first()?;
         let way = if self.strayed(first) {
-            format!("; it went as {}", first.used)
+            format!("; it used {}", first.used)
         } else {
             String::new()
         };

@@ -63,7 +63,7 @@ fn seen(args: &CompareArgs) -> Result<Option<SeenExchange>, Outcome> {
             Ok(Some(seen))
         }
         Ok(None) => Err(failed(&format!(
-            "{name}: there is no exchange in it that can be asked again (GET or HEAD of a URL)"
+            "{name} contains no exchange that can be asked again (GET or HEAD of a URL)"
         ))),
         Err(error) => Err(failed(&format!("cannot read {name}: {error}"))),
     }

@@ -51,8 +51,8 @@ pub(crate) fn note(who: &str, what: &dyn Display) {
     OutputStream::Err.print(format!("{who}: {what}\n"));
 }
 
-/// Writes a report to its destination: a file, or standard output unless that is to stay `quiet`.
-/// `-` means standard output.
+/// Writes a report to its destination: a file, or standard output unless `quiet`. `-` means
+/// standard output.
 pub(crate) fn deliver(
     report: &str,
     is_json: bool,

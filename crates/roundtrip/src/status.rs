@@ -19,7 +19,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// A line that is shown on terminals, unless everything is to be `quiet`.
+    /// A line that is shown on terminals, unless `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let wanted = !quiet && OutputStream::Err.is_terminal();
         Self {

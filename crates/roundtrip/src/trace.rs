@@ -150,7 +150,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     }
 }
 
-/// What is to be read.
+/// The captures that will be read.
 struct OpenedCaptures {
     name: String,
     captures: Captures,

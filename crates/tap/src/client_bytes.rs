@@ -133,7 +133,7 @@ impl ClientBytes {
         self.tls.answered |= self.tls.hellos > 0;
     }
 
-    /// Reads a write of `length` bytes, of which `bytes` are the first.
+    /// Reads a write of `length` bytes that begins with `bytes`.
     pub(crate) fn read(&mut self, bytes: &[u8], length: u64) -> Written {
         if self.protocol == Protocol::Unknown {
             self.protocol = recognise(bytes);

@@ -4,7 +4,7 @@
 //!
 //! rustls makes sessions only in handshakes, and cannot export them. So this module performs a
 //! handshake in memory between the real client configuration (rustls resumes a session only with
-//! the same verifier and resolver) and a server of ours that presents the stored chain. At the end
+//! the same verifier and resolver) and our own server, which presents the stored chain. At the end
 //! of the handshake the client receives the stored ticket, and the stored secret instead of the one
 //! that it would derive. The result is a session like any other. This needs no fork of rustls, no
 //! `unsafe`, and no I/O.

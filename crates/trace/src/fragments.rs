@@ -38,7 +38,7 @@ struct Pieces {
     total: Option<usize>,
 }
 
-/// Datagrams of which some fragments have arrived.
+/// Datagrams whose fragments have arrived in part.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     waiting: VecDeque<Pieces>,

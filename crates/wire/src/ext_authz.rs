@@ -210,7 +210,7 @@ fn only_bytes(message: &[u8], number: u64) -> Result<&[u8]> {
     let mut found = None;
     for bytes in all_bytes(message, number) {
         if found.replace(bytes?).is_some() {
-            return Err(Error::malformed(WHAT, "a field is there twice"));
+            return Err(Error::malformed(WHAT, "a field occurs twice"));
         }
     }
     Ok(found.unwrap_or_default())

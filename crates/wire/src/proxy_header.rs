@@ -72,7 +72,7 @@ fn line(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>> {
     let text = text.ok_or(malformed("its line is not text"))?;
     let mut parts = text.split(' ').skip(1);
     let family = parts.next().unwrap_or_default();
-    // The rest of the line is to be ignored.
+    // The rest of the line must be ignored.
     if family == "UNKNOWN" {
         return Ok(Some((ProxyHeader::Own, end + 2)));
     }

@@ -70,7 +70,7 @@ pub(super) fn absent(c: &Comparison) -> Markup {
         @if !c.absent.is_empty() {
             h2 { "Not supported" }
             div.scroll { table.absent {
-                thead { tr { th scope="col" { "Way" } th scope="col" { "Would save" } th scope="col" { "What was seen" } th scope="col" { "To have it" } } }
+                thead { tr { th scope="col" { "Way" } th scope="col" { "Would save" } th scope="col" { "What was seen" } th scope="col" { "How to get it" } } }
                 tbody { @for way in &c.absent {
                     tr {
                         th scope="row" { (clean(&way.way.title())) }

@@ -42,7 +42,7 @@ fn savings_are_whole_round_trips_and_the_largest_comes_first() {
         assert_eq!(line.kind(), kind, "{line:?}");
         let trips = line.saving.unwrap().median / c.rtt_ms.unwrap();
         assert!((trips - saved).abs() < 0.4, "{word}: {trips} round trips");
-        // One in twenty on an idle machine; tests share theirs.
+        // One in twenty on an idle machine; tests share this machine.
         let deviation = line.deviation().unwrap();
         assert!(deviation.abs() < 0.25, "{word}: {deviation}");
         assert!((line.predicted.unwrap().round_trips - line.round_trips().unwrap()).abs() < 1e-9);

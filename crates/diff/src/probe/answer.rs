@@ -192,7 +192,7 @@ fn certainty(diff: &ProbeDiff) -> String {
             let zero = if low > 0.0 || high < 0.0 {
                 ""
             } else {
-                ", which holds zero"
+                ", which includes zero"
             };
             let (low, high) = (signed(low), signed(high));
             format!("The interval of the difference (95 %) is {low} to {high}{zero}.")

@@ -74,7 +74,7 @@ impl Values {
     }
 }
 
-/// What differs, the telling facts first.
+/// What differs; facts that can affect the time come first.
 pub(super) fn facts(a: &Values, b: &Values) -> Vec<FactDiff> {
     let mut labels: Vec<(&'static str, Weight)> = Vec::new();
     for (label, weight, _) in a.0.iter().chain(&b.0) {

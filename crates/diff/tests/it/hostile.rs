@@ -87,9 +87,9 @@ fn a_document_that_is_not_a_report_is_refused() {
         ("", "holds no results"),
         ("{", "no JSON: EOF"),
         ("hello", "no JSON: expected value"),
-        ("[]", "no report of roundtrip"),
-        ("{}", "no report of roundtrip"),
-        ("1 2 3", "no report of roundtrip"),
+        ("[]", "not a report of roundtrip"),
+        ("{}", "not a report of roundtrip"),
+        ("1 2 3", "not a report of roundtrip"),
         (
             r#"{"schema":"roundtrip/probe/2"}"#,
             "holds 'roundtrip/probe/2', which this version",

@@ -99,7 +99,7 @@ fn unsent(scene: &ExaminedSystem) -> Check {
             ),
         Ok(bytes) => UNSENT.good(
             size(u64::from(bytes)),
-            "A socket takes more data only when less than this is unsent, so urgent data waits behind little.",
+            "A socket takes more data only when less than this is unsent, so urgent data does not wait for long.",
         ),
     }
 }

@@ -125,7 +125,7 @@ fn judge(make: &LibraryKind, path: &str, library: &Library, packages: &Packages)
     let (status, meaning) = match library.tls {
         TlsSupport::V1_3 => (
             CheckStatus::Good,
-            format!("A fresh handshake costs one round trip, with early data, none.{share}"),
+            format!("A fresh handshake costs one round trip; with early data, none.{share}"),
         ),
         TlsSupport::V1_2 => (
             CheckStatus::Problem,

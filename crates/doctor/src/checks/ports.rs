@@ -41,7 +41,7 @@ fn ports(scene: &ExaminedSystem) -> Check {
     } else {
         format!(
             "A closed connection holds its port for {TIME_WAIT_S} s: to one server address, {} new \
-             connections a second at most. Reusing connections avoids it, and their round trips.",
+             connections a second at most. Reusing connections avoids this limit and saves round trips.",
             count / TIME_WAIT_S
         )
     };

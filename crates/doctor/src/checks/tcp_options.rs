@@ -64,7 +64,7 @@ fn ecn(scene: &ExaminedSystem) -> Check {
         Ok(1) => ECN.good(
             "asked for and accepted",
             "Routers can mark instead of drop (RFC 3168). A middlebox that drops such a SYN costs \
-             1 s; the kernel then tries without.",
+             1 s; the kernel then tries again without ECN.",
         ),
         Ok(2) => ECN.good(
             "accepted when asked",

@@ -85,7 +85,7 @@ fn slow_server(case: &Case<'_>) -> Option<Cost> {
     let carried = case.exchange.carriage_of_answer(sent, answered);
     (late >= MAX_HANDSHAKE_WORK.max(0.1 * case.rtt?) + carried).then(|| {
         let evidence = format!(
-            "the server's flight began {late:.1} ms later than a round trip after the ClientHello, which had been acknowledged {:.1} ms before{doubt}",
+            "the server's flight began {late:.1} ms later than a round trip after the ClientHello, although the peer had acknowledged that {:.1} ms before{doubt}",
             witness.early
         );
         Cost::new(evidence).waited(case.handshake(), WaitPart::Server, late)

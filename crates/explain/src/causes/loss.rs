@@ -48,7 +48,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "segment-lost",
             decidable: Decidable::ClientEnd,
             name: "A segment that the client sent was lost and had to be sent again",
-            shows: "the kernel retransmitted data that was answered late, some of it stayed unacknowledged for that long, by more than the path may vary, and neither the peer nor the smoothed round trip shows that the original had arrived",
+            shows: "the kernel retransmitted data, and its answer came late by more than the path may vary; some of the data stayed unacknowledged for that long, and neither the peer nor the smoothed round trip shows that the original had arrived",
             signature: ours,
             cost: "a round trip and a quarter if later segments reveal the loss, otherwise at least 200 ms, the shortest timeout of Linux",
             remedy: "look for loss on the path; lower the minimum retransmission timeout on short, clean paths",

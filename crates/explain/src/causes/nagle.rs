@@ -133,7 +133,7 @@ fn held_back_after(
             "; a server that takes as long for the next bytes looks the same"
         };
         let evidence = format!(
-            "{bytes} bytes came, which the client acknowledged {when}, and the next came a round trip after that{doubt}"
+            "{bytes} bytes came, the client acknowledged them {when}, and the next bytes came a round trip after that{doubt}"
         );
         // A ticket or an interim response may come first, and the head of the answer may be the
         // segment that was held back.

@@ -371,7 +371,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
     let missed: u64 = guilty().map(|s| s.missed).sum();
     let overtaken: u32 = guilty().map(|s| s.overtaken).sum();
     let evidence = format!(
-        "server packets missing when later ones came: {missed}; datagrams that came before the ones that precede them: {overtaken}; the missing data came {late:.0} ms late"
+        "server packets missing when later ones came: {missed}; datagrams that overtook earlier ones: {overtaken}; the missing data came {late:.0} ms late"
     );
     Some(claimed(&seen, evidence, |s| s.theirs))
 }

@@ -66,7 +66,8 @@ pub(crate) struct Scene {
     /// How long the server thinks, and how long it needs for its flight.
     pub(crate) think: f64,
     pub(crate) handshake_work: f64,
-    /// The server pauses so often, for so long, after each of as many equal parts of the body.
+    /// How often the server pauses, and for how many milliseconds: it sends the body in as many
+    /// equal parts, and pauses after each.
     pub(crate) stalls: (u64, f64),
     /// Whether the server says how long it thought.
     pub(crate) timing: bool,

@@ -90,7 +90,7 @@ impl Authorization {
         if are_both(self.credentials.as_ref(), self.credentials_file.as_ref()) {
             Some("authorization has both credentials and credentials_file")
         } else if kind.eq_ignore_ascii_case("basic") {
-            Some("authorization of type Basic; basic_auth is for that")
+            Some("authorization does not support the type Basic; use basic_auth")
         } else {
             None
         }

@@ -259,7 +259,7 @@ impl HttpModule {
         } else if is_h3 && self.enable_http2 != Some(false) {
             Some("enable_http3 needs enable_http2: false")
         } else if is_h3 && (names("HTTP/1.1") || names("HTTP/2.0")) {
-            Some("enable_http3 allows HTTP/3.0 alone in valid_http_versions")
+            Some("with enable_http3, valid_http_versions may contain only HTTP/3.0")
         } else if !is_h3 && names("HTTP/3.0") && self.roundtrip.strategy == Strategy::default() {
             Some("HTTP/3.0 in valid_http_versions needs enable_http3")
         } else if self.has_empty_header_pattern() {

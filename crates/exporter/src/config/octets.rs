@@ -8,8 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer};
 
 const TAG: &str = "!!binary ";
-/// Where bytes above 127 stand while the YAML is read, which only knows characters: in a private
-/// area that no file uses.
+/// The code points for bytes above 127 while the YAML is parsed, which only knows characters: a
+/// private area that no file uses.
 const PLACE: u32 = 0x10_ff00;
 
 /// Text, or the bytes of `!!binary`.

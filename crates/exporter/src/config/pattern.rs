@@ -156,7 +156,7 @@ impl Translation<'_> {
     /// An escape outside a class. In Go, `\d`, `\s`, `\w` and `\b` mean ASCII.
     fn escape(&mut self) -> Result<bool, String> {
         let before = self.rest;
-        let c = self.next().ok_or("a backslash ends it")?;
+        let c = self.next().ok_or("it ends with a backslash")?;
         match c {
             'Q' => {
                 let (quoted, rest) = self.rest.split_once("\\E").unwrap_or((self.rest, ""));
@@ -217,7 +217,7 @@ impl Translation<'_> {
 
     /// One character after a backslash.
     fn escaped(&mut self) -> Result<char, String> {
-        let c = self.next().ok_or("a backslash ends it")?;
+        let c = self.next().ok_or("it ends with a backslash")?;
         let code = match c {
             'a' => 7,
             'f' => 12,

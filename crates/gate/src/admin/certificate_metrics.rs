@@ -48,7 +48,7 @@ pub(super) fn append(text: &mut String, view: &DependencyView, now: SystemTime) 
     head(
         text,
         name,
-        "Orders for a name that failed in a row.",
+        "Orders for a name that have failed since the last success.",
         "gauge",
     );
     for known in &view.certificates {

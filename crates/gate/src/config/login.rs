@@ -150,7 +150,7 @@ fn issuer_error(text: &str) -> Option<&'static str> {
         return Some("an issuer must not contain '?' or '#'");
     }
     let has_user = !url.username().is_empty() || url.password().is_some();
-    has_user.then_some("an issuer has no user in it")
+    has_user.then_some("an issuer must not contain a user")
 }
 
 /// Whether the host of a URL is this machine.
@@ -229,7 +229,7 @@ mod tests {
             ),
             (
                 "issuer = \"https://u@login.example\"",
-                "f:3:10: an issuer has no user",
+                "f:3:10: an issuer must not contain a user",
             ),
             (
                 "issuer = \"https://login.example\"\ncallback = \"/a//b\"",

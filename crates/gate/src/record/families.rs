@@ -40,7 +40,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     },
     Family {
         name: "connections",
-        about: "Connections of clients that could speak HTTP.",
+        about: "Client connections on which HTTP could begin.",
         rows: |s| {
             all(Protocol::ALL, "protocol", |protocol| {
                 s.get(Connected(protocol))
@@ -109,7 +109,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     },
     Family {
         name: "body_bytes",
-        about: "Bytes of bodies, up from clients and down to them.",
+        about: "Bytes of bodies, uploaded by clients and downloaded by them.",
         rows: |s| each::<Bytes>(s, "direction"),
     },
     Family {

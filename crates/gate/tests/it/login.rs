@@ -156,7 +156,7 @@ fn a_callback_cannot_be_repeated_and_a_login_begins_a_new_session() {
     let callback = format!("/.gate/callback?code=c&state={}", sent.parameter("state"));
     assert_eq!(scene.page(&callback).status, 302);
     let first = scene.session().unwrap();
-    // Another browser has no state, and who has kept it comes too late.
+    // Another browser has no state, and a browser that kept it comes too late.
     let url = scene.url(0, &callback);
     for mut thief in [browser::Browser::default(), before] {
         let again = thief.page(&url);

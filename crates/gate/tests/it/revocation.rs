@@ -94,7 +94,7 @@ impl Stage {
         assert_eq!(answer.status(), 401, "{answer:?}");
         assert!(
             !self.backend.is_released(),
-            "it was told no earlier than the backend answered"
+            "it was notified no earlier than the backend answered"
         );
     }
 }

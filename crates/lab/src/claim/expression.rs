@@ -149,10 +149,7 @@ impl Function {
                 2..=2,
                 "two arms: the one that saves, and the one it is compared with",
             ),
-            Self::RatioToTls => (
-                1..=usize::MAX,
-                "one arm, or several of which the best counts",
-            ),
+            Self::RatioToTls => (1..=usize::MAX, "one arm, or several; the best one counts"),
             _ => (1..=1, "one arm"),
         }
     }

@@ -161,7 +161,7 @@ pub(super) fn control(arm: &ArmOutcome) -> Option<String> {
         Some(false) => {
             let least = with_unit(s.low.abs().max(s.high.abs()), unit);
             format!(
-                "The interval includes zero, as it should; less than {least} cannot be told from chance here."
+                "The interval includes zero, as it should; a difference below {least} cannot be distinguished from chance here."
             )
         }
     };

@@ -1,26 +1,26 @@
-//! Whether the round trip is long enough to be told from the delays of the two hosts.
+//! Whether the round trip is long enough to be distinguished from the delays of the two hosts.
 
 use std::time::Duration;
 
 use crate::{Event, Exchange};
 
-/// On shorter paths, such as a host's loopback, gaps cannot be told from scheduling.
+/// On shorter paths, such as a host's loopback, gaps cannot be distinguished from scheduling.
 pub(super) const MIN_MEASURABLE_RTT: Duration = Duration::from_micros(200);
-/// The smallest telling round trip over QUIC: programs acknowledge its packets, not the kernels, so
-/// that R contains how long both programs waited for a processor.
+/// The smallest significant round trip over QUIC: programs acknowledge its packets, not the
+/// kernels, so that R contains how long both programs waited for a processor.
 const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// The smallest telling round trip on one host, whose processors both programs share; also as a
+/// The smallest significant round trip on one host, whose processors both programs share; also as a
 /// multiple of the time in which the client did not run, because the server on the same processors
 /// ran as rarely.
 const MIN_TELLING_OF_ONE_HOST: Duration = Duration::from_millis(10);
 const ABSENCE: u32 = 2;
 
-/// Whether a wait of a round trip can be told from other waits of this exchange.
+/// Whether a wait of a round trip can be distinguished from other waits of this exchange.
 pub(super) fn is_measurable(exchange: &Exchange) -> bool {
     is_longer(exchange, MIN_TELLING_QUIC_RTT)
 }
 
-/// Whether the flights of an answer can be told apart: there are many, so a shorter round trip
+/// Whether the flights of an answer can be separated: there are many, so a shorter round trip
 /// suffices.
 pub(super) fn has_measurable_flights(exchange: &Exchange) -> bool {
     is_longer(exchange, MIN_MEASURABLE_RTT)

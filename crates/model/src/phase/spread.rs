@@ -71,8 +71,8 @@ impl Exchange {
             .filter(|t| !self.reused && t.syn_retransmits == 0)
             .and_then(|t| t.handshake_rtt)
             .map(|took| (connected.unwrap_or_default(), ms(took) - r));
-        // A kept connection knows R from earlier exchanges: at least two round trips, of which the
-        // kernel tells the first, and the smoothed time.
+        // A kept connection knows R from earlier exchanges: at least two round trips. The kernel
+        // reports the first one and the smoothed time.
         let opened = self.tcp.as_ref().and_then(|t| t.handshake_rtt);
         let opened = opened.map_or(r, ms);
         let smoothed = Some(self.smoothed_before()).filter(|smoothed| *smoothed > 0.0);
@@ -360,8 +360,8 @@ mod tests {
         assert!((9.0..13.0).contains(&known(15.3)), "{}", known(15.3));
     }
 
-    /// The first round trip took 20 ms, and so did R; the second one took 4 ms more, of which the
-    /// smoothed time shows an eighth.
+    /// The first round trip took 20 ms, and so did R. The second one took 4 ms more, and the
+    /// smoothed time shows an eighth of that.
     #[test]
     fn a_kept_connection_tells_its_second_round_trip_by_the_smoothed_one() {
         let later = |smoothed_us: u64| {

@@ -72,7 +72,7 @@ fn numbers_of(text: &str) -> Result<BTreeSet<u64>, String> {
             .parse::<u64>()
             .ok()
             .filter(|number| *number > 0)
-            .ok_or_else(|| format!("packets are counted from 1: `{text}` is not one of them"))
+            .ok_or_else(|| format!("packets are counted from 1: `{text}` is not a packet's number"))
     };
     text.split('+').map(number).collect()
 }

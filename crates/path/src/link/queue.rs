@@ -69,7 +69,7 @@ fn parse_room(text: &str) -> Result<QueueSize, String> {
         }
     }
     roundtrip_model::parse_duration(text).map(QueueSize::Time).map_err(|_| {
-        format!("`{text}` is not a queue; write it like 100ms or 64kB, with `,codel` if it is to control its delay")
+        format!("`{text}` is not a queue; write it like 100ms or 64kB, with `,codel` if it should control its delay")
     })
 }
 

@@ -37,7 +37,7 @@ pub(super) fn section(outcome: &PerfOutcome) -> Markup {
     let spreads = arms.iter().flat_map(both).flatten();
     let scale = spreads.map(|s| s.max).fold(0.0, f64::max) * REACH;
     html! {
-        h2 { "What each way costs either side" }
+        h2 { "What each way costs each side" }
         figure {
             (legend())
             svg.costs width="100%" height=(arms.len() * ROW) role="img" aria-labelledby="costs-t costs-d" {

@@ -24,7 +24,7 @@ use probes::{Cycle, ProbeRtt};
 
 /// The gain that doubles the sending rate in each round of Startup. §5.3.1.
 const STARTUP_PACING: f64 = 2.77;
-/// The rate stays below the bandwidth by this factor, so that no queue stands. §5.6.2.
+/// The rate stays below the bandwidth by this factor, so that no queue persists. §5.6.2.
 const PACING_MARGIN: f64 = 0.99;
 /// The smallest window in datagrams. §5.6.4.
 const MIN_WINDOW: u64 = 4;

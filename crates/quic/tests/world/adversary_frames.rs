@@ -127,7 +127,7 @@ impl Game {
                 return;
             }
             16 => {
-                // Acknowledges everything at once, some of which may never have been sent.
+                // Acknowledges everything at once, including packets that may never have been sent.
                 let end = self.peer.expected[level].saturating_sub(u64::from(!is_careless));
                 let from = if is_careless { first.min(end) } else { end };
                 write_ack(pen, second, [from..=end].into_iter(), None);

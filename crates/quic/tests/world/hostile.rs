@@ -94,7 +94,7 @@ fn a_large_certificate_arrives_when_the_address_is_proved() {
     }
 }
 
-/// Ids are ten bytes: an id of another endpoint names a connection of ours extremely rarely.
+/// Ids are ten bytes: an id of another endpoint extremely rarely names one of our connections.
 #[test]
 fn what_names_another_connection_by_chance_changes_nothing() {
     let mut simulation = Simulation::new(14);

@@ -132,7 +132,7 @@ fn what_clients_send_ahead_stays_within_the_budget_however_many_there_are() {
             code: Code::INTERNAL_ERROR.0,
         };
         assert!(crowd.closed.values().all(|why| *why == evicted));
-        // Who keeps little stays, and others may come.
+        // Clients that keep little stay, and others may come.
         assert!(crowd.serves(honest), "{way}");
         crowd.connect(at(251, 443));
         assert!(crowd.serves(at(251, 443)), "{way}");

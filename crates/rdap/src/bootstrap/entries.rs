@@ -181,7 +181,7 @@ fn prefix(entry: &str, is_v6: bool) -> Result<(u8, u128), &'static str> {
     }
     let bits = left_aligned(address);
     if bits & !mask(length) != 0 {
-        return Err("has bits below its prefix");
+        return Err("has bits set beyond its prefix");
     }
     Ok((length, bits))
 }

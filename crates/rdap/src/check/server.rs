@@ -38,7 +38,7 @@ rules! { Server;
     CLEAR = "server-redirect-https", Warning, "common sense": "a redirect stays with HTTPS";
     AGREE = "server-families-agree", Warning, "common sense": "the answers over IPv4 and IPv6 have the same status";
     ADDRESSES_AGREE = "server-addresses-agree", Warning, "common sense": "the answers at all addresses of a family have the same status";
-    ANSWERS_AGREE = "server-answers-agree", Warning, "common sense": "the answers at all addresses have the same media type, CORS field and members, but for the time of the database's last update";
+    ANSWERS_AGREE = "server-answers-agree", Warning, "common sense": "the answers at all addresses have the same media type, CORS field and members, except for the time of the database's last update";
 }
 
 /// The origin of the pretended web page.

@@ -101,8 +101,8 @@ impl SavedState {
 
     /// The sessions that are on their way: with early data, the answer arrives before the server
     /// issues a new session; and a session of HTTP/3 can be on its way beside the answers. Only
-    /// those are counted of which later runs have fewer than `reserve`. A token arrives with the
-    /// sessions.
+    /// sessions that later runs need are counted: those with fewer than `reserve` stored. A token
+    /// arrives with the sessions.
     fn awaited(&self, pool: &Pool, now: Stamp, reserve: Reserve) -> Vec<(Authority, Transport)> {
         let named = |origin: &Origin| Authority::new(&origin.host, origin.port);
         let open = pool.open_connections().into_iter();
@@ -121,7 +121,7 @@ impl SavedState {
         awaited
     }
 
-    /// Whether sessions are on their way, of which later runs have fewer than `reserve`.
+    /// Whether sessions are on their way that later runs need: fewer than `reserve` are stored.
     pub(super) fn is_awaiting(&self, pool: &Pool, now: Stamp, reserve: Reserve) -> bool {
         self.memory.is_somewhere() && !self.awaited(pool, now, reserve).is_empty()
     }

@@ -47,7 +47,9 @@ impl Network {
             prefix: Some(prefix),
         };
         let note = (network.address != address).then(|| {
-            format!("{address} has bits below its prefix; the query is for the prefix: {network}")
+            format!(
+                "{address} has bits set beyond its prefix; the query is for the prefix: {network}"
+            )
         });
         Ok(network.unmapped(note))
     }

@@ -11,7 +11,7 @@ use super::Color;
 #[command(
     after_help = "Limits are on B − A: worse, ttfb, rtt, round_trips, network, server, client, resolver, loss,
 unexplained, setup, name, tcp, handshake, quic, wait, body. 'worse' is the total, unless no
-difference is shown; of doctor reports, how many findings got worse.
+difference is shown; for doctor reports, the number of worse findings.
 
 Examples:
   roundtrip probe -c 10 --json URL > old.json          here, and in the other image > new.json

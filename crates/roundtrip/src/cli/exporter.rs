@@ -64,7 +64,7 @@ pub(crate) struct ExporterArgs {
     pub foreign: ForeignArgs,
 }
 
-/// Flags of blackbox_exporter that need no name of their own.
+/// Flags of blackbox_exporter that need no separate name.
 #[derive(Debug, Args)]
 pub(crate) struct ForeignArgs {
     #[arg(long = "config.check", hide = true)]

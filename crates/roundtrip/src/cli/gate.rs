@@ -97,7 +97,7 @@ Examples:
   curl -i -H 'X-Original-Method: GET' -H 'X-Original-URL: https://site.example/' \\
     http://127.0.0.1:9190/original
 
-Its addresses, and who may ask, are in the table [authz]; routes need no upstream here.
+The table [authz] holds its addresses and says who may ask; routes need no upstream here.
 `roundtrip gate run` with that table answers proxies and clients in one process.
 
 Exit codes: 0 ended as asked, 1 it could not start or serve, 2 wrong usage.")]
@@ -194,7 +194,7 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a session: it is refused from then on, and what it has open ends
+    /// Revoke a session: it is refused from then on, and its open streams end
     Revoke {
         #[command(flatten)]
         from: GateConfigArgs,
@@ -211,7 +211,7 @@ pub(crate) enum SessionCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Seal with the first key what is plain or sealed with an older key
+    /// Seal, with the first key, all credentials that are plain or sealed with an older key
     Seal {
         #[command(flatten)]
         from: GateConfigArgs,

@@ -19,10 +19,10 @@ use super::{Color, QlogArgs};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The sender is the server, unless the client alone sends (--pattern up). What a side cost is the CPU
-time of its threads, and of the interrupts on its CPU that the kernel counts apart from threads. x
-TLS is what TLS cost the sender in this run, divided by what the arm cost it: above 1 is cheaper
-than TLS.
+The sender is the server, unless the client alone sends (--pattern up). The cost of a side is
+the CPU time of its threads, plus that of the interrupts on its CPU that the kernel counts
+separately. x TLS is what TLS cost the sender in this run, divided by what the arm cost it: above 1
+is cheaper than TLS.
 
 Without words of the path both ends are joined by a bare wire. Segmentation offload is on there, and
 off over an emulated path.

@@ -102,7 +102,7 @@ pub(crate) struct RequestArgs {
     /// Method
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub request: Option<String>,
-    /// 'Name: value'; 'Name:' removes one of ours; @FILE reads several
+    /// 'Name: value'; 'Name:' removes a default; @FILE reads several
     #[arg(short = 'H', long, value_name = "HEADER")]
     pub header: Vec<String>,
     /// Body, or @FILE, or @- for standard input; makes it a POST

@@ -21,8 +21,8 @@ use super::probe::{deadline, name_server};
   roundtrip rdap --csv -o out.csv -f names.txt     a table; --resume continues an unfinished one
   roundtrip rdap --timing --no-follow a.com b.com  what each lookup waited for
   roundtrip rdap --timing --no-reuse --serial …    the same, with a new connection for each
-  roundtrip rdap --check example.com               what in the answers violates the standards
-  roundtrip rdap --check-server URL example.com    and what the server does
+  roundtrip rdap --check example.com               which rules the answers violate
+  roundtrip rdap --check-server URL example.com    and how the server behaves
 
 Exit codes: 0 found, 4 not registered, 5 refused, 1 failed or --check found a violation, 2 wrong
 usage. Of several queries: 1 if one failed, else 5 if one was refused, else 0."
@@ -59,8 +59,8 @@ pub(crate) struct AskingArgs {
     /// Ask this server, whatever IANA's registries say
     #[arg(short, long, value_name = "URL")]
     pub server: Option<String>,
-    /// Check this server at each of its addresses: GET and HEAD, CORS, status codes and help; a
-    /// query names what it knows
+    /// Check this server at each of its addresses: GET and HEAD, CORS, status codes and help; give
+    /// a query for an object that it knows
     #[arg(long, value_name = "URL", conflicts_with_all = ["server", "file", "raw", "whois", "csv", "columns", "field", "check", "timing", "offline"])]
     pub check_server: Option<String>,
     /// Also ask servers of country codes that IANA does not list
@@ -102,13 +102,13 @@ pub(crate) struct BulkArgs {
     /// FILE.journal), or ask again where servers failed (FILE.failed)
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Ask once more, when everything else is done, where a server failed
+    /// When everything else is done, repeat the lookups at which a server failed
     #[arg(long)]
     pub retry_failed: bool,
     /// How often each server is asked: RATE or HOST=RATE, as in 5/s, 10/min, off
     #[arg(long, value_name = "[HOST=]RATE")]
     pub rate: Vec<String>,
-    /// Wait at most this long when a server asks for a pause; one that wants more is not asked
+    /// Wait at most this long when a server asks for a pause; for a longer pause, give up
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, default_value = "2m")]
     pub patience: Duration,
     /// Lookups in flight to each server: 100, or 40 for each connection if --rate is off
@@ -212,7 +212,7 @@ pub(crate) struct RdapOutputArgs {
     /// /events/0/eventDate
     #[arg(long, value_name = "NAME", group = "form")]
     pub field: Vec<String>,
-    /// Show what in the answers violates RFC 7480, RFC 9083 and the profiles that they claim
+    /// Show violations of RFC 7480, RFC 9083 and of the profiles that the answers claim
     #[arg(long)]
     pub check: bool,
     /// Show what each lookup waited for, in ms and round trips, and how long all of them took

@@ -38,7 +38,7 @@ pub(crate) enum UsageError {
     WriteOut(#[from] WriteOutError),
     #[error("cannot read {path}: {source}")]
     Unreadable { path: String, source: io::Error },
-    #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave out one of ours")]
+    #[error("'{0}' is not a header; write 'Name: value', or 'Name:' to leave out a default header")]
     Header(String),
     #[error("cannot write {path}: {source}")]
     Unwritable { path: String, source: io::Error },

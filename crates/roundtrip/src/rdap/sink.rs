@@ -85,7 +85,7 @@ pub(super) enum SinkError {
     )]
     Unfinished(PathBuf, PathBuf),
     #[error(
-        "there is nothing to resume: no journal is beside {0}, as after a run that was completed\nleave out --resume to ask for everything again"
+        "there is nothing to resume: {0} has no journal, as after a run that was completed\nleave out --resume to ask for everything again"
     )]
     Completed(PathBuf),
 }

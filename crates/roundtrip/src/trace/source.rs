@@ -17,7 +17,7 @@ use roundtrip_wire::capture::{CaptureItem, CaptureReader};
 const PIECE: usize = 1 << 20;
 /// How many pieces of a pipe are read ahead.
 const PIECES: usize = 4;
-/// How often a wait for a pipe is interrupted, and checks whether it is to stop.
+/// How often a wait for a pipe is interrupted to check whether it should stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of bytes that suffice to distinguish a capture from a log.
 const FRONT: usize = 64;

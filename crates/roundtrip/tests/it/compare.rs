@@ -179,7 +179,7 @@ fn a_capture_says_what_to_ask_again() {
     words.extend(["--flow", "2"].map(OsStr::new));
     let output = roundtrip(&words);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("no exchange in it that can be asked again"));
+    assert!(text(&output.stderr).contains("contains no exchange that can be asked again"));
 }
 
 #[test]

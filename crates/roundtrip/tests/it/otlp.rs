@@ -98,7 +98,7 @@ fn named<'a>(spans: &'a [Value], name: &str) -> Vec<&'a Value> {
     spans.iter().filter(|span| span["name"] == name).collect()
 }
 
-/// A server that tells the `traceparent` of each request, after a redirect.
+/// A server that reports the `traceparent` of each request, after a redirect.
 fn server() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/first", listener.local_addr().unwrap());

@@ -215,7 +215,7 @@ fn the_file_keeps_sessions_and_only_its_owner_can_open_it() {
     assert!(matches!(Redb::open(&path), Err(StoreError::File(_))));
 }
 
-/// The bytes of a file with sessions, of which some were changed and removed.
+/// The bytes of a file with sessions, after some were changed and some removed.
 fn file_with_sessions() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sessions");

@@ -1,4 +1,5 @@
-//! HTTP/1 in captures: told apart however it is cut, bounded, and tolerant.
+//! HTTP/1 in captures: messages are separated however the stream is cut; the parser is bounded and
+//! tolerant.
 
 use super::*;
 

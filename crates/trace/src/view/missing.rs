@@ -31,7 +31,7 @@ const LATE: u64 = 40_000_000;
 /// What shows that packets are missing before a segment of the server.
 #[derive(Debug, Clone, Copy)]
 enum Shown {
-    /// So many numbers.
+    /// The count of numbers.
     Numbers(u16),
     /// Another flow label: its sender's timer fired.
     Label,

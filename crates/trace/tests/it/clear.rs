@@ -173,7 +173,7 @@ fn what_comes_long_after_a_connection_is_not_its() {
     assert!(all.iter().all(|one| one.exchanges.len() == 1));
 }
 
-/// A connection of which only these sides' packets were captured.
+/// A connection; only the packets of these sides were captured.
 fn captured(sides: &[usize]) -> (Vec<roundtrip_trace::Conversation>, u64) {
     let (mut all, mut some) = (Drawn::new(), Drawn::new());
     let mut link = Link::new(50_000, 80);

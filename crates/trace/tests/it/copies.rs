@@ -1,5 +1,5 @@
-//! What was sent again, and what the echo of a clock tells of it; and where a connection was seen
-//! from when its first packets were late.
+//! What was sent again, and what the echo of a clock shows about it; and where a connection was
+//! seen from when its first packets were late.
 
 use roundtrip_trace::VantagePoint;
 

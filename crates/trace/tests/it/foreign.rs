@@ -150,7 +150,7 @@ fn a_client_that_pads_its_records_acknowledges_settings_and_asks_nothing() {
     let (mut drawn, mut link) = shaken(&client_hello(&["h2"], false), 58 + padded);
     drawn.send(SHAKEN + 0.1, &mut link, 0, ACK, &record(23, 170 + padded));
     let at = SHAKEN + R + 0.1;
-    // Tickets, settings, their acknowledgement, and a head that tells hints.
+    // Tickets, settings, their acknowledgement, and a head with early hints.
     for bytes in [184, 49, 44, 64] {
         drawn.send(at, &mut link, 1, ACK, &record(23, bytes));
     }

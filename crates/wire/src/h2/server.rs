@@ -391,7 +391,7 @@ impl Server {
     }
 }
 
-/// Whether the connection is to end. RFC 9113 §6.8.
+/// Whether the connection should end. RFC 9113 §6.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Departure {
     Stays,

@@ -145,7 +145,10 @@ fn ipv4(bytes: &[u8]) -> Result<Layout> {
         total => total,
     };
     if length < IPV4_HEADER {
-        return Err(Error::malformed(WHAT, "its header is below 20 bytes"));
+        return Err(Error::malformed(
+            WHAT,
+            "its header is shorter than 20 bytes",
+        ));
     }
     if bytes.len() < length {
         return Err(cut_short(length, bytes.len()));

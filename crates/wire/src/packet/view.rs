@@ -193,7 +193,7 @@ impl<'a> Packet<'a> {
         let at = self.layout.checksum_at?;
         let none_sent = self.layout.protocol == UDP && field(self.bytes, at) == [0, 0];
         if none_sent {
-            // RFC 8200 §8.1: such a packet is to be discarded in IPv6.
+            // RFC 8200 §8.1: such a packet must be discarded in IPv6.
             return (self.layout.version == IpVersion::V6).then_some(false);
         }
         self.transport_sum().map(|sum| sum == 0xffff)

@@ -5,8 +5,8 @@
 //! one that ended before it. It needs a connection, and waits in the queue if another request holds
 //! it: its spans include both. The critical path is the chain that ends last; its steps cover the
 //! load from the beginning to the end without overlap. Requests of other chains, such as those that
-//! browsers make for themselves, are not part of the load. If the log names pages, they are loads
-//! of their own, and the one with the most requests is shown.
+//! browsers make for themselves, are not part of the load. If the log names pages, they are
+//! separate loads, and the one with the most requests is shown.
 
 use std::collections::HashMap;
 

@@ -58,7 +58,7 @@ impl<'a> Der<'a> {
     pub(super) fn expect(&mut self, tag: u8) -> Result<&'a [u8]> {
         match self.any()? {
             (found, content) if found == tag => Ok(content),
-            _ => Err(self.malformed("a value has another type than it should")),
+            _ => Err(self.malformed("a value has the wrong type")),
         }
     }
 

@@ -166,8 +166,8 @@ fn a_post_quantum_offer_is_large() {
     assert!(offer.length > 1216 && offer.length + 5 == recorded!("post-quantum-client").len());
 }
 
-/// A hello with one extension of each kind that the recordings lack, and GREASE wherever it may
-/// stand.
+/// A hello with one extension of each kind that the recordings lack, and GREASE in every permitted
+/// place.
 #[test]
 fn grease_is_left_out_and_rare_extensions_are_seen() {
     let extensions = [

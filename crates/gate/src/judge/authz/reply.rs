@@ -13,7 +13,7 @@ pub(crate) struct ProxyReply {
     pub(crate) session: Option<Pass>,
     /// The fields that the route sets, as lines of a head.
     pub(crate) fields: Vec<u8>,
-    /// Fields that the proxy is to remove from the request, if it can.
+    /// Fields that the proxy should remove from the request, if it can.
     pub(crate) removed: Vec<String>,
     /// How long the proxy may remember this.
     pub(crate) remember: Duration,

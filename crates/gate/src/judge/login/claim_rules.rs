@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 const EMAIL_DOMAIN: &str = "email_domain";
 const EMAIL: &str = "email";
 
-/// For each claim, the values of which a login must have one.
+/// For each claim, the accepted values: a login must have one of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClaimRules(Vec<(String, Vec<String>)>);
 

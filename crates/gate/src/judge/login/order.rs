@@ -27,7 +27,7 @@ pub(crate) enum LoginOrder {
         /// Scheme, host and port, as the browser sees them.
         origin: String,
         return_to: ReturnPath,
-        /// Cookies that the browser is to remove.
+        /// Cookies that the browser should remove.
         surplus: Vec<String>,
     },
     /// The browser comes back from the provider.

@@ -82,7 +82,7 @@ fn all(config: &Config) -> Vec<(String, SocketAddr)> {
     all
 }
 
-/// The setting because of which gate itself listens at an address of this machine.
+/// The setting that makes gate itself listen at an address of this machine.
 pub(super) fn own(address: SocketAddr, config: &Config) -> Option<String> {
     let is_here = || UdpSocket::bind(SocketAddr::new(address.ip(), 0)).is_ok();
     let all = all(config).into_iter();

@@ -1,4 +1,4 @@
-//! Real proxies with the configurations of `packaging/authz`, of which only addresses change.
+//! Real proxies with the configurations of `packaging/authz`; only the addresses differ.
 
 use std::fs;
 use std::io::Write;
@@ -230,7 +230,7 @@ fn denies(at: SocketAddr, asked: &Asked, application: &Application) {
         before,
         "nothing went to the application"
     );
-    // Nobody says who they are: the field is refused, or removed.
+    // No client can claim an identity: the field is refused, or removed.
     let claim = format!("{}\r\nRemote-User: root\r\n", asked.cookie);
     let answer = ask(at, "GET /x", &claim);
     if answer.status() != 403 {

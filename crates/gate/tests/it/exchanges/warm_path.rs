@@ -120,16 +120,13 @@ fn a_warm_request_costs_one_packet_each_way_on_each_hop() {
     let port = scene.gate().addresses().http[0].port();
     let count = || [port, backend.at.port()].map(segments);
     let [Some(to_gate), Some(to_backend)] = count() else {
-        return skip::lacking(
-            "packets of the warm path",
-            "ss, or what it tells of segments",
-        );
+        return skip::lacking("packets of the warm path", "ss, or its counts of segments");
     };
     for _ in 0..REQUESTS {
         get();
     }
     let [Some(gate_after), Some(backend_after)] = count() else {
-        panic!("ss tells no more");
+        panic!("ss reports no more");
     };
     for (before, after) in [(to_gate, gate_after), (to_backend, backend_after)] {
         assert_eq!(after.0 - before.0, REQUESTS as u64, "requests");

@@ -32,7 +32,7 @@ fn backend() -> (SocketAddr, Arc<AtomicUsize>) {
     (at, reached)
 }
 
-/// An attacker on the path who, once activated, lets only first flights pass.
+/// An attacker on the path: once activated, it lets only first flights pass.
 struct Interceptor {
     at: SocketAddr,
     robs: Arc<AtomicBool>,
@@ -149,7 +149,7 @@ fn early_requests_of_unconfirmed_clients_reach_no_backend() {
 }
 
 /// A client that sends early data from an address and never reads an answer there may have forged
-/// it: the backend would be told of another client.
+/// it: the backend would get another client's address.
 #[test]
 fn early_data_waits_until_the_address_is_validated() {
     for (has_token, passed) in [(true, 2), (false, 1)] {

@@ -105,7 +105,7 @@ fn data_sent_ahead_is_bounded_and_others_are_served() {
         }]);
         all.push(client);
     }
-    // Who comes later is granted less.
+    // Later clients are granted less.
     let (first, last) = (granted[0], granted[249]);
     assert_eq!(first, (1 << 20, 128));
     assert!(last.0 < first.0 && last.1 < first.1, "{last:?}");

@@ -28,7 +28,7 @@ fn scene(backend: &Backend) -> Scene {
 fn scene_with(backend: &Backend, more: impl FnOnce(&mut Config)) -> Scene {
     gate_with(backend.at, |config| {
         let upstream = config.upstream.get_mut("backend").unwrap();
-        // Longer than it takes to see who is slow.
+        // Longer than gate needs to detect a slow client.
         upstream.connect = Span::seconds(15);
         more(config);
     })

@@ -147,7 +147,7 @@ fn people_log_in_and_out_with_a_certified_provider() {
     ] {
         assert!(page.body.contains(line), "{page:?}");
     }
-    // Who is not in the group may log in, and may not use it.
+    // A user outside the group can log in, but cannot use the route.
     let own = std::mem::take(&mut scene.browser.cookies);
     assert_eq!(log_in(&mut scene, &url, "bob").status, 403);
     scene.browser.cookies = own;

@@ -1,4 +1,4 @@
-//! A provider, or an attacker on the path, that lies: nobody is logged in because of it.
+//! A provider, or an attacker on the path, that lies: that logs nobody in.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -433,7 +433,7 @@ fn a_logout_ends_a_login_that_is_being_completed() {
         assert_eq!(back.status, 400, "{named}: {back:?}");
         assert!(back.cookies().is_empty());
     }
-    // Who logs in afterwards stays logged in.
+    // A user who logs in afterwards stays logged in.
     provider.manners().delay = Duration::ZERO;
     provider.manners().claims = Arc::new(|_| ());
     scene.log_in_again(&provider, "/");

@@ -89,7 +89,7 @@ fn amount(said: &format::TransferTable) -> Result<Amount, UnplacedError> {
 
 fn within() -> LabServer {
     LabServer {
-        name: "a receiver of its own".into(),
+        name: "a separate receiver".into(),
         kind: ServerKind::Within,
         sysctl: std::collections::BTreeMap::default(),
         place: String::new(),

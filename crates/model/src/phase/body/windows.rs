@@ -322,7 +322,7 @@ fn longest_gap(both: &[Flight], arrivals: &[Arrival]) -> f64 {
     gaps.fold(0.0, f64::max)
 }
 
-/// The number of segments in the first of two flights, if the kernel told it.
+/// The number of segments in the first of two flights, if the kernel reported it.
 fn segments(both: &[Flight], arrivals: &[Arrival]) -> Option<u64> {
     let [flight, next] = both else { return None };
     let arrivals = arrivals.get(flight.first + 1..=next.first)?;

@@ -1,4 +1,4 @@
-//! Pauses of a body on paths of which an exchange shows one round trip only.
+//! Pauses of a body in exchanges that show only one round trip of their path.
 
 use super::bodies::{MSS, answer, body, flight_ended, in_clear_text};
 use super::*;

@@ -5,8 +5,8 @@ use super::bodies::{
 };
 use super::*;
 
-/// HTTP/2 writes its settings and the head in small segments of their own: ten segments with few
-/// bytes filled the first window, and twenty the next one, though it brought 2.5 times the bytes.
+/// HTTP/2 writes its settings and the head in separate small segments: ten segments with few bytes
+/// filled the first window, and twenty the next one, though it brought 2.5 times the bytes.
 #[test]
 fn a_window_is_counted_in_segments() {
     let mut e = answer(&[(0.0, 8), (1.25 * R, 20), (2.4 * R, 30)]);

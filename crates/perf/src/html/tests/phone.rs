@@ -34,7 +34,7 @@ frame.addEventListener("load", () => {
 frame.srcdoc = document.querySelector("template").innerHTML;
 "#;
 
-/// A gigabyte in a second, which cost both sides so many milliseconds.
+/// A gigabyte in a second, which cost each side this many milliseconds.
 fn visit(milliseconds: u64) -> Visit {
     let side = |sent, received| SideReport {
         sent,

@@ -201,7 +201,7 @@ fn an_answer_off_the_path_carries_an_id_of_its_own() {
     assert_eq!(ids(&mut pair, home), [in_use]);
 }
 
-/// RFC 9000 §8.2.1: whoever has seen challenges cannot guess others.
+/// RFC 9000 §8.2.1: a peer that has seen challenges cannot guess others.
 #[test]
 fn challenges_differ_each_time_and_on_each_connection() {
     let mut seen = HashSet::new();

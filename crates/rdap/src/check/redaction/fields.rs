@@ -8,7 +8,7 @@ use crate::check::{Report, Scene, rules};
 rules! { All;
     STILL = "redaction-still-there", Error, "RFC 9537, sections 3.1 and 5.1": "a removed field is not in the answer: its prePath leads nowhere";
     MOVED = "redaction-still-there-by-position", Warning, "RFC 9537, section 5.1": "the prePath of a removed field leads nowhere, although it counts the items of an array: the next item may have taken its place";
-    POSITION = "redaction-position", Error, "RFC 9537, section 3.1": "no value is removed whose position in an array has a meaning";
+    POSITION = "redaction-position", Error, "RFC 9537, section 3.1": "a value whose position in an array has a meaning is not removed";
     NOWHERE = "redaction-nowhere", Error, "RFC 9537, section 4.2": "a postPath or replacementPath leads to a field of the answer";
     FILLED = "redaction-not-empty", Error, "RFC 9537, section 3.2": "an emptied field is empty";
     MEMBER = "redaction-empty-member", Warning, "RFC 9537, section 3.2": "only a value that is found by its position is emptied; a member is removed";

@@ -113,7 +113,7 @@ modules:
     write(folder, "blackbox.yml", &text)
 }
 
-/// Every metric of theirs is there, and what has one true value has it here too.
+/// All of its metrics exist here, and a metric that has one true value has it here too.
 #[test]
 fn blackbox_exporter_tells_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ fn the_scrape_names_the_cause_and_the_party() {
     );
 }
 
-/// Cold and warm in one scrape, and a strategy of ours in blackbox_exporter's file.
+/// Cold and warm in one scrape, and one of our strategies in blackbox_exporter's file.
 #[test]
 fn a_module_may_ask_twice_and_in_another_way() {
     let folder = tempfile::tempdir().unwrap();

@@ -90,7 +90,7 @@ fn a_silent_iana_holds_no_script_and_the_next_run_renews() {
     };
     assert_eq!(run(&url).code, 0);
     age(&scene, Duration::from_hours(25));
-    // Five seconds later, the attempt would have failed, and that would be told.
+    // Five seconds later, the attempt would have failed, and that would be reported.
     for _ in 0..2 {
         let next = run(&silent);
         assert_eq!((next.code, next.err.as_str()), (0, ""), "{next:?}");

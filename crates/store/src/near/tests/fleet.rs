@@ -1,6 +1,6 @@
-//! A fleet in virtual time: a thousand near caches before one store, over connections of which each
-//! has its delay, is cut off, and ends when the server is killed. Everything follows from a number,
-//! so a failure repeats. `bench/fleet --seeds N` plays more of them. Times are in milliseconds.
+//! A fleet in virtual time: a thousand near caches before one store, over connections. Each has a
+//! delay, can be cut off, and ends when the server is killed. Everything follows from a number, so
+//! a failure repeats. `bench/fleet --seeds N` plays more of them. Times are in milliseconds.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

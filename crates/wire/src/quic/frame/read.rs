@@ -155,7 +155,7 @@ fn read_stream_control<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Option<Fr
 fn read_streams_limit<'a>(reader: &mut VarintReader<'a>, kind: u8) -> Read<Frame<'a>> {
     let limit = reader.varint().ok_or(SHORT)?;
     if limit > MAX_STREAMS {
-        return Err("it allows more streams than there can be");
+        return Err("it allows more streams than can exist");
     }
     let bidi = kind & 1 == 0;
     Ok(if kind < 0x14 {

@@ -160,7 +160,9 @@ fn preferred_address(value: &[u8]) -> Result<PreferredAddress> {
     let reset_token = cursor.array()?;
     cursor.finish()?;
     if id.is_empty() {
-        return Err(malformed("the preferred address has an id without bytes"));
+        return Err(malformed(
+            "the preferred address has an empty connection id",
+        ));
     }
     Ok(PreferredAddress { id, reset_token })
 }

@@ -29,7 +29,7 @@ pub(super) struct NetLogSource {
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
-    /// The jobs that were begun side by side, of which one won.
+    /// The jobs that were begun side by side; one of them won.
     tried: BTreeSet<u64>,
 }
 

@@ -63,8 +63,8 @@ impl Body {
         poll_fn(|cx| self.poll_read(cx, into)).await
     }
 
-    /// Joins all content that has arrived, up to a piece: a client may send each byte in a frame of
-    /// its own. Ready with `false` at the end.
+    /// Joins all content that has arrived, up to a piece: a client may send each byte in a separate
+    /// frame. Ready with `false` at the end.
     fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Clients of which only the first datagrams arrive, as with spoofed addresses.
+//! Clients whose later datagrams never arrive, as with spoofed addresses.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

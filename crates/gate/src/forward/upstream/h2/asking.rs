@@ -1,5 +1,5 @@
 //! The shared connections of one upstream. An exchange that finds all of them full waits for a
-//! stream that becomes free, or for a further connection, which a task of its own opens. They are
+//! stream that becomes free, or for a further connection, which a separate task opens. They are
 //! closed when they are too old.
 
 use std::cell::{Cell, RefCell};

@@ -1,5 +1,5 @@
 //! Watches the frames that a server sends, below the library that reads them: it learns what the
-//! library does not tell, and keeps the library from ending a connection for a server's habits.
+//! library does not report, and keeps the library from ending a connection for a server's habits.
 //! RFC 9113 §4.1.
 
 use std::io::{self, IoSlice};
