@@ -60,8 +60,7 @@ fn keys(suite: SupportedCipherSuite) -> Option<Pair> {
 fn compare(name: &str, size: usize, theirs: &Pair, own: &Pair) {
     let mut packets = [theirs, own].map(|pair| Packet::new(pair, size));
     let mut best = [[f64::MAX; 4]; 2];
-    // In turn, so that what drifts befalls both; the best of the rounds is the one that nothing
-    // disturbed.
+    // In turn, so that drift affects both; the fastest round is the one that nothing disturbed.
     for _ in 0..ROUNDS {
         for ((pair, packet), best) in [theirs, own].iter().zip(&mut packets).zip(&mut best) {
             let costs = [

@@ -1,5 +1,5 @@
-//! AES with the processor's rounds: round keys from a key, single blocks. FIPS 197. Many blocks at
-//! once are `run`'s.
+//! AES with the processor's rounds: round keys from a key, single blocks. FIPS 197. `run` handles
+//! many blocks at once.
 
 use std::arch::x86_64::{
     __m128i, _mm_aesenc_si128, _mm_aesenclast_si128, _mm_aeskeygenassist_si128, _mm_cvtsi128_si32,
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::lanes::{BLOCK, load_block};
 
-/// One more than there are rounds: 11 and 15 for keys of 128 and 256 bits.
+/// One more key than there are rounds: 11 and 15 for keys of 128 and 256 bits.
 pub(super) type RoundKeys<const K: usize> = [[u8; BLOCK]; K];
 
 pub(super) const AES_128: usize = 11;

@@ -32,7 +32,7 @@ impl<const K: usize> Gcm<K> {
         Self { keys, _cpu: cpu }
     }
 
-    /// Encrypts `data` in place. None, and nothing is changed: it is too long.
+    /// Encrypts `data` in place. Returns `None` and changes nothing if it is too long.
     pub(super) fn seal(&self, nonce: Nonce, aad: &[u8], data: &mut [u8]) -> Option<[u8; TAG]> {
         check_length(data)?;
         let mut tag = [0; TAG];
@@ -44,7 +44,8 @@ impl<const K: usize> Gcm<K> {
         Some(tag)
     }
 
-    /// Decrypts `data` in place. None: it is not authentic, and zeros are left of it.
+    /// Decrypts `data` in place. If it is not authentic, returns `None` and overwrites it with
+    /// zeros.
     pub(super) fn open(
         &self,
         nonce: Nonce,
@@ -59,7 +60,7 @@ impl<const K: usize> Gcm<K> {
             let value = run::protect::<K, false>(&self.keys, self.nonce(nonce), aad, data);
             store_block(&mut right, value);
         }
-        // One comparison of all bits: how long it takes says nothing of where they differ.
+        // One comparison of all bits: its duration does not show where they differ.
         let difference = u128::from_ne_bytes(right) ^ u128::from_ne_bytes(*tag);
         if std::hint::black_box(difference) == 0 {
             return Some(());

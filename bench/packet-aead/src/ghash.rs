@@ -86,7 +86,7 @@ impl Sum {
     }
 }
 
-/// H, as a block of AES, to the form in which powers are kept.
+/// Converts H from a block of AES to the form in which powers are kept.
 pub(super) fn shift(block: u128) -> u128 {
     const ABOVE: u128 = (0xc2 << 120) | 1;
     let h = block.swap_bytes();

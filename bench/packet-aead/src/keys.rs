@@ -1,5 +1,5 @@
-//! What is made of a key once, for all its packets: round keys, powers of H; and the table of
-//! counters, which is the same for all keys.
+//! The values that a key needs for all of its packets, and that are made once: round keys and
+//! powers of H; and the table of counters, which is the same for all keys.
 
 use std::arch::x86_64::_mm512_mask_blend_epi64;
 
@@ -9,17 +9,17 @@ use super::aes::{self, RoundKeys};
 use super::ghash;
 use super::lanes::{BLOCK, LANES, load_block, spread, store, store_block};
 
-/// So many blocks are counted by one table; the first two of a packet are no data's.
+/// One table counts this many blocks; the first two of a packet contain no data.
 pub(super) const COUNTED: usize = 128;
-/// The counter of the first block of data; the one before is the tag's. NIST SP 800-38D §7.1.
+/// The counter of the first block of data; the one before it is for the tag. NIST SP 800-38D §7.1.
 pub(super) const FIRST: usize = 2;
-/// H^132 and below: for as many blocks as are counted, three of the header and the lengths.
+/// The powers of H up to 132: one for each counted block, three for the header, and one for the
+/// lengths.
 const POWERS: usize = 132;
-/// Zeros behind H^1: what vectors that end with it have too much.
+/// Zeros behind H^1, because vectors that end with it are longer.
 const ZEROS: usize = 4;
 
-/// Wiped when it is dropped. In a box from the beginning, so that no copies stay behind where it
-/// was.
+/// Wiped when it is dropped. It is in a box from the beginning, so that no copies remain elsewhere.
 #[repr(C, align(64))]
 pub(super) struct Keys<const K: usize> {
     /// From the highest to the first, in the form of `ghash`.

@@ -26,7 +26,7 @@ pub(super) fn store(bytes: &mut [u8; LANES], value: __m512i) {
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), value) }
 }
 
-/// The first 64 bytes, or as many as there are, and zeros behind them.
+/// Loads the first 64 bytes, or as many as there are, followed by zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn load_some(bytes: &[u8]) -> __m512i {
@@ -35,7 +35,7 @@ pub(super) fn load_some(bytes: &[u8]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(mask(bytes.len()), bytes.as_ptr().cast()) }
 }
 
-/// Into the first 64 bytes, or as many as there are.
+/// Stores into the first 64 bytes, or as many as there are.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn store_some(bytes: &mut [u8], value: __m512i) {
@@ -72,7 +72,7 @@ pub(super) fn keep(value: __m512i, bytes: usize) -> __m512i {
     _mm512_maskz_mov_epi8(mask(bytes), value)
 }
 
-/// A bit for each of the first bytes, for at most 64.
+/// Has a bit for each of the first bytes, for at most 64.
 fn mask(bytes: usize) -> u64 {
     match bytes {
         LANES.. => u64::MAX,

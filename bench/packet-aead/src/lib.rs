@@ -47,8 +47,8 @@ mod tests;
 use rustls::SupportedCipherSuite;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
-/// aws-lc's provider, but for QUIC's keys of the AES suites where the processor can have them made
-/// here.
+/// aws-lc's provider, except that QUIC's keys of the AES suites are made here, if the processor
+/// supports that.
 #[must_use]
 pub fn provider() -> CryptoProvider {
     let plain = aws_lc_rs::default_provider();
@@ -58,8 +58,8 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// The suite of the same name with QUIC's keys of this module, if they are of use for it here; else
-/// the suite itself.
+/// The suite of the same name with this module's QUIC keys, if the suite and the processor support
+/// them; otherwise the suite itself.
 #[must_use]
 pub fn suite(plain: SupportedCipherSuite) -> SupportedCipherSuite {
     #[cfg(target_arch = "x86_64")]

@@ -15,13 +15,13 @@ use super::lanes::{BLOCK, LANES, keep, load, load_block, load_some, spread, stor
 /// Vectors that are encrypted side by side: a round of AES takes four cycles, and one begins in
 /// each.
 const GROUP: usize = 4;
-/// The last lane of the vector with which the sum begins is the lengths', the others are the
-/// header's.
+/// In the vector with which the sum begins, the last lane has the lengths, and the others have the
+/// header.
 const LENGTHS: u8 = 0b1100_0000;
 const AAD_AT_ONCE: usize = LANES - BLOCK;
 
-/// Encrypts `data`, or decrypts it; the tag of the encrypted. `nonce` has 32 bits for the counter
-/// below it.
+/// Encrypts or decrypts `data`, and returns the tag of the ciphertext. The lowest 32 bits of
+/// `nonce` are free for the counter.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
 pub(super) fn protect<const K: usize, const SEALS: bool>(
     keys: &Keys<K>,
@@ -50,8 +50,8 @@ pub(super) fn protect<const K: usize, const SEALS: bool>(
     _mm_xor_si128(_mm512_castsi512_si128(hash), veil)
 }
 
-/// Whatever does not go at once: GHASH so far, the data that does, and the counter in the table
-/// where it begins.
+/// Handles longer data in pieces: `GHASH` so far, the data of this piece, and the place in the
+/// table of counters where it begins.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq")]
@@ -121,8 +121,8 @@ impl<const K: usize> Aes<K> {
         self.base = _mm512_xor_si512(spread(&nonce.to_be_bytes()), self.rounds[0]);
     }
 
-    /// Data that is counted from `first` on, as the table has it; its first block times the first
-    /// of the powers, and so on.
+    /// Encrypts data that is counted from `first` on, as in the table; multiplies its first block
+    /// by the first of the powers, and so on.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
     fn run<const SEALS: bool>(

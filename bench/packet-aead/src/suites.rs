@@ -32,8 +32,8 @@ static SUITE_128: LazyLock<Option<Tls13CipherSuite>> =
 static SUITE_256: LazyLock<Option<Tls13CipherSuite>> =
     LazyLock::new(|| KEYS_256.as_ref()?.suite(TLS13_AES_256_GCM_SHA384));
 
-/// The suite of that name with keys made here. None: it is not one of AES-GCM, or the processor
-/// lacks something.
+/// The suite of that name with keys made here; `None` if it is not one of AES-GCM, or if the
+/// processor lacks an instruction.
 pub(super) fn made_here(plain: SupportedCipherSuite) -> Option<SupportedCipherSuite> {
     let suite = match plain.suite() {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => SUITE_128.as_ref(),
@@ -43,10 +43,10 @@ pub(super) fn made_here(plain: SupportedCipherSuite) -> Option<SupportedCipherSu
     suite.map(SupportedCipherSuite::Tls13)
 }
 
-/// How keys are made. K: how many round keys there are; KEY: bytes of a key.
+/// How keys are made. `K` is the number of round keys, `KEY` the number of bytes of a key.
 struct Made<const K: usize, const KEY: usize> {
     cpu: Cpu,
-    /// aws-lc's: for keys that have another length, of which rustls has none.
+    /// aws-lc's algorithm, for keys of another length, which rustls never uses.
     plain: &'static dyn Algorithm,
 }
 

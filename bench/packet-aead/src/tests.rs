@@ -1,5 +1,5 @@
-//! Agreement with aws-lc and with published vectors; what is not authentic is refused. Where the
-//! processor lacks the instructions there is nothing to test, and that is said.
+//! Agreement with aws-lc and with published vectors; data that is not authentic is refused. If the
+//! processor lacks the instructions, the tests report that and do nothing.
 
 #![allow(clippy::unwrap_used)] // what a test's helper expects is expected of the code
 
@@ -57,8 +57,7 @@ fn cpu() -> Option<Cpu> {
     cpu
 }
 
-/// What aws-lc makes of it: the nonce is the initialization vector with the number in its last
-/// bytes.
+/// The result of aws-lc: the nonce is the initialization vector with the number in its last bytes.
 fn seal_elsewhere(
     key: &[u8],
     iv: &[u8; 12],

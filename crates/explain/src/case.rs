@@ -385,7 +385,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The part of a time that ended at `at` which lies in the phase, in milliseconds.
+/// The part of a period that falls into the phase, in milliseconds. The period lasted `took` and
+/// ended at `at`.
 pub(crate) fn overlap(at: Moment, took: Duration, phase: &Phase) -> f64 {
     let (from, until) = ((at - took).max(phase.start), at.min(phase.end));
     ms(until.since(from))

@@ -125,7 +125,8 @@ fn request(
     Ok((target, options))
 }
 
-/// The code of the answer, or what gRPC's libraries make of another end.
+/// The code of the answer, or the code that gRPC's libraries report if the call ended in another
+/// way.
 fn code(last: &Exchange) -> u32 {
     let Some(http) = last.http.as_ref().filter(|_| last.failure.is_none()) else {
         let failed = last.failure.as_ref();

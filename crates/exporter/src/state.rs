@@ -16,7 +16,7 @@ use crate::process_metrics;
 /// The descriptors that a probe holds at once, and those that belong to no probe.
 const DESCRIPTORS_OF_PROBE: usize = 4;
 const OWN_DESCRIPTORS: usize = 64;
-/// Where descriptors are few, there are as many connections for each probe: its scrape's, and one
+/// If descriptors are few, the number of connections for each probe: that of its scrape, and one
 /// that waits.
 const CONNECTIONS_OF_PROBE: usize = 2;
 /// The limits of the number of connections at once.

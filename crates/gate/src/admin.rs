@@ -66,8 +66,8 @@ impl Connections {
         self.by_age.push_back((self.tasks.spawn(serving), waits));
     }
 
-    /// Makes room for a client that may have a request: the oldest connection without one gives
-    /// way, or else the oldest.
+    /// Makes room for a client that may have a request: closes the oldest connection without one,
+    /// or else the oldest of all.
     fn close_one(&mut self) {
         let mut all = self.by_age.iter();
         let waiting = all.position(|(_, waits)| waits.load(Ordering::Relaxed));

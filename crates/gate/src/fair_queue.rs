@@ -49,8 +49,8 @@ impl<W: Waiter> FairQueue<W> {
         waiters.any(|waiter| !waiter.is_gone())
     }
 
-    /// Adds a waiter. If `most` wait already, the latest one of the client that has the most gives
-    /// way; `false` if that would be the new one.
+    /// Adds a waiter. If `most` wait already, removes the latest waiter of the client that has the
+    /// most; returns `false` if that is the new one.
     pub(crate) fn push(&mut self, waiter: W, most: usize) -> bool {
         if self.waiters >= most {
             self.forget_gone();

@@ -273,9 +273,9 @@ fn add(transaction: &WriteTransaction, series: u32, reading: &Reading) -> Result
     forget_future(&mut table, series, reading.at)
 }
 
-/// Removes periods of the future: those that begin later after `now` than the finest tier keeps
-/// periods. If that tier has at least as many of them as periods up to `now`, the clock is wrong
-/// now, and nothing is removed.
+/// Removes periods of the future: those that are further ahead of `now` than the time for which the
+/// finest tier keeps periods. If that tier has at least as many of them as periods up to `now`, the
+/// clock is wrong now, and nothing is removed.
 fn forget_future(
     table: &mut Table<(u32, u8, u64), &[u8]>,
     series: u32,

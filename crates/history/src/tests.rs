@@ -152,7 +152,7 @@ fn another_reads_while_one_adds() {
     );
 }
 
-/// The file has no write permission, which only root does not need; and no byte of it changes.
+/// The file has no write permission (which root does not need), and no byte of it changes.
 #[test]
 fn reading_writes_nothing() {
     let (directory, file) = stored(&six_hours());

@@ -1,7 +1,7 @@
 //! Error codes that RFCs name.
 
-/// Gives the type `Code` around an integer a constant for each name, the name of each value, and
-/// conversions.
+/// Defines the type `Code` around an integer, with a constant for each name, the name of each
+/// value, and conversions.
 macro_rules! named_codes {
     ($integer:ty: $($name:ident = $value:literal,)*) => {
         impl Code {

@@ -90,7 +90,7 @@ fn send(stream: &Stream, bytes: Vec<u8>, flags: SendFlags) -> std::result::Resul
 }
 
 fn reclaim(kept: *const c_void) {
-    // SAFETY: it is what `send` has given to the library, which returns it once.
+    // SAFETY: this is the pointer that `send` gave to the library, which returns it once.
     drop(unsafe { Box::from_raw(kept.cast_mut().cast::<(Vec<u8>, [BufferRef; 1])>()) });
 }
 
@@ -198,7 +198,7 @@ impl<'a> Visit<'a> {
         Ok(self.ticket)
     }
 
-    /// Hears what the callbacks tell until one is what is awaited.
+    /// Receives the callbacks' messages until one of them is the awaited one.
     fn wait_until(&mut self, mut is_awaited: impl FnMut(&Told) -> bool) -> Result<()> {
         loop {
             let told = self.told.recv_timeout(MAX_WAIT)?;

@@ -2,8 +2,8 @@
 
 use super::{Cpu, Dice, Key, cpu, seal_elsewhere};
 
-/// Where the tables end and begin again: bytes of data that go at once, and of each piece of longer
-/// data.
+/// The lengths at which the tables end and begin again: the bytes that are handled at once, and
+/// those of each piece of longer data.
 const AT_ONCE: usize = 2016;
 const PIECE: usize = 2048;
 

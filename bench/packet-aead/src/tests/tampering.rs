@@ -40,7 +40,7 @@ fn a_change_in_any_place_is_refused() {
     }
 }
 
-/// Lengths are part of what is authenticated: zeros at an end are.
+/// Lengths are authenticated, so zeros at the end are detected.
 #[test]
 fn zeros_more_or_less_are_refused() {
     let Some(cpu) = cpu() else { return };

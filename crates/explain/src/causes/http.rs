@@ -175,7 +175,7 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     Some((thought, shown))
 }
 
-/// The lateness beyond a round trip, in milliseconds, from which on an answer had a specific
+/// The least lateness of an answer, in milliseconds beyond a round trip, that needs a specific
 /// reason.
 pub(crate) fn least_lateness(case: &Case<'_>) -> f64 {
     MIN_LATE.max(JITTER * case.rtt.unwrap_or(0.0))

@@ -227,8 +227,8 @@ fn closed(case: &Case<'_>) -> Option<Cost> {
     (whole > 0.0).then_some(cost)
 }
 
-/// Three flights of the same size show that the window does not grow; fewer may be chance. Nor does
-/// a congestion window stop less than it has let pass before.
+/// Three flights of the same size show that the window does not grow; fewer may be chance. A
+/// congestion window never stops a flight that is smaller than one that it let pass before.
 fn send_window(case: &Case<'_>) -> Option<Cost> {
     let windows = &case.transfer.as_ref()?.windows;
     let fixed_size = |of: &[FullWindow]| {

@@ -353,7 +353,7 @@ fn a_server_that_sends_in_step_with_the_path_has_a_small_buffer() {
     assert_eq!(ids(&flights(&[1; 7], 1_000, false)), ["body-stalls"]);
 }
 
-/// A line of 40 kbit/s takes as long for each packet.
+/// A line of 40 kbit/s takes the same time for each packet.
 #[test]
 fn equal_pauses_before_full_packets_accuse_nobody() {
     let paused = |sizes: &[u64], gaps: &[f64]| {

@@ -158,8 +158,8 @@ impl<S> Thread<S> {
         self.begin_for(asked.client, None, &site.policy.limits)
     }
 
-    /// Begins to read a small body, which is counted with its largest length, unless the client has
-    /// too many exchanges in progress, or bodies.
+    /// Begins to read a small body, unless the client has too many exchanges or bodies in progress.
+    /// The body counts with its largest length.
     pub(crate) fn begin_reading(
         &self,
         site: &Site<S>,

@@ -69,7 +69,8 @@ pub(super) fn whole(view: &AdminView<'_>) -> String {
     .into_string()
 }
 
-/// The part of the page that changes; it begins with whether gate works, and any problems.
+/// The part of the page that changes; it begins by saying whether gate works, and lists any
+/// problems.
 pub(super) fn live(view: &AdminView<'_>) -> Markup {
     html! {
         (top(view))

@@ -52,7 +52,7 @@ words! {
         LoginDenied = "login_denied",
         /// The provider or the store does not answer.
         LoginDown = "login_down",
-        // A proxy asks, and may not, or does not say about which request.
+        // A proxy asks that may not ask, or that does not say which request it asks about.
         Asker = "asker",
         Undescribed = "undescribed",
         /// The described request has a field that only a proxy may set.

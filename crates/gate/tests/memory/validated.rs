@@ -172,7 +172,7 @@ fn proved_clients_that_hoard_stay_within_the_budget_and_others_are_served() {
         println!("measured: {kind:?}: {grown} bytes, and {used} count");
         let most = COUNT as u64 * (RESTING + each);
         assert!(used < most as f64, "{kind:?}: {used} of {most}");
-        // The budget bounds what counts, so what is there must count.
+        // The budget bounds only counted memory, so all memory must be counted.
         assert!(grown < used as u64 + BESIDE, "{kind:?}: {grown} and {used}");
         regular.ask();
     }

@@ -28,7 +28,8 @@ const MIN_SOON: usize = 3;
 /// In nanoseconds per byte: lines that are faster than this (12 Mbit/s) are ignored, because they
 /// add too little.
 const MIN_PACE: f64 = 700.0;
-/// In nanoseconds and as a share: how well a line of one rate must explain all acknowledgements.
+/// How closely a line with one rate must explain all acknowledgements: in nanoseconds, and as a
+/// share.
 const FITS: f64 = 4e6;
 const FITS_SHARE: f64 = 0.25;
 

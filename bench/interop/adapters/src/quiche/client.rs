@@ -10,7 +10,8 @@ use quiche::{Connection, ConnectionId, Error};
 use crate::game::{ClientGame, Result};
 use crate::{ID_LENGTH, config, log_keys, offer_ids, random, receive, send_all, take};
 
-/// The wait after the last answer: for tickets, and so that the server hears of everything.
+/// The wait after the last answer: for tickets, and so that the server receives all
+/// acknowledgements.
 const PAUSE: Duration = Duration::from_millis(300);
 /// The bytes that a migrating client has received before it moves.
 const BEFORE_MOVE: usize = 100_000;
@@ -131,7 +132,7 @@ fn bind(server: SocketAddr) -> Result<UdpSocket> {
     Ok(UdpSocket::bind(any)?)
 }
 
-/// What is yet to be requested, and what has come of the rest.
+/// The paths that were not requested yet, and the state of the other requests.
 struct Requests<'a> {
     waiting: &'a [String],
     running: HashMap<u64, (&'a str, Vec<u8>)>,

@@ -40,7 +40,7 @@ fn config(protocols: &[&[u8]]) -> Result<Config> {
     config.set_initial_max_stream_data_uni(1 << 20);
     config.set_initial_max_streams_bidi(1000);
     config.set_initial_max_streams_uni(100);
-    // It keeps a path for each: a client that moves more often is not followed.
+    // It keeps a path for each id, so it does not follow a client that moves more often.
     config.set_active_connection_id_limit(16);
     // It hands out datagrams with times of departure, which a blocking socket cannot keep.
     config.enable_pacing(false);

@@ -69,8 +69,8 @@ impl Site {
         }
     }
 
-    /// A server sends tickets when it has the end of the handshake: a round trip after the client
-    /// knows that end.
+    /// A server sends tickets when it has received the end of the handshake, so they arrive a round
+    /// trip after the client sent that.
     async fn await_ticket(&self, lane: Arc<Lane>) {
         let is_wanted = match &mut self.state().seeking {
             Some(seeking) => {

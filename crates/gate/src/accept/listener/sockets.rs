@@ -204,8 +204,8 @@ impl SocketPlan {
         }
     }
 
-    /// Threads share inherited TCP sockets. An inherited UDP socket belongs to one thread: the
-    /// kernel may give each datagram of a handshake to another of those that share it.
+    /// Threads share inherited TCP sockets. An inherited UDP socket belongs to one thread: if
+    /// several share it, the kernel may give each datagram of a handshake to a different one.
     fn inherit(
         &self,
         address: SocketAddr,

@@ -65,8 +65,8 @@ impl LoginReply {
     }
 }
 
-/// A cookie for every path of this host only. The browser sends it along when a link of another
-/// site leads here, but with no other request of another site.
+/// A cookie for every path of this host only. The browser sends it when a link on another site
+/// leads here, but not with any other request from another site.
 pub(crate) fn set_cookie(name: &str, value: &str, seconds: i64) -> String {
     format!("{name}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax")
 }

@@ -219,7 +219,8 @@ impl LoginRules {
     }
 
     /// Whether a page of this origin sends the request, or a program that is not a browser.
-    /// Browsers send the cookie with no POST of another site, but sibling hosts are the same site.
+    /// Browsers do not send the cookie with a POST from another site, but sibling hosts are the
+    /// same site.
     fn is_of_own_page(&self, request: &Request<'_>, own: &OwnOrigin<'_>) -> bool {
         if let Some(site) = request.values("sec-fetch-site").next() {
             return site == b"same-origin" || site == b"none";

@@ -31,7 +31,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// `None` if a parameter is there twice, or too long.
+    /// `None` if a parameter occurs twice, or is too long.
     fn parse(query: &str) -> Option<Self> {
         let mut answer = Self::default();
         for (name, value) in parse(query.as_bytes()) {

@@ -98,8 +98,8 @@ impl LoginDesk {
     }
 
     /// A frame in the provider's page leads here. Front-Channel Logout §2, §3. It has no signature,
-    /// and browsers send no cookie of another site along: whoever knows the provider's name for a
-    /// session can end that session, and nothing else.
+    /// and browsers do not send gate's cookie from another site's page: whoever knows the
+    /// provider's name for a session can end that session, and nothing else.
     pub(super) async fn log_out_in_frame(
         self: &Rc<Self>,
         query: &str,
@@ -190,7 +190,7 @@ impl LoginDesk {
         ended: &EndedLogins,
         life: Duration,
     ) -> Result<(), LoginError> {
-        // §2.7: a session of the provider, or, if none is named, all of the person.
+        // §2.7: a session of the provider, or, if none is named, all sessions of the person.
         // Sessions whose ID token named no session of the provider may be meant as well.
         let subject = ended.subject.as_deref().map(|subject| match ended.sid {
             Some(_) => self.index("sub without sid", subject),

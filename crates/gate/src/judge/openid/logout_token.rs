@@ -12,7 +12,7 @@ pub(super) const MAX_AGE: i64 = 300;
 /// In bytes.
 const MAX_NAME: usize = 512;
 
-/// Which sessions have ended: those of one session at the provider, or all of a user.
+/// Which sessions have ended: those of one session at the provider, or all sessions of a user.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogoutToken {
     pub(super) subject: Option<String>,

@@ -218,7 +218,8 @@ impl LoginDesk {
         }))
     }
 
-    /// The name of an index of sessions: all of a user, or those of one session at the provider.
+    /// The name of an index of sessions: all sessions of a user, or those of one session at the
+    /// provider.
     pub(super) fn index(&self, kind: &str, name: &str) -> String {
         let realm = self.settings.realm();
         document::hashed(format!("{realm}\0{kind}\0{name}").as_bytes())

@@ -212,8 +212,8 @@ mod models {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// Gate refuses a raw `\\` earlier. Whatever a server serves from below a guarded path, the
-    /// guarded route has admitted; and the reverse, for an open path where everything else is
+    /// Gate refuses a raw `\\` earlier. If a server serves something from below a guarded path, the
+    /// guarded route admitted it. The reverse holds for an open path where everything else is
     /// guarded.
     #[test]
     fn no_backend_finds_another_route(

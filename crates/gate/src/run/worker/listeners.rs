@@ -1,4 +1,4 @@
-//! A thread's listeners: opened once, and closed when the thread is to end.
+//! A thread's listeners: opened once, and closed when the thread has to end.
 
 use std::rc::Rc;
 use std::sync::Arc;

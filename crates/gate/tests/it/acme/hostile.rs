@@ -8,7 +8,7 @@ use std::thread;
 
 use super::scene::Setting;
 
-/// Answers each path with what `answer` makes of it and of the server's own URL.
+/// Answers each path with the result of `answer`, which gets the path and the server's own URL.
 fn server(answer: fn(&str, &str) -> String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -168,7 +168,7 @@ fn an_answer_may_be_remembered_no_longer_than_its_token() {
     assert!((1..=3630).contains(&seconds), "{seconds}");
 }
 
-/// A proxy asks by GET about a HEAD: its own request is what the answer's length is for.
+/// A proxy asks by GET about a HEAD, so the length belongs to an answer to GET.
 #[test]
 fn one_connection_carries_answers_of_all_kinds() {
     let asked = Asked::new("");

@@ -55,7 +55,7 @@ fn a_head_that_trickles_in_is_not_waited_for() {
     assert_eq!(backend.connections(), 0);
 }
 
-/// RFC 9112 §2.2: they come before a request, and are none.
+/// RFC 9112 §2.2: empty lines before a request are not a request.
 #[test]
 fn empty_lines_do_not_give_a_head_more_time() {
     let backend = Backend::start(echo);

@@ -102,7 +102,8 @@ fn an_upload_behind_the_last_stream_of_a_server_that_leaves_is_sent_again() {
     run(async || is_sent_again(|_| raw::leave(3)).await);
 }
 
-/// What has left gate is not kept for long, so the client has to send it again, and may.
+/// Gate does not keep for long what it has sent, so the client has to send the request again, and
+/// may do so.
 #[test]
 fn an_upload_of_which_too_much_was_sent_may_be_repeated_by_its_client() {
     const BYTES: usize = 200_000;

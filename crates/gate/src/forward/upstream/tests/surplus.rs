@@ -1,5 +1,5 @@
-//! What one exchange must not do to the others on its connection, and what a request gets for which
-//! there is no stream.
+//! What one exchange must not do to the others on its connection, and the answer to a request for
+//! which there is no stream.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Which requests lead to the provider, which are refused, and which are none of its business.
+//! Which requests lead to the provider, which are refused, and which it leaves alone.
 
 use super::*;
 use crate::config::Config;
