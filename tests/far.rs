@@ -11,8 +11,8 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// Both sides may use fast open; the origin does as its knobs say, and is also called
-    /// `far.test`. Where it listens is in the knobs.
+    /// Both sides may use fast open. The origin behaves and listens as its knobs say, and is also
+    /// called `far.test`.
     pub(crate) fn new(path: Path, mut knobs: Knobs) -> Self {
         for side in [path.client(), path.server()] {
             side.sysctl("net.ipv4.tcp_fastopen", "3").unwrap();

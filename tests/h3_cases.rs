@@ -1,5 +1,6 @@
-//! What RFC 9114 and RFC 9204 say of requests and streams that a client sends, as bytes, and what
-//! has to come of each. Servers are tested by [`cases`] through a QUIC connection of another maker.
+//! What RFC 9114 and RFC 9204 say of requests and streams that a client sends, as bytes, and the
+//! outcome that each must have. Servers are tested by [`cases`] through a QUIC connection of
+//! another maker.
 
 #![allow(clippy::panic)]
 

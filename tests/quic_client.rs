@@ -1,5 +1,5 @@
 //! A QUIC client of a real server that holds its keys, does as much of the handshake as a test
-//! wants, and then says what it likes. It believes any certificate.
+//! wants, and then sends what the test wants. It accepts any certificate.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

@@ -1,7 +1,7 @@
 //! The one way to skip a test, included by the tests that may have to (`#[path =
 //! "../../../../tests/skip.rs"] mod skip`).
 //!
-//! Where everything is installed that tests need, as on the continuous integration machine,
+//! If everything that tests need is installed, as on the continuous integration machine,
 //! `ROUNDTRIP_NO_SKIP=1` makes a skip a failure. `scripts/test` sets it.
 
 /// Something is missing on this machine. Returns, so that the test can: `return skip::lacking(…)`.
@@ -13,8 +13,8 @@ pub(crate) fn lacking(test: &str, what: impl std::fmt::Display) {
     eprintln!("SKIPPED {test}: lacks {what}");
 }
 
-/// The path that one of `scripts/install-…` prints, or the reason why it has nothing installed. No
-/// test downloads anything.
+/// The path that one of `scripts/install-…` prints, or the reason why nothing is installed. No test
+/// downloads anything.
 #[allow(dead_code)] // not every crate's tests need an installed peer
 pub(crate) fn installed(script: &str) -> Result<String, String> {
     /// The exit code of these scripts if they would have to download something.

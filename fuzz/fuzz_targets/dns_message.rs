@@ -1,4 +1,4 @@
-//! Fuzzes DNS messages: what is read and written again stays the same.
+//! Fuzzes DNS messages: a parsed message that is written and parsed again stays the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes stored credentials: what opens is a login, sealed for one session it opens for no other,
-//! and nothing sealed can be made without the key.
+//! Fuzzes stored credentials: whatever can be opened is a login; a login sealed for one session
+//! cannot be opened for another, and nothing can be sealed without the key.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

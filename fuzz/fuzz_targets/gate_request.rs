@@ -1,5 +1,5 @@
-//! Fuzzes what a client sends to gate: what is passed on is one request for everybody, with one
-//! host and one length, without fields of one hop, and with no say in whom it is for.
+//! Fuzzes what a client sends to gate: all readers see the same request in what is passed on, with
+//! one host, one length and no hop-by-hop fields, and the client cannot choose its user.
 #![no_main]
 
 #[path = "../../crates/gate/tests/it/smuggling/reader.rs"]

@@ -1,5 +1,5 @@
-//! Fuzzes the heads of backends' answers: what goes on to the client has one length, and no field
-//! of one hop.
+//! Fuzzes the heads of backends' answers: the head that is passed on to the client has one length
+//! and no hop-by-hop fields.
 #![no_main]
 
 #[path = "../../crates/gate/tests/it/smuggling/reader.rs"]

@@ -1,5 +1,5 @@
-//! Fuzzes tokens before a guard: what it did not sign passes never; what is signed passes with a
-//! session and in time.
+//! Fuzzes tokens that are shown to a guard: an unsigned token never passes, and a signed one passes
+//! if it has a session and is valid now.
 #![no_main]
 
 use std::cell::RefCell;

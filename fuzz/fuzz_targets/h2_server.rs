@@ -1,6 +1,6 @@
-//! Fuzzes a server's HTTP/2. In which pieces a client's bytes come makes no difference; no more is
-//! answered than an honest connection needs; and a stream that was released is never reported
-//! again.
+//! Fuzzes a server's HTTP/2. The pieces in which a client's bytes come make no difference; the
+//! server sends no more than an honest connection needs; and a stream that was released is never
+//! reported again.
 #![no_main]
 
 use std::task::{Context, Poll, Waker};

@@ -1,6 +1,5 @@
-//! Fuzzes the streams of HTTP/3: messages, and what comes in one direction alone. In which pieces
-//! they come makes no difference; content and trailers come behind a head, and nothing comes behind
-//! trailers.
+//! Fuzzes the streams of HTTP/3: messages, and unidirectional streams. The pieces in which they
+//! come make no difference; content and trailers follow a head, and nothing follows trailers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

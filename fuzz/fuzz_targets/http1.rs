@@ -1,5 +1,6 @@
-//! Fuzzes heads and chunks of HTTP/1: however they are cut they read the same, what the strict read
-//! the tolerant read alike, and chunks written anew are strict.
+//! Fuzzes heads and chunks of HTTP/1: the result does not depend on how they are cut, the tolerant
+//! parser agrees with the strict one where that succeeds, and rewritten chunks satisfy the strict
+//! one.
 #![no_main]
 
 #[path = "../../crates/gate/tests/it/smuggling/reader.rs"]

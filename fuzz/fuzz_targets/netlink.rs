@@ -1,4 +1,4 @@
-//! Fuzzes answers over netlink: every walk ends, within what came.
+//! Fuzzes answers over netlink: every iteration ends, and stays within the received bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes AES-GCM made for packets: it seals to the same bytes as aws-lc does, opens what that
-//! sealed, and neither opens what was changed.
+//! Fuzzes AES-GCM made for packets: it seals to the same bytes as aws-lc, opens what aws-lc sealed,
+//! and neither of them opens changed bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -76,7 +76,7 @@ fn check(task: &Task, header: &[u8], payload: &[u8], plain: SupportedCipherSuite
     assert_eq!(open(&own, task, header, &sealed).is_some(), untouched);
 }
 
-/// Keys of both lengths come out of a connection's id as those of Initial packets do.
+/// Keys of both lengths are derived from a connection's id, like those of Initial packets.
 fn keys(suite: SupportedCipherSuite, id: &[u8]) -> DirectionalKeys {
     let suite = suite.tls13().unwrap().quic_suite().unwrap();
     Keys::initial(

@@ -1,5 +1,5 @@
-//! Fuzzes the readers of other people's HTTP: what they say does not depend on how the bytes came,
-//! and there is never more of it than there were bytes.
+//! Fuzzes the readers of other people's HTTP: their results do not depend on how the bytes were
+//! split, and never report more bytes than there were.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

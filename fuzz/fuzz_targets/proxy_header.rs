@@ -1,4 +1,4 @@
-//! Fuzzes the PROXY header: it ends where it says, and is not all there before.
+//! Fuzzes the PROXY header: it ends where it says, and is incomplete before that.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes field sections of HTTP/3, and the rules that they are judged by: what is read keeps the
-//! bounds, and what is sound has each pseudo-header field once, before the others.
+//! Fuzzes field sections of HTTP/3, and the rules for them: decoded sections stay within the
+//! bounds, and valid ones have each pseudo-header field once, before the other fields.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -136,8 +136,8 @@ impl World {
         }
     }
 
-    /// The server goes on with clients whose hello it holds, refuses them, or takes nobody any
-    /// more.
+    /// The server continues with clients whose hello it holds, refuses them, or accepts no more
+    /// clients.
     fn decide(&mut self, value: u8) {
         let (now, endpoint) = (self.now, &mut self.hosts[0].endpoint);
         if value == 0 {

@@ -1,4 +1,5 @@
-//! Fuzzes QUIC's frames and transport parameters: what is read and written again is read the same.
+//! Fuzzes QUIC's frames and transport parameters: parsed values that are written and parsed again
+//! stay the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Fuzzes the bootstrap registries: what is taken in answers queries, what is refused changes
+//! Fuzzes the bootstrap registries: an accepted registry answers queries, and a refused one changes
 //! nothing.
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Fuzzes the files of answers and registries: what is read can be judged, written, and read again.
+//! Fuzzes the files of answers and registries: a parsed file can be judged, written, and parsed
+//! again.
 #![no_main]
 
 use aws_lc_rs::digest::{SHA256, digest};

@@ -1,5 +1,5 @@
-//! Fuzzes the records of journals: no more is finished than is there, and cutting the output never
-//! finishes more.
+//! Fuzzes the records of journals: it never counts more queries as finished than the output has,
+//! and truncating the output never finishes more.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes the files of origins: what is read is written and read again. The checksum is put right,
-//! or nothing would be read.
+//! Fuzzes the files of origins: a parsed file can be written and parsed again. The checksum is
+//! corrected, because otherwise nothing would be parsed.
 #![no_main]
 
 use aws_lc_rs::digest::{SHA256, digest};

@@ -1,4 +1,4 @@
-//! Fuzzes queries as typed: what is understood has a path that reads back as the same query.
+//! Fuzzes queries as typed: the path of a parsed query parses as the same query.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Fuzzes the reading of reports: what can be read can be compared, with itself and with a small
+//! Fuzzes the reading of reports: a parsed report can be compared with itself and with a small
 //! report.
 #![no_main]
 

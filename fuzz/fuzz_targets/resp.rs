@@ -1,5 +1,5 @@
-//! Fuzzes Redis' answers: in one piece or in many they read the same, and what is written again
-//! reads the same.
+//! Fuzzes Redis' answers: the result does not depend on the pieces in which they come, and stays
+//! the same if it is written and parsed again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

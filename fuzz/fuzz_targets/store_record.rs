@@ -1,4 +1,5 @@
-//! Fuzzes what a store holds of a session: what is read is written, and read again the same.
+//! Fuzzes a store's records of sessions: a parsed record that is written and parsed again stays the
+//! same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Fuzzes stored TLS sessions: as they are, and as a hostile file would hold them, whose checksum
-//! fits and which knows whom the client trusts; those are revived.
+//! Fuzzes stored TLS sessions: as they are, and as in a hostile file with a valid checksum and the
+//! client's trust; those are revived.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Fuzzes the readers of other programs' logs: what they read is never more than there was, and a
-//! page load made of it has a critical path without overlap.
+//! Fuzzes the readers of other programs' logs: they never report more than the log contains, and a
+//! page load has a critical path without overlap.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

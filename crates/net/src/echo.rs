@@ -29,7 +29,8 @@ pub struct EchoOptions {
     pub from: Option<IpAddr>,
     /// The time to live, or hop limit; the system's if `None`.
     pub hops: Option<u8>,
-    /// Forbids to fragment the request, whatever is known of the path. IPv6 routers never do.
+    /// Forbids fragmentation of the request, whatever is known about the path. IPv6 routers never
+    /// do.
     pub unfragmented: bool,
 }
 

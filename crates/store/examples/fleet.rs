@@ -251,8 +251,8 @@ async fn look_up(near: &Rc<Near<Redis>>, sid: &str, tally: &Tally) {
     }
 }
 
-/// Every replica stores its share of the tickets, and tries to take each of all replicas' a hundred
-/// times in all.
+/// Every replica stores its share of the tickets, and all replicas together try to take each ticket
+/// a hundred times.
 async fn take_all(replica: usize, url: String, tickets: u64, tally: Arc<Tally>) {
     let store = group::store(&url);
     let share = tickets / REPLICAS as u64;

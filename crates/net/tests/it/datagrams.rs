@@ -1,6 +1,5 @@
 //! Datagrams over loopback: whole runs, with their ECN bits and addresses; the kernel's refusals;
 //! and the absence of allocations.
-//! none of it allocates.
 
 mod allocations;
 mod kernel;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// Packets closer together than this, on average, are dense traffic.
 const DENSE_GAP: Duration = Duration::from_micros(100);
-/// The length of a rest in dense traffic; longer than the least one only if the delay hides it.
+/// The shortest and the longest rest in dense traffic; a rest is longer than the shortest only if
+/// the path's delay hides it.
 const MIN_REST: Duration = Duration::from_micros(50);
 const MAX_REST: Duration = Duration::from_micros(400);
 /// The weight of a new gap in the moving average is 1 / `GAP_WEIGHT`.

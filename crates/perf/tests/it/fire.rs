@@ -93,7 +93,8 @@ fn long_bursts_lose_no_more_than_single_datagrams() {
     let words = [("rtt", "20ms"), ("rate", "20mbit"), ("queue", "30kB")];
     let outcome = over(&words, &["quic+gso1", "quic+gso44"], 3_000_000);
     let lost: Vec<u64> = senders(&outcome).map(|wire| wire.lost.unwrap()).collect();
-    // One slow start that goes too far may be all of it, and chance decides how far.
+    // A single slow start that goes too far may cause all of it, and chance decides how far it
+    // goes.
     assert!(lost[1] <= lost[0] * 3 / 2 + 100, "{lost:?}");
 }
 

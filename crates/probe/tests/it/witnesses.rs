@@ -172,7 +172,7 @@ fn a_connection_that_was_noticed_late_is_as_old_as_its_syn_ack() {
     assert!(rest < 0.5, "{open:?} {starved:?}");
 }
 
-/// When the client runs again, the SYN-ACK of the second SYN and the answer are both there.
+/// When the client runs again, both the SYN-ACK of the second SYN and the answer have arrived.
 #[test]
 fn a_syn_ack_that_was_noticed_after_the_answer_came_before_it() {
     let mut path = Path::builder().rtt(RTT);

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use super::config;
 use crate::{DatagramObserver, Endpoint};
 
-/// Records what it sees, and in between which task ran.
+/// Records what it sees, and which task ran in between.
 #[derive(Default)]
 struct Log {
     each: bool,
@@ -41,8 +41,8 @@ impl DatagramObserver for Log {
     }
 }
 
-/// Returns what an endpoint with three received datagrams shows its observer, and in between the
-/// turns of a task that another one wakes each time.
+/// Returns what an endpoint with three received datagrams shows its observer, with the turns of a
+/// task in between that another task wakes each time.
 async fn watch(each: bool) -> Vec<String> {
     let log = Arc::new(Log {
         each,

@@ -1,4 +1,4 @@
-//! What an adversary sees of the engine, and what must hold whatever the adversary does.
+//! What an adversary sees of the engine, and the conditions that must hold whatever it does.
 
 use std::net::SocketAddr;
 

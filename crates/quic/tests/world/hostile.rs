@@ -58,8 +58,8 @@ fn an_address_that_is_not_proved_gets_three_times_what_came_from_it() {
         let identity = Identity::large();
         let mut simulation =
             Simulation::with_identity(identity, 2, &fast(), |server| server.retry = retry);
-        // A client whose first flight comes, and nothing after it: as if someone else had sent it
-        // in its name.
+        // A client that sends only its first flight, as if someone else had sent it in the client's
+        // name.
         simulation.seen = Some(Vec::new());
         simulation.connect();
         simulation.act();

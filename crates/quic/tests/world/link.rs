@@ -49,7 +49,7 @@ pub(crate) struct Link {
     pub(crate) corrupts: u64,
     /// Bytes a second.
     pub(crate) rate: Option<u64>,
-    /// How many bytes may wait if there is a rate; what comes beyond that is lost.
+    /// How many bytes may wait if there is a rate; further bytes are lost.
     pub(crate) queue: u64,
     /// When more bytes than this wait, datagrams that can be marked are marked. RFC 3168.
     pub(crate) marks_above: Option<u64>,

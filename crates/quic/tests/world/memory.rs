@@ -205,7 +205,7 @@ fn a_client_that_comes_when_little_is_left_is_granted_little_at_first() {
     assert!(raised.is_some_and(|limit| limit >= WINDOW), "{raised:?}");
 }
 
-/// A client takes a place until its connection is over, and few connections that are over are kept.
+/// A client occupies a place until its connection has ended, and few ended connections are kept.
 #[test]
 fn connections_that_are_over_take_no_place_and_little_memory() {
     let mut crowd = Crowd::new(fast(), |server| server.most_connections = 2);

@@ -1,5 +1,5 @@
-//! Connections whose packets `packet_aead` protects at one end or at both: the other end cannot
-//! tell.
+//! Connections whose packets `packet_aead` protects at one end or at both: the other end sees no
+//! difference.
 
 use roundtrip_packet_aead as packet_aead;
 use rustls::CipherSuite;

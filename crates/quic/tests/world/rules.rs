@@ -90,7 +90,7 @@ impl Pair {
         self.send();
     }
 
-    /// The peer opens what was sent, and sends what TLS wants to.
+    /// The peer opens what was sent, and sends what TLS wants to send.
     fn exchange(&mut self) {
         for datagram in std::mem::take(&mut self.sent) {
             self.peer.open(&datagram);
@@ -360,7 +360,7 @@ const CLOSE: Frame<'static> = Frame::Close {
 };
 
 impl Pair {
-    /// The peer takes what the engine has sent, and says nothing of the handshake.
+    /// The peer accepts what the engine has sent, and sends nothing of the handshake.
     fn hear(&mut self) {
         for datagram in std::mem::take(&mut self.sent) {
             self.peer.open(&datagram);
@@ -406,7 +406,7 @@ fn nobody_moves_before_the_handshake_is_confirmed_and_servers_never() {
     assert!(!pair.is_closed() && pair.remote() == peers_address());
 }
 
-/// RFC 9001 §4.9.1 and §4.9.2: what is protected with keys that are gone is not heard.
+/// RFC 9001 §4.9.1 and §4.9.2: packets protected with discarded keys are ignored.
 #[test]
 fn keys_of_the_handshake_go_in_time() {
     let home = peers_address();
@@ -431,7 +431,7 @@ fn keys_of_the_handshake_go_in_time() {
     assert!(!pair.is_closed());
 }
 
-/// RFC 9000 §19.16: an endpoint may take that for an error.
+/// RFC 9000 §19.16: an endpoint may treat that as an error.
 #[test]
 fn a_client_that_retires_the_id_which_its_packet_carries_goes_on_with_another() {
     let home = peers_address();
@@ -448,8 +448,8 @@ fn a_client_that_retires_the_id_which_its_packet_carries_goes_on_with_another() 
     assert!(pair.is_closed());
 }
 
-/// RFC 9002 §6.2.4: a server that has dropped the keys of the handshake hears nothing else, and has
-/// no other reason to say again that it has.
+/// RFC 9002 §6.2.4: a server that has dropped the handshake's keys reads no other packet of the
+/// handshake, and has no other reason to confirm the handshake again.
 #[test]
 fn a_client_repeats_its_data_beside_its_handshake_until_that_is_confirmed() {
     let mut pair = Pair::with_client(parameters());

@@ -1,5 +1,6 @@
-//! Several endpoints behind one address; the client's address chooses one of them. What reaches the
-//! wrong one is handed over, and nobody resets what may exist elsewhere. RFC 9000 §21.11.
+//! Several endpoints behind one address; the client's address chooses one of them. A datagram that
+//! reaches the wrong one is handed over, and no endpoint resets a connection that may exist
+//! elsewhere. RFC 9000 §21.11.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
-//! First datagrams in the name of addresses where nobody answers: what they make a server keep and
-//! do is bounded, and clients that validate their address are served meanwhile. RFC 9000 §8.1 and
-//! §21.3.
+//! First datagrams in the name of addresses where nobody answers: the memory and work that they
+//! cost a server are bounded, and clients that validate their address are served meanwhile. RFC
+//! 9000 §8.1 and §21.3.
 
 use std::net::SocketAddr;
 use std::time::Duration;

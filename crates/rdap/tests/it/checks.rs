@@ -103,7 +103,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A rule that no other checker has is named as such, or belongs to a group that is.
+/// A rule that no other checker has is listed as such, or belongs to a group that is listed.
 #[test]
 fn the_comparison_leaves_no_rule_out() {
     const GROUPS: [&str; 10] = [

@@ -51,8 +51,8 @@ fn seven_ways_from_four_round_trips_to_one() {
         assert_eq!(way["round_trips"], way["expected_round_trips"], "{way}");
         assert_eq!(way["agrees"], true, "{way}");
         assert_eq!(way["answers"].as_array().unwrap().len(), 1, "{way}");
-        // The clock agrees: this many trips of the path. A busy machine takes longer, but less than
-        // another trip longer in the network.
+        // The clock agrees: this many trips of the path. A busy machine takes longer, but the
+        // network's share grows by less than one trip.
         let trips = way["median_ms"].as_f64().unwrap() / 120.0;
         let network = way["waited_for"]["network_ms"].as_f64().unwrap() / 120.0;
         let counted = way["round_trips"].as_f64().unwrap();

@@ -30,7 +30,7 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     let spoilt = place.token(&file, "spoilt", "--bearer");
     let canaries = canaries.and(&[&token, &cookie]);
 
-    // The owner may ask for what was stored; and sees the names, because those were asked for.
+    // The owner may ask for what was stored, and sees the names that they asked for.
     let names = canaries.without_sid();
     place.put(&file, &canaries).free_of(&canaries);
     for arguments in [

@@ -195,7 +195,8 @@ fn grace_continues_known_sessions_for_its_time_and_no_others() {
     });
 }
 
-/// As when a server is gone, and its connection's end is read only after a request was refused.
+/// This happens when a server is gone and the end of its connection is read only after a request
+/// was refused.
 #[test]
 fn grace_applies_before_the_store_says_that_changes_were_lost() {
     local(async {

@@ -255,7 +255,7 @@ pub(crate) fn text(value: &Value) -> String {
     String::from_utf8_lossy(value.bytes().unwrap_or_default()).into_owned()
 }
 
-/// Ports that are free, and that the kernel gives nobody who does not ask for them.
+/// Free ports outside the range from which the kernel chooses by itself.
 fn free_ports(count: usize) -> Vec<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + u16::try_from(std::process::id() % 200).unwrap() * 100;

@@ -251,7 +251,7 @@ fn use_file(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// A disk can damage a file. It is refused, or it is good: redb repairs what it can.
+/// A disk can damage a file. Such a file is refused, or it is good after redb repaired it.
 #[test]
 fn a_damaged_file_causes_no_panic() {
     let whole = file_with_sessions();

@@ -59,8 +59,8 @@ fn an_echo_tells_the_copy_from_the_original() {
     lost_segment(0, 0.1);
 }
 
-/// The client took 5 ms before it acknowledged two segments, one after the other: that is not a
-/// line which needs so long for each.
+/// The client took 5 ms before it acknowledged each of two segments: that does not show a line that
+/// needs as long for each.
 #[test]
 fn a_busy_client_is_not_a_slow_line() {
     lost_segment(2, 5.0);
@@ -180,7 +180,8 @@ fn a_connection_that_shows_no_place_was_seen_from_where_the_one_before_was() {
     assert_eq!(seen, [(VantagePoint::Middle, 12); 2]);
 }
 
-/// At the client's end, a segment fills a hole: too soon for a copy, and as late as one.
+/// At the client's end, a segment fills a hole: once too soon for a copy, and once as late as a
+/// copy.
 #[test]
 fn what_was_overtaken_was_not_sent_again() {
     for (late, copies) in [(8.0, 0), (R + 2.0, 1)] {

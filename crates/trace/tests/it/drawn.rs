@@ -135,8 +135,8 @@ fn a_client_with_one_connection_was_slow_to_ask() {
     assert!(!exchange.reused);
 }
 
-/// Seen at the server's end: the client acknowledges a SYN-ACK at once, so what was acknowledged
-/// late had arrived late, and the client had no connection before.
+/// Seen at the server's end: the client acknowledges a SYN-ACK at once, so data that was
+/// acknowledged late had arrived late, and the client had no connection before.
 #[test]
 fn a_syn_ack_that_is_sent_again_was_lost() {
     let mut drawn = Drawing::new([51, 64]);

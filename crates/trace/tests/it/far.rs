@@ -1,5 +1,5 @@
-//! Connections that were captured at the server's end, with lines that are slower than the path is
-//! long: what a line takes is not the client's time.
+//! Connections that were captured at the server's end, with slow lines on short paths: the time
+//! that a line needs is not the client's.
 
 use roundtrip_model::Exchange;
 use roundtrip_trace::VantagePoint;
@@ -177,8 +177,8 @@ fn a_slow_line_from_a_client_shows_in_its_clock_before_anything_waited() {
     );
 }
 
-/// The server sends what acknowledgements allow: the line is never idle, and what waits for it does
-/// not grow with what it has carried.
+/// The server sends what acknowledgements allow: the line is never idle, and its queue does not
+/// grow with the data that it has carried.
 #[test]
 fn a_slow_line_to_a_client_shows_in_the_pace_of_acknowledgements() {
     downlink(2, false);
@@ -264,7 +264,7 @@ fn downlink(each: usize, again: bool) {
     );
 }
 
-/// A capture within the line: each segment has half of it behind itself.
+/// A capture in the middle of the line: each segment has crossed half of it.
 #[test]
 fn a_slow_line_is_steady_also_if_half_of_it_is_behind_the_capture() {
     let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 80));

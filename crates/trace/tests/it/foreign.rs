@@ -201,7 +201,7 @@ fn probes_of_the_path_are_neither_requests_nor_answers() {
     drawn.datagram(R + 0.1, 1, &long(2, 1000));
     drawn.datagram(R + 0.3, 0, &short(120));
     let at = 2.0 * R + 0.4;
-    // Both ends look for a larger packet size; a token; an acknowledgement that is not small.
+    // Both ends search for a larger packet size; a token and a large acknowledgement come too.
     drawn.datagram(R + 1.0, 0, &short(1472));
     drawn.datagram(at, 1, &short(1472));
     drawn.datagram(at + 0.1, 1, &short(430));

@@ -1,5 +1,5 @@
 //! What `trace` reads from recordings of real exchanges, compared with what `probe` measured; and
-//! what it makes of bytes that are not a capture.
+//! how it handles bytes that are not a capture.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

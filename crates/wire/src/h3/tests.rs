@@ -183,8 +183,8 @@ fn limits_are_told_from_errors() {
     assert_eq!(cookies(1026), Err(MessageError::TooManyFields));
 }
 
-/// The outcome of the streams of one peer, one after the other, in pieces of one length. Each may
-/// end.
+/// The outcome of one peer's streams, one after the other, in pieces of equal length. Each stream
+/// may end.
 fn streams(peer: Side, all: &[(&[u8], bool)], piece: usize) -> Result<UniStreams, Code> {
     let mut streams = UniStreams::new(peer);
     for (bytes, ends) in all {

@@ -94,12 +94,12 @@ fn a_slow_server_at_the_end_of_a_lossy_path() {
     assert_both(&thought, "server-think-time");
 }
 
-/// The largest delay of a packet by a busy relay that leaves the flights as they were, as a share
-/// of the path's round trip.
+/// The largest delay by a busy relay that does not change the flights, as a share of the path's
+/// round trip.
 const LATE: f64 = 0.03;
 
-/// The first exchange whose packets the relay released in time: otherwise, their flights are
-/// others. On a machine that is too busy for that, the last one.
+/// The first exchange whose packets the relay released in time: otherwise the flights would be
+/// different. On a machine that is too busy for that, the last exchange.
 fn in_time(control: &str, word: &str, place: &str) -> Option<Exchange> {
     let mut last = None;
     for _ in 0..12 {

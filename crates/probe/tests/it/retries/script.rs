@@ -19,7 +19,7 @@ pub(crate) struct Script {
     pub(crate) answers: usize,
     /// resets the next with this code,
     pub(crate) resets: Option<u32>,
-    /// and says GOAWAY: nothing was done beyond the last one answered.
+    /// and sends GOAWAY: no request after the last answered one was processed.
     pub(crate) goes_away: bool,
 }
 

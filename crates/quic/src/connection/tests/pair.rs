@@ -1,4 +1,5 @@
-//! Two connections and the links between them: delay, loss, and whatever a test does to datagrams.
+//! Two connections and the links between them: delay, loss, and the changes that a test makes to
+//! datagrams.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

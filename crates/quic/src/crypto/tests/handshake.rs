@@ -68,7 +68,8 @@ fn keys_come_one_after_the_other() {
     for packet in ends.send(Side::Client, 1200) {
         ends.deliver(&packet).unwrap();
     }
-    // It may send before it is sure of the client, but opens nothing of that level. RFC 9001 §5.7.
+    // It may send before it has verified the client, but it opens no packet of that level. RFC 9001
+    // §5.7.
     assert_eq!(has(&ends.server), [both, both, write]);
     assert!(ends.server.awaits(Level::OneRtt) && !ends.server.awaits(Level::Handshake));
     assert!(ends.server.peer_parameters().is_some());

@@ -1,4 +1,4 @@
-//! Whatever comes, nothing panics, nothing is believed, and a valid packet is still opened.
+//! No input causes a panic or is accepted, and a valid packet is still opened afterwards.
 
 use proptest::prelude::*;
 

@@ -265,7 +265,7 @@ fn a_flipped_phase_bit_updates_nothing() {
     assert!(open(&mut ends.server, Level::OneRtt, &mut good, 5).is_ok());
 }
 
-/// RFC 9001 §9.5: how long a packet takes must not say which phase it named.
+/// RFC 9001 §9.5: the time that a packet takes must not reveal the phase that it named.
 #[test]
 fn packets_that_only_name_the_next_phase_make_no_keys() {
     let mut ends = Configs::with(counted(), counted()).meet();

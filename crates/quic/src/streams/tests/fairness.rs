@@ -108,7 +108,7 @@ fn a_full_buffer_leaves_each_stream_its_reserve() {
     }
     client.check();
     assert_eq!(peer::events(&mut client), []);
-    // What the other has sent is acknowledged: it may continue, the greedy one may not.
+    // The other stream's data is acknowledged: it may continue, but the greedy stream may not.
     let mut events = Vec::new();
     let mut greedy_acked = 0;
     while greedy_acked < 200_000 {

@@ -1,4 +1,4 @@
-//! Thousands of streams: those that are over are forgotten, and cost nothing any more.
+//! Thousands of streams: finished streams are forgotten and use no more memory.
 
 use bytes::Bytes;
 use roundtrip_wire::quic::Side;

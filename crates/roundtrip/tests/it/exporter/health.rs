@@ -100,7 +100,7 @@ fn services_have_the_health_that_blackbox_exporter_sees() {
     assert_eq!(found["probe_http_round_trips"].to_string(), "2");
 }
 
-/// A setting that is newer than the blackbox_exporter of Debian, and a server that is not one of
+/// A setting that is newer than the blackbox_exporter of Debian, and a server that does not speak
 /// gRPC.
 #[test]
 fn metadata_is_sent_and_other_servers_are_told_apart() {

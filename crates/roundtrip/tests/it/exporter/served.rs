@@ -1,4 +1,4 @@
-//! The addresses of the exporter, wrong questions, limits of time, and reading a file again.
+//! The addresses of the exporter, wrong requests, time limits, and reloading a file.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -289,7 +289,7 @@ fn logs_and_pages_show_no_secret_of_a_target() {
     );
 }
 
-/// Heads that are no HTTP, too long or cut short end their own connection only.
+/// Heads that are not HTTP, too long or cut short end only their own connection.
 #[test]
 fn a_hostile_client_hurts_nobody() {
     let folder = tempfile::tempdir().unwrap();

@@ -92,8 +92,7 @@ impl Scene {
         path
     }
 
-    /// A client, which may write here and nowhere else, and which is always ended. `None` if it is
-    /// not installed.
+    /// A client that may write only here, and that is always ended. `None` if it is not installed.
     pub(crate) fn client(&self, program: &str, tune: impl FnOnce(&mut Command)) -> Option<Output> {
         let mut command = Command::new("timeout");
         command
@@ -104,7 +103,7 @@ impl Scene {
             .stdin(Stdio::null());
         tune(&mut command);
         let output = command.output().unwrap();
-        // It is not there, or it may be in a folder of the path that is closed to us. timeout(1).
+        // It is missing, or it may be in a directory of PATH that we may not read. timeout(1).
         let is_absent = matches!(output.status.code(), Some(126 | 127));
         (!is_absent).then_some(output)
     }

@@ -1,10 +1,10 @@
-//! However it ends, nothing is left: no process at either end, no reaper, and so no namespace and
+//! Nothing is left, however it ends: no process at either end, no reaper, and so no namespace and
 //! no interface.
 
 use crate::path::run::{Running, inhabitants, is_reaper, path, reapers_of, said, wait_until};
 
-/// A command that leaves a daemon behind at both ends, prints both networks, and then runs `then`,
-/// after it ran `first`.
+/// A command that first runs `first`, leaves a daemon behind at both ends, prints both networks,
+/// and then runs `then`.
 fn with_daemons(first: &str, then: &str) -> Running {
     let serve = "setsid sleep 1000 & readlink /proc/self/ns/net > \"$FAR\"; exec sleep 1000";
     let near =

@@ -1,4 +1,4 @@
-//! Arrows point down: the crates depend on each other as ARCHITECTURE.md draws them, and no other
+//! Arrows point down: the crates depend on each other as drawn in ARCHITECTURE.md, and in no other
 //! way.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -24,7 +24,7 @@ const LAYERS: [(f32, &str); 27] = [
     (3.0, "explain"),
     (3.0, "report"),
     (3.0, "store"),
-    // A client that keeps connections; not a verb, but what verbs use.
+    // A client that keeps connections: not a verb, but a library for verbs.
     (3.5, "fetch"),
     // What verbs say about themselves, sent by that client.
     (3.7, "otlp"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::prose::{pages, root};
 use super::sources::{files_in, sources};
 
-/// How many words a name has at least that can be nothing else than a name.
+/// The fewest words of a name that cannot be mistaken for anything else.
 const MIN_WORDS: usize = 4;
 
 /// A table of requirements is only as good as its tests.
@@ -102,7 +102,7 @@ fn names_are_told_from_other_code() {
     assert_eq!(spans, ["a", "b c"]);
 }
 
-/// Every page but the history of changes, which names what was there once.
+/// Every page except the history of changes, which mentions old names.
 fn current_pages() -> Vec<(String, String)> {
     let mut pages = pages();
     pages.retain(|(path, _)| path != "CHANGELOG.md");

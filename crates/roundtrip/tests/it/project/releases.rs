@@ -1,5 +1,5 @@
-//! What `scripts/release` makes of a program, with a script in its place: building takes minutes,
-//! and packing it is what these tests are about.
+//! What `scripts/release` makes of a program. A script takes the program's place, because building
+//! takes minutes and these tests are about packing.
 
 mod action;
 mod workflows;
@@ -24,7 +24,7 @@ const STAND_IN: &str = "#!/bin/sh\n\
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const ARCH: &str = std::env::consts::ARCH;
 
-/// A release of the stand-in, in a directory that goes with it.
+/// A release of the stand-in, in a directory that is removed with it.
 struct Release {
     directory: tempfile::TempDir,
 }

@@ -140,8 +140,8 @@ fn over_http1_the_next_ticket_comes_as_well() {
     assert_eq!(scene.stats().tls_resumed, 5);
 }
 
-/// On a path with a round trip, tickets come after the answer: without a process that stays, the
-/// runs of a script use them up.
+/// On a path with a round trip, tickets come after the answer: without a process that waits for
+/// them, the runs of a script use up their tickets.
 #[test]
 fn nothing_stays_behind_if_that_is_not_wanted() {
     let scene = early(Quic::Off);

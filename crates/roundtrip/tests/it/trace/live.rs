@@ -1,5 +1,5 @@
-//! Captures that are still being made, pipes, secrets that come late, and what of several
-//! interfaces is written.
+//! Captures that are still being made, pipes, secrets that come late, and which of several
+//! interfaces are written.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};

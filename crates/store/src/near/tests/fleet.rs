@@ -410,8 +410,8 @@ async fn serve(near: Rc<Near<Rc<Link>>>, mut lookups: Vec<(u64, usize, bool)>, t
     }
 }
 
-/// What is open for a session ends soon after its revocation, and otherwise only if the store was
-/// out of reach.
+/// Whatever is open for a session ends soon after its revocation; otherwise it ends only if the
+/// store could not be reached.
 async fn hold(link: Rc<Link>, held: Revoked, revoked: Option<u64>, began: u64, told: String) {
     let world = &link.world;
     if let Some(at) = revoked {

@@ -30,8 +30,7 @@ async fn a_server_says_that_it_lacks_the_protocol() {
     }
 }
 
-/// The client gets an alert once if there is one, and the server nothing but errors, however often
-/// it tries.
+/// The client gets at most one alert, and the server gets only errors, however often it tries.
 #[tokio::test]
 async fn bytes_that_are_not_tls_end_a_server_s_stream() {
     let alert = |code| vec![21, 3, 3, 0, 2, 2, code];

@@ -9,7 +9,7 @@ use crate::Time;
 use crate::congestion::{Acknowledged, Controller, Lost, RateSample};
 
 pub(super) const DATAGRAM: u64 = 1200;
-/// Later than any of its timers spans: a clock's value means nothing by itself.
+/// Later than the longest of its timers: the value of a clock means nothing by itself.
 pub(super) const START: Time = Time(3_600_000_000_000);
 const STEP: Duration = Duration::from_micros(50);
 

@@ -45,8 +45,8 @@ impl Apache {
         more: &str,
     ) -> Self {
         let directory = prepare(address, http, https, more);
-        // Apache does not serve as root, and has no other user to become in a namespace with root
-        // only: it is given one.
+        // Apache does not serve as root, and a namespace with only root has no other user: it gets
+        // one here.
         let mut unshare = there("unshare");
         unshare.args(["--user", "--map-user=33", "--map-group=33", "apache2"]);
         let mut job = Job::start(command(&directory, run::cleaned(unshare)));

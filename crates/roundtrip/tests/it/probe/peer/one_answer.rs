@@ -1,4 +1,4 @@
-//! A server that always sends the same bytes, whatever they are: for answers that no proper server
+//! A server that always sends the same bytes, whatever they are: for answers that no correct server
 //! gives.
 
 use std::io::{self, Read, Write};

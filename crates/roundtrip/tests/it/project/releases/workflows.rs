@@ -1,5 +1,5 @@
-//! Workflows before actionlint, and the chart before helm. Both need Go to be built, so where they
-//! are not, these tests say so and nothing fails.
+//! Workflows checked by actionlint, and the chart by helm. Building these tools needs Go; if they
+//! are missing, the tests report that and pass.
 
 use std::process::Command;
 
