@@ -42,7 +42,7 @@ def quic():
                 rtt=65, ms=65)
     yield story("h3-chain-ngtcp2", lambda s: servers.ngtcp2(s, cert="large"), "quic-amplification-stall", SITE + "b600",
                 three, rtt=55)
-    # aioquic throws its flight away at the limit, and never recovers.
+    # aioquic discards its flight at the limit, and never recovers.
     yield story("h3-chain-aioquic", lambda s: more_servers.aioquic(s, cert="large"), "", SITE + "b600", three + " --max-time 4",
                 rtt=55, fail="timeout", party=("client", 0))
     # Debian's Caddy may lose the second datagram of a ClientHello, hence --no-pq.
@@ -139,7 +139,7 @@ def one_trip():
 
 
 def bulk(stage):
-    """Another client of the same line loads all the time."""
+    """Another client downloads over the same line all the time."""
     nginx(plain=8000)(stage)
     load = "while :; do curl -s -m 4 --connect-timeout 1 -o /dev/null http://10.9.0.1:8000/b2000000; done"
     subprocess.Popen(["sh", "-c", load])

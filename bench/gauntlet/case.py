@@ -15,7 +15,7 @@ from relay import ACK, DROP, FIN, SYN, UP, Way
 
 SITE = "https://site.test/"
 CLEAR = "http://site.test/"
-# A run during which the machine itself was stopped by its host for so many ticks is made again.
+# A run is repeated if the machine was stopped by its host for this many ticks meanwhile.
 LEAST_STOLEN, MOST_TRIES = 3, 4
 
 
@@ -30,7 +30,7 @@ class Case:
     rtt: float = 40.0
     # The causes that may come first. Empty: a healthy exchange.
     want: frozenset = frozenset()
-    # Findings that may stand beside a healthy exchange.
+    # Findings that a healthy exchange may have.
     allow: frozenset = frozenset()
     # What the first cause must cost, in ms; None where the arithmetic is not exact.
     ms: float = None
@@ -38,7 +38,7 @@ class Case:
     party: tuple = None
     # Round trips of the body, where they are known.
     rounds: int = None
-    # The words for a failure, where the exchange must fail; `kind` of the JSON.
+    # The kind of failure (`kind` in the JSON), if the exchange must fail.
     fail: frozenset = frozenset()
     rule: Callable = None
     up: dict = dataclasses.field(default_factory=dict)
@@ -47,9 +47,9 @@ class Case:
     around: Callable = None
     resolve: str = None
     seconds: int = 15
-    # One exchange goes before over a short path: a server's first answer costs it more.
+    # One exchange is made first, over a short path, because a server's first answer costs it more.
     warm: bool = True
-    # Seconds before each run, for a server that is slow to leave its last connection.
+    # Seconds before each run, for a server that takes long to end its last connection.
     settle: float = 0.0
 
     @property
@@ -121,7 +121,7 @@ def words(text):
 
 def story(name, serve, want, url=CLEAR + "b600", args="", **more):
     fail = words(more.pop("fail", ""))
-    # A case that fails, or that has a hand on the client, needs no server that is warm.
+    # A case that fails, or that changes the client, does not need a warm server.
     more.setdefault("warm", not fail and "around" not in more and more.get("resolve") != "")
     return Case(name, serve, url, tuple(args.split()), want=words(want), fail=fail, **more)
 
@@ -172,7 +172,7 @@ def with_names(records, start, resolv="nameserver 10.9.0.1\n", **more):
 
 
 def nth(way, matches, *numbers, verdict=DROP):
-    """Does `verdict` to the packets of one direction that match, by their number (from 1)."""
+    """Applies `verdict` to the matching packets of one direction, by their number (from 1)."""
 
     def make():
         count = 0
@@ -240,7 +240,7 @@ def after_request(number, least=1, most=1 << 16):
 
 
 def every(way, matches, fraction, verdict):
-    """Does `verdict` to a fraction of the packets, by a fixed draw."""
+    """Applies `verdict` to a fraction of the packets, by a fixed draw."""
 
     def make():
         draw = random.Random(7)
@@ -279,7 +279,7 @@ def stopped(after, ms):
 
 
 def crowded(loops):
-    """The client runs with the lowest priority on a core that busy loops have."""
+    """The client runs with the lowest priority on a core that busy loops occupy."""
 
     def around(stage, child):
         os.setpriority(os.PRIO_PROCESS, child.pid, 19)

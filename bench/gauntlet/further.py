@@ -1,7 +1,5 @@
-"""Further servers, and paths as radio, cable and a full line make them: what the others lack.
-
-Healthy exchanges but for a few stories. A path that loses or overtakes may be told so; what may
-never come is a finding that accuses the server.
+"""Further servers, and paths as radio, cable and a full line make them: which the other files lack. Healthy exchanges,
+except for a few stories. A finding may say that a path loses or reorders packets; no finding may blame the server.
 """
 
 import app_servers
@@ -71,7 +69,7 @@ def radio():
 
 
 def shared():
-    """A line whose queue has other people's packets in it."""
+    """A line whose queue also holds other clients' packets."""
     for rate, share in ((5, 0.5), (5, 0.8), (10, 0.9), (20, 0.95)):
         way = {"rate": rate, "others": share}
         name = f"shared-{rate}-{int(share * 100)}"

@@ -1,4 +1,4 @@
-"""The healthy exchanges: nothing may be found, but that a path varies where it does."""
+"""The healthy exchanges: the only permitted finding is that a path varies, where it does."""
 
 import raw
 import servers

@@ -90,7 +90,7 @@ def php(stage):
 
 
 def occupied(start, ms):
-    """Other clients have the server's only thread, one after the other, for so long each."""
+    """Other clients occupy the server's only thread, one after the other, each for this long."""
 
     def begin(stage):
         start(stage)
@@ -165,7 +165,7 @@ key = {stage.pki}/key.pem
 
 
 def haproxy_that_inspects(stage, ms, backend=8443):
-    """Passes TLS on, but only after it has looked at the ClientHello for so long."""
+    """Passes TLS on, but only after it has looked at the ClientHello for this long."""
     servers.nginx(stage, port=backend)
     servers.haproxy_with(stage, "tcp", f"""
 frontend f

@@ -1,4 +1,4 @@
-"""Servers on bare sockets, for the stories that no server can be made to tell.
+"""Servers on bare sockets, for the stories that no real server can be made to play.
 
 A story is called for each request of a connection with a `Talk`, and returns False to end it.
 """
@@ -239,7 +239,7 @@ def expecting(says, size=600):
 
 
 def blurt(talk):
-    """Answers whatever comes, as a server without TLS answers a ClientHello."""
+    """Answers any input, as a server without TLS answers a ClientHello."""
     talk.sock.recv(65536)
     talk.send(answer(0, status="400 Bad Request"))
     return False

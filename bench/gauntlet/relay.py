@@ -1,7 +1,7 @@
 """A path in Python: carries IP packets between two TUN devices with delay, rate, loss and holes.
 
-Jitter is drawn in time, not for each packet: the delay wanders, and packets keep their order. What
-a case does to single packets is a rule, `rule(packet) -> None | DROP | ("late", s) | ("copy", n)`.
+Jitter is drawn in time, not for each packet: the delay wanders, and packets keep their order. A case changes single
+packets by a rule, `rule(packet) -> None | DROP | ("late", s) | ("copy", n)`.
 """
 
 import bisect
@@ -62,7 +62,7 @@ class Wander:
         if self.shape == "exponential":
             return r.expovariate(1 / mean)
         if self.shape == "wifi":
-            # Mostly quiet, and in one step of eight many times the mean.
+            # Mostly little, and many times the mean in one step of eight.
             return r.uniform(0, mean * 0.4) if r.random() < 0.875 else r.uniform(2, 11) * mean
         raise ValueError(self.shape)
 
@@ -96,9 +96,9 @@ class Way:
     ):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
         self.hole, self.outages, self.shift = hole, outages, shift
-        # The share of the line that packets of others take; the time between two grants; (idle,
-        # beacon): after so long without a packet one waits for the next beacon; (share, ms): so
-        # many packets are overtaken; (share, packets): losses in a row; (Mbit/s, kB): a policer.
+        # The share of the line that other clients' packets take; the time between two grants; (idle, beacon): after
+        # `idle` without a packet, a packet waits for the next beacon; (share, ms): this share of packets is
+        # overtaken; (share, packets): losses in a row; (Mbit/s, kB): a policer.
         self.others, self.grant, self.sleep = others, grant, sleep
         self.late, self.burst, self.police = late, burst, police
         # The MTU that a packet too large for the hole is answered with (RFC 1191).
@@ -135,7 +135,7 @@ class Way:
             self.free = out = begin + packet.size * 8 / (self.rate * 1e6)
         extra = self.wander.at(age) if self.wander else 0.0
         if self.shift:
-            # Another route from so many ms on.
+            # Another route from this many ms on.
             index = bisect.bisect_right(self.shift_at, age * 1e3) - 1
             extra += self.shift[index][1] if index >= 0 else 0.0
         if self.grant:
@@ -215,12 +215,12 @@ def run(near, far, up, down, rule, seed):
                 continue
             way, line, target = ways[source]
             packet = Packet(data, way, now)
-            # Neighbour and router discovery is no traffic of the case.
+            # Neighbour and router discovery is not part of the case's traffic.
             if packet.v6 and packet.proto == 58:
                 continue
             if began is None:
                 began = now
-            # What an earlier run's connection still says is nothing to the rule.
+            # The rule ignores packets that an earlier run's connection still sends.
             port = packet.sport if way == UP else packet.dport
             if packet.proto != 6 or packet.flags & SYN:
                 flows.add(port)

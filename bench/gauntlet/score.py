@@ -7,7 +7,7 @@ import statistics
 from harness import ledger, tools
 
 PARTIES = ("network", "server", "client", "resolver", "loss", "unknown")
-# A machine that has other work to do does not always let the client run, which is then true.
+# A busy machine does not always let the client run; that finding is then true.
 BUSY = {"client-starved"}
 UNDECIDED = ("late-answer", "late-body")
 UNSTEADY = ("lost", "loss", "starved", "throttled", "output", "varies")
@@ -34,11 +34,11 @@ def judge(case, runs):
         "rounds": case.rounds,
         "runs": seen,
     }
-    # A run that the gauntlet itself could not make is wrong, too: nobody may profit from it.
+    # A run that the gauntlet itself could not make counts as wrong, so that no score profits from it.
     outcome["right"] = 2 * sum(one["right"] for one in seen) > len(seen)
     outcome["cost_right"] = majority(one["cost_right"] for one in good if one["right"])
     outcome["party_right"] = majority(one["party_right"] for one in good)
-    # What is lost, and when the client runs, differs from run to run; so may the flights.
+    # The losses and the times when the client runs differ from run to run, and so may the flights.
     steady = case.is_healthy or not any(word in cause for cause in case.want for word in UNSTEADY)
     counts = [one["rounds"] for one in good if one["rounds"] is not None]
     outcome["rounds_stable"] = (
@@ -118,7 +118,7 @@ def look(case, results):
         seen["right"] = not seen["alarms"] and not failure
     if case.party:
         name, ms = case.party
-        # Where nothing shows who was late, nobody is charged.
+        # If nothing shows who was late, no party is charged.
         undecided = party["unknown"] if seen["first"] in UNDECIDED else 0
         seen["party_right"] = near(party[name] + undecided, ms, 0.06)
     return seen
@@ -129,7 +129,7 @@ def near(said, true, part):
 
 
 def median_run(outcome):
-    """The run that stands for the others in the table: one of those that agree with the verdict."""
+    """The run that represents the others in the table: one of those that agree with the verdict."""
     alike = [one for one in outcome["runs"] if one["right"] == outcome["right"]] or outcome["runs"]
     return alike[len(alike) // 2]
 
@@ -285,7 +285,7 @@ def row(outcome):
 
 
 def peers():
-    """The versions of what stood at the far end."""
+    """The versions of the programs at the far end."""
     asked = (
         ("nginx", "-v"),
         ("apache2", "-v"),

@@ -1,4 +1,4 @@
-"""Ordinary days that the other files lack: a CDN's first window, streams of events, a stapled answer
+"""Ordinary situations that the other files lack: a CDN's first window, streams of events, a stapled answer
 about a certificate, client certificates, early data that is refused, proxies, a name server of a home
 router, HTTP/3 over a path that reorders, the kernel's own emulator."""
 
@@ -65,7 +65,7 @@ def paced(rate, size):
 
 
 def events(count, ms):
-    """Server-sent events: the pauses are what the client asked for."""
+    """Server-sent events: the client asked for the pauses."""
 
     def tell(talk):
         if talk.request() is None:

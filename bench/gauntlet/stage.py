@@ -25,7 +25,7 @@ CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET = 0x20000, 0x20000000, 0x40000000
 MS_REC, MS_PRIVATE, MS_BIND = 16384, 1 << 18, 4096
 PR_SET_PDEATHSIG = 1
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 1, 0x1000
-# Of the other load on the machine the case should feel little.
+# The case should feel little of the machine's other load.
 NICE = -15
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -73,7 +73,7 @@ class Stage:
             f"link set {name} mtu {mtu} txqueuelen 20000 up",
         ):
             subprocess.run(["ip", *words.split()], check=True)
-        # By the route: a namespace may not take any control as its default.
+        # By the route, because a namespace may not set every congestion control as its default.
         for words in (
             f"route change 10.9.0.0/24 dev {name} src {v4} congctl {control}",
             f"-6 route add fd09::/64 dev {name} metric 10 congctl {control}",
@@ -199,12 +199,12 @@ class Stage:
 
 
 def begin():
-    """What a client in trouble begins with: it has no more right to a core than others."""
+    """The command prefix of a client in trouble: it has no more right to a core than others."""
     die_with_parent()
 
 
 def start():
-    """What each other program of a case begins with: it should not feel the machine's other load."""
+    """The command prefix of each other program of a case: it should not feel the machine's other load."""
     die_with_parent()
     for urge in (
         lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1)),

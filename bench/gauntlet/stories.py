@@ -1,4 +1,4 @@
-"""The stories: each has one trouble, put in by the case, and so a cause that must come first."""
+"""The stories: each case injects one trouble, whose cause must come first."""
 
 import os
 
@@ -92,7 +92,7 @@ def losses():
                     rule=lose(DOWN, number))
     yield story("server-flight-last-lost", sockets(raw.think(0), tls={}), "response-segment-lost slow-tls-server", SITE + "b600",
                 rule=lose(DOWN, 1))
-    # A client cannot tell the loss of the only segment from thought.
+    # A client cannot distinguish the loss of the only segment from the server's processing.
     yield story("answer-lost", clear, "response-segment-lost " + LATE, rule=lose(DOWN, 1))
     yield story("answer-lost-nginx-h1", nginx(h2=False), "response-segment-lost " + LATE, SITE + "b600",
                 rule=after_request(1, 700, 1000))

@@ -79,7 +79,7 @@ class Block:
 
 
 def make(path, connections, body, seed, lost_share=0.03):
-    """Writes a capture of so many connections (a multiple of WIDE), each with an answer of `body` bytes.
+    """Writes a capture of `connections` connections (a multiple of WIDE), each with an answer of `body` bytes.
 
     Returns its packets, and how many connections lost their first SYN.
     """

@@ -27,7 +27,7 @@ PR_SET_CHILD_SUBREAPER = 36
 # the orphaned client is then waited for here. The shell says which process it is, because a client can leave others
 # behind that end before it, or before the next one.
 LAUNCH = 'ulimit -n 20000 2>/dev/null; read go; out=$1 err=$2; shift 2; "$@" >"$out" 2>"$err" & echo $!'
-# So long a client's copy in the background may take tickets, seconds.
+# For this many seconds, a client's background copy may wait for tickets.
 LEFT_BEHIND = 5
 
 

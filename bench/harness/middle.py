@@ -50,7 +50,7 @@ def changed(there, alone, seen):
 
 
 def segment(data):
-    """What a middlebox that takes options or data away leaves of a TCP segment: ports, numbers and flags."""
+    """The parts of a TCP segment that a middlebox leaves when it removes options or data: ports, numbers and flags."""
     if data[:1] and data[0] >> 4 == 4 and data[9:10] == b"\x06":
         tcp = data[(data[0] & 15) * 4:]
         return tcp[:12] + tcp[13:14]
@@ -58,7 +58,7 @@ def segment(data):
 
 
 def same(data):
-    """What stays the same on the way: everything but hop limit and checksum of the IP header."""
+    """The parts that do not change on the way: everything except hop limit and checksum of the IP header."""
     if data[:1] and data[0] >> 4 == 4:
         return data[:8] + data[9:10] + data[12:]
     return data[:7] + data[8:]

@@ -1,6 +1,6 @@
 """Exporters over an emulated path: at Prometheus' pace, for a day's worth of scrapes, and before faults.
 
-`roundtrip path` runs this file at its near end; what it finds there goes into the JSON that it writes.
+`roundtrip path` runs this file at its near end; its results go into the JSON that it writes.
 
     probing.py paced|soak|fault SETTINGS    SETTINGS are JSON
 """
@@ -57,7 +57,7 @@ def faults(count, seed):
 
 
 class Exporters:
-    """One or both, with one file, on the processor of their own."""
+    """One or both exporters, with one file, on a separate processor."""
 
     def __init__(self, roundtrip, module, names):
         self.folder = tempfile.TemporaryDirectory(prefix="roundtrip-probing-")

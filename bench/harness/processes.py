@@ -41,7 +41,7 @@ def family(pid):
 
 
 def cpu_seconds(pid):
-    """The processor time of all threads of the family: to the nanosecond if the scheduler tells, otherwise in ticks."""
+    """The processor time of all threads of the family: to the nanosecond if the scheduler reports it, otherwise in ticks."""
     total = 0.0
     for each in family(pid):
         for task in pathlib.Path(f"/proc/{each}/task").glob("*"):

@@ -52,7 +52,7 @@ class Expecting(Client):
 
 
 class Trickled(Client):
-    """Sends its body slowly, unless an answer comes meanwhile: when a failure was seen says what it may be due to."""
+    """Sends its body slowly, unless an answer comes meanwhile: the time of a failure shows its possible causes."""
 
     def turn(self):
         body = self.random.randbytes(6000)

@@ -1,6 +1,6 @@
-"""An OpenID provider for a soak, on which everybody is logged in already: `python3 soak_provider.py PORT KEY`.
+"""An OpenID provider for a soak, at which everybody is logged in already: `python3 soak_provider.py PORT KEY`.
 
-It keeps nothing: the code that it gives to a browser holds what gate has asked for. KEY is an Ed25519 key in
+It stores nothing: the code that it gives to a browser contains gate's request. KEY is an Ed25519 key in
 PEM, with which `openssl` signs.
 """
 

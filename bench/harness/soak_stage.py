@@ -1,5 +1,5 @@
 """The processes of a soak: gate, two backends, nginx as an HTTP/2 server before one of them, Redis on a Unix
-socket, an OpenID provider; and what is done to them while clients make requests.
+socket, an OpenID provider; and the events that happen to them while clients make requests.
 """
 
 import base64

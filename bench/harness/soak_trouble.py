@@ -119,7 +119,7 @@ class Trouble:
         self.scene.over.wait(STORE_KNOWN)
 
     def without_store(self):
-        """Stops the store for some seconds, in some of which the configuration is reloaded."""
+        """Stops the store for some seconds, and reloads the configuration meanwhile."""
         self.wait(1, 4)
         if self.random.random() < 0.5:
             self.reload()

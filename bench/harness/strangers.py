@@ -1,4 +1,5 @@
-"""First datagrams of QUIC in the name of nobody, against a gate that runs: what they cost it, and who is served meanwhile."""
+"""First datagrams of QUIC with spoofed addresses, sent to a running gate: what they cost it, and whether clients are
+served meanwhile."""
 
 import json
 import pathlib
@@ -35,7 +36,7 @@ def free_port():
 
 
 def floods(roundtrip, count):
-    """For each kind: what came of `count` datagrams, each from another address."""
+    """For each kind: the effects of `count` datagrams, each from another address."""
     tools.say("building: cargo build -p roundtrip-gate --example strangers")
     built = ["cargo", "build", "--quiet", "-p", "roundtrip-gate", "--example", "strangers"]
     if subprocess.run(built, cwd=tools.ROOT).returncode:
@@ -72,7 +73,7 @@ def start(command, port):
 
 def measure(roundtrip, flood, kind, count, gate, port, admin):
     def regular(times):
-        # Each connection but the first has the token of one before.
+        # Each connection except the first has the token of an earlier one.
         command = [roundtrip, "probe", "-q", "-k", "--http3", "-c", str(times), "--interval", "0.1", "--json",
                    f"https://127.0.0.1:{port}/"]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -92,7 +93,7 @@ def measure(roundtrip, flood, kind, count, gate, port, admin):
         tools.fail(f"{flood} failed")
     seconds, cpu = time.monotonic() - began, processes.cpu_seconds(gate.pid) - used
     metrics = urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=10).read().decode()
-    # A build from before the counter says nothing of it.
+    # Builds without this counter report nothing.
     counted = [metrics.split(line, 1)[1].split()[0] if line in metrics else "–" for line in (RETRIES, REFUSED)]
     return {"kind": kind, "seconds": seconds, "retries": counted[0], "refused": counted[1], "grown": most - before,
             "cpu": cpu, "served": served, "asked": asked}

@@ -46,7 +46,7 @@ def serve(address):
 def ask(address, **request):
     """Opens a control connection with the far end ready; also returns a function that waits for its report."""
     control = socket.create_connection((address, PORT))
-    # The one that all users may choose: with pacing, which some hosts use by default, bulk traffic
+    # The congestion control that all users may choose: with pacing, which some hosts use by default, bulk traffic
     # would measure a timer.
     control.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, RENO)
     control.sendall(json.dumps(request).encode() + b"\n")

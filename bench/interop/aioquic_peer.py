@@ -84,7 +84,7 @@ class Client(QuicConnectionProtocol):
             self.waiting[stream].set_result(None)
 
     async def move(self):
-        """Goes on from another port, with another connection id."""
+        """Continues from another port, with another connection id."""
         await self.begun.wait()
         self.change_connection_id()
         away = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)

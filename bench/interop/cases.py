@@ -1,7 +1,8 @@
-"""The cases: those of quic-interop-runner, as paths in the words of `roundtrip path`, with what is fetched and what must be seen.
+"""The cases: those of quic-interop-runner, as paths in the words of `roundtrip path`, with the documents to fetch and
+the evidence that must be seen.
 
-A document's name is its size in bytes, so that each is different. A check gets what the judge knows of a game, and returns what
-is wrong, or None.
+A document's name is its size in bytes, so that each is different. A check gets what the judge knows of a game, and
+returns what is wrong, or None.
 """
 
 import dataclasses
@@ -67,7 +68,7 @@ def keyupdate(game):
 
 
 def ecn(game):
-    """Who stops marking has not been told what arrived: both must mark to the end."""
+    """An end that stops marking was not told what arrived: both must mark to the end."""
     silent = [who for who, is_client in [("client", True), ("server", False)]
               if not any(each["ecn"] in (1, 2) for each in game.sent(is_client)[-5:])]
     return f"no mark by the {' and the '.join(silent)}" if silent else None

@@ -1,4 +1,4 @@
-"""What is known of a game once it is over: what was saved, what the ends said and counted, and what the path's capture shows."""
+"""The facts of a finished game: the saved files, the output and counters of both ends, and the path's capture."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ class Verdict:
         return getattr(self.game, role).name == "roundtrip"
 
     def read_said(self):
-        """What the client printed of its connections, if it is one that does."""
+        """What the client printed about its connections, if it does that."""
         for line in read(self.game.place / "client.out").splitlines():
             if line.startswith('{"connections"'):
                 return json.loads(line)["connections"]

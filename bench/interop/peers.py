@@ -73,7 +73,7 @@ class Ours(Peer):
 
 
 class Quinn(Ours):
-    """Its server is behind `roundtrip origin`, and its client beside ours."""
+    """Its server runs inside `roundtrip origin`, and its client beside ours."""
 
     name = "quinn"
     example_name = "interop_quinn"
@@ -192,7 +192,7 @@ class QuicGo(Peer):
 
 
 class Tquic(Peer):
-    """The tools of its own package."""
+    """The tools that its package contains."""
 
     name = "tquic"
     client_protocols = server_protocols = [HQ, H3]
@@ -226,7 +226,7 @@ class Tquic(Peer):
 
 
 class Adapted(Peer):
-    """A library, behind a small program of ours: `bench/interop/adapters`."""
+    """A library, behind our own small program: `bench/interop/adapters`."""
 
     fixed = ""
 

@@ -112,7 +112,7 @@ class Game:
         commands = "".join(f"{line(command)} >> {self.place}/client.out 2>> {self.place}/client.err\n"
                            for command in self.client.client(self))
         before = "curl -s --http0.9 -o /dev/null http://198.18.0.2/bytes/1000000000 &\nsleep 1\n" if self.case.crosses else ""
-        # What some of its counters say is known when a connection is over.
+        # Some of its counters are known only when a connection has ended.
         after = f"sleep 0.3; curl -s http://198.18.0.2/stats > {self.place}/stats.json\n" if self.is_served_by_us else ""
         return self.write("client.sh", self.client, f"set -e\ncd {self.place}\n: > client.out\n{before}{commands}{after}")
 

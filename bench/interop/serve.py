@@ -1,5 +1,5 @@
-"""Runs a server of QUIC at the far end of a path, and listens on TCP port 80 as soon as it has UDP port 443: `roundtrip path`
-waits for that. Who connects there is sent bytes without end, as cross traffic.
+"""Runs a server of QUIC at the far end of a path, and listens on TCP port 80 as soon as it has UDP port 443:
+`roundtrip path` waits for that. A client that connects there gets bytes without end, as cross traffic.
 
     serve.py COMMAND...
 """

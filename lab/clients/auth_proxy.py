@@ -1,4 +1,5 @@
-"""The system of article A3 as one writes it in Python: aiohttp before and behind, and in between cookie, HS512, Redis, AES-256.
+"""The system of article A3 as a Python programmer would write it: aiohttp before and behind, and in between cookie,
+HS512, Redis, AES-256.
 
     auth_proxy.py LISTEN BACKEND                         relays
     auth_proxy.py LISTEN BACKEND SECRET KEY REDIS        lets in who has a session; SECRET and KEY are files, REDIS a URL

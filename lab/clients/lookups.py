@@ -17,7 +17,7 @@ def with_requests(requests, ca, urls, reuse):
     if reuse:
         with requests.Session() as session:
             session.verify = ca
-            # What proxies and certificates the surroundings name are not asked.
+            # Proxies and certificates that the environment names are ignored.
             session.trust_env = False
             for url in urls:
                 session.get(url).raise_for_status()

@@ -11,11 +11,11 @@ from harness import tools
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAULTS = HERE.parents[2] / "lab" / "faults.toml"
-# What a fault may say and still be put in whoever asks: the others change our client, or the far end.
+# The keys of faults that work with any client; faults with other keys change our client, or the far end.
 KNOWN = {"cause", "strategies", "amount", "costs", "slack", "path", "knobs", "place", "body", "server-sysctl", "far", "alone", "not-with"}
 # Each is more than one exchange, and not every client makes the second.
 SEVERAL = {"redirect", "redirect-to-https", "auth-challenge", "too-early"}
-# A client's own time is what it is.
+# A client's own time cannot be changed.
 ITS_OWN = ["slow-client-library", "late-request", "client-starved"]
 ROUND_TRIPS, SHORT = (0.5, 20, 150), 1
 HEALTHY, HEALTHY_SHARE = "none", 0.2
@@ -105,7 +105,7 @@ def draw(client, entries, rtt, drawn):
             "place": entry.get("place", f"/bytes/{drawn.choice(SIZES)}").replace("@amount@", str(amount)),
             "body": int(entry.get("body", "0").replace("@amount@", str(amount))), "scheme": "http" if "clear" in strategy else "https",
             "http": strategy[:2], "named": "–", "first": False, "ms_injected": cost, "second": None, "total_ms": None,
-            # The kernel's timers, and the sizes of this client's flights, change the cost of the others.
+            # The kernel's timers and the sizes of this client's flights change the costs of the other faults.
             "findings": [] if entry.get("slack") else [[entry["cause"], cost]], "machine_ms": 0, "allowed": ITS_OWN}
 
 
