@@ -238,8 +238,8 @@ http {{
 
     def start_provider(self):
         key = self.place / "provider.key"
-        servers.openssl("genpkey", "-algorithm", "ed25519", "-out", key)
-        process = self.run("provider", [sys.executable, pathlib.Path(__file__).parent / "soak_provider.py", self.provider, key], self.place / "provider.log")
+        servers.openssl("genpkey", "-algorithm", "RSA", "-out", key)
+        process = self.run("provider", [sys.executable, pathlib.Path(__file__).parent / "openid_provider.py", self.provider, key], self.place / "provider.log")
         if not processes.await_port(self.provider, process):
             tools.fail(f"the provider does not listen: {(self.place / 'provider.log').read_text()[-500:]}")
 
