@@ -1,5 +1,5 @@
 //! Chromium lays out a page at the width of a phone, in light and in dark: nothing may overflow it,
-//! and no text may be hard to read. Included by the tests of pages (`#[path] mod phone`).
+//! and no text may be hard to read. Included by the tests of pages (`#[path] mod laid_out`).
 
 use std::fs;
 use std::process::Command;
@@ -11,6 +11,7 @@ const MEASURE: &str = r#"
 const frame = document.querySelector("iframe");
 frame.addEventListener("load", () => {
   const page = frame.contentDocument, view = frame.contentWindow;
+  page.querySelectorAll("details").forEach(details => details.open = true);
   const scrolls = element => element.closest(".scroll");
   const name = e => e.tagName + " " + e.textContent.slice(0, 40);
   const wide = [...page.body.querySelectorAll("*")].filter(e => !scrolls(e.parentElement))
@@ -42,8 +43,26 @@ frame.addEventListener("load", () => {
 frame.srcdoc = document.querySelector("template").innerHTML;
 "#;
 
+/// Asserts that the page fits, in light and in dark, and has at least this many pictures. Returns
+/// false if Chromium is not installed.
+pub(crate) fn fits(page: &str, pictures: usize) -> bool {
+    let Some([light, dark]) = laid_out(page) else {
+        return false;
+    };
+    for (scheme, found) in [("light", light), ("dark", dark)] {
+        let parts: Option<(&str, &str)> = found
+            .strip_prefix(scheme)
+            .and_then(|rest| rest.strip_prefix(", "))
+            .and_then(|rest| rest.split_once(" pictures"));
+        let (count, rest) = parts.unwrap_or_else(|| panic!("{scheme}: {found}"));
+        assert!(count.parse::<usize>().unwrap() >= pictures, "{found}");
+        assert_eq!(rest, ", page 390, wide [], upon [], faint []", "{scheme}");
+    }
+    true
+}
+
 /// What was found in light and in dark; `None` if Chromium is not installed.
-pub(crate) fn laid_out(page: &str) -> Option<[String; 2]> {
+fn laid_out(page: &str) -> Option<[String; 2]> {
     // Attributes of `html` and `body` do not matter; the parser of a template drops both elements.
     let frame = r#"<!DOCTYPE html><meta name="color-scheme" content="light dark"><iframe width="390" height="2000" style="border:0"></iframe>"#;
     let wrapped = format!("{frame}<template>{page}</template><script>{MEASURE}</script>");
