@@ -158,16 +158,11 @@ pub(crate) static STATIC: [(&str, &str); 61] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        digits.chunks(2).map(|two| pair(two).unwrap()).collect()
-    }
+    use crate::text::unhex_spaced;
 
     fn read(decoder: &mut Decoder, block: &str) -> Vec<(String, String)> {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        let lines = decoder.read(&hex(block)).unwrap().into_iter();
+        let lines = decoder.read(&unhex_spaced(block)).unwrap().into_iter();
         lines
             .map(|(name, value)| (text(name), text(value)))
             .collect()

@@ -33,3 +33,10 @@ pub fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
     pairs.iter().map(byte).collect()
 }
+
+/// The bytes of hexadecimal digits with blanks between them, as in RFCs.
+#[cfg(test)]
+pub(crate) fn unhex_spaced(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    unhex(&digits).unwrap()
+}

@@ -119,6 +119,7 @@ pub fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::unhex_spaced;
 
     const BOUNDS: SectionBounds = SectionBounds {
         lines: 100,
@@ -130,14 +131,6 @@ mod tests {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         lines
             .map(|(name, value)| format!("{}: {}", text(name), text(value)))
-            .collect()
-    }
-
-    fn unhex(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-        let pairs = digits.chunks(2);
-        pairs
-            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
             .collect()
     }
 
@@ -156,7 +149,7 @@ mod tests {
                 vec!["custom-key: custom-value"],
             ),
         ] {
-            let read = decoder.read(&unhex(block), BOUNDS).unwrap().unwrap();
+            let read = decoder.read(&unhex_spaced(block), BOUNDS).unwrap().unwrap();
             let read = lines(&read);
             assert!(read.contains(&":authority: www.example.com".to_owned()));
             assert_eq!(read[4..], expected);

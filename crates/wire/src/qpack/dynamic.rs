@@ -261,12 +261,7 @@ pub(crate) fn value(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(text: &str) -> Vec<u8> {
-        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16);
-        digits.chunks(2).map(|two| pair(two).unwrap()).collect()
-    }
+    use crate::text::unhex_spaced;
 
     fn line(name: &str, value: &str) -> Line {
         (name.into(), value.into())
@@ -276,7 +271,8 @@ mod tests {
     fn the_example_of_the_rfc_is_read() {
         // RFC 9204, appendix B: the decoder allows 220 bytes.
         let mut table = QpackTable::default();
-        let read = |table: &QpackTable, section: &str| table.read(&hex(section), 220, true);
+        let read =
+            |table: &QpackTable, section: &str| table.read(&unhex_spaced(section), 220, true);
         // B.1: only a name of the static table.
         let section = "0000 510b 2f69 6e64 6578 2e68 746d 6c";
         assert_eq!(
@@ -284,8 +280,9 @@ mod tests {
             Ok(vec![line(":path", "/index.html")])
         );
         // B.2, part of which comes later.
-        let stream =
-            hex("3fbd01 c00f 7777772e6578616d706c652e636f6d c10c 2f73616d706c652f70617468");
+        let stream = unhex_spaced(
+            "3fbd01 c00f 7777772e6578616d706c652e636f6d c10c 2f73616d706c652f70617468",
+        );
         let section = "0381 10 11";
         assert!(table.push(&stream[..20]));
         assert_eq!(read(&table, section), Err(SectionProblem::Early));
@@ -296,8 +293,10 @@ mod tests {
         ];
         assert_eq!(read(&table, section).unwrap(), expected);
         // B.3 and B.4: an insertion, and a duplicate.
-        assert!(table.push(&hex("4a 637573746f6d2d6b6579 0c 637573746f6d2d76616c7565")));
-        assert!(table.push(&hex("02")));
+        assert!(table.push(&unhex_spaced(
+            "4a 637573746f6d2d6b6579 0c 637573746f6d2d76616c7565"
+        )));
+        assert!(table.push(&unhex_spaced("02")));
         let expected = [
             line(":authority", "www.example.com"),
             line(":path", "/"),
@@ -305,7 +304,7 @@ mod tests {
         ];
         assert_eq!(read(&table, "0500 80 c1 81").unwrap(), expected);
         // B.5: the oldest one is evicted.
-        assert!(table.push(&hex("810d 637573746f6d2d76616c756532")));
+        assert!(table.push(&unhex_spaced("810d 637573746f6d2d76616c756532")));
         assert_eq!(table.table.entries.len(), 4);
         assert_eq!(table.table.size, 215);
     }
@@ -313,16 +312,16 @@ mod tests {
     #[test]
     fn entries_that_nobody_saw_are_unknown_and_new_ones_are_not() {
         let mut table = QpackTable::default();
-        assert!(table.push(&hex("3fbd01 00")));
+        assert!(table.push(&unhex_spaced("3fbd01 00")));
         assert_eq!(
-            table.read(&hex("0200 80"), 220, true),
+            table.read(&unhex_spaced("0200 80"), 220, true),
             Ok(vec![line("", "")])
         );
-        assert!(table.push(&hex("41 61 01 62")));
-        let both = table.read(&hex("0300 80 81"), 220, true).unwrap();
+        assert!(table.push(&unhex_spaced("41 61 01 62")));
+        let both = table.read(&unhex_spaced("0300 80 81"), 220, true).unwrap();
         assert_eq!(both, [line("a", "b"), line("", "")]);
         assert_eq!(
-            table.read(&hex("ff00 80"), 220, true),
+            table.read(&unhex_spaced("ff00 80"), 220, true),
             Err(SectionProblem::Damaged)
         );
     }

@@ -5,19 +5,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::static_index::Found;
+use crate::text::unhex_spaced;
 
 const ROOM: SectionBounds = SectionBounds {
     lines: 100,
     size: 64 << 10,
 };
-
-fn hex(text: &str) -> Vec<u8> {
-    let text: Vec<u8> = text.bytes().filter(|b| *b != b' ').collect();
-    let digits = |pair: &[u8]| String::from_utf8(pair.to_vec()).unwrap();
-    text.chunks(2)
-        .map(|pair| u8::from_str_radix(&digits(pair), 16).unwrap())
-        .collect()
-}
 
 fn written(section: &[u8]) -> Vec<(String, String)> {
     let escaped = |bytes: &[u8]| bytes.escape_ascii().to_string();
@@ -38,14 +31,14 @@ fn owned(lines: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn the_example_of_the_rfc_is_read() {
     // RFC 9204, B.1.
-    let section = hex("0000 510b 2f69 6e64 6578 2e68 746d 6c");
+    let section = unhex_spaced("0000 510b 2f69 6e64 6578 2e68 746d 6c");
     assert_eq!(written(&section), owned(&[(":path", "/index.html")]));
 }
 
 /// ls-qpack's output; aioquic and others use it.
 #[test]
 fn sections_of_another_encoder_are_read() {
-    let section = hex(
+    let section = unhex_spaced(
         "0000d1d750871ae5f23a6ba0bf51062f783f793d315f508825b650c3cbb6b83fdd2cf2b1fc5584ee3a2d2f\
          5508613d623b20633dff",
     );
@@ -61,7 +54,7 @@ fn sections_of_another_encoder_are_read() {
     ];
     assert_eq!(written(&section), owned(&expected));
     let coded = "f7efdfbf7efdfb".repeat(25);
-    let section = hex(&format!("0000c4ff2322010203000000 5dff30{coded}"));
+    let section = unhex_spaced(&format!("0000c4ff2322010203000000 5dff30{coded}"));
     let long = "z".repeat(200);
     let expected = [
         ("content-length", "0"),
@@ -96,7 +89,7 @@ fn lines_are_written_as_short_as_the_table_and_huffman_make_them() {
     ] {
         let mut out = Vec::new();
         write_line(&mut out, name.as_bytes(), value.as_bytes());
-        assert_eq!(out, hex(expected), "{name}: {value}");
+        assert_eq!(out, unhex_spaced(expected), "{name}: {value}");
     }
 }
 
@@ -169,11 +162,11 @@ fn errors_are_told_from_limits() {
         "0000ffffffffff7f",
         "000051ffffffffffff",
     ] {
-        let section = hex(bad);
+        let section = unhex_spaced(bad);
         let read = read_section(&section, ROOM);
         assert!(matches!(read, Err(SectionError::Encoding(_))), "{bad}");
     }
-    let three = hex("0000 d1 d7 c1");
+    let three = unhex_spaced("0000 d1 d7 c1");
     let bounds = |lines, size| SectionBounds { lines, size };
     let size = 3 * 32 + 10 + 12 + 6;
     assert_eq!(read_section(&three, bounds(3, size)).unwrap().len(), 3);

@@ -14,3 +14,9 @@ mod quic_transport;
 mod skip;
 mod tls;
 mod x509;
+
+/// The bytes of hexadecimal digits with blanks between them, as in RFCs.
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    roundtrip_wire::unhex(&digits).unwrap()
+}

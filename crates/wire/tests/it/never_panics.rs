@@ -24,6 +24,8 @@ use roundtrip_wire::witness::{curl_trace, har, netlog, qlog};
 use roundtrip_wire::x509::Certificate;
 use roundtrip_wire::{alt_svc, server_timing};
 
+use crate::hex;
+
 fn dns(bytes: &[u8]) {
     let Ok(message) = Message::parse(bytes) else {
         return;
@@ -138,14 +140,6 @@ fn everything(bytes: &[u8]) {
     text(bytes);
     let _ = Certificate::parse(bytes);
     let _ = ProxyHeader::parse(bytes);
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-    digits
-        .chunks(2)
-        .map(|pair| (pair[0] << 4 | pair[1]) as u8)
-        .collect()
 }
 
 /// Something valid for every parser.

@@ -8,20 +8,14 @@ use roundtrip_wire::quic::{
 };
 use roundtrip_wire::tls::{ClientHello, Group, HandshakeKind, Handshakes, ServerHello};
 
+use crate::hex;
+
 const V1_CLIENT: &str = include_str!("../data/quicv1-client-initial.hex");
 const V1_SERVER: &str = include_str!("../data/quicv1-server-initial.hex");
 const V2_CLIENT: &str = include_str!("../data/quicv2-client-initial.hex");
 const V2_SERVER: &str = include_str!("../data/quicv2-server-initial.hex");
 const V1_RETRY: &str = "ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba";
 const V2_RETRY: &str = "cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6";
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-    digits
-        .chunks(2)
-        .map(|pair| (pair[0] << 4 | pair[1]) as u8)
-        .collect()
-}
 
 fn destination() -> ConnectionId {
     id("8394c8f03e515708")

@@ -14,11 +14,8 @@ const CLIENT_INITIAL: &str = include_str!("../../../../wire/tests/data/quicv1-cl
 const SERVER_INITIAL: &str = include_str!("../../../../wire/tests/data/quicv1-server-initial.hex");
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
-    digits
-        .chunks(2)
-        .map(|pair| (pair[0] << 4 | pair[1]) as u8)
-        .collect()
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    roundtrip_wire::unhex(&digits).unwrap()
 }
 
 fn keys(side: Side) -> InitialKeys {
