@@ -247,13 +247,13 @@ class Adapted(Peer):
 
 
 class S2nQuic(Adapted):
-    """Its server asks a rule that cannot be changed whether a client may move, and the rule knows no benchmark addresses."""
+    """A fixed rule decides whether its server follows a client that moves; it excludes addresses for benchmarks."""
 
     name, fixed = "s2n-quic", "1.91.0"
     client_protocols = server_protocols = [HQ]
-    lacks = {"http3": "s2n-quic has no HTTP/3, and what joins it to a crate that has is not published", "v2": "s2n-quic has no version 2",
+    lacks = {"http3": "s2n-quic has no HTTP/3, and its adapter to an HTTP/3 crate is not published", "v2": "s2n-quic has no version 2",
              "resumption": "over rustls, s2n-quic writes and reads no tickets", "zerortt": "s2n-quic has no 0-RTT"}
-    still = "s2n-quic lets no client move between addresses for benchmarks (198.18.0.0/15), which the path has"
+    still = "s2n-quic does not follow clients that move between addresses for benchmarks (198.18.0.0/15), such as those of the emulated path"
     no_server = lacks | {"rebind-port": still, "rebind-addr": still}
     no_client = lacks | {"keyupdate": "s2n-quic updates keys only near the cipher's limit",
                          "connectionmigration": "s2n-quic's clients do not move by themselves"}
