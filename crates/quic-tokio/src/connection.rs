@@ -144,7 +144,7 @@ impl Connection {
     }
 
     /// Waits for the next address token that the server gives for a later connection. Returns
-    /// `None` once no other can come.
+    /// `None` once no further token can come.
     pub async fn next_token(&self) -> Option<Bytes> {
         let mut wait = Wait::new(&self.0, Interest::Progress);
         let token = poll_fn(move |cx| wait.poll(cx, |_, wakers| wakers.take_token())).await;

@@ -171,8 +171,8 @@ impl EndpointState {
         self.queue(handle);
     }
 
-    /// Takes what datagrams left in the engine: connections that clients began, and datagrams for
-    /// others.
+    /// Takes the results of datagrams from the engine: connections that clients began, and
+    /// datagrams for others.
     pub(crate) fn take_in(&mut self, wakes: &mut Vec<Waker>, others: &mut Vec<Misdirected>) {
         others.extend(std::iter::from_fn(|| self.engine.misdirected()));
         self.take_in_clients(wakes);

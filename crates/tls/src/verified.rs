@@ -9,8 +9,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use crate::digest::sha256;
 
-/// How long a verdict is used, in seconds: a clock that is set, and files of roots that change,
-/// have an effect after that time at the latest.
+/// How long a verdict is used, in seconds. If the clock is set, or the files of roots change, that
+/// has an effect after this time at the latest.
 const MAX_AGE: u64 = 300;
 /// The largest number of verdicts that are kept. The oldest is dropped for a new one.
 const MAX_VERDICTS: usize = 4096;

@@ -51,8 +51,8 @@ pub(crate) fn sent_again(flow: &TcpFlow, vantage: &Vantage) -> [u64; 2] {
 }
 
 /// Finds segments that were sent before: with data below what was seen of their side, or another
-/// SYN or FIN. What was not seen, and fills a hole sooner than its sender can have heard of that,
-/// was only overtaken; and a keep-alive repeats nothing that its sender misses.
+/// SYN or FIN. A segment that was not seen before, and fills a hole sooner than its sender can have
+/// heard of the hole, was only overtaken. A keep-alive is not a copy of lost data.
 struct Copies {
     highest: [u64; 2],
     acknowledged: [u64; 2],

@@ -23,8 +23,7 @@ const NOT_AT_HOME: u64 = 100_000;
 const ALIKE: u64 = 3;
 /// One half of the path must be this many times as long as the other to decide anything.
 const CLEARLY: u64 = 5;
-/// Round trips of one path differ by no more than this share of the longer one, or another host
-/// answered.
+/// If one round trip is shorter than this share of another, different hosts answered.
 const SAME: f64 = 0.8;
 /// If a host is slow, half of the path may be this long as a share of the other: one part in this
 /// many.
@@ -32,8 +31,8 @@ const SLOW_HOST: u64 = 20;
 /// The number of hops from which on an end is far: if no hop is before the other end, the capture
 /// was made in that other end's network.
 const FAR: u8 = 4;
-/// A host that is late is not late by the same time each time. If so many acknowledgements are as
-/// late as the soonest one, up to this share, a path delays them, such as an emulated link.
+/// The delay of a slow host varies. If at least this many acknowledgements are about as late as the
+/// soonest one, a path delays them, such as an emulated link.
 const STEADY: usize = 4;
 const AS_LATE: f64 = 0.1;
 /// The hop limits that systems use when they send.

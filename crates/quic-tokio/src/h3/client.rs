@@ -64,8 +64,8 @@ pub async fn connect(
 }
 
 impl H3Requests {
-    /// Opens the stream of a request, as soon as the server allows one more. None is opened once
-    /// the server has sent GOAWAY, whatever id that has. RFC 9114 §5.2.
+    /// Opens the stream of a request, as soon as the server allows one more. No stream is opened
+    /// once the server has sent GOAWAY, whatever its id. RFC 9114 §5.2.
     pub async fn open(
         &self,
     ) -> Result<(MessageSender<SendStream>, MessageStream<RecvStream>), H3Error> {

@@ -74,8 +74,9 @@ impl<'a> QuicReading<'a> {
             soonest: SOONEST,
             distance,
         };
-        // Where nothing would be the answer, what looks like a probe is one: its sender may use any
-        // size at once. Or the only round trips that show were longer than the next one.
+        // If a request has no answer otherwise, the datagrams that look like probes are its answer:
+        // their sender may use any size at once. If it still has none, the round trips that were
+        // seen are longer than the one of the answer.
         let bursts = |reading: &Self| {
             let connected = reading.connected();
             connected.map(|at| reading.bursts(at)).unwrap_or_default()

@@ -35,7 +35,8 @@ struct OpenData {
 struct DataCopy {
     at: u64,
     end: u64,
-    /// The server's clock, if it was another one in each copy before; and in the original.
+    /// The server's clock in this copy, if every earlier copy had another clock; and its clock in
+    /// the original.
     clock: Option<u32>,
     original: Option<u32>,
     /// The repeated range of each frame.
@@ -43,8 +44,9 @@ struct DataCopy {
 }
 
 impl DataCopy {
-    /// Whether the acknowledgement shows which one came, for it echoes the clock of the original,
-    /// or one that is not older than the copy's. What fills a gap is acknowledged at once.
+    /// Whether the acknowledgement shows that the copy came, or that the original did: it echoes a
+    /// clock that is not older than the copy's, or the clock of the original. A segment that fills
+    /// a gap is acknowledged at once.
     fn came_first(&self, acknowledgement: &SeenSegment) -> Option<bool> {
         let (_, echo) = acknowledgement.stamps?;
         let is_later = |clock: u32| echo.wrapping_sub(clock).cast_signed() >= 0;
