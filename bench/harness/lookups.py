@@ -112,7 +112,7 @@ class Near:
                       file=sys.stderr, flush=True)
 
     def forget(self):
-        """Removes our memory, and the kernel's, which has fast open's cookies; that also needs root outside."""
+        """Removes our stored data, and the kernel's fast-open cookies, which also needs root outside."""
         shutil.rmtree(self.scratch / "memory", ignore_errors=True)
         if self.plan["forget"] and subprocess.run(self.plan["forget"], capture_output=True).returncode:
             self.plan["forget"] = None

@@ -261,8 +261,7 @@ def hyper_auth_proxy(stage, port):
 
 
 def python():
-    """A Python with aiohttp, redis and cryptography: the current one, the system's, or one in a separate
-    environment.
+    """A Python with aiohttp, redis and cryptography: this one, that of the system, or one in a separate environment.
     """
     venv = peers.cache() / "proxies" / "bin" / "python3"
     for candidate in [venv, sys.executable, "/usr/bin/python3"]:

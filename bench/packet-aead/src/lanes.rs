@@ -22,7 +22,8 @@ pub(super) fn load(bytes: &[u8; LANES]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn store(bytes: &mut [u8; LANES], value: __m512i) {
-    // SAFETY: the reference is to all of the 64 bytes, and nobody else's; they need not be aligned.
+    // SAFETY: the reference is to all of the 64 bytes, and there is no other; they need not be
+    // aligned.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), value) }
 }
 
@@ -54,7 +55,8 @@ pub(super) fn load_block(block: &[u8; BLOCK]) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse2")]
 pub(super) fn store_block(block: &mut [u8; BLOCK], value: __m128i) {
-    // SAFETY: the reference is to all of the 16 bytes, and nobody else's; they need not be aligned.
+    // SAFETY: the reference is to all of the 16 bytes, and there is no other; they need not be
+    // aligned.
     unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), value) }
 }
 

@@ -48,7 +48,8 @@ the server's end. The times in a log (HAR, NetLog, qlog, curl) decide none of th
 |---|---|---|---|---|
 ";
 
-/// Whether packets show a cause: at the client's end, at the server's, and the same with keys.
+/// Whether packets show a cause: captured at the client, captured at the server, and both with
+/// keys.
 const SOURCE_COLUMNS: [fn(Decidable) -> bool; 4] = [
     |of| matches!(of, Decidable::Packets | Decidable::ClientEnd),
     |of| of == Decidable::Packets,

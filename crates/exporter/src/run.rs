@@ -23,7 +23,7 @@ pub(crate) struct ProbeRun {
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// The time limit of a probe: its module's, but less than the scrape allows.
+/// The time limit of a probe: that of its module, but less than the scrape allows.
 pub(crate) fn time_limit(module: &Module, scrape: Option<f64>, offset: Duration) -> Duration {
     let scrape = scrape.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
     let allowed = scrape.map_or(DEFAULT_TIMEOUT, |seconds| {

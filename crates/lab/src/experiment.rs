@@ -74,7 +74,7 @@ pub struct Arm {
     /// Whether an unmeasured round precedes it in the same namespaces, to leave a ticket, a cookie
     /// or a connection.
     pub warm: bool,
-    /// Settings of the client's network: the experiment's, and the arm's.
+    /// Settings of the client's network, from the experiment and from the arm.
     pub sysctl: BTreeMap<String, String>,
     /// The arm cannot succeed, and its error contains this text.
     pub fails: Option<String>,

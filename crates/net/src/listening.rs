@@ -14,7 +14,7 @@ pub struct Listening {
     /// The queue length of TCP fast open: how many connections can be pending with data from their
     /// SYN. 0 disables it.
     pub fast_open: u32,
-    /// The key of fast-open cookies; `None` uses the kernel's, which all sockets of the machine
+    /// The key of fast-open cookies; `None` uses the kernel's key, which all sockets of the machine
     /// share.
     pub fast_open_key: Option<[u8; 16]>,
     /// Whether other sockets of the same user can listen at the same address, each for a share of

@@ -1,6 +1,6 @@
 //! Names inside a path: `client`, `server` and more, without touching the host. Commands that are
 //! started inside see a private view of the file system in which `/etc/hosts` and
-//! `/etc/resolv.conf` are replaced; everything else is the host's.
+//! `/etc/resolv.conf` are replaced; everything else comes from the host.
 //!
 //! Both files are in memory, which is freed with the last process that sees them. If names are to
 //! be looked up at a name server, the caller has to run one.
@@ -26,8 +26,8 @@ pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
-/// Sockets of the host's resolvers (systemd's, and the C library's cache), which would bypass these
-/// files.
+/// Sockets of the host's resolvers (that of systemd, and the cache of the C library), which would
+/// bypass these files.
 const RESOLVER_SOCKETS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",

@@ -18,8 +18,8 @@ use crate::step::SetupStep;
 use crate::syscall::child;
 use crate::syscall::namespace::{self, NamespaceKind};
 
-/// Stack size in bytes of a thread in a namespace: as large as a main thread's, because it runs
-/// code that was written for one.
+/// Stack size in bytes of a thread in a namespace: as large as that of a main thread, because it
+/// runs code that was written for one.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The network of the client or the server, with `lo`, an `eth0` that leads through the path, and

@@ -33,8 +33,8 @@ fn has_threads() -> bool {
     std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
-/// Calls [`enter_sandbox`] before `main`, for test binaries, whose `main` is libtest's. Use it
-/// once, at the top level:
+/// Calls [`enter_sandbox`] before `main`, for test binaries, whose `main` comes from libtest. Use
+/// it once, at the top level:
 ///
 /// ```
 /// roundtrip_path::sandbox_before_main!();

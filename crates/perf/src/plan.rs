@@ -79,7 +79,7 @@ impl Pin {
         let wrong = || PlanError::Value {
             what: "pair of CPUs",
             text: text.into(),
-            how: "write the sender's and the receiver's, as in 0,1, or none",
+            how: "write one for the sender and one for the receiver, as in 0,1, or none",
         };
         if text == "none" {
             return Ok(Self::default());

@@ -44,7 +44,7 @@ pub enum ProbeError {
 }
 
 impl ProbeError {
-    /// Marks a failed lookup or connection attempt as the proxy's, not the target's.
+    /// Marks a failed lookup or connection attempt as one for the proxy, not for the target.
     pub(crate) fn of_proxy(self, proxy: Option<&Target>) -> Self {
         match (proxy, self) {
             (

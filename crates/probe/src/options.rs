@@ -128,7 +128,7 @@ impl Options {
             .map_err(|error| OptionsError::Strategy(Box::new(error)))
     }
 
-    /// Returns the proxy for a target: the option's, or the environment's.
+    /// Returns the proxy for a target, from the option or from the environment.
     pub fn proxy_for(&self, target: &Target) -> Option<&Proxy> {
         let excepted = self.unproxied.contains(&target.host_name());
         if excepted || target.scheme == Scheme::Tcp {

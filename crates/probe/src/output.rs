@@ -16,7 +16,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// `recorder` is the connection's: a write delays all its requests.
+    /// `recorder` belongs to the connection: a write delays all its requests.
     pub(crate) fn new(sink: &'a mut dyn Sink, recorder: &'a Recorder) -> Self {
         Self { sink, recorder }
     }

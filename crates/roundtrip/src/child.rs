@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Why a command did not end by itself.
 pub(crate) enum ChildError {
     Failed(String),
-    /// The exit code is the shell's: 127 if the command was not found, 126 if it could not run.
+    /// The exit code is that of a shell: 127 if the command was not found, 126 if it could not run.
     NotRun {
         code: u8,
         why: String,

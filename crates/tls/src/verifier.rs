@@ -111,8 +111,8 @@ impl RecordingVerifier {
     }
 
     /// Accepts a certificate that the user named as trusted although it is a CA certificate (as
-    /// `openssl req -x509` makes them), which webpki refuses as a server's. Only its dates, which
-    /// webpki checks first, and its name remain to be checked.
+    /// `openssl req -x509` makes them), which webpki refuses as that of a server. Only its dates,
+    /// which webpki checks first, and its name remain to be checked.
     fn is_own_anchor(
         &self,
         error: Error,

@@ -121,7 +121,7 @@ fn waited(
         (false, _) => vantage.to_server,
     };
     let path = half.filter(|_| turned).map_or(0.0, ms);
-    // A quarter more also counts as the path's, because it varies.
+    // A quarter more also counts as time on the path, because that varies.
     waited.network = if gap <= 1.25 * path { gap } else { path };
     let host = gap - waited.network;
     if step.from_client {

@@ -153,7 +153,7 @@ impl Log {
         }
         &[
             (
-                "whether a late answer is the server's or the path's: losses are not in the log",
+                "whether the server or the path made an answer late: losses are not in the log",
                 "a capture at this end",
             ),
             (

@@ -15,7 +15,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
 /// The magic of a patched libpcap: each packet has eight more bytes.
 const MODIFIED: u32 = 0xa1b2_cd34;
-/// The sizes of the capture's header, and of a packet's, in bytes.
+/// The sizes in bytes of the header of a capture, and of the header of a packet.
 pub(crate) const HEADER: usize = 24;
 const PACKET: usize = 16;
 const MODIFIED_PACKET: usize = 24;

@@ -1,4 +1,4 @@
-//! The same bytes as aws-lc's, whatever the lengths.
+//! Our bytes equal those of aws-lc, whatever the lengths.
 
 use super::{Cpu, Dice, Key, cpu, seal_elsewhere};
 

@@ -73,7 +73,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "fast-open-second-write",
             decidable: Decidable::Packets,
             name: "The first flight left in two writes, and the SYN carried only the first",
-            shows: "the SYN-ACK acknowledged all of the first write, and a second one had to wait for it (seen only in synthetic exchanges: ours is one write)",
+            shows: "the SYN-ACK acknowledged all of the first write, and a second write had to wait for it (seen only in synthetic exchanges: our client writes once)",
             signature: second_write,
             cost: "1 round trip of the two that fast open and early data save together",
             remedy: "gather the ClientHello and the early data into one write",

@@ -81,7 +81,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             name: "The connection to the DNS over HTTPS server had to be opened first",
             shows: "the lookup began with TCP and TLS to the resolver",
             signature: doh_connection,
-            cost: "2 round trips to the resolver, and its own name",
+            cost: "2 round trips to the resolver, and the lookup of the resolver's name",
             remedy: "keep the connection to the resolver open between lookups: a local stub that forwards over DoH or DoT",
             settings: &[
                 Setting::new("systemd-resolved", "DNSOverTLS=opportunistic Cache=yes"),

@@ -87,7 +87,8 @@ fn a_late_answer_without_a_witness_is_not_attributed() {
     assert_only(&longer, "path-varies", 150.0, 0);
 }
 
-/// Its milliseconds are neither the server's nor the path's, and the sum stays the whole.
+/// Its milliseconds are attributed neither to the server nor to the path, and the parts still add
+/// up to the whole.
 #[test]
 fn a_late_answer_without_a_witness_has_no_culprit() {
     let mut story = secured().asked().pass(R + 30.0).acknowledged(R + 30.0);

@@ -60,7 +60,7 @@ pub(crate) struct Entry {
     pub(crate) trace: Option<TracePosition>,
 }
 
-/// The names are probe's, for the phases that it has.
+/// The names are those of `probe`, for the phases that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExchangePhase {
     Authorize,

@@ -188,7 +188,7 @@ words! {
     Avoided {
         UpstreamTcp = "upstream_tcp",
         UpstreamTls = "upstream_tls",
-        /// A client's: without certificate and signature.
+        /// A TLS handshake with a client, without certificate and signature.
         ClientTls = "client_tls",
     }
 }

@@ -1,6 +1,6 @@
-//! Thousands of clients in a separate process, so that their memory is not counted as gate's: each
-//! connects, sends one request, and keeps its connection. Used by the memory tests and by the
-//! example `idle`.
+//! Thousands of clients in a separate process, so that their memory is not counted with that of
+//! gate: each connects, sends one request, and keeps its connection. Used by the memory tests and
+//! by the example `idle`.
 
 use std::io::{BufRead, BufReader, Read, Write, stdin};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

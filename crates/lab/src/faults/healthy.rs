@@ -44,7 +44,7 @@ pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 4])> {
     Some((format!("/bytes/{bytes}"), causes))
 }
 
-/// One server in three is another maker's, if one is installed that can be asked in this way.
+/// One server in three is from another project, if one is installed that can be asked in this way.
 pub(super) fn server(strategy: Strategy, random: &mut Random) -> Option<ForeignKind> {
     let draw = random.below(3 * ForeignKind::ALL.len());
     let kind = ForeignKind::ALL.get(draw).copied();

@@ -438,8 +438,8 @@ impl<'a> BodyAnalysis<'a> {
         gap - absent
     }
 
-    /// The time from the last byte to the end is the client's, unless it waited for the end of the
-    /// server's stream, or the exchange failed while it waited.
+    /// The time from the last byte to the end belongs to the client, unless it waited for the end
+    /// of the server's stream, or the exchange failed while it waited.
     fn trailing(&mut self, last: Moment, end: Moment, heard: &Evidence) {
         let ended = heard.ended().filter(|_| self.exchange.failure.is_none());
         if let Some(at) = ended {

@@ -132,8 +132,8 @@ fn connected(exchange: &Exchange, wait: f64) -> Waited {
     waited
 }
 
-/// A refusal is an answer and took the path's time, and what passed between refusals is the
-/// client's; silence is a loss.
+/// A refusal is an answer, and its time belongs to the path. The time between refusals belongs to
+/// the client; silence is a loss.
 fn unconnected(exchange: &Exchange, left: Moment, end: Moment) -> (u32, Waited) {
     let wait = ms(end.since(left));
     let refused = |a: &&Attempt| was_refused(a) && a.began >= left;

@@ -360,8 +360,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The time from the last byte to the phase's end is the client's, unless the exchange failed
-    /// while it waited.
+    /// The time from the last byte to the phase's end belongs to the client, unless the exchange
+    /// failed while it waited.
     fn trailing(&mut self, (since, from): (Moment, Option<DataDirection>), end: Moment) {
         let gap = ms(end.since(since));
         let starved = self.exchange.failure.is_some() && end == self.exchange.timeline.end();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use roundtrip_model::Random;
 
-/// A delay that varies in time, in addition to the link's; never negative. Packets keep their
+/// A delay that varies in time, in addition to that of the link; never negative. Packets keep their
 /// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jitter {

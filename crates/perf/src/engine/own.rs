@@ -32,7 +32,7 @@ impl Engine for OwnEngine {
         job: &Job,
     ) -> Result<Box<dyn ListeningServer>, PerfError> {
         let mut tls = identity.server(Suite::from_knobs(&job.knobs))?;
-        // RFC 9001 §4.6.1: the limit of early data is either the transport's, or 0.
+        // RFC 9001 §4.6.1: the limit of early data is either that of the transport, or 0.
         tls.max_early_data_size = 0;
         let config = ServerConfig::new(Arc::new(tls), transport(&job.knobs, SideRole::Server));
         let machine = Machine::new(Some(config))?;

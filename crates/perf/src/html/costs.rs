@@ -1,5 +1,5 @@
-//! What each arm cost either side: bars of the median round, divided into the program's time, the
-//! kernel's, and interrupts.
+//! What each arm cost either side: bars of the median round, divided into time of the program, time
+//! of the kernel, and interrupts.
 
 use maud::{Markup, html};
 use roundtrip_model::Summary;
@@ -142,7 +142,7 @@ fn typical(
 }
 
 /// Divides a cost in proportion to the usage. If no sample met the thread, all of its time counts
-/// as the kernel's: most of it is spent there.
+/// as kernel time: most of it is spent there.
 pub(super) fn parts(usage: &Usage, cost: f64) -> [f64; 3] {
     let cpu = usage.cpu().as_secs_f64();
     if cpu <= 0.0 {

@@ -20,7 +20,7 @@ const KEY_PHASE: u8 = 0x04;
 #[derive(Debug)]
 pub(super) struct Translator {
     side: Side,
-    /// The units of the delays in acknowledgements: ours and the peer's. RFC 9000 §18.2.
+    /// The units of the delays in our acknowledgements, and in those of the peer. RFC 9000 §18.2.
     ack_delay_exponents: [u64; 2],
 }
 

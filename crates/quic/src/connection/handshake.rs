@@ -37,7 +37,7 @@ pub(super) struct Handshake {
     /// The peer has shown that it accepts packets from here; to a server, a client always has. RFC
     /// 9002 §6.2.2.1.
     is_peer_validated: bool,
-    /// The peer's.
+    /// The peer's transport parameter.
     ack_delay_exponent: u32,
     peer_forbids_migration: bool,
 }
@@ -143,7 +143,7 @@ impl Handshake {
         }
     }
 
-    /// Whether a packet with this source may be the peer's: the peer keeps the id of its first
+    /// Whether a packet with this source may come from the peer, which keeps the id of its first
     /// packet. RFC 9000 §7.2.
     #[inline]
     pub(super) fn accepts(&self, source: Option<ConnectionId>) -> bool {

@@ -15,7 +15,7 @@ use crate::answer::{Answer, Class, MEDIA_TYPE, places};
 
 rules! { Server;
     REACHED = "server-reached", Error, "RFC 7480, section 4.1": "the server answers";
-    CERTIFICATE = "server-certificate", Error, "RFC 7480, section 4.1, and RFC 9110, section 4.3.4": "the certificate is the server's, and is trusted";
+    CERTIFICATE = "server-certificate", Error, "RFC 7480, section 4.1, and RFC 9110, section 4.3.4": "the certificate is valid for the server's name, and is trusted";
     HTTPS = "server-https", Error, "RFC 7480, section 4.1": "the server supports HTTPS";
     FAMILY = "server-family", Warning, "RFC 6540, section 2": "the server answers over IPv4 and over IPv6";
     GTLD_FAMILY = "server-family-gtld", Error, "gTLD RDAP Technical Implementation Guide 2024, section 1.9": "a gTLD's server answers over IPv4 and over IPv6";

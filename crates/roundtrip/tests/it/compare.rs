@@ -22,7 +22,7 @@ impl Scene {
         Self { origin, directory }
     }
 
-    /// Two ways besides today's, and few requests.
+    /// Two ways besides the current one, and few requests.
     fn compare(&self, more: &[&str]) -> Output {
         let url = format!("https://{}/bytes/100", self.origin.https);
         let ca = self.directory.path().join("ca.pem");

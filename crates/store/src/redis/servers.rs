@@ -1,4 +1,4 @@
-//! The servers that have the sessions: one, a cluster's, or a master with its replicas that
+//! The servers that have the sessions: one, those of a cluster, or a master with its replicas that
 //! sentinels watch. Each request goes to the master of its key's slot.
 //!
 //! Every server reports changes, including replicas, so a change by a new master arrives even

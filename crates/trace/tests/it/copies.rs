@@ -9,8 +9,8 @@ use crate::packets::{
 
 const R: f64 = 20.0;
 
-/// A segment of one side with its clock and the echo of its peer's, in milliseconds; again from
-/// this number, or up to this acknowledgement.
+/// A segment of one side with its clock and the echo of its peer's clock, in milliseconds; again
+/// from this number, or up to this acknowledgement.
 fn stamped(
     drawn: &mut Drawn,
     link: &mut Link,

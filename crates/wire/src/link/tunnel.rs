@@ -189,7 +189,8 @@ mod tests {
                 GRE,
                 &[&[0x10, 0, 0x22, 0xeb][..], &[0; 16], &ethernet].concat(),
             ),
-            // A mobile network's: plain, and with a sequence number and an extension header.
+            // The tunnel of a mobile network, plain, and with a sequence number and an extension
+            // header.
             ipv4(
                 UDP,
                 &udp(

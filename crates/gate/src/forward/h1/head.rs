@@ -62,7 +62,7 @@ pub(crate) fn may_end(bytes: &[u8], before: usize) -> bool {
     http1::end_of_head(bytes, before.saturating_sub(2)).is_some()
 }
 
-/// The head of an answer: a backend's, or gate's own.
+/// The head of an answer, from a backend or from gate itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Response<'a> {
     pub(crate) status: u16,

@@ -407,9 +407,9 @@ impl AcmeService {
         self.publish(name, Stored::Found(document));
     }
 
-    /// Ends the challenge, tells all replicas to read the documents, and releases the claim. Once
-    /// the claim has expired, all of this may be another's: replicas read the documents soon
-    /// anyway.
+    /// Ends the challenge, tells all replicas to read the documents, and releases the claim. If the
+    /// claim has expired, another replica may have done all of this: replicas read the documents
+    /// soon anyway.
     async fn give_up(&self) -> Result<(), StoreError> {
         self.active.set_challenge(None, None);
         let holds = |until: Instant| Instant::now() < until;

@@ -40,7 +40,8 @@ impl ClaimRules {
     }
 }
 
-/// The address, if the provider has verified that it is this person's. OpenID Connect Core §5.1.
+/// The address, if the provider has verified that it belongs to this person. OpenID Connect Core
+/// §5.1.
 pub(super) fn verified_email(claims: &Map<String, Value>) -> Option<&str> {
     let verified = claims.get("email_verified") == Some(&Value::Bool(true));
     claims.get(EMAIL).filter(|_| verified)?.as_str()

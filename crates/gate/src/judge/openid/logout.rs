@@ -216,9 +216,9 @@ impl LoginDesk {
     }
 
     /// Whether the provider has ended the sessions of an index since it issued this ID token. Both
-    /// times are the provider's, in seconds; of two in the same second, the logout is the later one
-    /// if it arrived after `began`, in milliseconds, when the tokens were requested. A frame does
-    /// not say when the provider ended them, so the time of its arrival counts.
+    /// times come from the provider, in seconds; of two in the same second, the logout is the later
+    /// one if it arrived after `began`, in milliseconds, when the tokens were requested. A frame
+    /// does not say when the provider ended them, so the time of its arrival counts.
     pub(super) async fn has_ended(
         &self,
         index: &str,

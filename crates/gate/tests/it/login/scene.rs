@@ -139,8 +139,8 @@ pub(crate) fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Answers with the head that it got. It sets another cookie and, although it should not, gate's;
-/// `/events` gets one event and stays open.
+/// Answers with the head that it got. It sets another cookie and, although it should not, the
+/// cookie of gate; `/events` gets one event and stays open.
 fn backend() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();

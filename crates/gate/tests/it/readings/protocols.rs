@@ -34,7 +34,7 @@ impl<'a> Streams<'a> {
         Self::Http3(scene, h3::Client::open(scene))
     }
 
-    /// GET, with these fields besides.
+    /// Sends a GET with these additional fields.
     pub(crate) fn get(&mut self, path: &[u8], fields: &[(&str, &[u8])]) -> Answered {
         let begin: [(&str, &[u8]); 3] =
             [(":method", b"GET"), (":scheme", b"https"), (":path", path)];

@@ -83,7 +83,7 @@ fn lengths() -> Vec<Case> {
             b"hello",
         ),
         means(
-            "a length that is the connection's, in other letters",
+            "a length that Connection names, in other letters",
             post(
                 "connection: keep-alive , CONTENT-length\r\nContent-Length: 5\r\n",
                 "hello",

@@ -233,8 +233,8 @@ fn a_busy_host_adds_no_round_trip() {
     assert_eq!(e.round_trips(), 2, "{:?}", names(&e));
 }
 
-/// The client acknowledges a full window late: the round trip is the path's, and the rest is the
-/// client's.
+/// The client acknowledges a full window late: the round trip belongs to the path, and the rest to
+/// the client.
 #[test]
 fn a_window_that_waits_for_a_client_that_does_not_run() {
     let absent = Duration::from_millis(30);

@@ -56,7 +56,7 @@ pub(in crate::engine) fn config(
     transport: Arc<TransportConfig>,
 ) -> Result<ServerConfig, PerfError> {
     let mut tls = identity.server(cipher)?;
-    // RFC 9001 §4.6.1: the limit of early data is either the transport's, or 0.
+    // RFC 9001 §4.6.1: the limit of early data is either that of the transport, or 0.
     tls.max_early_data_size = 0;
     let crypto = identity::initial_suite()
         .and_then(|suite| QuicServerConfig::with_initial(Arc::new(tls), suite).ok())

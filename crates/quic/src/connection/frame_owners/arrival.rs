@@ -79,7 +79,7 @@ impl FrameOwners<'_> {
             self.remote_ids.set_first_token(token);
         }
         if let Some(preferred) = parameters.preferred_address {
-            // The address is not used, but the id is one of the peer's. RFC 9000 §5.1.1.
+            // The address is not used, but the id is one of the peer's ids. RFC 9000 §5.1.1.
             self.remote_ids
                 .add(1, 0, preferred.id, preferred.reset_token)?;
         }

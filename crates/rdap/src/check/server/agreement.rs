@@ -79,8 +79,8 @@ fn names(one: &Answer, other: &Answer) -> Vec<String> {
     names
 }
 
-/// The value with names and items in an order that does not depend on the server's, without the
-/// times of the database.
+/// The value with names and items in an order that does not depend on that of the server, without
+/// the times of the database.
 fn order(value: &Node) -> String {
     match value {
         Node::Object(_) => {

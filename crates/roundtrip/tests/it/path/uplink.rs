@@ -1,4 +1,5 @@
-//! The uplink, tried in a separate network that stands for the host's: nothing leaves this machine.
+//! The uplink, tried in a separate network that stands for that of the host: nothing leaves this
+//! machine.
 
 use std::process::Command;
 

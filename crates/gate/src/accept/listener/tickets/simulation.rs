@@ -60,7 +60,8 @@ fn draw(random: &mut Random, below: u64) -> u64 {
 }
 
 /// The guarantee: a ticket opens at every replica with the same seed for an epoch less the clocks'
-/// difference, and at none after two epochs plus that difference. No replica opens another seed's.
+/// difference, and at none after two epochs plus that difference. No replica opens tickets of
+/// another seed.
 ///
 /// Returns how many tickets another replica opened, and refused.
 fn play(number: u64) -> [u64; 2] {

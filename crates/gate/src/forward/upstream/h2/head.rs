@@ -12,7 +12,7 @@ use roundtrip_wire::percent;
 use super::invalid;
 use crate::forward::h1::Chunked;
 
-/// The largest number of fields: a client's, and those that gate adds.
+/// The largest number of fields: those of a client, and those that gate adds.
 const MAX_FIELDS: usize = 256;
 
 /// How the request's body is written.
