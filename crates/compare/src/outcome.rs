@@ -83,7 +83,7 @@ pub struct MeasuredWay {
     pub pairs: usize,
     /// Compared with the baseline of the same block.
     pub saving: Option<Saving>,
-    /// Why measurement and prediction differ, if they do.
+    /// Why measurement and prediction differ; `None` if they agree.
     pub disagreement: Option<String>,
     pub advice: Advice,
 }

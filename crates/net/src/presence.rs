@@ -65,8 +65,8 @@ impl Presence {
         (absent >= MIN_ABSENCE).then_some(absent)
     }
 
-    /// Moves this presence to now. Returns how long the thread did not run since `from`, if it did
-    /// not.
+    /// Moves this presence to now. Returns how long the thread was not running since `from`; `None`
+    /// if it ran all the time.
     pub(crate) fn renew(
         &mut self,
         from: Moment,
@@ -115,8 +115,8 @@ impl Attendance {
         }
     }
 
-    /// What had arrived at `at` is read now. Returns when and how long the thread did not run, if
-    /// it did not.
+    /// What had arrived at `at` is read now. Returns when and how long the thread was not running;
+    /// `None` if it ran all the time.
     pub fn read(&mut self, at: Moment, recorder: &Recorder) -> Option<(Moment, Event)> {
         let (zero, clock) = (recorder.zero(), recorder.clock());
         let arrived = zero + at.since(Moment::ZERO);

@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Why the connection ended, if it has.
+    /// Why the connection ended; `None` while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.0.wakers(|wakers| wakers.ended().cloned())?
     }

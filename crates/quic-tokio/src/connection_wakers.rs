@@ -75,7 +75,7 @@ impl ConnectionWakers {
         self.receivers.remove(&id);
     }
 
-    /// Why the connection ended, if it has.
+    /// Why the connection ended; `None` while it is open.
     pub(crate) fn ended(&self) -> Option<&CloseReason> {
         self.ended.as_ref()
     }

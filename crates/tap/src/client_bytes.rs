@@ -23,7 +23,7 @@ const FINISHED: [usize; 2] = [4 + 32 + 17, 4 + 48 + 17];
 /// An EndOfEarlyData of TLS 1.3.
 const END_OF_EARLY_DATA: usize = 4 + 17;
 /// The lengths of HTTP/2's frames that are not part of a request: SETTINGS with an acknowledgement,
-/// WINDOW_UPDATE and RST_STREAM, PING and GOAWAY, and two of them. RFC 9113 §6.
+/// WINDOW_UPDATE and RST_STREAM, PING and GOAWAY, and two such frames together. RFC 9113 §6.
 const CONTROL_FRAMES: [usize; 5] = [9, 13, 17, 22, 26];
 /// An alert that TLS 1.3 encrypts as application data: close_notify.
 const ALERT_BYTES: usize = 2;

@@ -162,7 +162,7 @@ impl Flow {
         ended
     }
 
-    /// Notes that the connection is open, if it is.
+    /// If the connection has opened, notes that.
     fn opens(&mut self, now: Moment, info: &TcpInfo) {
         if self.stage != FlowState::Opening || !info.is_established() {
             return;

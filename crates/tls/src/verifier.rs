@@ -99,7 +99,7 @@ impl RecordingVerifier {
         self.note(std::mem::take)
     }
 
-    /// Why the verifier refused the last chain, if it did.
+    /// Why the verifier refused the last chain; `None` if it accepted it.
     pub fn refusal(&self) -> Option<CertificateError> {
         self.note(|seen| seen.verdict.clone())
             .filter(|_| self.roots != Roots::Anything)

@@ -13,7 +13,8 @@ pub struct Raced<T, E> {
     pub outcome: Result<T, E>,
     /// The outcome is QUIC's.
     pub over_quic: bool,
-    /// Why QUIC failed, if it did. `None` with TCP's outcome means that QUIC had not answered yet.
+    /// Why QUIC failed; `None` if it did not. `None` with TCP's outcome means that QUIC had not
+    /// answered yet.
     pub quic_failed: Option<E>,
 }
 

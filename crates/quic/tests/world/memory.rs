@@ -79,8 +79,8 @@ fn data(id: u64, offset: u64, data: &'static [u8]) -> Frame<'static> {
     }
 }
 
-/// The ways of a client that holds the keys to fill memory, as far as its limits permit: the
-/// packets that it sends. RFC 9000 §21.6.
+/// The packets by which a client that holds the keys can fill memory, in one of several ways, as
+/// far as its limits permit. RFC 9000 §21.6.
 fn fill(way: usize, limits: &Parameters) -> Vec<Vec<Frame<'static>>> {
     let window = limits.initial_max_data;
     let piece = PIECE.len() as u64;

@@ -190,7 +190,8 @@ fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
     }
 }
 
-/// Two segments, one of them the short one of a head; or tickets, settings and a head.
+/// Two segments, one of which is short because it holds only a head; or tickets, settings and a
+/// head.
 #[test]
 fn a_small_first_window_may_have_small_segments() {
     for (small, flights) in [((2, 1_689), [0, 4, 2]), ((3, 732), [0, 6, 8])] {

@@ -175,7 +175,7 @@ fn the_rule_refuses_what_the_picture_forbids() {
     }
 }
 
-/// Why this edge is forbidden, if it is.
+/// Why this edge is forbidden; `None` if it is allowed.
 fn forbidden(from: &str, to: &str) -> Option<String> {
     let (Some(above), Some(below)) = (layer(from), layer(to)) else {
         return Some("not in the picture".into());

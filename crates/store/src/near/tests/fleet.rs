@@ -31,7 +31,7 @@ type Span = (u64, u64);
 /// The store, and all that happens to it.
 struct World {
     begun: Instant,
-    /// When each session is revoked, if it is.
+    /// When each session is revoked; `None` if it never is.
     revocations: Vec<Option<u64>>,
     /// When sessions are stored again as they are.
     prolongations: Vec<(u64, usize)>,
@@ -183,7 +183,7 @@ impl Link {
         }
     }
 
-    /// When a message that is sent now arrives, if it does.
+    /// When a message that is sent now arrives; `None` if it is lost.
     fn arrival(&self) -> Option<u64> {
         let at = self.world.now() + self.delay;
         match self
