@@ -60,7 +60,7 @@ class Capture:
 
 
 def read(path, keys, ports):
-    """The packets of a file, in order, by the client's port; `ports` are the server's."""
+    """The packets of a file, in order, by the client's port; `ports` are those of the server."""
     command = ["tshark", "-n", "-r", str(path), "-o", f"tls.keylog_file:{keys}", "-T", "fields"]
     for port in ports:
         command += ["-d", f"tcp.port=={port},{'http' if port == ports[0] else 'tls'}"]

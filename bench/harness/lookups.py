@@ -23,8 +23,8 @@ import sys
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
-# A shell with little memory forks the client and exits, so that the client's peak is not its launcher's:
-# the orphaned client is then waited for here. The shell says which process it is, because a client can leave others
+# A shell with little memory forks the client and exits, so that the client's peak does not include its launcher: the
+# orphaned client is then waited for here. The shell says which process it is, because a client can leave others
 # behind that end before it, or before the next one.
 LAUNCH = 'ulimit -n 20000 2>/dev/null; read go; out=$1 err=$2; shift 2; "$@" >"$out" 2>"$err" & echo $!'
 # For this many seconds, a client's background copy may wait for tickets.

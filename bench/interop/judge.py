@@ -45,7 +45,7 @@ class Verdict:
 
     @property
     def connections(self):
-        """How many connections a server took: each has an id of the server's."""
+        """How many connections a server took: each has an id that the server chose."""
         return len({packet["source"] for packet in self.packets("handshake", False)})
 
     def marked(self, word):

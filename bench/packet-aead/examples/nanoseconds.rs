@@ -1,5 +1,5 @@
-//! What a packet's protection costs in nanoseconds, by aws-lc and by this crate, for several sizes
-//! of packets.
+//! How many nanoseconds the protection of a packet takes with aws-lc and with this crate, for
+//! several sizes of packets.
 //!
 //! `cargo run --release -p roundtrip-packet-aead --example nanoseconds`; `taskset -c 1` steadies
 //! it.

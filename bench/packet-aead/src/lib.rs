@@ -69,7 +69,7 @@ pub fn suite(plain: SupportedCipherSuite) -> SupportedCipherSuite {
     plain
 }
 
-/// Does this processor have the instructions? Where it does not, [`provider`] is aws-lc's.
+/// Whether this processor has the instructions. If it does not, [`provider`] is that of aws-lc.
 #[must_use]
 pub fn is_supported() -> bool {
     #[cfg(target_arch = "x86_64")]

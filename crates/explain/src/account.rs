@@ -40,7 +40,7 @@ pub struct Account {
     pub unexplained: f64,
     /// The phases with unexplained time, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
-    /// The parts of the waits for the server that nothing shows to be the server's, by phase.
+    /// The parts of the waits for the server that may also be due to the path, by phase.
     pub undecided: Vec<(PhaseName, f64)>,
 }
 

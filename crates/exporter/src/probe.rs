@@ -18,7 +18,7 @@ const MAX_LOG: usize = 64 * 1024;
 pub(crate) struct ProbeTarget {
     pub(crate) module: String,
     pub(crate) target: String,
-    /// The name for `Host` and SNI, if it is not the target's.
+    /// The name for `Host` and SNI, if it differs from that of the target.
     pub(crate) hostname: Option<String>,
     /// The time that the module and the scrape allow.
     pub(crate) timeout: Duration,

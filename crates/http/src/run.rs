@@ -32,7 +32,8 @@ pub enum BodyEnd {
 }
 
 /// Records the boundaries of a request with the times of the bytes that carried them. If several
-/// requests share a connection, each has its own recorder, and the bytes are on the connection's.
+/// requests share a connection, each has its own recorder, and the bytes are on that of the
+/// connection.
 #[derive(Clone)]
 pub struct RequestRecorder {
     bytes: Recorder,

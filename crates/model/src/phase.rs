@@ -94,7 +94,7 @@ fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// R in milliseconds. Without it, waits cannot be split, so all of them count as the network's.
+/// R in milliseconds. Without it, waits cannot be split, so all of them count as network time.
 fn rtt_ms(exchange: &Exchange) -> f64 {
     exchange.rtt.map_or(f64::INFINITY, ms)
 }

@@ -299,7 +299,8 @@ struct Stamps {
 }
 
 impl Stamps {
-    /// Peeks at the bytes that will be read next. The timestamp of a read is its last segment's.
+    /// Peeks at the bytes that will be read next. The timestamp of a read is that of its last
+    /// segment.
     fn ahead(socket: &socket2::Socket, watch: &WaitTracker) -> io::Result<Self> {
         let mut stamps = Self {
             first: sys::receive(socket, &mut [0], true)?.1,

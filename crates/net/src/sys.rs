@@ -164,7 +164,7 @@ pub(crate) fn set_fast_open_queue(socket: &impl AsRawFd, length: u32) -> io::Res
 }
 
 /// `TCP_FASTOPEN_KEY`: the key of a listener's cookies. Listeners with the same key accept each
-/// other's.
+/// other's cookies.
 pub(crate) fn set_fast_open_key(socket: &impl AsRawFd, key: &[u8; 16]) -> io::Result<()> {
     // SAFETY: the pointer and the length describe `key`, which outlives the call.
     let outcome = unsafe {

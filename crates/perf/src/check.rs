@@ -72,7 +72,7 @@ impl Arm {
         engine::by_name(self.engine).check(&self.knobs)
     }
 
-    /// Rejects our own AES-GCM if it is not available: the figure would be another cipher's.
+    /// Rejects our own AES-GCM if it is not available: the figure would belong to another cipher.
     fn check_packet_aead(&self) -> Result<(), PlanError> {
         let instead = if !self.knobs.packet_aead {
             return Ok(());

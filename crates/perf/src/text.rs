@@ -192,7 +192,7 @@ pub(crate) fn notes(outcome: &PerfOutcome) -> Vec<String> {
         );
     }
     if found(Bottleneck::Receiver) {
-        notes.push("Where the receiver set the pace, Gbit/s is its limit; the sender's cost is still the sender's.".into());
+        notes.push("Where the receiver set the pace, Gbit/s is its limit; the cost of the sender is valid nevertheless.".into());
     }
     if outcome
         .arms

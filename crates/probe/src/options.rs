@@ -68,7 +68,7 @@ pub struct Options {
     /// The trace that requests belong to: each exchange passes its own span on in `traceparent`.
     pub trace: Option<TraceContext>,
     /// For experiments: the time that a slow TLS library computes before its ClientHello (over
-    /// TCP). It counts as the client's.
+    /// TCP). It counts as time of the client.
     pub hello_delay: Duration,
 }
 
@@ -174,7 +174,7 @@ impl Options {
     }
 }
 
-/// The host and port to connect to, which are not always the URL's.
+/// The host and port to connect to, which are not always those of the URL.
 pub(crate) struct Destination {
     pub(crate) host: String,
     pub(crate) port: u16,

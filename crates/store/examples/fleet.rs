@@ -1,7 +1,7 @@
-//! What a fleet's clients feel while its Redis fails over and reshards: `bench/fleet` runs it.
+//! What clients of a fleet notice while its Redis fails over and reshards: `bench/fleet` runs it.
 //!
-//! Each of four replicas is a thread with a separate near cache. It looks up known sessions and
-//! strangers at a steady rate, and takes single-use tickets that all others try to take as well.
+//! Each of four replicas is a thread with a separate near cache. It looks up known and unknown
+//! sessions at a steady rate, and takes single-use tickets that all others try to take as well.
 //! Meanwhile slots are moved from one master to another, masters are killed, and sessions are
 //! revoked at the new masters. It prints one line of JSON.
 

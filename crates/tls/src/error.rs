@@ -32,7 +32,7 @@ impl TlsError {
     }
 }
 
-/// Whether a certificate was refused because it is a CA certificate, not a server's.
+/// Whether a certificate was refused because it is a CA certificate, not that of a server.
 pub fn is_an_authoritys(error: &CertificateError) -> bool {
     // webpki's own error type is not accessible here, but its text contains its name.
     matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))

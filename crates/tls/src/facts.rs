@@ -56,7 +56,7 @@ fn group_name(group: NamedGroup) -> String {
     format!("{group:?}")
 }
 
-/// The facts of a handshake whose TLS state is not accessible (QUIC's): the chain, and the
+/// The facts of a handshake whose TLS state is not accessible (that of QUIC): the chain, and the
 /// verifier's observations.
 pub fn peer_facts(chain: Option<&[CertificateDer<'_>]>, verifier: &RecordingVerifier) -> TlsFacts {
     let seen = verifier.take_observation();

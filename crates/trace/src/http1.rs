@@ -153,7 +153,7 @@ impl Http1 {
         self.halves.iter().map(|half| half.held).sum()
     }
 
-    /// Whether heads of answers are missing, so that an answer is not the next request's.
+    /// Whether heads of answers are missing, so that an answer does not belong to the next request.
     pub(crate) fn misses_answers(&self) -> bool {
         let [_, responses] = &self.halves;
         responses.has_holes

@@ -204,7 +204,7 @@ impl Trace {
         }
     }
 
-    /// A reassembled packet may turn out to be a tunnel's.
+    /// A reassembled packet may turn out to belong to a tunnel.
     fn fragment(
         &mut self,
         interface: u32,

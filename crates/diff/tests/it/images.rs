@@ -47,7 +47,7 @@ fn attributed(rtt: Duration) -> ProbeDiff {
     let left = diff.unexplained_ms().abs();
     let most = spread(&a) + spread(&b) + 2.0 * ROUNDING_MS;
     assert!(left <= most, "{left}, not at most {most}: {diff:#?}");
-    // The library's time is a separate part of the client's.
+    // The library's time is a separate part of the client's time.
     let hello = part(&diff, "client work before the ClientHello");
     let (old, new) = hello.sides.unwrap();
     let delay = OLD.hello_delay.as_secs_f64() * 1e3;

@@ -53,7 +53,8 @@ fn without_a_cookie() {
 #[test]
 fn data_that_was_never_acknowledged() {
     assert_only(&opened(520, 0, R, 0), "fast-open-data-ignored", R, 1);
-    // The kernel sends the data again, which is not a loss: a delay after that is the server's.
+    // The kernel sends the data again, which is not a loss: a delay after that belongs to the
+    // server.
     let mut story = Story::new()
         .looked_up(Answer::Hosts, 0.1)
         .deferred()

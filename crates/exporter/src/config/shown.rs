@@ -119,7 +119,7 @@ fn write(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Text without quotes where YAML allows it; JSON's quotes are YAML's, too.
+/// Text without quotes where YAML allows it, and with those of JSON elsewhere, which YAML has, too.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./<>".contains(c);
     let starts = |c: char| c.is_ascii_alphabetic() || "/<".contains(c);

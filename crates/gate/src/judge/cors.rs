@@ -149,8 +149,8 @@ impl CorsPolicy {
         }))
     }
 
-    /// The CORS fields of the answer to this request. If the backend sets its own, they are not
-    /// changed, but gate's own answers have gate's.
+    /// The CORS fields of the answer to this request. Those that the backend sets are not changed;
+    /// answers that gate makes itself have the fields of gate.
     pub(crate) fn grant(&self, request: &Request<'_>) -> Option<Rc<CorsHeaders>> {
         let speaks = !self.origins.is_empty() || self.any;
         if self.preflight == Preflight::Off || !speaks {

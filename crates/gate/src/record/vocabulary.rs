@@ -10,7 +10,7 @@ words! {
 words! {
     /// How an exchange ended.
     Outcome {
-        /// The client has the whole answer, the backend's or gate's.
+        /// The client has the whole answer, from the backend or from gate.
         Whole = "whole",
         ClientGone = "client_gone",
         BackendGone = "backend_gone",

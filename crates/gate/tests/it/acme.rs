@@ -56,7 +56,7 @@ fn a_name_gets_its_certificate_by_a_request_that_no_route_sees() {
     let gate = setting.start();
     gate.wait_for_certificate("a.example");
     assert!(gate.event("challenge_answered") >= 1);
-    // Any other token is the route's.
+    // Requests for other tokens go to the route.
     let other = gate.get("/.well-known/acme-challenge/other");
     assert!(other.starts_with("HTTP/1.1 401"), "{other}");
 }

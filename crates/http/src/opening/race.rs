@@ -11,7 +11,7 @@ const QUIC_HEAD_START: Duration = Duration::from_millis(300);
 /// How a race ended.
 pub struct Raced<T, E> {
     pub outcome: Result<T, E>,
-    /// The outcome is QUIC's.
+    /// The outcome is that of QUIC.
     pub over_quic: bool,
     /// Why QUIC failed; `None` if it did not. `None` with TCP's outcome means that QUIC had not
     /// answered yet.

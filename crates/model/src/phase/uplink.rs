@@ -98,7 +98,7 @@ pub(super) fn book(exchange: &Exchange, phases: &mut [Phase]) {
 /// Adjusts a wait for an answer to bytes that took `needed` milliseconds to send.
 fn carry(phase: &mut Phase, needed: f64, r: f64) {
     let waited = &mut phase.waited;
-    // Acknowledgements queue behind sent data: such a wait already counts as the path's.
+    // Acknowledgements queue behind sent data: such a wait already counts as time on the path.
     let own = (waited.network - f64::from(phase.round_trips) * r).clamp(0.0, needed);
     let server = (needed - own).clamp(0.0, waited.server.max(0.0));
     let lost = (needed - own - server).clamp(0.0, waited.loss);

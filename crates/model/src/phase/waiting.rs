@@ -66,7 +66,7 @@ fn lookup(exchange: &Exchange, whole: f64) -> Waited {
 
 /// The time from the last byte of the request to the first of the response: one round trip, and the
 /// server's processing. The wait for the server ends when the first bytes of the answer arrive,
-/// which may be long before they can be read; the remaining wait is treated like a body's.
+/// which may be long before they can be read; the remaining wait is treated like that for a body.
 fn first_byte(exchange: &Exchange, start: Moment, end: Moment) -> (u32, Waited) {
     let whole = ms(end.since(start));
     let answered_at = exchange.timeline.first(|e| *e == Event::FirstByte);

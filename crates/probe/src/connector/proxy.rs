@@ -32,7 +32,7 @@ impl Connector {
                 alpn: vec!["http/1.1"],
                 quic: false,
             };
-            // The handshake with the proxy is not the target's.
+            // The handshake with the proxy is not that with the target.
             let aside = recorder.branch();
             let mut tls =
                 self.tls_ready()?

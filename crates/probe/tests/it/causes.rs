@@ -55,7 +55,7 @@ const ACCUSATIONS: [&str; 5] = [
 ];
 
 /// A busy machine may delay any single exchange by a time slice, but not each one by the same; and
-/// such a delay rarely looks like the server's.
+/// such a delay rarely looks like one of the server.
 fn assert_silent(scene: &Scene, word: &str) {
     let mut accused = Vec::new();
     let mut is_silent = |e: Exchange| {

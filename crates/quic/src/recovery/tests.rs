@@ -185,7 +185,7 @@ impl Rig {
         self.try_ack(Space::Data, ranges).unwrap();
     }
 
-    /// The feedback contains only this call's.
+    /// The feedback contains only the results of this call.
     fn try_ack(
         &mut self,
         space: Space,

@@ -5,7 +5,7 @@ use roundtrip_model::{is_secret_name, mask_parameters};
 
 const HIDDEN: &str = "***";
 
-/// Commands whose flags are curl's.
+/// Commands with the flags of curl.
 const ASKING: [&str; 6] = ["probe", "compare", "curl", "wget", "http", "httping"];
 /// Their short flags with a secret as value, and those with another value.
 const SHORT_SECRETS: &str = "uUbdF";

@@ -454,7 +454,7 @@ impl RedisServers {
     }
 }
 
-/// Whether an answer to `ROLE` is a master's.
+/// Whether an answer to `ROLE` comes from a master.
 pub(super) fn is_master_role(answer: &Value) -> bool {
     let Value::Array(parts) = answer else {
         return false;

@@ -34,7 +34,7 @@ https.get(options, answer => {
 });
 ";
 
-/// The time from the first byte of the request to the first of the answer was the server's.
+/// The time from the first byte of the request to the first of the answer belonged to the server.
 fn server_thought(exchange: &Exchange) {
     let at = |is: &Event| exchange.timeline.first(|e| e == is).unwrap();
     let waited = at(&Event::FirstByte).since(at(&Event::RequestSent));

@@ -53,7 +53,7 @@ fn what_was_acknowledged_is_no_longer_lost() {
 
 /// At the server's end. The client was slow to acknowledge the SYN-ACK, so that the acknowledgement
 /// of the copy came sooner than the shortest round trip that was seen before; its echo shows that
-/// it is the copy's.
+/// it belongs to the copy.
 #[test]
 fn an_echo_tells_the_copy_from_the_original() {
     lost_segment(0, 0.1);

@@ -1,5 +1,5 @@
 //! Connections that were captured at the server's end, with slow lines on short paths: the time
-//! that a line needs is not the client's.
+//! that a line needs does not count for the client.
 
 use roundtrip_model::Exchange;
 use roundtrip_trace::VantagePoint;

@@ -79,7 +79,7 @@ fn gre(bytes: &[u8]) -> Option<(u16, &[u8])> {
 fn gtp(bytes: &[u8]) -> Option<(u16, &[u8])> {
     const USER_DATA: u8 = 0xff;
     let [flags, kind] = *bytes.first_chunk::<2>()?;
-    // Version 1, not the charging protocol's.
+    // Version 1, and not of the charging protocol.
     (flags & 0xf0 == 0x30 && kind == USER_DATA).then_some(())?;
     let mut rest = bytes.get(8..)?;
     if flags & 0x07 != 0 {
@@ -168,7 +168,7 @@ mod tests {
                     &[&[0x0c, 0, 0, 1, 0, 0, 9, 0][..], &ip].concat(),
                 ),
             ),
-            // PPTP's, with a sequence number and an acknowledgement.
+            // PPTP, with a sequence number and an acknowledgement.
             ipv4(
                 GRE,
                 &[

@@ -70,7 +70,7 @@ impl PcapngWriter {
         Ok(number)
     }
 
-    /// Writes an enhanced packet block, which has a time; `link` is the interface's.
+    /// Writes an enhanced packet block, which has a time; its link layer is that of the interface.
     pub fn packet(&mut self, packet: &Captured<'_>) -> Result<()> {
         if packet.data.len() > MAX_PACKET {
             return Err(Error::TooLarge {

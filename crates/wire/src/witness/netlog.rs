@@ -83,7 +83,8 @@ impl NetLogConstants {
     }
 }
 
-/// Which source's span is which phase of a request. The socket's work follows the queue.
+/// The events of a request, and those of the sources that work for it, whose spans are phases of
+/// the request.
 const OF_REQUEST: [(&str, ToldPhase); 5] = [
     ("HTTP_TRANSACTION_SEND_REQUEST", ToldPhase::Send),
     ("HTTP_TRANSACTION_TUNNEL_SEND_REQUEST", ToldPhase::Proxy),

@@ -34,7 +34,7 @@ pub(crate) struct LoginDocument {
 }
 
 impl LoginDocument {
-    /// `None` if the stored value is not a login, or not this session's.
+    /// `None` if the stored value is not a login, or belongs to another session.
     pub(crate) fn open(vault: &Vault, name: &str, stored: &[u8]) -> Option<Self> {
         let text = vault.open_text(&purpose(name), stored)?;
         serde_json::from_slice(&text).ok()

@@ -14,7 +14,7 @@ use crate::judge::login::{ReturnPath, state_cookies};
 /// Seconds within which a login must be completed.
 pub(super) const LIFE: i64 = 600;
 /// The length of the part of the state that names the cookie: tabs that begin at the same time do
-/// not replace each other's.
+/// not replace each other's cookie.
 const NAME_LENGTH: usize = 8;
 const PURPOSE: &str = "login state";
 

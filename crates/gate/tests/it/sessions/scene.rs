@@ -253,7 +253,7 @@ impl Client {
         *self = Self::to(self.stream.peer_addr().unwrap()).await;
     }
 
-    /// Head and body of the answer to a GET with one more line.
+    /// Head and body of the answer to a GET with one additional line.
     pub(crate) async fn get(&mut self, line: &str) -> String {
         self.send(&format!("GET / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n"))
             .await;

@@ -42,7 +42,7 @@ fn a_line_that_goes_on_behind_a_lost_segment_loses_no_time() {
 }
 
 /// A server writes a small piece every 10 ms. The only sample of the path is so late that any one
-/// of these pauses might be the path's.
+/// of these pauses might be due to the path.
 #[test]
 fn pieces_at_equal_distances_are_the_sender_s() {
     let paused = |irregular: f64| {

@@ -12,7 +12,7 @@ use crate::flow::Flow;
 /// Length of an ICMP error's header, before the quoted packet.
 const HEADER: usize = 8;
 
-/// Translates the quoted packet, and the outer address if it is the client's.
+/// Translates the quoted packet, and the outer address if it is that of the client.
 pub(super) fn translate(nat: &mut Nat, ip: &mut [u8], way: Direction, at: Duration) -> Translated {
     let read = Packet::parse(ip).ok()?;
     // The checksum is recomputed below, which must not hide that it was invalid (RFC 5508 REQ-3).

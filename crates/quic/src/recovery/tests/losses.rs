@@ -40,7 +40,7 @@ fn what_did_not_leave_is_sent_again_and_says_nothing_about_the_path() {
     let is_lost = |note: &Note| matches!(note, Note::Lost { .. });
     assert!(!told.iter().any(is_lost), "{told:?}");
     assert_eq!(rig.recovery.in_flight(), 0);
-    // The next one is the path's again.
+    // The next loss is one of the path again.
     rig.send(1);
     rig.send(4);
     rig.wait(RTT);

@@ -56,7 +56,7 @@ pub(super) fn body(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}")
 }
 
-/// Each redirect has its own time limit, but all together have the scrape's.
+/// Each redirect has its own time limit, but all together have that of the scrape.
 #[test]
 fn redirects_share_the_time_of_the_scrape() {
     let folder = tempfile::tempdir().unwrap();

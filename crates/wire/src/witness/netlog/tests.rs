@@ -1,4 +1,4 @@
-//! A log in the form of Chrome's, with its numbers chosen here: requests, their jobs and sockets.
+//! A log in Chrome's form, with its numbers chosen here: requests, their jobs and sockets.
 
 use super::*;
 use crate::witness::TransportEvent;
