@@ -1,6 +1,6 @@
 //! What RFC 9114 and RFC 9204 say of requests and streams that a client sends, as bytes, and the
 //! outcome that each must have. Servers are tested by [`cases`] through a QUIC connection of
-//! another maker.
+//! another project.
 
 #![allow(clippy::panic)]
 
@@ -14,14 +14,14 @@ use std::time::Duration;
 use quinn::{ConnectionError, ReadError, ReadToEndError};
 use roundtrip_wire::h3::Code;
 
-/// For what is bound to come.
+/// How long a test waits for something that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The fields of a valid request without the authority, which the server chooses.
 const SOUND: [(&str, &str); 3] = [(":method", "GET"), (":scheme", "https"), (":path", "/")];
 const POST: [(&str, &str); 3] = [(":method", "POST"), (":scheme", "https"), (":path", "/")];
 
-/// What comes of a case.
+/// The outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The request was answered.
@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
     Closed(Code),
 }
 
-/// What may come of a case.
+/// The permitted outcomes of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// The request is answered, with an error of the request or without.

@@ -14,7 +14,7 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
 use super::key_holder::{HANDSHAKE, INITIAL, KeyHolder, ONE_RTT, Opened};
 
-/// For what is bound to come.
+/// How long a test waits for something that must come.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a silent server is listened to.
 const SILENCE: Duration = Duration::from_millis(200);

@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         wire.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
     }
     let body = match answer.body {
-        // What HEAD is answered has a length and no body.
+        // The answer to HEAD has a length and no body.
         ParsedFraming::None if of_head => return,
         ParsedFraming::None => "",
         ParsedFraming::Length(length) if length > 4096 => return,

@@ -1,5 +1,5 @@
-//! Fuzzes two QUIC endpoints that talk to each other, with datagrams invented, spoilt, repeated,
-//! delayed and lost.
+//! Fuzzes two QUIC endpoints that talk to each other, with datagrams that are invented, damaged,
+//! repeated, delayed and lost.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -186,7 +186,7 @@ fuzz_target!(|input: &[u8]| {
                     world.deliver(to, datagram, value & 3);
                 }
             }
-            // One is lost, spoilt, or comes twice.
+            // A datagram is lost, damaged, or comes twice.
             2 => drop(world.hosts[to].inbox.pop_front()),
             3 => {
                 if let Some(mut datagram) = world.hosts[to].inbox.pop_front() {

@@ -8,7 +8,7 @@ use roundtrip_wire::resp::{Decoder, Value};
 fuzz_target!(|bytes: &[u8]| {
     let whole = read(bytes, bytes.len().max(1));
     let pieces = read(bytes, 3);
-    // A number that is none equals nothing, itself included.
+    // NaN equals nothing, not even itself.
     assert_eq!(format!("{whole:?}"), format!("{pieces:?}"));
     let mut again = Vec::new();
     whole.iter().for_each(|value| value.encode(&mut again));

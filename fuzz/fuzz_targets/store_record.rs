@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = record.plain();
     let written = record.to_json().expect("text");
     let again = Record::from_json(&written, None).expect("what was written");
-    // A line's end behind the credentials is taken off once.
+    // One line break after the credentials is removed.
     assert_eq!(again.others, record.others);
     assert!(record.credentials.starts_with(&again.credentials));
 });

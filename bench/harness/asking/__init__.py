@@ -1,4 +1,4 @@
-"""Exchanges of other makers' clients over our path, recorded at both ends: faults that need nothing of the client."""
+"""Exchanges of other projects' clients over our path, recorded at both ends: faults that need nothing of the client."""
 
 import json
 import pathlib

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a client seals with, and its server opens.
+/// The keys with which a client seals, and its server opens.
 struct Pair {
     seals: DirectionalKeys,
     opens: DirectionalKeys,

@@ -16,7 +16,7 @@ use super::gcm::{Gcm, Nonce};
 
 const TAG: usize = 16;
 
-/// Both sizes of keys behind one face.
+/// Keys of both sizes, as one type.
 enum Key {
     Short(Gcm<AES_128>),
     Long(Gcm<AES_256>),

@@ -108,7 +108,7 @@ impl fmt::Display for Limit {
 }
 
 impl Quantity {
-    /// Counts take no times.
+    /// The bound of a count cannot be a time.
     fn takes(self, bound: Bound) -> bool {
         self != Self::RoundTrips || !matches!(bound, Bound::Ms(_))
     }

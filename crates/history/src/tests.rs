@@ -197,7 +197,7 @@ fn a_damaged_file_is_read_or_refused() {
             bytes.truncate(random(whole.len()));
         }
         let length = [1, 1, 4, 512][number % 4];
-        // Every other one is among the first, which say where the others are.
+        // Every other time, the first bytes are changed, which say where the others are.
         let from = random([bytes.len() + 1, 640][number % 2]);
         for byte in bytes.iter_mut().skip(from).take(length) {
             *byte ^= 1 << random(8);
@@ -221,7 +221,7 @@ fn a_short_history_claims_nothing() {
     assert_eq!(page.matches(">00:00<").count(), 1, "{page}");
 }
 
-/// Figures that no run has led to, which sums and pictures could not take.
+/// Figures that no run can produce, and that would break sums and pictures.
 #[test]
 fn what_nobody_measured_is_a_gap() {
     for mut wrong in [

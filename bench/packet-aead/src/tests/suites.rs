@@ -1,4 +1,4 @@
-//! The face that rustls sees: the same keys, limits, masks and packets as aws-lc's suites.
+//! What rustls sees of the suites: the same keys, limits, masks and packets as those of aws-lc.
 
 use rustls::crypto::aws_lc_rs::cipher_suite::{
     TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,

@@ -1,4 +1,4 @@
-//! What was changed anywhere is refused, and nothing of its plaintext is left.
+//! A packet that was changed anywhere is refused, and nothing of its plaintext is left.
 
 use super::super::aes::AES_128;
 use super::{Dice, Gcm, Key, cpu};

@@ -1,4 +1,4 @@
-//! Never more than was allowed, and no request that the user did not want.
+//! `compare` sends no more requests than were allowed, and none that the user did not want.
 
 use std::time::Duration;
 

@@ -83,7 +83,7 @@ pub(crate) fn old_image(noise: f64) -> Value {
     result
 }
 
-/// A new one: TLS 1.3, and a library that does not.
+/// A new image: TLS 1.3, and a library that does not compute before the ClientHello.
 pub(crate) fn new_image(noise: f64) -> Value {
     let mut result = result(
         0.3,

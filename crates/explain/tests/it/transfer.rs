@@ -415,7 +415,7 @@ fn pauses_that_recur_are_all_the_server_s() {
     assert_eq!(paused(&[160.0, 245.0]), apart);
 }
 
-/// What a client that asked for events waits for, is events.
+/// A client that asked for events waits for events.
 #[test]
 fn the_pauses_of_an_event_stream_are_not_named() {
     let paused = |kind: &str| {

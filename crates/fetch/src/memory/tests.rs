@@ -149,7 +149,7 @@ fn links_are_not_followed() {
     assert_eq!(memory.origin(&origin, NOW).alpn, None);
     assert_eq!(memory.notes().len(), 1);
     assert!(elsewhere.exists());
-    // Nor links that lead out of the directory.
+    // Links that lead out of the directory are not followed either.
     fs::create_dir(directory.path().join("other")).unwrap();
     fs::rename(ours.join("origins"), directory.path().join("origins")).unwrap();
     symlink(directory.path().join("other"), ours.join("origins")).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the HTTP client against servers in memory, on loopback and by other makers.
+//! Tests of the HTTP client against servers in memory, on loopback and by other projects.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Logs are read by another maker's reader of the same schema.
+//! Logs are read by a reader of the same schema from another project.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -163,7 +163,7 @@ fn what_became_of_each_datagram_that_belongs_to_nobody_is_counted() {
         ..StrayCounts::default()
     };
     assert_eq!(simulation.nodes[SERVER].endpoint.strays(), expected);
-    // A connection that begins is counted nowhere, only its Retry; the next finds no room.
+    // A connection that begins is not counted, but its Retry is; the next one finds no room.
     simulation.establish();
     simulation.inject(SERVER, stranger, &good);
     let expected = StrayCounts {

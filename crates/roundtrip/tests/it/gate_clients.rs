@@ -1,4 +1,4 @@
-//! gate with other people's clients: a browser, curl, h2load, and QUIC of other makers. The tests
+//! gate with other people's clients: a browser, curl, h2load, and QUIC of other projects. The tests
 //! assert what they report and what gate counts. gate's own tests use our clients.
 
 #![allow(clippy::unwrap_used, clippy::panic)]

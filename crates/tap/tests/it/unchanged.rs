@@ -1,4 +1,4 @@
-//! A program that is followed behaves as one that is not.
+//! A program that is followed behaves as if it were not.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

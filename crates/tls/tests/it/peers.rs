@@ -1,4 +1,4 @@
-//! Both peers over a pipe in memory, and the result of a visit.
+//! Both peers over a pipe in memory, and the result of one connection.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

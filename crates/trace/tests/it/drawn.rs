@@ -170,7 +170,7 @@ fn a_request_that_nothing_answers_was_lost() {
     assert_eq!(found(&exchange), [("segment-lost", 3000.0)]);
 }
 
-/// The capture begins with the rest of an answer that its reader does not read.
+/// The capture begins with the rest of an answer that the client does not read.
 #[test]
 fn a_window_that_stays_closed_is_the_clients() {
     for (until, expected) in [(None, 23_700.0), (Some(10_000.0), 9999.0)] {

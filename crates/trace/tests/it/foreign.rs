@@ -1,4 +1,4 @@
-//! What other makers' clients do, and losses that show only in the numbers of packets or at the
+//! What other projects' clients do, and losses that show only in the numbers of packets or at the
 //! other end: drawn packet by packet.
 
 use roundtrip_model::{Exchange, Phase, PhaseName};

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use url::form_urlencoded::parse;
 
-/// How a test changes what is about to be said.
+/// How a test changes what the provider is about to send.
 type Change = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
 #[derive(Clone)]

@@ -55,7 +55,7 @@ fn a_key_that_is_used_up_within_a_burst_ends_the_connection() {
     assert_eq!(client.recovery.remembered(), 0);
 }
 
-/// Round trips of a minute, as a peer can pretend that there are.
+/// Round trips of a minute, which a peer can simulate.
 #[test]
 fn a_connection_that_is_over_does_not_stay_because_its_peer_is_slow() {
     let mut pair = Pair::new(&Transport {

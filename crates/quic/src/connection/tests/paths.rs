@@ -78,7 +78,7 @@ fn an_address_that_changes_with_each_packet_is_not_followed_each_time() {
     // Meanwhile the first is waiting for its validation.
     assert_eq!(pair.server().stats().migrations, 1);
     assert_eq!(pair.server().remote(), "203.0.113.66:1".parse().unwrap());
-    // A peer that goes home and away again: one move away in each probe timeout.
+    // A peer that moves back and away again may move away once in each probe timeout.
     for port in 1..200 {
         pair.forge(home, &[Frame::Ping]);
         assert_eq!(pair.server().remote(), home);
@@ -194,8 +194,8 @@ fn an_answer_off_the_path_carries_an_id_of_its_own() {
     let second = ids(&mut pair, away);
     assert_eq!((first.len(), &first), (1, &second));
     assert_ne!(first[0], in_use);
-    // Where the client has moved, it goes on with that id, and the old address is asked with the
-    // old one.
+    // At its new address, the client goes on with that id; the challenge to the old address has the
+    // old id.
     pair.forge(away, &[Frame::Ping]);
     assert_eq!(*pair.server().remote_ids.current().as_slice(), first[0][..]);
     assert_eq!(ids(&mut pair, home), [in_use]);

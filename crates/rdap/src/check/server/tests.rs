@@ -315,7 +315,7 @@ fn the_server_as_a_whole_is_judged_too() {
 fn each_address_is_judged() {
     let mut heard = server_at(&["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"]);
     assert_eq!(broken(&heard), [""; 0]);
-    // One address of a family is enough to reach it; but all are to answer.
+    // One address of a family is enough to reach the server, but all must answer.
     let third = "2001:db8::1".parse().unwrap();
     heard.retain(|h| h.address != Some(third) || h.subject == Subject::Help);
     for one in heard.iter_mut().filter(|h| h.address == Some(third)) {

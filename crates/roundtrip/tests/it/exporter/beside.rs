@@ -33,7 +33,7 @@ const EQUAL: [&str; 20] = [
     "probe_tls_cipher_info",
 ];
 
-/// Another maker's program that listens; `None` if it is not installed.
+/// A program of another project that listens; `None` if it is not installed.
 fn program(test: &str, name: &str, arguments: &[String], at: SocketAddr) -> Option<Running> {
     let mut command = Command::new(name);
     command
@@ -203,7 +203,7 @@ fn promtool_finds_the_metrics_well_formed() {
             return skip::lacking("metrics before promtool", "promtool");
         };
         let said = String::from_utf8(checked.stderr).unwrap();
-        // It has an opinion on blackbox_exporter's own names, too.
+        // It also complains about names of blackbox_exporter.
         let ours = said
             .lines()
             .filter(|line| !line.contains("probe_ssl_") && !line.contains("blackbox_"));

@@ -1,4 +1,4 @@
-//! Probes of slow servers: the scrape says whom was waited for, and why.
+//! Probes of slow servers: the scrape says which party was waited for, and why.
 
 use super::scene::{exporter, origin, probe, write};
 

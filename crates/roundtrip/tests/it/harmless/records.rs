@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answers::{answer, server};
 use crate::harmless::{User, assert_harmless, assert_inert, sent, text, typed};
 
-/// Shows a record in each form. All of them must show something hostile.
+/// Shows a record in each form, and checks that the hostile text in it is made harmless.
 fn show(test: &str, user: &User, file: &str) {
     let page = user.home().join("page.html");
     let html = ["--html", page.to_str().unwrap()];

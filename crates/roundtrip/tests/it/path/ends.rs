@@ -1,5 +1,5 @@
-//! Nothing is left, however it ends: no process at either end, no reaper, and so no namespace and
-//! no interface.
+//! However a path ends, nothing is left: no process at either end, no reaper, and so no namespace
+//! and no interface.
 
 use crate::path::run::{Running, inhabitants, is_reaper, path, reapers_of, said, wait_until};
 

@@ -18,7 +18,7 @@ fn assert_failure(report: &Report, kind: &str, phase: &str) {
     for words in ["message", "advice"] {
         let text = failure[words].as_str().unwrap();
         assert!(text.len() > 10, "{words}: {text}");
-        // Rust's debug output is not a language for people.
+        // Messages must not contain Rust's debug output.
         for symbol in ["{ ", "Some(", "Err(", "Error("] {
             assert!(!text.contains(symbol), "{words}: {text}");
         }

@@ -1,4 +1,4 @@
-//! What the guides name exists: tests, files, settings and figures.
+//! The tests, files, settings and figures that the guides name exist.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -64,7 +64,7 @@ fn await_background(scene: &Scene) {
     });
 }
 
-/// The runs of a script, each after the one before left nothing running.
+/// Runs a script `count` times; each run begins when no process of the one before is left.
 fn runs(scene: &Scene, count: u32) -> Vec<serde_json::Value> {
     let one = |n| {
         let told = run(scene, &format!("n{n}.example"));

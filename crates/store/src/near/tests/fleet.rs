@@ -47,7 +47,7 @@ struct World {
 #[derive(Default)]
 struct Tally {
     admitted: Cell<u64>,
-    /// Those admitted after their session was revoked, within the bound.
+    /// The requests that were admitted after their session was revoked, within the bound.
     late: Cell<u64>,
     refused: Cell<u64>,
     failed: Cell<u64>,

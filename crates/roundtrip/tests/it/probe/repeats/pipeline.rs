@@ -93,7 +93,7 @@ fn junit_stays_xml_whatever_a_server_says() {
     assert!(cases.ends_with("|answers|failure\n"), "{cases}");
 }
 
-/// Each case with its result, as another maker's parser reads them.
+/// Each case with its result, as a parser of another project reads them.
 fn read_by_python(file: &str) -> Option<String> {
     const READ: &str = "import sys, xml.etree.ElementTree as E\n\
         for c in E.parse(sys.argv[1]).iter('testcase'):\n\
