@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::process::signal;
 use crate::skip;
 
 const FAST: [&str; 4] = ["--rtt", "40ms", "--runs", "1"];
@@ -199,8 +200,7 @@ fn an_interruption_leaves_the_terminal_in_order() {
     let (pid, _) = read("pid ");
     let (_, pid) = pid.split_once("pid ").unwrap();
     read("▸");
-    let kill = Command::new("kill").args(["-INT", pid.trim()]).status();
-    assert!(kill.unwrap().success());
+    signal(pid.trim(), "INT");
     let (code, said) = read("code ");
     assert!(script.wait().unwrap().success());
     assert_eq!(code.trim(), "code 1", "{said}");

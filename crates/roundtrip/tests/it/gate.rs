@@ -8,11 +8,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::process::Process;
 
 /// A user's home, and the commands that run there.
 pub(crate) struct User(TempDir);
@@ -327,7 +329,7 @@ fn a_token_is_one_line_for_the_shell() {
 
 /// A running gate, and its output so far. It ends with the test.
 pub(crate) struct Running {
-    pub(crate) child: Child,
+    pub(crate) process: Process,
     said: BufReader<ChildStderr>,
 }
 
@@ -344,26 +346,14 @@ impl Running {
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
         while told.lines().count() < lines && said.read_line(&mut told).unwrap() > 0 {}
-        (Self { child, said }, told)
-    }
-
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
+        let process = Process(child);
+        (Self { process, said }, told)
     }
 
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).unwrap();
         line
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -440,10 +430,10 @@ fn the_first_minute_works_as_the_guide_has_it() {
         answer = ask(address, &field);
     }
     assert!(answer.ends_with("Basic YWxpY2U6c2VjcmV0"), "{answer}");
-    gate.signal("HUP");
+    gate.process.signal("HUP");
     assert_eq!(gate.line(), "roundtrip: the configuration was reloaded\n");
-    gate.signal("TERM");
-    assert!(gate.child.wait().unwrap().success());
+    gate.process.signal("TERM");
+    assert!(gate.process.0.wait().unwrap().success());
 }
 
 #[test]

@@ -101,8 +101,8 @@ fn clients_that_come_between_two_processes_are_served_by_the_second() {
             .unwrap();
         let said = String::from_utf8_lossy(&probe.stdout);
         assert!(probe.status.success() && said.contains("\"h3\""), "{said}");
-        gate.signal("TERM");
-        assert!(gate.child.wait().unwrap().success());
+        gate.process.signal("TERM");
+        assert!(gate.process.0.wait().unwrap().success());
     }
     // The socket has stayed as it was: it drops no SYN.
     let late = ask(port);
@@ -120,7 +120,7 @@ fn a_socket_that_nothing_uses_is_an_error() {
     let (at, unused) = (tcp.local_addr().unwrap(), other.local_addr().unwrap());
     let config = config(&user, &format!("http = [\"{at}\"]\nh3 = false"));
     let (mut gate, told) = start(&user, &config, [&tcp, &other], 9);
-    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    assert_eq!(gate.process.0.wait().unwrap().code(), Some(1), "{told}");
     let expected = format!("passed a socket for {unused} (TCP), which the configuration");
     assert!(told.contains(&expected), "{told}");
 }
@@ -136,7 +136,7 @@ fn more_sockets_of_an_address_than_threads_are_an_error() {
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, text.replace("threads = 2", "threads = 1")).unwrap();
     let (mut gate, told) = start(&user, &config, [&tcp, &tcp], 9);
-    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    assert_eq!(gate.process.0.wait().unwrap().code(), Some(1), "{told}");
     assert!(told.contains("opened 2 sockets for it"), "{told}");
 }
 
@@ -190,12 +190,12 @@ fn sockets_and_credentials_that_systemd_passes_are_used() {
     assert!(!told.contains("may read"), "{told}");
     assert!(is_answered(client));
     assert!(is_answered(ask(ports[1].port())));
-    gate.signal("TERM");
-    assert!(gate.child.wait().unwrap().success());
+    gate.process.signal("TERM");
+    assert!(gate.process.0.wait().unwrap().success());
     // Elsewhere, such files are exposed.
     let _client = ask(ports[0].port());
     let (mut gate, told) = start_by(&by[..1], &user, &config, [&tcp, &other], 99);
-    assert_eq!(gate.child.wait().unwrap().code(), Some(1), "{told}");
+    assert_eq!(gate.process.0.wait().unwrap().code(), Some(1), "{told}");
     assert!(told.contains("keys.json"), "{told}");
 }
 

@@ -5,18 +5,16 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Long enough for any machine; nothing waits for it to pass.
-const TIMEOUT: Duration = Duration::from_mins(1);
+use crate::process::{Process, eventually, wait_until};
 
 struct LoggingGate {
+    // Ended before its home is removed.
+    process: Process,
     home: TempDir,
-    child: Child,
 }
 
 fn renew_certificate(home: &Path) {
@@ -51,14 +49,16 @@ impl LoggingGate {
         renew_certificate(home.path());
         write_config(home.path(), more);
         let log = fs::File::create(home.path().join("log")).unwrap();
-        let child = command
+        let spawned = command
             .current_dir(home.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
-            .spawn()
-            .unwrap();
-        let gate = Self { home, child };
+            .spawn();
+        let gate = Self {
+            home,
+            process: Process(spawned.unwrap()),
+        };
         gate.says("SIGHUP reloads");
         gate
     }
@@ -69,15 +69,8 @@ impl LoggingGate {
 
     /// Waits for this text, and returns all lines so far.
     fn says(&self, part: &str) -> String {
-        let began = Instant::now();
-        loop {
-            let said = self.log();
-            if said.contains(part) {
-                return said;
-            }
-            assert!(began.elapsed() < TIMEOUT, "{part} is not in {said}");
-            sleep(Duration::from_millis(10));
-        }
+        let said = || Some(self.log()).filter(|log| log.contains(part));
+        eventually(said).unwrap_or_else(|| panic!("{part} is not in {}", self.log()))
     }
 
     fn ask(&self) {
@@ -90,32 +83,19 @@ impl LoggingGate {
         let _ = stream.read_to_end(&mut Vec::new());
     }
 
-    fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
-    }
-
     /// Does everything that has an event, and returns the log of it.
     fn lives(mut self) -> String {
         self.ask();
-        self.signal("HUP");
+        self.process.signal("HUP");
         self.says("the configuration was reloaded");
         write_config(self.home.path(), "[nonsense]\n");
-        self.signal("HUP");
+        self.process.signal("HUP");
         self.says("the previous configuration stays in use");
         renew_certificate(self.home.path());
         self.says("chain.pem was replaced");
-        self.signal("TERM");
-        self.child.wait().unwrap();
+        self.process.signal("TERM");
+        self.process.0.wait().unwrap();
         self.log()
-    }
-}
-
-impl Drop for LoggingGate {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -160,11 +140,10 @@ fn a_log_that_may_not_grow_ends_nothing() {
     limited.args(["-c", script, env!("CARGO_BIN_EXE_roundtrip")]);
     let gate = LoggingGate::run(&mut limited, "[log]\naccess = \"access.log\"\n");
     let size = || fs::metadata(gate.home.path().join("access.log")).map_or(0, |file| file.len());
-    let began = Instant::now();
-    while size() < 8 << 10 {
-        assert!(began.elapsed() < TIMEOUT, "{} bytes", size());
+    wait_until("8 KiB", || {
         gate.ask();
-    }
+        size() >= 8 << 10
+    });
     for _ in 0..50 {
         gate.ask();
     }

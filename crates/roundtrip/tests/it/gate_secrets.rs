@@ -65,14 +65,14 @@ fn no_secret_is_in_anything_that_a_gate_says() {
     assert!(down.starts_with("HTTP/1.1 503 "), "{down}");
     for (number, faulty) in faulty(&place, &canaries).iter().enumerate() {
         let file = place.write("gate.toml", faulty);
-        gate.signal("HUP");
+        gate.process.signal("HUP");
         gate.says(number + 1, "roundtrip: ");
         for arguments in [&["check"] as &[&str], &["check", "--json"], &["run"]] {
             place.gate(arguments, &file).free_of(&canaries);
         }
     }
     canaries.are_not_in("the command line", &gate.command_line());
-    gate.signal("TERM");
+    gate.process.signal("TERM");
     let (out, err) = gate.end();
     // Otherwise there was nothing to search.
     assert!(out.matches("\"path\":\"/told\"").count() >= 4, "{out}");

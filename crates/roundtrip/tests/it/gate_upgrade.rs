@@ -84,8 +84,8 @@ fn another_process_takes_over() {
         second = Some(new);
         assert!(told.contains("gate: "), "{told}");
         many_more();
-        old.signal("TERM");
-        let ended = old.child.wait().unwrap();
+        old.process.signal("TERM");
+        let ended = old.process.0.wait().unwrap();
         many_more();
         over.store(true, Ordering::SeqCst);
         assert!(ended.success(), "{ended}");

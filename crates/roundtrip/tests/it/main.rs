@@ -28,6 +28,7 @@ mod path;
 mod peers;
 mod perf;
 mod probe;
+mod process;
 mod project;
 mod rdap;
 #[path = "../../../../tests/skip.rs"]

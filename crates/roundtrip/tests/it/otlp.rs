@@ -7,15 +7,14 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use serde_json::Value;
 
-use crate::exporter::scene::{
-    BINARY, Running, TIMEOUT, ask, eventually, free, origin, samples, start, write,
-};
+use crate::exporter::scene::{ask, free, origin, samples, start, write};
+use crate::process::{Process, ROUNDTRIP, TIMEOUT, await_some, wait_until};
 use crate::skip;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -23,7 +22,7 @@ const PARENT: &str = "00f067aa0ba902b7";
 
 /// The collector's receiver; each of its lines is a request that it took.
 struct Collector {
-    child: Child,
+    _process: Process,
     /// It ends with its input.
     _input: ChildStdin,
     lines: Receiver<Value>,
@@ -51,7 +50,7 @@ impl Collector {
         });
         Some(Self {
             _input: child.stdin.take().unwrap(),
-            child,
+            _process: Process(child),
             lines,
             http: format!("http://{http}"),
             grpc: format!("http://{grpc}"),
@@ -72,13 +71,6 @@ impl Collector {
         let found = self.next("resourceSpans");
         let spans = found["scopeSpans"][0]["spans"].as_array().unwrap();
         (found["resource"].clone(), spans.clone())
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -150,7 +142,7 @@ fn arrives(test: &str, protocol: &str) {
         "grpc" => &collector.grpc,
         _ => &collector.http,
     };
-    let probed = Command::new(BINARY)
+    let probed = Command::new(ROUNDTRIP)
         .args(["probe", "-q", "--location", "--noproxy", "*", &url])
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         .env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
@@ -247,18 +239,16 @@ fn the_exporter_continues_the_trace_of_its_scrape() {
         .map(|e| attribute(e, "roundtrip.finding.id"))
         .collect();
     assert!(ids.contains(&Some("server-think-time".into())), "{ids:?}");
-    let sent = eventually(|| {
+    wait_until("all spans", || {
         let own = samples(&ask(at, "GET", "/metrics", "").1);
-        let sent = own["roundtrip_exporter_spans_total{fate=\"sent\"}"] as usize;
-        (sent == spans.len()).then_some(())
+        own["roundtrip_exporter_spans_total{fate=\"sent\"}"] as usize == spans.len()
     });
-    assert!(sent.is_some());
 }
 
 #[test]
 fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
     let (url, _heard) = server();
-    let probed = Command::new(BINARY)
+    let probed = Command::new(ROUNDTRIP)
         .args(["probe", "-q", "--noproxy", "*", &url])
         .args(["--otlp", &format!("http://{}", free())])
         .output()
@@ -266,7 +256,7 @@ fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
     let said = String::from_utf8_lossy(&probed.stderr);
     assert!(probed.status.success(), "{said}");
     assert!(said.contains("spans did not reach the collector"), "{said}");
-    let wrong = Command::new(BINARY)
+    let wrong = Command::new(ROUNDTRIP)
         .args(["probe", "-q", &url])
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
         .env("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier-pigeon")
@@ -278,7 +268,7 @@ fn a_collector_that_is_down_costs_a_line_and_no_exit_code() {
 }
 
 /// A gate without TLS in front of `backend`, and where it serves and tells its metrics.
-fn gate(folder: &Path, backend: &str, more: &[&str]) -> (Running, SocketAddr, SocketAddr) {
+fn gate(folder: &Path, backend: &str, more: &[&str]) -> (Process, SocketAddr, SocketAddr) {
     gate_that_speaks("http/protobuf", folder, backend, more)
 }
 
@@ -287,23 +277,22 @@ fn gate_that_speaks(
     folder: &Path,
     backend: &str,
     more: &[&str],
-) -> (Running, SocketAddr, SocketAddr) {
+) -> (Process, SocketAddr, SocketAddr) {
     let (http, admin) = (free(), free());
     let config = format!(
         "[listen]\nhttp = [\"{http}\"]\nhttps = []\nh3 = false\n[admin]\nlisten = \"{admin}\"\n\
          [upstream.b]\nservers = [\"{backend}\"]\n[[route]]\nupstream = \"b\"\nauth = false\n"
     );
     let config = write(folder, "gate.toml", &config);
-    let mut command = Command::new(BINARY);
+    let mut command = Command::new(ROUNDTRIP);
     command.args(["gate", "run", "--config", config.to_str().unwrap()]);
     command.args(more).stdin(Stdio::null());
     command.env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol);
-    let child = command.spawn().unwrap();
-    let said = Vec::new();
-    let running = Running { child, said };
-    let is_up = || TcpStream::connect(http).is_ok() && TcpStream::connect(admin).is_ok();
-    assert!(eventually(|| is_up().then_some(())).is_some());
-    (running, http, admin)
+    let gate = Process(command.spawn().unwrap());
+    wait_until("both ports", || {
+        TcpStream::connect(http).is_ok() && TcpStream::connect(admin).is_ok()
+    });
+    (gate, http, admin)
 }
 
 #[test]
@@ -361,12 +350,11 @@ fn gate_stands_in_the_trace_of_its_client() {
     assert!(passed_on.len() == 55 && passed_on.ends_with("-01"));
     let (_, spans) = collector.spans();
     assert!(passed_on.contains(spans[0]["traceId"].as_str().unwrap()));
-    let sent = eventually(|| {
+    await_some("both spans", || {
         let own = samples(&ask(admin, "GET", "/metrics", "").1);
         let sent = own.get("roundtrip_gate_spans_total{fate=\"sent\"}")?;
         (*sent >= 2.0).then_some(())
     });
-    assert!(sent.is_some());
 }
 
 #[test]
@@ -381,9 +369,8 @@ fn durations_of_gate_arrive_over_grpc_at_its_end() {
     let config = ["--otlp", &collector.grpc];
     let (mut gate, http, _) = gate_that_speaks("grpc", folder.path(), &backend, &config);
     assert_eq!(ask(http, "BREW", "/", "").0, 502);
-    let id = rustix::process::Pid::from_child(&gate.child);
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    gate.child.wait().unwrap();
+    gate.signal("TERM");
+    gate.0.wait().unwrap();
     let metrics = collector.next("resourceMetrics");
     let metrics = metrics["scopeMetrics"][0]["metrics"].as_array().unwrap();
     assert_eq!(metrics[0]["name"], "http.server.request.duration");
@@ -420,14 +407,10 @@ fn a_probe_again_and_again_sends_each_round() {
     let folder = tempfile::tempdir().unwrap();
     let (url, heard) = server();
     let store = folder.path().join("h.redb");
-    let mut command = Command::new(BINARY);
+    let mut command = Command::new(ROUNDTRIP);
     command.args(["probe", "-q", "--noproxy", "*", "--every", "1s", "--store"]);
     command.arg(store).args(["--otlp", &collector.http, &url]);
-    let child = command.stdin(Stdio::null()).spawn().unwrap();
-    let _running = Running {
-        child,
-        said: Vec::new(),
-    };
+    let _running = Process(command.stdin(Stdio::null()).spawn().unwrap());
     let (mut requests, mut traces) = (Vec::new(), BTreeSet::new());
     while traces.len() < 2 {
         // A batch may have the spans of several rounds.

@@ -20,6 +20,8 @@ use std::time::Duration;
 use roundtrip_wire::pcapng::{Block, PcapngReader};
 use serde_json::Value;
 
+use crate::process::signal;
+
 fn roundtrip(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(arguments)
@@ -310,11 +312,7 @@ fn connections_that_end_leave_at_once_and_ctrl_c_tells_the_rest() {
     assert_eq!(first["connection"]["number"], 1);
     // By now it waits for more; the signal has to end that wait.
     std::thread::sleep(Duration::from_millis(200));
-    let interrupted = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(interrupted.success());
+    signal(child.id(), "INT");
     let rest: Vec<Value> = lines
         .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
         .collect();

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::scene::{Running, eventually, exporter, free, get, origin, probe, samples, write};
+use super::scene::{exporter, free, get, origin, probe, samples, write};
+use crate::process::{Process, await_some, eventually};
 use crate::skip;
 
 const BLACKBOX: &str = "prometheus-blackbox-exporter";
@@ -34,7 +35,7 @@ const EQUAL: [&str; 20] = [
 ];
 
 /// A program of another project that listens; `None` if it is not installed.
-fn program(test: &str, name: &str, arguments: &[String], at: SocketAddr) -> Option<Running> {
+fn program(test: &str, name: &str, arguments: &[String], at: SocketAddr) -> Option<Process> {
     let mut command = Command::new(name);
     command
         .args(arguments)
@@ -45,16 +46,12 @@ fn program(test: &str, name: &str, arguments: &[String], at: SocketAddr) -> Opti
         skip::lacking(test, name);
         return None;
     };
-    let running = Running {
-        child,
-        said: Vec::new(),
-    };
-    let listens = eventually(|| std::net::TcpStream::connect(at).ok());
-    assert!(listens.is_some(), "{name} does not listen");
+    let running = Process(child);
+    await_some(name, || std::net::TcpStream::connect(at).ok());
     Some(running)
 }
 
-pub(super) fn blackbox(test: &str, config: &Path) -> Option<(Running, SocketAddr)> {
+pub(super) fn blackbox(test: &str, config: &Path) -> Option<(Process, SocketAddr)> {
     let at = free();
     let config = format!("--config.file={}", config.display());
     let listen = format!("--web.listen-address={at}");
@@ -266,7 +263,7 @@ scrape_configs:
     let durations = "roundtrip_exporter_probe_duration_seconds";
     let native =
         format!("histogram_count({durations})>=2%20and%20histogram_quantile(0.5,{durations})>0");
-    assert!(eventually(|| result(&native).as_str().map(drop)).is_some());
+    await_some("histograms", || result(&native).as_str().map(drop));
     let (_, own) = get(ours, "/metrics");
     let probes = "roundtrip_exporter_probes_total{module=\"http_2xx\",outcome=\"success\"}";
     assert!(samples(&own)[probes] >= 2.0, "{own}");

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::beside::compare;
-use super::scene::{BINARY, samples, write};
+use super::scene::{samples, write};
+use crate::process::ROUNDTRIP;
 use crate::skip;
 
 const CONFIG: &str = r"
@@ -51,9 +52,9 @@ fn probed(theirs: &str, groups: &str) -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "b.yml", CONFIG);
     let path = [
-        "path", "--rtt", "40ms", "--origin", "-q", "--", "sh", "-c", SCRIPT, BINARY,
+        "path", "--rtt", "40ms", "--origin", "-q", "--", "sh", "-c", SCRIPT, ROUNDTRIP,
     ];
-    let mut command = Command::new(BINARY);
+    let mut command = Command::new(ROUNDTRIP);
     command.args(path).arg(folder.path()).args([theirs, groups]);
     let output = command.output().unwrap();
     if output.status.code() == Some(77) {

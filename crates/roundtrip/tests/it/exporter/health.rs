@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use rcgen::{CertificateParams, KeyPair};
 
 use super::beside::{blackbox, compare};
-use super::scene::{Running, exporter, origin, probe, write};
+use super::scene::{exporter, origin, probe, write};
+use crate::process::Process;
 use crate::skip;
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -25,7 +26,7 @@ const MODULES: [(&str, &str, bool, u32); 7] = [
 ];
 
 /// The server's port; its certificate is for `localhost`.
-fn server(certificate: Option<[&Path; 2]>) -> (Running, u16) {
+fn server(certificate: Option<[&Path; 2]>) -> (Process, u16) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/exporter/health.py");
     let mut command = Command::new(PYTHON);
     command.arg(script).args(certificate.into_iter().flatten());
@@ -34,11 +35,7 @@ fn server(certificate: Option<[&Path; 2]>) -> (Running, u16) {
     let mut line = String::new();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     output.read_line(&mut line).unwrap();
-    let running = Running {
-        child,
-        said: Vec::new(),
-    };
-    (running, line.trim().parse().unwrap())
+    (Process(child), line.trim().parse().unwrap())
 }
 
 fn has_grpc(test: &str) -> bool {

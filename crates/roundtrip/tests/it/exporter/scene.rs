@@ -5,31 +5,20 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_roundtrip");
-/// Long enough for any machine; nothing waits for it to pass.
-pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
+use crate::process::{Process, ROUNDTRIP, TIMEOUT};
 
 /// A program that ends with its test.
 pub(crate) struct Running {
-    pub(crate) child: Child,
+    _process: Process,
     /// What it said when it was ready.
     pub(crate) said: Vec<String>,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Starts a verb, and reads lines until one contains `ready`.
 pub(crate) fn start(arguments: &[&str], ready: &str) -> Running {
-    started(Command::new(BINARY).args(arguments), ready)
+    started(Command::new(ROUNDTRIP).args(arguments), ready)
 }
 
 fn started(command: &mut Command, ready: &str) -> Running {
@@ -40,19 +29,22 @@ fn started(command: &mut Command, ready: &str) -> Running {
     while !said.iter().any(|line: &String| line.contains(ready)) {
         said.push(lines.next().expect("it ended too early").unwrap());
     }
-    Running { child, said }
+    Running {
+        _process: Process(child),
+        said,
+    }
 }
 
 /// The exporter with this configuration, and where it listens.
 pub(crate) fn exporter(config: &Path) -> (Running, SocketAddr) {
-    listening(Command::new(BINARY).args(EXPORTER).arg(config))
+    listening(Command::new(ROUNDTRIP).args(EXPORTER).arg(config))
 }
 
 /// The exporter, with a limit of open files.
 pub(crate) fn exporter_with_files(most: usize, config: &Path) -> (Running, SocketAddr) {
     let script = format!("ulimit -n {most} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
-    command.arg("-c").arg(script).arg(BINARY).args(EXPORTER);
+    command.arg("-c").arg(script).arg(ROUNDTRIP).args(EXPORTER);
     listening(command.arg(config))
 }
 
@@ -139,16 +131,4 @@ pub(crate) fn probe(at: SocketAddr, module: &str, target: &str) -> BTreeMap<Stri
     let (status, text) = get(at, &format!("/probe?module={module}&target={target}"));
     assert_eq!(status, 200, "{text}");
     samples(&text)
-}
-
-/// Waits until something is there.
-pub(crate) fn eventually<T>(mut is: impl FnMut() -> Option<T>) -> Option<T> {
-    let began = Instant::now();
-    while began.elapsed() < TIMEOUT {
-        if let Some(found) = is() {
-            return Some(found);
-        }
-        sleep(Duration::from_millis(50));
-    }
-    None
 }

@@ -5,10 +5,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
 use std::thread;
 
-use super::scene::{
-    BINARY, TIMEOUT, ask, eventually, exporter, exporter_with_files, get, origin, probe, samples,
-    start, write,
-};
+use super::scene::{ask, exporter, exporter_with_files, get, origin, probe, samples, start, write};
+use crate::process::{ROUNDTRIP, TIMEOUT, wait_until};
 
 const PLAIN: &str =
     "modules:\n  http_2xx:\n    prober: http\n    http:\n      preferred_ip_protocol: ip4\n";
@@ -70,7 +68,7 @@ fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
         "c.yml",
         "modules:\n  talk:\n    prober: websocket\n",
     );
-    let check = Command::new(BINARY)
+    let check = Command::new(ROUNDTRIP)
         .args(["exporter", "check"])
         .arg(&file)
         .output()
@@ -81,7 +79,7 @@ fn a_wrong_file_is_refused_with_its_line_and_a_reload_keeps_the_old_one() {
         said.contains("line 3, column 13: module 'talk': 'prober: websocket'"),
         "{said}"
     );
-    let check = Command::new(BINARY)
+    let check = Command::new(ROUNDTRIP)
         .args(["exporter", "check"])
         .arg(&config)
         .output()
@@ -150,7 +148,7 @@ fn it_starts_with_the_flags_of_blackbox_exporter() {
     }
     let check = |file: &str| {
         let words = ["exporter", "--config.check", file];
-        Command::new(BINARY).args(words).output().unwrap().status
+        Command::new(ROUNDTRIP).args(words).output().unwrap().status
     };
     assert!(check(&file).success());
     write(folder.path(), "b.yml", "modules: []");
@@ -221,10 +219,10 @@ fn nobody_probes_for_a_client_that_has_gone() {
     let mut client = TcpStream::connect(at).unwrap();
     let asked = format!("GET /probe?target={target} HTTP/1.1\r\nHost: x\r\n\r\n");
     client.write_all(asked.as_bytes()).unwrap();
-    assert!(eventually(|| (running() > 0.0).then_some(())).is_some());
+    wait_until("the probe", || running() > 0.0);
     drop(client);
     // Without a scrape's timeout, the probe would take two minutes.
-    assert!(eventually(|| (running() < 1.0).then_some(())).is_some());
+    wait_until("the end of the probe", || running() < 1.0);
 }
 
 /// A client may say that it will send nothing more.
@@ -313,9 +311,8 @@ fn a_hostile_client_hurts_nobody() {
         client.join().unwrap();
     }
     assert_eq!(get(at, "/-/healthy").0, 200);
-    let idle = eventually(|| {
+    wait_until("the end of all probes", || {
         let (_, own) = get(at, "/metrics");
-        (samples(&own)["roundtrip_exporter_probes_running"] < 1.0).then_some(())
+        samples(&own)["roundtrip_exporter_probes_running"] < 1.0
     });
-    assert!(idle.is_some());
 }

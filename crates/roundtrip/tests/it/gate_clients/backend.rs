@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use crate::gate_clients::scene::TIMEOUT;
+use crate::process::TIMEOUT;
 
 /// Its picture arrives once the script is done: until then the page is not loaded.
 const PAGE: &str = r#"<!DOCTYPE html><html><head><title>gate</title><link rel="icon" href="data:,"></head>

@@ -6,9 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -17,15 +15,15 @@ use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
 use tempfile::TempDir;
 
 use crate::gate_clients::backend;
+use crate::process::{Process, TIMEOUT, eventually};
 
-/// Long enough for any machine; nothing waits for it to pass.
-pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 /// `alice:secret`, as the backend sees it.
 pub(crate) const LOGIN: &str = "Basic YWxpY2U6c2VjcmV0";
 
 pub(crate) struct Scene {
+    // Ended before its folder is removed.
+    _gate: Process,
     folder: TempDir,
-    gate: Child,
     /// The hash of the certificate's public key, in the form that Chromium takes.
     pub(crate) key_hash: String,
     /// TLS and QUIC: `127.0.0.1:port`.
@@ -60,7 +58,7 @@ impl Scene {
             .unwrap();
         let mut scene = Self {
             folder,
-            gate,
+            _gate: Process(gate),
             key_hash,
             at: String::new(),
             admin: String::new(),
@@ -72,13 +70,9 @@ impl Scene {
     }
 
     fn introduction(&self) -> String {
-        let mut told = String::new();
-        let came = eventually(|| {
-            told = fs::read_to_string(self.path("err")).unwrap();
-            told.lines().count() >= 5
-        });
-        assert!(came, "{told}");
-        told
+        let told = || fs::read_to_string(self.path("err")).unwrap();
+        let whole = || Some(told()).filter(|told| told.lines().count() >= 5);
+        eventually(whole).unwrap_or_else(|| panic!("{}", told()))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -125,8 +119,8 @@ impl Scene {
     pub(crate) fn has_served(&self, protocol: &str, requests: u64) {
         let protocol = format!("protocol=\"{protocol}\"");
         let served = || self.counted("requests", &[&protocol, "status=\"2xx\""]);
-        let all = eventually(|| served() >= requests);
-        assert!(all && served() == requests, "{}", self.metrics());
+        eventually(|| (served() >= requests).then_some(()));
+        assert_eq!(served(), requests, "{}", self.metrics());
         assert_eq!(self.counted("requests", &[]), requests);
         assert_eq!(self.counted("errors", &[]), 0);
         assert_eq!(self.counted("turned_away", &[]), 0);
@@ -142,24 +136,6 @@ impl Scene {
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         answer
     }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = self.gate.kill();
-        let _ = self.gate.wait();
-    }
-}
-
-pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
-    let began = Instant::now();
-    while !is_so() {
-        if began.elapsed() > TIMEOUT {
-            return false;
-        }
-        sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 /// All output of a client, to explain a failure.

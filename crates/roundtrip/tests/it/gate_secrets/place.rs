@@ -6,21 +6,18 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::gate_secrets::canaries::Canaries;
-
-/// Long enough for any machine; nothing waits for it to pass.
-const TIMEOUT: Duration = Duration::from_mins(1);
+use crate::process::{Process, TIMEOUT, await_some, eventually};
 
 pub(crate) struct Place {
+    // Ended before its folder is removed.
+    redis: Mutex<Process>,
     folder: TempDir,
-    redis: Mutex<Child>,
     password: String,
 }
 
@@ -55,14 +52,12 @@ impl Place {
             .ok()?;
         let place = Self {
             folder,
-            redis: Mutex::new(redis),
+            redis: Mutex::new(Process(redis)),
             password: canaries.redis.clone(),
         };
-        let began = Instant::now();
-        while UnixStream::connect(place.path("socket")).is_err() {
-            assert!(began.elapsed() < TIMEOUT, "redis-server does not come up");
-            sleep(Duration::from_millis(10));
-        }
+        await_some("redis-server", || {
+            UnixStream::connect(place.path("socket")).ok()
+        });
         place.secret("signing.key", &canaries.signing);
         place.secret("seal.key", &canaries.seal);
         place.secret("redis.password", &canaries.redis);
@@ -177,20 +172,14 @@ impl Place {
 
     pub(crate) fn stop_redis(&self) {
         let mut redis = self.redis.lock().unwrap();
-        let _ = redis.kill();
-        let _ = redis.wait();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.stop_redis();
+        redis.0.kill().unwrap();
+        redis.0.wait().unwrap();
     }
 }
 
 /// A gate that writes all its output into files.
 pub(crate) struct Running {
-    child: Child,
+    pub(crate) process: Process,
     out: PathBuf,
     err: PathBuf,
     pub(crate) http: String,
@@ -201,25 +190,20 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(place: &Place, file: &str) -> Self {
         let (out, err) = (place.path("out"), place.path("err"));
-        let child = place
+        let spawned = place
             .command(&["run", "--log", "debug"], file)
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&err).unwrap())
-            .spawn()
-            .unwrap();
+            .spawn();
         let mut gate = Self {
-            child,
+            process: Process(spawned.unwrap()),
             out,
             err,
             http: String::new(),
             https: String::new(),
             admin: String::new(),
         };
-        let began = Instant::now();
-        while gate.read().lines().count() < 5 {
-            assert!(began.elapsed() < TIMEOUT, "{}", gate.read());
-            sleep(Duration::from_millis(10));
-        }
+        gate.says(5, "");
         let introduction = gate.read();
         let mut urls = introduction.match_indices("127.0.0.1:").map(|(at, _)| {
             let end =
@@ -235,42 +219,24 @@ impl Running {
         fs::read_to_string(&self.err).unwrap()
     }
 
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
-    }
-
     /// Waits for this many lines that begin like this.
     pub(crate) fn says(&self, times: usize, beginning: &str) {
-        let began = Instant::now();
-        while self
-            .read()
-            .lines()
-            .filter(|line| line.starts_with(beginning))
-            .count()
-            < times
-        {
-            assert!(began.elapsed() < TIMEOUT, "{times}: {}", self.read());
-            sleep(Duration::from_millis(10));
-        }
+        let said = eventually(|| {
+            let said = self.read();
+            let lines = said.lines().filter(|line| line.starts_with(beginning));
+            (lines.count() >= times).then_some(())
+        });
+        assert!(said.is_some(), "{times}: {}", self.read());
     }
 
     pub(crate) fn command_line(&self) -> Vec<u8> {
-        fs::read(format!("/proc/{}/cmdline", self.child.id())).unwrap()
+        fs::read(format!("/proc/{}/cmdline", self.process.id())).unwrap()
     }
 
     /// Waits for its end and returns all that it wrote.
     pub(crate) fn end(mut self) -> (String, String) {
-        assert!(self.child.wait().unwrap().success());
+        assert!(self.process.0.wait().unwrap().success());
         (fs::read_to_string(&self.out).unwrap(), self.read())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -4,19 +4,15 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use super::answers::{answer, server};
 use crate::harmless::{User, assert_harmless, assert_inert, hostile, sent, text, typed};
-
-/// Long enough for any machine; nothing waits for it to pass.
-const TIMEOUT: Duration = Duration::from_mins(1);
+use crate::process::{Process, TIMEOUT, eventually};
 
 /// A verb that serves, and all that it prints.
 struct Serving {
-    child: Child,
+    process: Process,
     output: PathBuf,
 }
 
@@ -26,21 +22,15 @@ impl Serving {
         let file = fs::File::create(&output).unwrap();
         let mut command = user.command(words);
         command.stdout(Stdio::from(file.try_clone().unwrap()));
-        let child = command.stderr(Stdio::from(file)).spawn().unwrap();
-        Self { child, output }
+        let process = Process(command.stderr(Stdio::from(file)).spawn().unwrap());
+        Self { process, output }
     }
 
     /// Waits for this text, and returns what follows it.
     fn says(&self, part: &str) -> String {
-        let began = Instant::now();
-        loop {
-            let said = fs::read_to_string(&self.output).unwrap();
-            if let Some((_, rest)) = said.split_once(part) {
-                return rest.to_owned();
-            }
-            assert!(began.elapsed() < TIMEOUT, "{part} is not in {said}");
-            sleep(Duration::from_millis(10));
-        }
+        let said = || fs::read_to_string(&self.output).unwrap();
+        let rest = || Some(said().split_once(part)?.1.to_owned());
+        eventually(rest).unwrap_or_else(|| panic!("{part} is not in {}", said()))
     }
 
     /// The address behind this text.
@@ -50,17 +40,9 @@ impl Serving {
         rest[..end.unwrap()].to_owned()
     }
 
-    fn end(mut self) -> String {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn end(self) -> String {
+        drop(self.process);
         fs::read_to_string(&self.output).unwrap()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

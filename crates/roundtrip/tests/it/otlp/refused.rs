@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use super::server;
-use crate::exporter::scene::BINARY;
+use crate::process::ROUNDTRIP;
 
 /// A collector that answers each request with the next of these heads, and then with 200.
 fn refusing(heads: Vec<&'static str>) -> (String, Receiver<usize>) {
@@ -60,7 +60,7 @@ fn a_busy_collector_gets_the_same_spans_again_and_a_refusing_one_does_not() {
         let (url, _heard) = server();
         let expected = if lost { 2 } else { heads.len() + 2 };
         let (collector, bodies) = refusing(heads);
-        let probed = Command::new(BINARY)
+        let probed = Command::new(ROUNDTRIP)
             .args(["probe", "-q", "--noproxy", "*", "--otlp", &collector, &url])
             .output()
             .unwrap();

@@ -1,7 +1,8 @@
 //! However a path ends, nothing is left: no process at either end, no reaper, and so no namespace
 //! and no interface.
 
-use crate::path::run::{Running, inhabitants, is_reaper, path, reapers_of, said, wait_until};
+use crate::path::run::{Running, inhabitants, is_reaper, path, reapers_of, said};
+use crate::process::wait_until;
 
 /// A command that first runs `first`, leaves a daemon behind at both ends, prints both networks,
 /// and then runs `then`.

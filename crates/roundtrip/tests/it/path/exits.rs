@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::path::run::{Said, path, said};
+use crate::path::run::{path, said};
+use crate::process::Said;
 
 fn code(command: &[&str]) -> i32 {
     said(path(&[], command)).code

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::path::run::{ROUNDTRIP, inside};
+use crate::path::run::inside;
+use crate::process::ROUNDTRIP;
 
 #[test]
 fn names_stand_in_a_hosts_file_that_nobody_else_sees() {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::path::run::{ROUNDTRIP, inside, path, said};
+use crate::path::run::{inside, path, said};
+use crate::process::ROUNDTRIP;
 
 #[test]
 fn round_trips_are_counted_across_the_path() {

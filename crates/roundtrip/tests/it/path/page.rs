@@ -7,7 +7,8 @@ use std::process::Command;
 use roundtrip_path::{Middlebox, PRESETS, WORDS};
 use serde_json::Value;
 
-use crate::path::run::{ROUNDTRIP, said};
+use crate::path::run::said;
+use crate::process::ROUNDTRIP;
 
 const BEGIN: &str = "<!-- tables: made from the crate; UPDATE_DOCS=1 cargo test -p roundtrip --test it path::page -->\n";
 

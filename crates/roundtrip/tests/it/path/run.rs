@@ -3,23 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-/// Longer than anything here takes on a slow and busy machine.
-const TIMEOUT: Duration = Duration::from_mins(1);
-
-pub(crate) const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
-
-/// The output of a program that ended.
-#[derive(Debug)]
-pub(crate) struct Said {
-    /// The exit code; -1 for a program that a signal ended.
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
+use crate::process::{Process, ROUNDTRIP, Said, await_some, signal};
 
 /// `roundtrip path` with these flags and this command.
 pub(crate) fn path(flags: &[&str], command: &[&str]) -> Command {
@@ -30,12 +16,7 @@ pub(crate) fn path(flags: &[&str], command: &[&str]) -> Command {
 }
 
 pub(crate) fn said(mut command: Command) -> Said {
-    let output = command.output().unwrap();
-    Said {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Said::from(command.output().unwrap())
 }
 
 /// The output of a shell at the near end; it must succeed.
@@ -47,7 +28,7 @@ pub(crate) fn inside(flags: &[&str], line: &str) -> String {
 
 /// A program in a separate process group; it is killed when this is dropped.
 pub(crate) struct Running {
-    child: Child,
+    child: Process,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
@@ -59,7 +40,10 @@ impl Running {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        Self {
+            child: Process(child),
+            lines,
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -71,37 +55,14 @@ impl Running {
     }
 
     /// Sends a signal to it alone or, as a terminal does, to its whole group.
-    pub(crate) fn signal(&self, signal: &str, group: bool) {
-        let whom = format!("{}{}", if group { "-" } else { "" }, self.id());
-        let script = "kill -s \"$1\" -- \"$2\"";
-        let kill = Command::new("sh")
-            .args(["-c", script, "sh", signal, &whom])
-            .status();
-        assert!(kill.unwrap().success());
+    pub(crate) fn signal(&self, name: &str, group: bool) {
+        let sign = if group { "-" } else { "" };
+        signal(format!("{sign}{}", self.id()), name);
     }
 
     pub(crate) fn end(&mut self) -> i32 {
-        let mut code = None;
-        wait_until("it ends", || {
-            code = self.child.try_wait().unwrap();
-            code.is_some()
-        });
-        code.and_then(|status| status.code()).unwrap_or(-1)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let limit = Instant::now() + TIMEOUT;
-    while !done() {
-        assert!(Instant::now() < limit, "still not: {what}");
-        sleep(Duration::from_millis(10));
+        let status = await_some("its end", || self.child.0.try_wait().unwrap());
+        status.code().unwrap_or(-1)
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::process::Command;
 
-use crate::path::run::{ROUNDTRIP, said};
+use crate::path::run::said;
 use crate::path::user::is_root;
+use crate::process::ROUNDTRIP;
 use crate::skip;
 
 /// A host whose only addresses are on its loopback interface, where the origin serves. The lines

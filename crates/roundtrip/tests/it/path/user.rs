@@ -5,7 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::path::run::{ROUNDTRIP, path, said};
+use crate::path::run::{path, said};
+use crate::process::ROUNDTRIP;
 
 const NOBODY: u32 = 65534;
 

@@ -7,7 +7,8 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use crate::probe::run::{self, Said};
+use crate::probe::run;
+use crate::process::Said;
 use table::{ON_PURPOSE, VARIABLES};
 
 /// The template of the article, unchanged.

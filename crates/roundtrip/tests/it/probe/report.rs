@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::probe::run::{self, Said};
+use crate::probe::run;
+use crate::process::Said;
 
 /// A report with its exit code.
 #[derive(Debug)]

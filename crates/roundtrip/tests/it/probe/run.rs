@@ -1,27 +1,14 @@
-//! Runs programs with a deadline and a clean environment, and ends them when their handle is
-//! dropped.
+//! Runs programs with a time limit and a clean environment, and collects their output.
 
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
-/// Longer than anything here takes on a slow and busy machine.
-const DEADLINE: Duration = Duration::from_secs(100);
-const STEP: Duration = Duration::from_millis(5);
+use crate::process::{Process, ROUNDTRIP, Said, await_some};
 
-/// The output of a program that ended.
-#[derive(Debug)]
-pub(crate) struct Said {
-    /// The exit code; -1 for a program that a signal ended.
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
-}
-
-/// A running program; it is killed when this is dropped.
+/// A running program, whose output is collected.
 pub(crate) struct Job {
-    child: Child,
+    child: Process,
     out: Option<JoinHandle<Vec<u8>>>,
     err: Option<JoinHandle<Vec<u8>>>,
 }
@@ -44,7 +31,7 @@ pub(crate) fn cleaned(mut command: Command) -> Command {
 
 /// The binary under test, with arguments for `probe`.
 pub(crate) fn probe<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
-    let mut command = command(env!("CARGO_BIN_EXE_roundtrip"));
+    let mut command = command(ROUNDTRIP);
     command.arg("probe").args(arguments);
     command
 }
@@ -62,57 +49,31 @@ impl Job {
             .unwrap_or_else(|e| panic!("{command:?} must be installed: {e}"));
         let (out, err) = (child.stdout.take(), child.stderr.take());
         Self {
-            child,
+            child: Process(child),
             out: out.map(collect),
             err: err.map(collect),
         }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn has_ended(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
+        self.child.0.try_wait().unwrap().is_some()
     }
 
     pub(crate) fn finish(mut self) -> Said {
-        let status = self.wait();
-        let text = |from: Option<JoinHandle<Vec<u8>>>| {
-            let bytes = from.map(|t| t.join().unwrap()).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
+        let status = await_some("its end", || self.child.0.try_wait().unwrap());
+        let all = |from: Option<JoinHandle<Vec<u8>>>| {
+            from.map(|thread| thread.join().unwrap())
+                .unwrap_or_default()
         };
-        Said {
-            code: status.code().unwrap_or(-1),
-            out: text(self.out.take()),
-            err: text(self.err.take()),
-        }
+        Said::from(Output {
+            status,
+            stdout: all(self.out.take()),
+            stderr: all(self.err.take()),
+        })
     }
 
-    fn wait(&mut self) -> ExitStatus {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(began.elapsed() < DEADLINE, "the program does not end");
-            std::thread::sleep(STEP);
-        }
-    }
-
-    /// Sends it a signal to end it.
-    pub(crate) fn signal(&self, signal: i32) {
-        let kill = Command::new("kill")
-            .args([format!("-{signal}"), self.id().to_string()])
-            .status();
-        assert!(kill.unwrap().success());
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(crate) fn interrupt(&self) {
+        self.child.signal("INT");
     }
 }
 
@@ -122,16 +83,4 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
         let _ = from.read_to_end(&mut bytes);
         bytes
     })
-}
-
-/// Polls until `what` returns something.
-pub(crate) fn await_some<T>(why: &str, mut what: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = what() {
-            return found;
-        }
-        assert!(began.elapsed() < DEADLINE, "waited in vain for {why}");
-        std::thread::sleep(STEP);
-    }
 }

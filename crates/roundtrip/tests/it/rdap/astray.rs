@@ -3,7 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use crate::rdap::scene::{Said, Scene, said};
+use crate::process::Said;
+use crate::rdap::scene::{Scene, said};
 
 /// A server that answers each request with these bytes.
 fn server(body: &'static [u8]) -> String {

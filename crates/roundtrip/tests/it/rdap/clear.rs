@@ -1,7 +1,8 @@
 //! Clear text is reported: on standard error, in JSON and with `--timing`.
 
+use crate::process::Said;
 use crate::rdap::renewal::mirror;
-use crate::rdap::scene::{Said, Scene, documents, said};
+use crate::rdap::scene::{Scene, documents, said};
 
 /// A run that finds these servers in the registry of names.
 fn informed(scene: &Scene, servers: &[&str], flags: &[&str]) -> Said {

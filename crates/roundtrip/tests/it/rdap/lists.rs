@@ -44,7 +44,7 @@ fn results_come_before_the_list_has_ended() {
     let mut child = start_with_input(command.arg(&out));
     let mut input = child.stdin.take().unwrap();
     input.write_all(b"one.example\n").unwrap();
-    crate::rdap::scene::await_some("the first result", || {
+    crate::process::await_some("the first result", || {
         std::fs::read_to_string(&out)
             .ok()?
             .contains("one.example")

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use roundtrip_origin::{EarlyData, Quic};
 
-use crate::rdap::scene::{Said, Scene, await_some, documents, finish, said, start};
+use crate::process::{Said, await_some};
+use crate::rdap::scene::{Scene, documents, finish, said, start};
 
 fn early(h3: Quic) -> Scene {
     Scene::with(|knobs| {

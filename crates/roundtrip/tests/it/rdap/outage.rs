@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use crate::rdap::scene::{Said, Scene, said};
+use crate::process::Said;
+use crate::rdap::scene::{Scene, said};
 
 /// An HTTP/1.1 server that fails after some answers, until it has refused some connections.
 struct Fickle {

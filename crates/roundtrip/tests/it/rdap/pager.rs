@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::rdap::scene::{ROUNDTRIP, Scene};
+use crate::process::ROUNDTRIP;
+use crate::rdap::scene::Scene;
 
 /// Runs the binary on a terminal of `script`, with this pager, and returns what is on it.
 pub(crate) fn on_a_terminal(scene: &Scene, pager: &str, arguments: &str) -> String {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;
 use std::time::Duration;
 
-use crate::rdap::scene::{Said, Scene, await_some, finish, said, start};
+use crate::process::{Said, await_some, signal};
+use crate::rdap::scene::{Scene, finish, said, start};
 
 const COUNT: usize = 240;
 
@@ -127,10 +128,7 @@ fn a_completed_list_is_left_as_it_is() {
 fn interrupted_it_tells_how_to_go_on() {
     let scene = scene();
     let child = begun(&scene, &[], 20);
-    let interrupt = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(interrupt.unwrap().success());
+    signal(child.id(), "INT");
     let stopped = finish(child);
     assert_eq!(stopped.code, 1, "{stopped:?}");
     let done = told(&scene).len();

@@ -4,29 +4,17 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
 use roundtrip_origin::{Knobs, Origin, Running, Stats};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) const ROUNDTRIP: &str = env!("CARGO_BIN_EXE_roundtrip");
-/// Longer than anything here takes on a slow and busy machine.
-const DEADLINE: Duration = Duration::from_secs(100);
+use crate::process::{ROUNDTRIP, Said};
 
 pub(crate) struct Scene {
     pub(crate) origin: Running,
     pub(crate) directory: TempDir,
-}
-
-/// The output of a run.
-#[derive(Debug)]
-pub(crate) struct Said {
-    /// -1 if a signal ended it.
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
 }
 
 impl Scene {
@@ -122,28 +110,13 @@ pub(crate) fn start(mut command: Command) -> Child {
 
 /// Waits for the end; the deadline is that of the lookups and of the test's own polls.
 pub(crate) fn finish(child: Child) -> Said {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = child.wait_with_output().unwrap();
-    Said {
-        code: status.code().unwrap_or(-1),
-        out: String::from_utf8(stdout).unwrap(),
-        err: String::from_utf8(stderr).unwrap(),
-    }
-}
-
-/// Polls until `what` returns something.
-pub(crate) fn await_some<T>(why: &str, mut what: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = what() {
-            return found;
-        }
-        assert!(began.elapsed() < DEADLINE, "waited in vain for {why}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let output = child.wait_with_output().unwrap();
+    let is_text = |bytes: &[u8]| str::from_utf8(bytes).is_ok();
+    assert!(
+        is_text(&output.stdout) && is_text(&output.stderr),
+        "{output:?}"
+    );
+    Said::from(output)
 }
 
 /// Asserts that each line parses and has the schema.

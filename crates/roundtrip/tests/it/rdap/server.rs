@@ -7,7 +7,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::rdap::scene::{Said, Scene, said};
+use crate::process::Said;
+use crate::rdap::scene::{Scene, said};
 
 const JSON: &str = "Content-Type: application/rdap+json\r\n";
 const OPEN: &str = "Access-Control-Allow-Origin: *\r\n";
@@ -213,7 +214,7 @@ fn tls_and_both_families_are_looked_at() {
     assert!(ids.contains(&"server-family".to_owned()), "{said:?}");
     assert!(!ids.contains(&"server-certificate".to_owned()), "{said:?}");
     assert!(!ids.contains(&"server-https".to_owned()), "{said:?}");
-    let mut other = std::process::Command::new(crate::rdap::scene::ROUNDTRIP);
+    let mut other = std::process::Command::new(crate::process::ROUNDTRIP);
     other.args([
         "rdap",
         "--json",

@@ -13,7 +13,7 @@ fn refused(arguments: &[&str], words: &[&str]) {
     assert_eq!(scene.stats().requests, 0);
 }
 
-fn scene_run(scene: &Scene, arguments: &[&str]) -> crate::rdap::scene::Said {
+fn scene_run(scene: &Scene, arguments: &[&str]) -> crate::process::Said {
     said(scene.plain(&[&["--no-memory"], arguments].concat()))
 }
 

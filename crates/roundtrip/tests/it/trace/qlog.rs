@@ -5,25 +5,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::process::{Process, ROUNDTRIP, await_some};
 use crate::trace::{roundtrip, text};
-
-const BINARY: &str = env!("CARGO_BIN_EXE_roundtrip");
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An origin, which is killed when this is dropped.
 struct Server {
-    child: Child,
+    _process: Process,
     at: String,
 }
 
 impl Server {
     fn start(logs: &Path) -> Self {
-        let mut child = Command::new(BINARY)
+        let mut child = Command::new(ROUNDTRIP)
             .args(["origin", "--json"])
             .env("QLOGDIR", logs)
             .stdin(Stdio::null())
@@ -35,35 +32,29 @@ impl Server {
         out.read_line(&mut line).unwrap();
         let addresses: Value = serde_json::from_str(&line).unwrap();
         let at = addresses["h3"].as_str().unwrap().to_owned();
-        Self { child, at }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Self {
+            _process: Process(child),
+            at,
+        }
     }
 }
 
 /// The only file in a directory, once it tells how the connection ended.
 fn log(folder: &Path) -> (PathBuf, Vec<Value>) {
-    let began = Instant::now();
-    loop {
-        let files = fs::read_dir(folder).unwrap();
-        let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-        let [file] = &files[..] else {
-            panic!("{files:?}");
-        };
+    let files = fs::read_dir(folder).unwrap();
+    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    let [file] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let content = await_some("the end of the connection", || {
         let content = fs::read_to_string(file).unwrap();
-        if content.contains("quic:connection_closed") {
-            let records = content.split('\u{1e}').skip(1);
-            let records = records.map(|record| serde_json::from_str(record).unwrap());
-            return (file.clone(), records.collect());
-        }
-        assert!(began.elapsed() < TIMEOUT, "{content}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        content
+            .contains("quic:connection_closed")
+            .then_some(content)
+    });
+    let records = content.split('\u{1e}').skip(1);
+    let records = records.map(|record| serde_json::from_str(record).unwrap());
+    (file.clone(), records.collect())
 }
 
 /// The packets of such events, by kind and number.

@@ -8,7 +8,8 @@ use roundtrip_path::Path;
 use super::{advice, assert_failure, message};
 use crate::probe::peer::Nginx;
 use crate::probe::report::Report;
-use crate::probe::run::{self, Job, await_some};
+use crate::probe::run::{self, Job};
+use crate::process::await_some;
 
 const SCRIPT: &str = include_str!("../peer/name_server.py");
 

@@ -1,7 +1,8 @@
 //! Wrong usage: exit code 2, reported before anything is sent.
 
 use crate::probe::peer::Site;
-use crate::probe::run::{Said, probe, said};
+use crate::probe::run::{probe, said};
+use crate::process::Said;
 
 /// Asserts exit code 2, these words, and that nothing was sent to the server.
 fn assert_usage(site: &Site, arguments: &[&str], words: &str) {

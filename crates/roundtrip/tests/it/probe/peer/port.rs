@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 
-use crate::probe::run::{Job, await_some};
+use crate::probe::run::Job;
+use crate::process::await_some;
 
 /// A port that was free a moment ago. Another process may bind it first: then the caller must try
 /// another.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use roundtrip_origin::{Knobs, Origin, Running};
 
 use crate::probe::report::{self, Report};
-use crate::probe::run::{self, Said};
+use crate::probe::run;
+use crate::process::Said;
 
 pub(crate) struct Site {
     pub(crate) origin: Running,

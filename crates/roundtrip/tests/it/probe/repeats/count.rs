@@ -2,9 +2,8 @@
 
 use crate::probe::peer::{Site, free_port};
 use crate::probe::report::Report;
-use crate::probe::run::{Job, await_some, probe};
-
-const SIGINT: i32 = 2;
+use crate::probe::run::{Job, probe};
+use crate::process::{Said, await_some};
 
 #[test]
 fn as_many_as_asked_for_each_over_a_connection_of_its_own() {
@@ -156,14 +155,14 @@ fn several_urls_are_asked_and_summed_up_apart() {
 }
 
 /// Starts a command that would run forever, and interrupts it once the server has seen part of it.
-fn interrupted(site: &Site, arguments: &[&str]) -> crate::probe::run::Said {
+fn interrupted(site: &Site, arguments: &[&str]) -> Said {
     let ca = site.path("ca.pem");
     let mut job = Job::start(probe(&[&["--cacert", &ca], arguments].concat()));
     await_some("three requests", || {
         assert!(!job.has_ended(), "it ended by itself");
         (site.origin.stats().requests >= 3).then_some(())
     });
-    job.signal(SIGINT);
+    job.interrupt();
     job.finish()
 }
 
@@ -189,7 +188,7 @@ fn an_interrupt_ends_one_that_hangs() {
     await_some("a request", || {
         (site.origin.stats().faults >= 1).then_some(())
     });
-    job.signal(SIGINT);
+    job.interrupt();
     let said = job.finish();
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.contains("first byte: interrupted"), "{}", said.out);
@@ -204,7 +203,7 @@ fn facts_from_before_an_interrupt_are_shown() {
     await_some("a request", || {
         (site.origin.stats().faults >= 1).then_some(())
     });
-    job.signal(SIGINT);
+    job.interrupt();
     let report = Report::from(job.finish());
     assert_eq!(report.code, 1);
     let result = report.last();

@@ -6,7 +6,7 @@ use std::fs;
 use roundtrip_origin::{EarlyData, Group, Knobs, Tickets, TlsVersions};
 
 use crate::probe::peer::Site;
-use crate::probe::run::Said;
+use crate::process::Said;
 
 /// The baseline of one site, and another site to hold against it.
 struct Scene {

@@ -1,7 +1,8 @@
 //! `--every` and `--store`, and `history` of the file.
 
 use crate::probe::peer::Site;
-use crate::probe::run::{Job, await_some, command, probe, said};
+use crate::probe::run::{Job, command, probe, said};
+use crate::process::await_some;
 
 #[test]
 fn a_history_is_recorded_until_it_is_stopped() {
@@ -27,7 +28,7 @@ fn a_history_is_recorded_until_it_is_stopped() {
         std::thread::sleep(std::time::Duration::from_millis(200));
         recorded()
     });
-    job.signal(2);
+    job.interrupt();
     let ended = job.finish();
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
     let series = &json["series"][0];

@@ -1,7 +1,8 @@
 //! Text for terminals of every kind: narrow, without colour, without Unicode.
 
 use crate::probe::peer::Site;
-use crate::probe::run::{Said, probe, said};
+use crate::probe::run::{probe, said};
+use crate::process::Said;
 
 fn with(site: &Site, variables: &[(&str, &str)], arguments: &[&str]) -> Said {
     let ca = site.path("ca.pem");

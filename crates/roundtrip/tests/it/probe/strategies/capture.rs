@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use roundtrip_path::Path;
 
-use crate::probe::run::{self, Job, await_some};
+use crate::probe::run::{self, Job};
+use crate::process::await_some;
 
-const SIGINT: i32 = 2;
 /// dumpcap writes what it has at least this often.
 const FLUSH: Duration = Duration::from_millis(700);
 
@@ -74,7 +74,7 @@ impl Capture {
 
     pub(super) fn finish(self) -> Vec<Packet> {
         std::thread::sleep(FLUSH);
-        self.job.signal(SIGINT);
+        self.job.interrupt();
         let said = self.job.finish();
         assert_eq!(said.code, 0, "{}", said.err);
         let mut command = run::command("tshark");
