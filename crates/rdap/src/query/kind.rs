@@ -147,11 +147,6 @@ impl Kind {
         KINDS.iter().map(|(kind, _)| *kind)
     }
 
-    /// Whether the answer is a list that can be sorted, paged and counted.
-    pub fn is_search(self) -> bool {
-        self >= Self::Domains
-    }
-
     pub(super) fn named(text: &str) -> Option<Self> {
         let known = KINDS.iter().chain(&ALIASES);
         known
