@@ -15,6 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::process::Process;
+use crate::servers::{answering, field, ok};
 
 /// A user's home, and the commands that run there.
 pub(crate) struct User(TempDir);
@@ -359,30 +360,8 @@ impl Running {
 
 /// It answers each connection with the `Authorization` that it got.
 pub(crate) fn backend() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut lines = BufReader::new(stream.unwrap());
-            let mut authorization = String::new();
-            loop {
-                let mut line = String::new();
-                if lines.read_line(&mut line).unwrap_or(0) < 3 {
-                    break;
-                }
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("authorization: ") {
-                    let sent = line[line.len() - value.len()..].trim();
-                    sent.clone_into(&mut authorization);
-                }
-            }
-            let length = authorization.len();
-            let answer = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{authorization}"
-            );
-            let _ = lines.get_mut().write_all(answer.as_bytes());
-        }
-    });
-    url
+    let address = answering(|head, _| ok(field(head, "authorization").unwrap_or_default()));
+    format!("http://{address}")
 }
 
 /// The whole answer to a request with this header field.

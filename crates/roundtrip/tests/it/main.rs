@@ -31,6 +31,7 @@ mod probe;
 mod process;
 mod project;
 mod rdap;
+mod servers;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 mod tls_facts;

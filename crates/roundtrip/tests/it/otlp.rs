@@ -4,8 +4,8 @@
 mod refused;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::exporter::scene::{ask, free, origin, samples, start, write};
 use crate::process::{Process, ROUNDTRIP, TIMEOUT, await_some, wait_until};
+use crate::servers::{answering, field};
 use crate::skip;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -92,35 +93,17 @@ fn named<'a>(spans: &'a [Value], name: &str) -> Vec<&'a Value> {
 
 /// A server that reports the `traceparent` of each request, after a redirect.
 fn server() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/first", listener.local_addr().unwrap());
     let (sender, fields) = channel();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            let mut buffer = [0; 1024];
-            while !head.ends_with(b"\r\n\r\n") {
-                match stream.read(&mut buffer) {
-                    Ok(length) if length > 0 => head.extend(&buffer[..length]),
-                    _ => break,
-                }
-            }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            let field = head.lines().find_map(|line| {
-                let (name, value) = line.split_once(": ")?;
-                name.eq_ignore_ascii_case("traceparent")
-                    .then(|| value.to_owned())
-            });
-            let _ = sender.send(field.unwrap_or_default());
-            let answer = if head.starts_with("GET /first") {
-                "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            } else {
-                "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
-            };
-            let _ = stream.write_all(answer.as_bytes());
+    let address = answering(move |head, _| {
+        let parent = field(head, "traceparent").unwrap_or_default();
+        let _ = sender.send(parent.to_owned());
+        if head.starts_with("GET /first") {
+            "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        } else {
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"
         }
     });
-    (url, fields)
+    (format!("http://{address}/first"), fields)
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What a module sends, and how it judges the answer, as blackbox_exporter does.
 
 use super::beside::{blackbox, compare};
-use super::redirects::{body, redirect, server};
+use super::redirects::redirect;
 use super::scene::{exporter, get, probe, write};
+use crate::servers::{answering, ok};
 
 /// Probes of one server, whose answers say what they were asked.
 const MODULES: &str = r#"
@@ -36,16 +37,16 @@ fn told(head: &str) -> String {
 fn requests_and_verdicts_are_those_of_blackbox_exporter() {
     let folder = tempfile::tempdir().unwrap();
     let config = write(folder.path(), "b.yml", MODULES);
-    let at = server(|head| match head.split(' ').nth(1) {
-        Some("/json") => body(r#"{"status":"UP"}"#),
-        Some("/short") => body("x"),
+    let at = answering(|head, _| match head.split(' ').nth(1) {
+        Some("/json") => ok(r#"{"status":"UP"}"#),
+        Some("/short") => ok("x"),
         Some("/none") => "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx".into(),
         Some("/empty") => "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n".into(),
-        Some("/cookie") if head.contains("Cookie: s=1") => body("in"),
+        Some("/cookie") if head.contains("Cookie: s=1") => ok("in"),
         Some("/cookie") => {
             redirect("/cookie").replace("\r\n\r\n", "\r\nSet-Cookie: s=1; Path=/\r\n\r\n")
         }
-        _ => body(&told(head)),
+        _ => ok(&told(head)),
     });
     let (_running, ours) = exporter(&config);
     let theirs = blackbox("requests beside blackbox_exporter", &config);
@@ -89,17 +90,17 @@ fn requests_and_verdicts_are_those_of_blackbox_exporter() {
 #[test]
 fn a_token_is_fetched_for_the_probe() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = server(|head| {
+    let tokens = answering(|head, _| {
         // This server accepts credentials only in the body (RFC 6749 §2.3.1).
         if head.contains("Authorization: ") {
-            "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into()
+            "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned()
         } else {
-            body(r#"{"access_token":"t0ken","token_type":"bearer","expires_in":60}"#)
+            ok(r#"{"access_token":"t0ken","token_type":"bearer","expires_in":60}"#)
         }
     });
-    let asked = server(|head| {
+    let asked = answering(|head, _| {
         let is_known = head.contains("Authorization: Bearer t0ken\r\n");
-        body(if is_known { "known" } else { "stranger" })
+        ok(if is_known { "known" } else { "stranger" })
     });
     let text = format!(
         "modules: {{m: {{prober: http, http: {{preferred_ip_protocol: ip4, fail_if_body_not_matches_regexp: [known], \

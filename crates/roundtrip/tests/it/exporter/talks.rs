@@ -1,17 +1,15 @@
 //! Conversations over TCP: lines, bytes, labels, and where they come from.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
+use std::net::{SocketAddr, TcpStream};
 
 use super::beside::{blackbox, compare};
 use super::scene::{exporter, probe, write};
+use crate::servers::listen;
 
 /// A server that says `first` to each client, and `then` after each line.
 fn talker(first: &'static str, then: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    let talk = move |mut stream: TcpStream| {
+    listen(move |mut stream: TcpStream| {
         let _ = stream.write_all(first.as_bytes());
         if then.is_empty() {
             return;
@@ -21,13 +19,7 @@ fn talker(first: &'static str, then: &'static str) -> SocketAddr {
             let answer = then.replace("LINE", &String::from_utf8_lossy(&line));
             let _ = stream.write_all(answer.as_bytes());
         }
-    };
-    thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || talk(stream));
-        }
-    });
-    at
+    })
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Where a gate with canaries runs: its files, its Redis, its backend, and all its output.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::gate_secrets::canaries::Canaries;
 use crate::process::{Process, TIMEOUT, await_some, eventually};
+use crate::servers::{answering, ok};
 
 pub(crate) struct Place {
     // Ended before its folder is removed.
@@ -242,20 +243,7 @@ impl Running {
 
 /// It answers each request without repeating any of it.
 pub(crate) fn backend() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut lines = BufReader::new(stream.unwrap());
-            let mut line = String::new();
-            while lines.read_line(&mut line).unwrap_or(0) > 2 {
-                line.clear();
-            }
-            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nright";
-            let _ = lines.get_mut().write_all(answer.as_bytes());
-        }
-    });
-    url
+    format!("http://{}", answering(|_, _| ok("right")))
 }
 
 /// The whole answer to a request, whose head may be anything.

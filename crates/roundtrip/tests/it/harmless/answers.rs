@@ -1,36 +1,9 @@
 //! What servers send: probe, compare and rdap.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-
 use serde_json::{Value, json};
 
 use crate::harmless::{User, assert_harmless, assert_inert, sent, text, typed};
-
-/// A server that sends the same on each connection, and closes it. Its thread ends with the test's
-/// process.
-pub(super) fn server(answer: impl AsRef<[u8]>) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = listener.local_addr().unwrap();
-    let answer = answer.as_ref().to_vec();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let answer = answer.clone();
-            std::thread::spawn(move || serve(stream, &answer));
-        }
-    });
-    address
-}
-
-fn serve(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request)?;
-    stream.write_all(answer)?;
-    stream.shutdown(std::net::Shutdown::Write)?;
-    // It waits for the client to close: a reset would overtake the answer.
-    while stream.read(&mut request)? > 0 {}
-    Ok(())
-}
+use crate::servers::one_answer;
 
 pub(super) fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
     let (sent, length) = (sent(), body.len());
@@ -44,7 +17,7 @@ pub(super) fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
 #[test]
 fn what_probe_was_told() {
     let user = User::new();
-    let url = format!("http://{}/", server(answer("200 OK", "x", "ok")));
+    let url = format!("http://{}/", one_answer(answer("200 OK", "x", "ok")));
     let page = user.home().join("page.html");
     let page = page.to_str().unwrap();
     for words in [
@@ -88,7 +61,7 @@ fn why_probe_failed() {
     );
     let coded = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {}\r\n\r\nx", sent());
     for answer in [nonsense, typed(), away, coded] {
-        let url = format!("http://{}/", server(&answer));
+        let url = format!("http://{}/", one_answer(&answer));
         for words in [
             &["-L", "-v"][..],
             &["-L", "-q"],
@@ -107,7 +80,7 @@ fn why_probe_failed() {
 #[test]
 fn what_compare_was_told() {
     let user = User::new();
-    let url = format!("http://{}/", server(answer("200 OK", "x", "ok")));
+    let url = format!("http://{}/", one_answer(answer("200 OK", "x", "ok")));
     let page = user.home().join("page.html");
     let page = page.to_str().unwrap();
     let words = ["compare", "--rate", "1000", "-n", "24", "--html", page];
@@ -160,7 +133,7 @@ fn what_registries_say() {
         ("200 OK", "application/json", format!("{{{}", typed())),
     ] {
         let user = User::new();
-        let server = format!("http://{}/", server(answer(status, kind, &body)));
+        let server = format!("http://{}/", one_answer(answer(status, kind, &body)));
         let asked = [
             "rdap",
             "--insecure-http",
@@ -203,7 +176,7 @@ fn what_registries_say() {
 #[test]
 fn json_on_a_terminal_is_the_same_json() {
     let user = User::new();
-    let url = format!("http://{}/", server(answer("200 OK", "x", "ok")));
+    let url = format!("http://{}/", one_answer(answer("200 OK", "x", "ok")));
     let test = "json_on_a_terminal_is_the_same_json";
     let Some(said) = user.on_a_terminal(test, &["probe", "--json", &url]) else {
         return;

@@ -4,8 +4,9 @@ use roundtrip_history::{HistoryFile, Reading};
 use roundtrip_model::Waited;
 use serde_json::{Value, json};
 
-use super::answers::{answer, server};
+use super::answers::answer;
 use crate::harmless::{User, assert_harmless, assert_inert, sent, text, typed};
+use crate::servers::one_answer;
 
 /// Shows a record in each form, and checks that the hostile text in it is made harmless.
 fn show(test: &str, user: &User, file: &str) {
@@ -232,7 +233,7 @@ fn reports_for_pipelines() {
         typed().into_bytes(),
         nonsense.into_bytes(),
     ] {
-        let url = format!("http://{}/", server(&answer));
+        let url = format!("http://{}/", one_answer(&answer));
         let file = user.home().join("junit.xml");
         let options = ["probe", "--annotations", "--fail-if", "status >= 400"];
         let junit = ["--junit", file.to_str().unwrap(), &url];

@@ -6,9 +6,10 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use super::answers::{answer, server};
+use super::answers::answer;
 use crate::harmless::{User, assert_harmless, assert_inert, hostile, sent, text, typed};
 use crate::process::{Process, TIMEOUT, eventually};
+use crate::servers::one_answer;
 
 /// A verb that serves, and all that it prints.
 struct Serving {
@@ -111,10 +112,10 @@ fn what_an_exporter_shows() {
     let words = ["exporter", "--listen", "127.0.0.1:0", "--config", &file];
     let exporter = Serving::start(&user, &words);
     let address = exporter.address("exporter http://");
-    let probed = format!("http://{}/", server(answer("200 OK", "x", "ok")));
+    let probed = format!("http://{}/", one_answer(answer("200 OK", "x", "ok")));
     let away = format!(
         "http://{}/",
-        server(format!(
+        one_answer(format!(
             "HTTP/1.1 302 {0}\r\nLocation: http://{0}/{0}\r\nContent-Length: 0\r\n\r\n",
             sent()
         ))
@@ -149,7 +150,7 @@ fn what_an_exporter_shows() {
 #[test]
 fn logs_of_a_gate() {
     let user = User::new();
-    let backend = server(answer("200 OK", "x", "ok"));
+    let backend = one_answer(answer("200 OK", "x", "ok"));
     let config = format!(
         "[listen]\nhttp = [\"127.0.0.1:0\"]\nh3 = false\n[admin]\nlisten = \"127.0.0.1:0\"\n\
          [log]\naccess = \"stdout\"\n[[route]]\nupstream = \"b\"\nauth = false\n\

@@ -1,46 +1,22 @@
 //! Collectors that are busy, or refuse what they get.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 
 use super::server;
 use crate::process::ROUNDTRIP;
+use crate::servers::answering;
 
 /// A collector that answers each request with the next of these heads, and then with 200.
 fn refusing(heads: Vec<&'static str>) -> (String, Receiver<usize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
     let (sender, bodies) = channel();
     let mut heads = heads.into_iter();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut got = Vec::new();
-            let mut buffer = [0; 4096];
-            let whole = |got: &[u8]| {
-                let text = String::from_utf8_lossy(got).to_lowercase();
-                let (head, _) = text.split_once("\r\n\r\n")?;
-                let (_, length) = head.split_once("content-length: ")?;
-                let length: usize = length.lines().next()?.trim().parse().ok()?;
-                let end = got.windows(4).position(|w| w == b"\r\n\r\n")? + 4 + length;
-                (got.len() >= end).then_some(length)
-            };
-            while whole(&got).is_none() {
-                match stream.read(&mut buffer) {
-                    Ok(length) if length > 0 => got.extend(&buffer[..length]),
-                    _ => break,
-                }
-            }
-            let _ = sender.send(whole(&got).unwrap_or_default());
-            let head = heads.next().unwrap_or("200 OK");
-            let answer =
-                format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-            let _ = stream.write_all(answer.as_bytes());
-        }
+    let address = answering(move |_, body| {
+        let _ = sender.send(body.len());
+        let head = heads.next().unwrap_or("200 OK");
+        format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     });
-    (url, bodies)
+    (format!("http://{address}"), bodies)
 }
 
 #[test]

@@ -1,31 +1,19 @@
 //! Servers that answer something other than what was asked, or with bytes that are not text.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-
 use crate::process::Said;
 use crate::rdap::scene::{Scene, said};
+use crate::servers::answering;
 
 /// A server that answers each request with these bytes.
 fn server(body: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-                head.push(byte[0]);
-            }
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/rdap+json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-            );
-            let _ = stream.write_all(&[head.as_bytes(), body].concat());
-        }
+    let address = answering(move |_, _| {
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/rdap+json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        [head.as_bytes(), body].concat()
     });
-    url
+    format!("http://{address}/")
 }
 
 fn ask(url: &str, arguments: &[&str]) -> (Said, Vec<u8>) {

@@ -1,13 +1,14 @@
 //! Servers that fail for a while, in the middle of a list: no row is lost, reasons are reported,
 //! and failed queries can be asked again.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::process::Said;
 use crate::rdap::scene::{Scene, said};
+use crate::servers::{listen, read_request};
 
 /// An HTTP/1.1 server that fails after some answers, until it has refused some connections.
 struct Fickle {
@@ -27,21 +28,17 @@ struct State {
 
 impl Fickle {
     fn start(answers: usize, refuses: usize) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/", listener.local_addr().unwrap());
         let state = Arc::new(State {
             answers: answers.into(),
             refuses: refuses.into(),
             errors: 0.into(),
         });
         let shared = state.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, state) = (stream.unwrap(), shared.clone());
-                std::thread::spawn(move || state.serve(stream));
-            }
-        });
-        Self { url, state }
+        let address = listen(move |stream| shared.serve(stream));
+        Self {
+            url: format!("http://{address}/"),
+            state,
+        }
     }
 
     fn recover(&self) {
@@ -60,14 +57,7 @@ impl State {
             let _ = self.refuses.fetch_update(SeqCst, SeqCst, less);
             return;
         }
-        loop {
-            let (mut head, mut byte) = (Vec::new(), [0]);
-            while !head.ends_with(b"\r\n\r\n") {
-                if !matches!(stream.read(&mut byte), Ok(1)) {
-                    return;
-                }
-                head.push(byte[0]);
-            }
+        while let Some((head, _)) = read_request(&mut stream) {
             if self.is_out() {
                 return;
             }
@@ -77,7 +67,6 @@ impl State {
                 let _ = stream.write_all(b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}");
                 continue;
             }
-            let head = String::from_utf8(head).unwrap();
             let name = head.split([' ', '/']).nth(3).unwrap();
             let body = format!(r#"{{"objectClassName":"domain","ldhName":"{name}"}}"#);
             let length = body.len();

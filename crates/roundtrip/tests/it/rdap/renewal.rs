@@ -1,6 +1,5 @@
 //! IANA's registries, renewed after the answer from a test server.
 
-use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use roundtrip_fetch::memory::documents::Document;
 use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory};
 
 use crate::rdap::scene::{Scene, said};
+use crate::servers::{answering, ok};
 
 /// Serves one registry of names, in which `example` has these servers; records the requests.
 pub(crate) fn mirror(servers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
@@ -17,32 +17,14 @@ pub(crate) fn mirror(servers: &[&str]) -> (String, Arc<Mutex<Vec<String>>>) {
         "services": [[["example"], servers]],
     })
     .to_string();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/rdap", listener.local_addr().unwrap());
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = asked.clone();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                if !matches!(stream.read(&mut byte), Ok(1)) {
-                    break;
-                }
-                head.push(byte[0]);
-            }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            let line = head.lines().next().unwrap_or_default().to_owned();
-            lines.lock().unwrap().push(line);
-            let length = json.len();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{json}"
-            );
-        }
+    let address = answering(move |head, _| {
+        let line = head.lines().next().unwrap_or_default().to_owned();
+        lines.lock().unwrap().push(line);
+        ok(&json)
     });
-    (url, asked)
+    (format!("http://{address}/rdap"), asked)
 }
 
 #[test]

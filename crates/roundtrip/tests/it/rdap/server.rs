@@ -1,14 +1,14 @@
 //! `--check-server`: a server in its good form and in broken ones.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::thread;
 
 use serde_json::Value;
 
 use crate::process::Said;
 use crate::rdap::scene::{Scene, said};
+use crate::servers::{listen, read_request, serve_on};
 
 const JSON: &str = "Content-Type: application/rdap+json\r\n";
 const OPEN: &str = "Access-Control-Allow-Origin: *\r\n";
@@ -37,20 +37,11 @@ fn error(code: u16) -> String {
     format!(r#"{{"rdapConformance":["rdap_level_0"],"errorCode":{code},"title":"No"}}"#)
 }
 
-/// A server on the loopback; a thread serves each connection, and both end with the process.
 fn serve(answers: Answers) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    serve_on(listener, answers);
-    url
-}
-
-fn serve_on(listener: TcpListener, answers: Answers) {
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || converse(stream, answers));
-        }
-    });
+    format!(
+        "http://{}/",
+        listen(move |stream| converse(stream, answers))
+    )
 }
 
 /// Listeners at these addresses, at the same port.
@@ -73,16 +64,7 @@ fn has_ipv6() -> bool {
 }
 
 fn converse(mut stream: TcpStream, answers: Answers) {
-    loop {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            if !matches!(stream.read(&mut byte), Ok(1)) {
-                return;
-            }
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).unwrap();
+    while let Some((head, _)) = read_request(&mut stream) {
         let line = head.lines().next().unwrap();
         let (status, fields, body) = answers(line, &head);
         let length = body.len();
@@ -250,7 +232,7 @@ fn every_address_is_asked() {
     let kinds = [Some(good as Answers), Some(other), None, Some(headless)];
     for (listener, kind) in listeners.into_iter().zip(kinds) {
         if let Some(answers) = kind {
-            serve_on(listener, answers);
+            serve_on(listener, move |stream| converse(stream, answers));
         }
     }
     let scene = Scene::new();

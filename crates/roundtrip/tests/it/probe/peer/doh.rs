@@ -1,7 +1,7 @@
 //! A name server over HTTPS (RFC 8484) with fixed answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use roundtrip_wire::dns::{Data, Kind, Message, Rcode, Record};
@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::Authority;
+use crate::servers::listen;
 
 pub(crate) struct Doh {
     pub(crate) address: SocketAddr,
@@ -21,18 +22,11 @@ impl Doh {
     pub(crate) fn start(name: &'static str, address: Ipv4Addr) -> Self {
         let authority = Authority::issue(&["localhost", "127.0.0.1"]);
         let config = Arc::new(config(&authority));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let doh = Self {
-            address: listener.local_addr().unwrap(),
+        let serve = move |stream| serve(stream, config.clone(), name, address);
+        Self {
+            address: listen(serve),
             authority,
-        };
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let config = config.clone();
-                std::thread::spawn(move || serve(stream, config, name, address));
-            }
-        });
-        doh
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 //! gives.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use rustls::{ServerConnection, StreamOwned};
 
 use super::{Authority, doh};
+use crate::servers::{end, listen, one_answer};
 
 pub(crate) struct OneAnswer {
     address: SocketAddr,
@@ -17,8 +18,8 @@ impl OneAnswer {
     /// Answers each connection's first request, then closes. Its thread ends with the test's
     /// process.
     pub(crate) fn start(answer: impl AsRef<[u8]>) -> Self {
-        let answer = answer.as_ref().to_vec();
-        Self::serving(move |stream| serve(stream, &answer))
+        let address = one_answer(answer);
+        Self { address }
     }
 
     /// Answers each connection's first request, and neither reads on nor closes.
@@ -49,14 +50,7 @@ impl OneAnswer {
     }
 
     fn serving(serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let serve = serve.clone();
-                std::thread::spawn(move || serve(stream));
-            }
-        });
+        let address = listen(serve);
         Self { address }
     }
 
@@ -67,17 +61,4 @@ impl OneAnswer {
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
-}
-
-fn serve(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
-    let _ = stream.read(&mut [0; 4096])?;
-    stream.write_all(answer)?;
-    end(stream)
-}
-
-/// Waits for the client to close: a reset would overtake the answer.
-fn end(mut stream: TcpStream) -> io::Result<()> {
-    stream.shutdown(Shutdown::Write)?;
-    while stream.read(&mut [0; 4096])? > 0 {}
-    Ok(())
 }

@@ -1,8 +1,10 @@
 //! A small HTTP proxy: CONNECT and absolute-form, with or without a password.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
+
+use crate::servers::listen;
 
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
@@ -12,16 +14,9 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// With `token`, requests without it are answered 407. Its thread ends with the test's process.
     pub(crate) fn start(token: Option<&'static str>) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let heads = Arc::new(Mutex::new(Vec::new()));
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = heads.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let seen = seen.clone();
-                std::thread::spawn(move || serve(stream, token, &seen));
-            }
-        });
+        let address = listen(move |stream| serve(stream, token, &seen));
         Self { address, heads }
     }
 

@@ -1,44 +1,26 @@
 //! The two steps of `action.yml`, before a server that stands for a repository's downloads.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use super::{Release, archive_name, script};
+use crate::servers::answering;
 
-/// Serves the files of a directory, one answer a connection. Its thread ends with the test's
-/// process.
+/// Serves the files of a directory.
 fn downloads(directory: PathBuf) -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let _ = answer(stream, &directory);
-        }
+    let address = answering(move |head, _| {
+        let name = head.split(' ').nth(1).unwrap_or_default();
+        let (status, body) = match fs::read(directory.join(name.trim_start_matches('/'))) {
+            Ok(body) => ("200 OK", body),
+            Err(_) => ("404 Not Found", Vec::new()),
+        };
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        [head.into_bytes(), body].concat()
     });
-    format!("http://127.0.0.1:{port}")
-}
-
-fn answer(mut stream: TcpStream, directory: &Path) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-    while lines
-        .next()
-        .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
-    {}
-    let name = first.split(' ').nth(1).unwrap_or_default();
-    let (status, body) = match fs::read(directory.join(name.trim_start_matches('/'))) {
-        Ok(body) => ("200 OK", body),
-        Err(_) => ("404 Not Found", Vec::new()),
-    };
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    )?;
-    stream.write_all(&body)
+    format!("http://{address}")
 }
 
 fn step(name: &str, variables: &[(&str, &str)]) -> Output {
