@@ -3,6 +3,10 @@
 //! Pure values: no I/O, no async, and no clock. Data flows in one direction:
 //! `Target → Strategy → Exchange (Timeline + facts) → phases → Finding → report`.
 
+// Tests that several crates include name this one as the others do.
+#[cfg(test)]
+extern crate self as roundtrip_model;
+
 mod clock;
 mod comparison;
 mod duration;

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../../../../tests/any_event.rs"]
+mod any_event;
 mod black_hole;
 mod client;
 mod connect;

@@ -5,80 +5,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 use roundtrip_explain::{account, findings};
 use roundtrip_model::{
-    Answer, Attempt, AttemptOutcome, EarlyData, Event, Exchange, HttpFacts, KeptFacts, Moment,
-    NameWaits, NotKept, QuicFacts, Task,
+    Answer, Attempt, AttemptOutcome, EarlyData, Exchange, HttpFacts, KeptFacts, Moment, NameWaits,
+    NotKept, QuicFacts,
 };
 
-use crate::story::{Story, tcp, tls, v4, v6};
-
-fn any_event() -> impl Strategy<Value = Event> {
-    prop_oneof![
-        Just(Event::LookupStarted),
-        Just(Event::LookupFinished),
-        any::<bool>().prop_map(|six| Event::AttemptStarted {
-            peer: if six { v6() } else { v4() }
-        }),
-        any::<bool>().prop_map(|deferred| Event::Connected {
-            peer: v4(),
-            deferred
-        }),
-        (0u64..3_000, 0u64..3_000).prop_map(|(data_sent, data_acked)| Event::SynAcked {
-            data_sent,
-            data_acked
-        }),
-        Just(Event::TunnelStarted),
-        Just(Event::TunnelReady),
-        Just(Event::HandshakeStarted),
-        Just(Event::HandshakeFinished),
-        Just(Event::EarlyDataRefused),
-        Just(Event::RequestStarted),
-        Just(Event::RequestSent),
-        Just(Event::FirstByte),
-        Just(Event::Finished),
-        (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
-        (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
-        (0u32..4, 0u64..2_000).prop_map(|(segments, ms)| Event::Resent {
-            segments,
-            unacked: Duration::from_millis(ms)
-        }),
-        (0u32..4, 0u64..2_000).prop_map(|(segments, ms)| Event::Overtaken {
-            segments,
-            late: Duration::from_millis(ms)
-        }),
-        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused {
-            segments,
-            bytes,
-            window: None
-        }),
-        Just(Event::CutOff),
-        any_witness(),
-        (0u64..500).prop_map(|ms| Event::Worked {
-            task: Task::LoadRoots,
-            took: Duration::from_millis(ms)
-        }),
-    ]
-}
-
-/// What the kernel, QUIC and TLS report about a wait.
-fn any_witness() -> impl Strategy<Value = Event> {
-    let span = || (0u64..2_000).prop_map(Duration::from_millis);
-    prop_oneof![
-        (span(), prop::option::of(span()))
-            .prop_map(|(after, again)| Event::Acknowledged { after, again }),
-        (span(), any::<bool>()).prop_map(|(took, throttled)| Event::Starved { took, throttled }),
-        (0u32..4, any::<bool>()).prop_map(|(segments, short)| Event::GapOpened { segments, short }),
-        (0u64..4).prop_map(|packets| Event::Missed { packets }),
-        span().prop_map(|took| Event::HeldBack { took }),
-        span().prop_map(|took| Event::WindowClosed { took }),
-        (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
-        Just(Event::AckDelayed),
-        Just(Event::Answered),
-        span().prop_map(|took| Event::Worked {
-            task: Task::Write,
-            took
-        }),
-    ]
-}
+use crate::any_event::any_event;
+use crate::story::{Story, tcp, tls, v4};
 
 fn any_attempt() -> impl Strategy<Value = Attempt> {
     let outcome = prop_oneof![

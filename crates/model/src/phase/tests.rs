@@ -1,6 +1,8 @@
 //! Phases of hand-made timelines: they cover the whole timeline, and each wait is attributed to its
 //! cause.
 
+#[path = "../../../../tests/any_event.rs"]
+mod any_event;
 mod bodies;
 mod lines;
 mod quic;
@@ -375,65 +377,10 @@ fn a_100_that_nobody_waited_for_is_not_the_answer() {
     assert_eq!(first_byte(Some(Duration::from_millis(50))), 51);
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
-    prop_oneof![
-        Just(Event::LookupStarted),
-        Just(Event::LookupFinished),
-        Just(Event::AttemptStarted { peer: peer() }),
-        Just(Event::AttemptFailed { peer: peer() }),
-        any::<bool>().prop_map(|deferred| Event::Connected {
-            peer: peer(),
-            deferred
-        }),
-        (0u64..3000, 0u64..3000).prop_map(|(data_sent, data_acked)| Event::SynAcked {
-            data_sent,
-            data_acked
-        }),
-        Just(Event::TunnelStarted),
-        Just(Event::TunnelReady),
-        Just(Event::HandshakeStarted),
-        Just(Event::HandshakeFinished),
-        Just(Event::EarlyDataRefused),
-        Just(Event::RequestStarted),
-        Just(Event::RequestSent),
-        Just(Event::FirstByte),
-        Just(Event::Finished),
-        (0u64..40_000).prop_map(|bytes| Event::Sent { bytes }),
-        (0u64..40_000).prop_map(|bytes| Event::Received { bytes }),
-        (0u64..2_000).prop_map(|ms| Event::Resent {
-            segments: 1,
-            unacked: Duration::from_millis(ms)
-        }),
-        (0u64..2_000).prop_map(|ms| Event::Overtaken {
-            segments: 1,
-            late: Duration::from_millis(ms)
-        }),
-        (0u64..30, 0u64..40_000).prop_map(|(segments, bytes)| Event::Paused {
-            segments,
-            bytes,
-            window: None
-        }),
-        Just(Event::CutOff),
-        (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
-        (0u64..900).prop_map(|ms| Event::Acknowledged {
-            after: Duration::from_millis(ms),
-            again: None,
-        }),
-        (0u64..900).prop_map(|ms| Event::HeldBack {
-            took: Duration::from_millis(ms)
-        }),
-        (0u64..900, any::<bool>()).prop_map(|(ms, throttled)| Event::Starved {
-            took: Duration::from_millis(ms),
-            throttled
-        }),
-        any::<bool>().prop_map(|short| Event::GapOpened { segments: 1, short }),
-    ]
-}
-
 proptest! {
     /// For any events in any order, phases cover the timeline and waits cover each phase.
     #[test]
-    fn phases_tile_the_whole(events in prop::collection::vec((0.0f64..2000.0, any_event()), 0..40), rtt in prop::option::of(0u64..200_000), over_quic: bool, failed: bool) {
+    fn phases_tile_the_whole(events in prop::collection::vec((0.0f64..2000.0, any_event::any_event()), 0..40), rtt in prop::option::of(0u64..200_000), over_quic: bool, failed: bool) {
         let mut e = exchange(&events);
         e.rtt = rtt.map(Duration::from_micros);
         e.quic = over_quic.then(QuicFacts::default);
