@@ -18,7 +18,7 @@ const MAX_DATA: u64 = (1 << 36) - 32;
 /// The key of a direction's packets. K: how many round keys it has.
 pub(super) struct Gcm<const K: usize> {
     keys: Box<Keys<K>>,
-    /// As this is here, the processor has what `run` enables.
+    /// This key exists only if the processor has what `run` enables.
     _cpu: Cpu,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Nonce {
 /// The key that masks headers. RFC 9001 §5.4.3.
 pub(super) struct Masker<const K: usize> {
     round_keys: Box<zeroize::Zeroizing<RoundKeys<K>>>,
-    /// As this is here, the processor has AES.
+    /// This key exists only if the processor has AES.
     _cpu: Cpu,
 }
 

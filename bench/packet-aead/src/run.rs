@@ -286,7 +286,7 @@ type Group<'d> = (
     (&'d [Vector; GROUP], &'d [Vector; GROUP]),
 );
 
-/// In place; the encrypted, its bytes turned round.
+/// Encrypts in place; also returns the ciphertext with its bytes reversed.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn encrypt(group: &mut [Vector; GROUP], key_stream: [__m512i; GROUP]) -> [__m512i; GROUP] {

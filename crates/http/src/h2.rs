@@ -213,7 +213,7 @@ impl SentRequest {
             self.awaited.headers.answered(self.awaited.stream, told);
             Ok((parts, body))
         };
-        // Of a request without a body, the stream below sees when it leaves.
+        // If the request has no body, the stream below sees when it leaves.
         let left = || {
             if !request.body.is_empty() {
                 run.recorder.departed();

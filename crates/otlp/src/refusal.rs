@@ -45,7 +45,7 @@ impl ExportError {
         }
     }
 
-    /// What is wrong with an answer, if anything is.
+    /// What is wrong with an answer; `None` if nothing is.
     pub(crate) fn from_reply(reply: &Reply, is_grpc: bool, now: Stamp) -> Option<Self> {
         let asked = reply.header("retry-after");
         let asked = asked.and_then(|field| retry_after(field, now));

@@ -142,7 +142,7 @@ impl Log {
 
     /// The facts that a log of this kind cannot show, and what would show them.
     pub fn undecidable(&self) -> &'static [(&'static str, &'static str)] {
-        // Of TCP, a NetLog has no packets.
+        // A NetLog has no packets of TCP.
         let mut connections = self.witness.connections.iter();
         let has_packets = connections.len() > 0 && connections.all(|c| !c.events.is_empty());
         if self.format == Format::Qlog || (self.format == Format::NetLog && has_packets) {

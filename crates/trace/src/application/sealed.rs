@@ -467,7 +467,7 @@ fn drop_tickets(answers: &mut Vec<DataBurst>, requests: &[DataBurst], seen: &Tls
         .iter()
         .find(|request| request.at > early)
         .map_or(u64::MAX, |request| request.at);
-    // Of a record that a window cut, the beginning counts: its answer was not late.
+    // If a window cut a record, its beginning counts: the answer was not late.
     let first: Vec<&DataBurst> = answers.iter().filter(|a| a.began <= early).collect();
     let later = answers
         .iter()

@@ -76,7 +76,7 @@ impl Server<'_> {
             }
             self.visitors
                 .retain(|_, visitor| !visitor.connection.is_closed());
-            // quiche closes a connection whose first packet is spoilt; the next one begins anew.
+            // quiche closes a connection whose first packet is damaged; the next one begins anew.
             self.numbers
                 .retain(|_, number| self.visitors.contains_key(number));
         }

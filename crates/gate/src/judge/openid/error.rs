@@ -14,7 +14,7 @@ pub(crate) enum LoginError {
     Denied(String),
     #[error("the provider's {what} cannot be used: {why}")]
     Provider { what: &'static str, why: String },
-    /// What the provider says about one user; it may say better things about others.
+    /// An error of the provider about one user, which says nothing about others.
     #[error("the provider's {what} cannot be used for this user: {why}")]
     User {
         what: &'static str,
