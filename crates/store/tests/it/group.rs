@@ -143,7 +143,7 @@ impl Cluster {
 }
 
 pub(crate) struct Watched {
-    /// The first is the master at first.
+    /// In the beginning, the first one is the master.
     pub(crate) servers: Vec<Server>,
     pub(crate) sentinels: Vec<Server>,
     sentinel_ports: Vec<u16>,

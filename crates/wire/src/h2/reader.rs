@@ -136,7 +136,7 @@ impl FrameReader {
         let given = take(input, self.preface.len());
         match self.preface.strip_prefix(given) {
             Some(rest) => self.preface = rest,
-            None => return Err(Code::PROTOCOL_ERROR.because("a preface other than HTTP/2's")),
+            None => return Err(Code::PROTOCOL_ERROR.because("a preface other than that of HTTP/2")),
         }
         Ok(())
     }
