@@ -1,6 +1,6 @@
 //! Lists the packages that the package manager has installed: a second source besides the
 //! libraries' own bytes, and the distribution's name for a version. Reads the databases of Debian
-//! and Alpine; RPM's is binary and not supported.
+//! and Alpine; that of RPM is binary and not supported.
 
 use crate::root::Root;
 

@@ -24,7 +24,7 @@ use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
-/// Large windows, so that the path and not the client limits a body (curl's are as large).
+/// Large windows, so that the path and not the client limits a body (those of curl are as large).
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long the end of a stream is waited for after the end of its body.

@@ -238,7 +238,8 @@ impl TcpFlow {
         }
     }
 
-    /// Decides by the client's first bytes, or by the server's if the client's are missing.
+    /// Decides by the client's first bytes, or by those of the server if the client's first bytes
+    /// are missing.
     fn recognise(&mut self, from: Side, piece: Piece<'_>) {
         let Piece::Bytes(bytes) = piece else {
             self.content = Content::Opaque;

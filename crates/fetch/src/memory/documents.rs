@@ -11,7 +11,7 @@ const FORM: Form = Form {
     name: *b"rtrg",
     version: 1,
 };
-/// The limit in bytes. The largest of IANA's has some hundred kilobytes.
+/// The limit in bytes. The largest registry of IANA has some hundred kilobytes.
 const MAX_BODY: usize = 16 << 20;
 const MAX_FIELD: usize = 4 << 10;
 

@@ -186,8 +186,8 @@ impl Handshake {
         Ok(!accepted)
     }
 
-    /// Whether to read the peer's parameters now. A client's are authentic once the handshake is
-    /// complete; a server needs them earlier, to answer at all.
+    /// Whether to read the peer's parameters now. Those of a client are authentic once the
+    /// handshake is complete; a server needs them earlier, to answer at all.
     pub(super) fn wants_parameters(&self, is_tls_complete: bool) -> bool {
         !self.has_parameters && (self.side == Side::Server || is_tls_complete)
     }

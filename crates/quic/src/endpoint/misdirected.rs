@@ -1,5 +1,6 @@
-//! Datagrams of connections at another endpoint: the kernel distributes by addresses, and a
-//! client's may change. RFC 9000 §9. They wait here until the owner of the socket hands them over.
+//! Datagrams of connections at another endpoint: the kernel distributes by addresses, and the
+//! address of a client may change. RFC 9000 §9. They wait here until the owner of the socket hands
+//! them over.
 
 use std::collections::VecDeque;
 

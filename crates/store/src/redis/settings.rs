@@ -166,7 +166,8 @@ impl RedisSettings {
         }
     }
 
-    /// Sets the certificate authorities for a `rediss:` server; the system's are the default.
+    /// Sets the certificate authorities for a `rediss:` server; those of the system are the
+    /// default.
     pub fn trust(&mut self, roots: Roots) -> Result<(), StoreError> {
         let client = Client::new(roots, None).map_err(|e| StoreError::Tls(Arc::new(e)))?;
         self.tls = Some(Arc::new(client));

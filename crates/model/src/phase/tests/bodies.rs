@@ -139,8 +139,9 @@ fn the_wait_for_the_server_ends_when_the_answer_begins_to_arrive() {
     assert!(wait.waited.server < 1.0, "{wait:?}");
 }
 
-/// Behind a hole in the path, all segments stay small. A flight that only looks small, because a
-/// segment came twice, and that full ones follow shows no hole: the request took long to arrive.
+/// Behind a hole in the path, all segments stay small. A flight may only look small, because a
+/// segment came twice. If full flights follow it, it shows no hole: the request took long to
+/// arrive.
 #[test]
 fn a_late_answer_in_full_segments_was_not_lost() {
     let late = 3_000.0;

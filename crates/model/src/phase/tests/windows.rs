@@ -176,8 +176,8 @@ fn a_window_that_was_full_once_is_not_filled_by_less() {
     assert!(own([46, 38, 32, 27, 23, 19, 16]) <= 3);
 }
 
-/// A first flight of ten segments, of which the head's was small, filled the window. The next
-/// flight came five round trips later.
+/// A first flight of ten segments, of which that with the head was small, filled the window. The
+/// next flight came five round trips later.
 #[test]
 fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
     for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {
