@@ -32,9 +32,10 @@ pub(super) struct ConnectionEntry {
     pub(super) unvalidated: bool,
     /// The connection has ended, but packets may still arrive.
     pub(super) has_ended: bool,
-    /// Its deadline may differ from the scheduled one.
+    /// Its deadline has to be read again.
     pub(super) touched: bool,
-    /// The earliest time that is scheduled for it.
+    /// Its deadline when that was last read, and the earliest time that is scheduled for it.
+    pub(super) deadline: Option<Time>,
     pub(super) scheduled: Option<Time>,
 }
 
@@ -101,6 +102,7 @@ impl ConnectionTable {
                 first,
                 has_ended: false,
                 touched: false,
+                deadline: None,
                 scheduled: None,
             }));
             self.count += 1;
