@@ -263,8 +263,10 @@ impl Connection {
 
     /// RFC 9000 §17.2.5.2.
     pub(super) fn on_retry(&mut self, retry: &Retry<'_>) {
-        if !self.handshake.on_retry(retry, &self.local_ids.first()) {
-            return;
+        match self.handshake.on_retry(retry, &self.local_ids.first()) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.fail(&error),
         }
         let source = retry.source;
         self.log.write(self.clock, &LogEvent::Retried { source });

@@ -17,6 +17,8 @@ use crate::space::Space;
 
 /// RFC 9000 §18.2.
 const MAX_ACK_DELAY_EXPONENT: u64 = 20;
+/// The longest token of a Retry in bytes: each Initial packet carries it beside a part of the hello.
+const MAX_TOKEN: usize = 1000;
 
 #[derive(Debug)]
 pub(super) struct Handshake {
@@ -273,19 +275,29 @@ impl Handshake {
     }
 
     /// Whether to accept a Retry: once, before anything else has come, and only with a valid tag.
-    /// RFC 9000 §17.2.5.2.
-    pub(super) fn on_retry(&mut self, retry: &Retry<'_>, own: &ConnectionId) -> bool {
+    /// RFC 9000 §17.2.5.2. An error if its token leaves no room in a datagram.
+    pub(super) fn on_retry(
+        &mut self,
+        retry: &Retry<'_>,
+        own: &ConnectionId,
+    ) -> Result<bool, TransportError> {
         let is_expected = self.is_first_answer()
             && retry.version == self.version
             && retry.destination == *own
             && !retry.token.is_empty()
             && retry.source != self.original
             && retry_is_authentic(retry, &self.original).unwrap_or(false);
+        if is_expected && retry.token.len() > MAX_TOKEN {
+            return Err(TransportError::new(
+                Code::INTERNAL_ERROR,
+                "the token of a Retry leaves no room for the hello",
+            ));
+        }
         if is_expected {
             self.retry_source = Some(retry.source);
             self.token = Bytes::copy_from_slice(retry.token);
         }
-        is_expected
+        Ok(is_expected)
     }
 
     /// Whether a version negotiation answers the first packet. RFC 9000 §6.2.

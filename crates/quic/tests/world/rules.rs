@@ -8,7 +8,7 @@ use roundtrip_quic::{
     ClientConfig, CloseReason, Code, Dir, Endpoint, Event, Handle, RecvMeta, Retry, ServerConfig,
     Time, Transport,
 };
-use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Parameters, Pen, write_retry};
+use roundtrip_wire::quic::{ConnectionId, Frame, Frames, Parameters, Pen, Version, write_retry};
 
 use super::key_holder::{HANDSHAKE, INITIAL, KeyHolder, ONE_RTT, own_id};
 use super::replayable_tls::configs;
@@ -204,23 +204,7 @@ fn what_lies_behind_a_packet_for_another_id_is_not_read() {
 /// RFC 9000 §17.2.5.2.
 #[test]
 fn a_retry_counts_once_and_before_anything_else() {
-    let retry = |pair: &Pair, token: &[u8]| {
-        let original = pair.peer.original();
-        let us = *pair.peer.ids.first().unwrap();
-        let source = ConnectionId::new(&[0x77; 8]).unwrap();
-        write_retry(
-            roundtrip_wire::quic::Version::V1,
-            &us,
-            &source,
-            &original,
-            token,
-        )
-        .unwrap()
-    };
-    let mut pair = Pair::with_client(parameters());
-    for datagram in std::mem::take(&mut pair.sent) {
-        pair.peer.open(&datagram);
-    }
+    let mut pair = greeted_client();
     let first = retry(&pair, b"once");
     // Without a token, or with an invalid tag, it is ignored.
     let empty = retry(&pair, b"");
@@ -242,6 +226,34 @@ fn a_retry_counts_once_and_before_anything_else() {
     pair.sent.clear();
     pair.receive(late);
     assert!(pair.sent.is_empty());
+}
+
+/// Otherwise nothing could be sent any more, and it would look as if the server did not answer.
+#[test]
+fn a_retry_whose_token_leaves_no_room_for_the_hello_ends_the_connection() {
+    for (length, code) in [(1000, None), (1001, Some(Code::INTERNAL_ERROR))] {
+        let mut pair = greeted_client();
+        let retry = retry(&pair, &vec![7; length]);
+        pair.receive(retry);
+        assert!(!pair.sent.is_empty(), "{length}");
+        assert_eq!(pair.violated(), code, "{length}");
+    }
+}
+
+/// A client whose hello the peer has received.
+fn greeted_client() -> Pair {
+    let mut pair = Pair::with_client(parameters());
+    for datagram in std::mem::take(&mut pair.sent) {
+        pair.peer.open(&datagram);
+    }
+    pair
+}
+
+fn retry(pair: &Pair, token: &[u8]) -> Vec<u8> {
+    let original = pair.peer.original();
+    let us = *pair.peer.ids.first().unwrap();
+    let source = ConnectionId::new(&[0x77; 8]).unwrap();
+    write_retry(Version::V1, &us, &source, &original, token).unwrap()
 }
 
 /// RFC 9000 §9 and §9.1.
