@@ -17,9 +17,11 @@ use crate::socket::Socket;
 use crate::state::Shared;
 use crate::timer::Timer;
 
-/// The largest number of receive calls, and of sent bursts, in one round.
+/// The largest number of receive calls in one round.
 const MAX_RECEIVE_CALLS: usize = 4;
-const MAX_BURSTS: usize = 4;
+/// No burst is begun in a round that has sent this many bytes: four bursts of bulk data, or small
+/// answers on many connections.
+const MAX_SENT_BYTES: usize = 192 << 10;
 /// The largest number of rounds before other tasks get to run.
 const MAX_ROUNDS: usize = 4;
 /// How long the driver waits for room in a full socket.
@@ -271,7 +273,8 @@ impl Rounds {
             return false;
         }
         self.send_replies();
-        for _ in 0..MAX_BURSTS {
+        let mut sent = 0;
+        while sent < MAX_SENT_BYTES {
             let next = self
                 .shared
                 .lock()
@@ -283,6 +286,7 @@ impl Rounds {
             if !self.send(handle, &burst) {
                 return false;
             }
+            sent += burst.length;
         }
         true
     }
