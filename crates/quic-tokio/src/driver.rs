@@ -360,18 +360,15 @@ impl Rounds {
             }
         }
         // A full socket is tried again when the timer fires, not at once.
-        let is_late = deadline.is_some_and(|deadline| deadline <= now) && self.unsent.is_none();
-        let rung = is_late || self.timer.poll(cx, now, deadline)?;
+        if deadline.is_some_and(|deadline| deadline <= now) && self.unsent.is_none() {
+            return Ok(Round::Again);
+        }
+        self.timer.wake_at(cx, now, deadline)?;
         // If nothing arrived, the runtime wakes this task when something does.
-        let came = match self.incoming.poll_readable(cx) {
-            Poll::Ready(readable) => readable.map(|_| true)?,
-            Poll::Pending => false,
-        };
-        Ok(if rung || came {
-            Round::Again
-        } else {
-            Round::Asleep
-        })
+        match self.incoming.poll_readable(cx) {
+            Poll::Ready(readable) => readable.map(|_| Round::Again),
+            Poll::Pending => Ok(Round::Asleep),
+        }
     }
 
     fn wake(&mut self) {

@@ -43,17 +43,26 @@ impl Timer {
         })
     }
 
-    /// Returns true if it has fired; otherwise the task is woken no later than at the deadline. It
-    /// may fire early.
-    pub(crate) fn poll(
+    /// Wakes the task no later than at the deadline. It may wake the task earlier.
+    pub(crate) fn wake_at(
         &mut self,
         cx: &mut Context<'_>,
         now: Time,
         deadline: Option<Time>,
-    ) -> io::Result<bool> {
-        if let Some(deadline) = deadline {
-            self.set(now, deadline)?;
+    ) -> io::Result<()> {
+        loop {
+            if let Some(deadline) = deadline {
+                self.set(now, deadline)?;
+            }
+            // If it was set for a deadline that has moved since, it is set again.
+            if !self.has_fired(cx)? {
+                return Ok(());
+            }
         }
+    }
+
+    /// Returns true once, when it has fired; otherwise the task is woken when it fires.
+    fn has_fired(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         if self.sleeps_to.is_some() && self.sleep.as_mut().poll(cx).is_ready() {
             self.sleeps_to = None;
             return Ok(true);
