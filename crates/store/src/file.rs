@@ -217,19 +217,23 @@ impl Store for Redb {
     }
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError> {
-        check_sid(sid)?;
-        let (sid, json) = (sid.to_owned(), record.to_json()?);
-        let end = record.expires.map_or(0, |end| millis(end).max(1));
+        self.put_all(&[(sid, record)]).await
+    }
+
+    /// All of them, or none.
+    async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
+        let written = |(sid, record): &(&str, &Record)| {
+            check_sid(sid)?;
+            let end = record.expires.map_or(0, |end| millis(end).max(1));
+            Ok(((*sid).to_owned(), end, record.to_json()?))
+        };
+        let written: Result<Vec<_>, StoreError> = sessions.iter().map(written).collect();
+        let written = written?;
         self.write_apart(move |transaction| {
-            remove(transaction, &sid)?;
-            let mut sessions = transaction.open_table(SESSIONS)?;
-            sessions.insert(sid.as_str(), (end, json.as_slice()))?;
-            if end > 0 {
-                transaction
-                    .open_table(ENDS)?
-                    .insert((end, sid.as_str()), ())?;
+            for (sid, end, json) in &written {
+                insert(transaction, sid, *end, json)?;
             }
-            note(transaction, &sid)
+            Ok(())
         })
         .await
     }
@@ -297,6 +301,21 @@ impl Store for Redb {
             sids,
         })
     }
+}
+
+fn insert(
+    transaction: &WriteTransaction,
+    sid: &str,
+    end: u64,
+    json: &[u8],
+) -> Result<(), redb::Error> {
+    remove(transaction, sid)?;
+    let mut sessions = transaction.open_table(SESSIONS)?;
+    sessions.insert(sid, (end, json))?;
+    if end > 0 {
+        transaction.open_table(ENDS)?.insert((end, sid), ())?;
+    }
+    note(transaction, sid)
 }
 
 /// Returns the session's expiry if it was there.
@@ -387,6 +406,21 @@ mod tests {
     use redb::ReadableTableMetadata;
 
     use super::*;
+
+    #[tokio::test]
+    async fn several_sessions_are_one_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Redb::open(&directory.path().join("sessions")).unwrap();
+        let [old, new] = ["YTpi", "YTpj"].map(|text| Record::new(text, None));
+        let good = [("a", &old), ("b", &old), ("a", &new)];
+        store.put_all(&good).await.unwrap();
+        assert_eq!(store.get("a").await.unwrap(), Some(new.clone()));
+        // Each write is complete or absent.
+        let bad = [("c", &new), ("", &new)];
+        assert!(matches!(store.put_all(&bad).await, Err(StoreError::Sid)));
+        assert_eq!(store.list(None, 9).await.unwrap().sids, ["a", "b"]);
+        assert_eq!(store.since(0).0, 3);
+    }
 
     #[tokio::test]
     async fn a_write_clears_expired_sessions_out_of_the_file() {

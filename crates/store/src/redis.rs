@@ -27,8 +27,10 @@ mod slots;
 mod socket;
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtrip_wire::resp::Value;
@@ -165,6 +167,31 @@ impl Store for Redis {
             set.extend([b"PXAT".as_slice(), end.as_bytes()]);
         }
         expect_ok("SET", self.ask("SET", &key, &set).await?)
+    }
+
+    /// Sends all of them before it waits for the answers.
+    async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
+        let puts = sessions.iter();
+        let mut puts: Vec<_> = puts
+            .map(|(sid, record)| Box::pin(self.put(sid, record)))
+            .collect();
+        poll_fn(|cx| {
+            let mut outcome = Ok(());
+            puts.retain_mut(|put| {
+                let polled = put.as_mut().poll(cx);
+                let is_pending = polled.is_pending();
+                if let Poll::Ready(Err(error)) = polled {
+                    outcome = Err(error);
+                }
+                is_pending
+            });
+            if outcome.is_ok() && !puts.is_empty() {
+                Poll::Pending
+            } else {
+                Poll::Ready(outcome)
+            }
+        })
+        .await
     }
 
     async fn replace(

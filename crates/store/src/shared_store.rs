@@ -166,6 +166,14 @@ impl Store for AnyStore {
         }
     }
 
+    async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store, _) => store.put_all(sessions).await,
+            Self::Redb(store, _) => store.put_all(sessions).await,
+            Self::Redis(store) => store.put_all(sessions).await,
+        }
+    }
+
     async fn replace(
         &self,
         sid: &str,

@@ -75,14 +75,23 @@ impl SessionManager {
         login: &Secret,
         expires: Option<SystemTime>,
     ) -> Result<CredentialForm, GateError> {
+        let (record, form) = self.record(sid, login, expires)?;
+        self.store.put(sid, &record).await?;
+        Ok(form)
+    }
+
+    fn record(
+        &self,
+        sid: &str,
+        login: &Secret,
+        expires: Option<SystemTime>,
+    ) -> Result<(Record, CredentialForm), GateError> {
         check_name(sid)?;
         if expires.is_some_and(|end| end <= SystemTime::now()) {
             return Err(GateError::Past);
         }
         let (stored, form) = self.stored(sid, login)?;
-        let record = Record::new(stored.as_bytes(), expires);
-        self.store.put(sid, &record).await?;
-        Ok(form)
+        Ok((Record::new(stored.as_bytes(), expires), form))
     }
 
     fn stored(

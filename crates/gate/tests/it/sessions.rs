@@ -2,6 +2,7 @@
 //! served, as which user, and when that ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
 
+mod import;
 mod scene;
 mod store;
 
