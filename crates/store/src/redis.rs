@@ -10,9 +10,9 @@
 //! `pttl`; to manage sessions also `set`, `del`, `scan` and `wait`; for TLS sessions of early data
 //! `info`, `set` and `getdel` on `roundtrip-ticket:*`; for logins `set` and `del` on
 //! `roundtrip-claim:*`, and `zadd`, `zremrangebyscore`, `zrangebyscore` and `pexpireat` on
-//! `roundtrip-index:*`; in a cluster `cluster|slots` and `asking`, behind sentinels `role`. If a
-//! server lacks RESP3 or refuses tracking, each lookup of a session asks the server. Replicas are
-//! never asked for sessions: what they answer can be old.
+//! `roundtrip-index:*`; in a cluster `cluster|slots`, `cluster|nodes` and `asking`, behind
+//! sentinels `role`. If a server lacks RESP3 or refuses tracking, each lookup of a session asks the
+//! server. Replicas are never asked for sessions: what they answer can be old.
 
 mod discovery;
 mod index;
@@ -223,7 +223,7 @@ impl Store for Redis {
         let Value::Integer(count) = count else {
             return Err(StoreError::NotUnderstood("DEL did not return a number"));
         };
-        if !self.servers.is_replicated(&asked.server).await {
+        if !self.servers.is_replicated(&asked).await {
             return Ok(count > 0);
         }
         if count == 0 {

@@ -20,7 +20,7 @@ use super::link::{Link, LinkWatcher};
 use super::node::{Node, NodeKind};
 use super::pushes::Pushes;
 use super::settings::{Address, RedisSettings, RedisTopology};
-use super::slots::SlotMap;
+use super::slots::{SlotMap, names_own_replica};
 use crate::StoreError;
 
 /// The largest number of servers that one request is sent to.
@@ -405,15 +405,28 @@ impl RedisServers {
         why.or_else(|| self.failed.borrow().clone().filter(|_| map.is_empty()))
     }
 
-    /// Whether a replica can take the place of this server. If that is not known, it is assumed: a
-    /// server can have become a master a moment ago.
-    pub(super) async fn is_replicated(&self, server: &Address) -> bool {
+    /// Whether a replica can take the place of the server that answered. If that is not known, it
+    /// is assumed: a server can have become a master a moment ago.
+    pub(super) async fn is_replicated(&self, asked: &Asked) -> bool {
         if self.only.is_none() && self.view.stale.get() {
             let _turn = self.looking.lock().await;
             self.look_now().await;
         }
-        let (map, failed) = (self.view.map.borrow(), self.failed.borrow().is_some());
-        failed || !map.is_master(server) || map.is_replicated(server)
+        let is_known = {
+            let (map, failed) = (self.view.map.borrow(), self.failed.borrow().is_some());
+            failed || !map.is_master(&asked.server) || map.is_replicated(&asked.server)
+        };
+        is_known || self.has_new_replica(&asked.link).await
+    }
+
+    /// `CLUSTER SLOTS` leaves out a replica until the server has heard that it has data. If the
+    /// user may not ask `CLUSTER NODES`, there is none.
+    async fn has_new_replica(&self, master: &Link) -> bool {
+        if !matches!(self.settings.topology, RedisTopology::Cluster(_)) {
+            return false;
+        }
+        let nodes = master.ask(&[b"CLUSTER", b"NODES"]).await;
+        nodes.map_or(true, |nodes| nodes.bytes().is_some_and(names_own_replica))
     }
 
     /// Refreshes the view whenever it is due. `maintenance` runs this as long as the thread serves.

@@ -186,6 +186,26 @@ impl Shard {
     }
 }
 
+/// Whether this answer to `CLUSTER NODES` names a replica of the server that answered, and the
+/// cluster has not given it up.
+pub(super) fn names_own_replica(nodes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(nodes);
+    let nodes = || {
+        text.lines().filter_map(|line| {
+            let mut words = line.split(' ');
+            let (id, flags) = (words.next()?, words.nth(1)?);
+            Some((id, flags, words.next()?))
+        })
+    };
+    let has = |flags: &str, flag| flags.split(',').any(|one| one == flag);
+    let own = nodes().find(|(_, flags, _)| has(flags, "myself"));
+    own.is_some_and(|(own, ..)| {
+        nodes().any(|(_, flags, master)| {
+            master == own && has(flags, "slave") && !has(flags, "fail") && !has(flags, "noaddr")
+        })
+    })
+}
+
 fn part(has: impl Fn(u16) -> bool, prefix: &Arc<str>) -> Option<StorePart> {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for slot in (0..SLOTS).filter(|slot| has(*slot)) {

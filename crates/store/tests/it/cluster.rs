@@ -79,7 +79,7 @@ fn sessions_are_spread_found_listed_pushed_and_move_with_their_slot() {
 /// The rights that the guide lists are enough.
 async fn few_rights(cluster: &Cluster) {
     let rights = "on >canary-2 ~* -@all +hello +client|tracking +get +pttl +ping +set +del +scan \
-                  +wait +getdel +info +cluster|slots +asking";
+                  +wait +getdel +info +cluster|slots +cluster|nodes +asking";
     let rule: Vec<&str> = ["ACL", "SETUSER", "gate"]
         .into_iter()
         .chain(rights.split(' '))

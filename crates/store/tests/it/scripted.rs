@@ -18,7 +18,8 @@ use crate::{eventually, on_a_thread, until};
 
 const SESSION: &[u8] = b"{\"credentials\":\"YTpi\"}";
 
-/// Answers each command by its first word, until the script returns `None`.
+/// Answers each command by its first word, and each of `CLUSTER` by its second, until the script
+/// returns `None`.
 async fn play<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     mut script: impl FnMut(&str) -> Option<Vec<u8>>,
@@ -27,7 +28,11 @@ async fn play<S: AsyncRead + AsyncWrite + Unpin>(
     let mut piece = [0; 4096];
     loop {
         while let Ok(Some(Value::Array(parts))) = decoder.next_value() {
-            let word = parts.first().and_then(Value::bytes).unwrap_or_default();
+            let part = |at: usize| parts.get(at).and_then(Value::bytes).unwrap_or_default();
+            let word = match part(0) {
+                b"CLUSTER" => part(1),
+                word => word,
+            };
             let Some(answer) = script(&String::from_utf8_lossy(word)) else {
                 return;
             };
@@ -282,7 +287,7 @@ fn a_server_with_two_names_gets_one_connection() {
                 tokio::task::spawn_local(async move {
                     open.set(open.get() + 1);
                     let script = move |word: &str| {
-                        if word == "CLUSTER" {
+                        if word == "SLOTS" {
                             looked.set(looked.get() + 1);
                             return Some(slots(port, 0));
                         }
@@ -311,15 +316,16 @@ fn a_server_with_two_names_gets_one_connection() {
     });
 }
 
-/// Plays the only master of a cluster with a replica that confirms nothing. As Redis does, it
-/// answers `WAIT` for what the connection wrote: if that is nothing, its replicas count.
-fn deaf(port: u16) -> impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static {
-    let slots = slots(port, 1);
+/// Plays the only master of a cluster, with these answers to `CLUSTER`, and a replica that confirms
+/// nothing. As Redis does, it answers `WAIT` for what the connection wrote: if that is nothing, its
+/// replicas count.
+fn deaf(slots: Vec<u8>, nodes: Vec<u8>) -> impl FnMut(&str) -> Option<Vec<u8>> + Clone + 'static {
     let is_there = Rc::new(std::cell::Cell::new(true));
     let mut has_written = false;
     move |word| {
         Some(match word {
-            "CLUSTER" => slots.clone(),
+            "SLOTS" => slots.clone(),
+            "NODES" => nodes.clone(),
             "SET" => {
                 has_written = true;
                 is_there.set(true);
@@ -343,7 +349,7 @@ fn the_first_request_of_a_handle_and_a_repeated_one_wait_for_a_replica() {
     on_a_thread(async {
         let (listener, _) = listen().await;
         let port = listener.local_addr().unwrap().port();
-        serve(listener, deaf(port));
+        serve(listener, deaf(slots(port, 1), Vec::new()));
         let url = format!("redis+cluster://127.0.0.1:{port}");
         for attempt in 1..=3 {
             let store = Redis::new(Arc::new(RedisSettings::from_url(&url).unwrap()));
@@ -354,6 +360,39 @@ fn the_first_request_of_a_handle_and_a_repeated_one_wait_for_a_replica() {
             );
         }
     });
+}
+
+/// `CLUSTER SLOTS` leaves out replicas of which the server has not heard that they have data.
+#[test]
+fn a_replica_that_has_just_begun_must_confirm_as_well() {
+    let nodes = |flags: &str, of: &str| {
+        format!(
+            "1a 127.0.0.1:1@2 master - 0 1 1 connected 9-16383\n\
+             2b 127.0.0.1:3@4,name myself,master - 0 0 2 connected 0-8\n\
+             3c 127.0.0.1:5@6 {flags} {of} 0 1 2 connected\n"
+        )
+    };
+    let refused = b"-NOPERM User gate has no permissions to run the 'cluster|nodes' command\r\n";
+    for (nodes, is_replicated) in [
+        (bulk(nodes("slave", "2b").as_bytes()), true),
+        (bulk(nodes("slave,fail?", "2b").as_bytes()), true),
+        (bulk(nodes("slave,fail", "2b").as_bytes()), false),
+        (bulk(nodes("slave", "1a").as_bytes()), false),
+        (bulk(nodes("master", "-").as_bytes()), false),
+        (refused.to_vec(), false),
+    ] {
+        on_a_thread(async {
+            let (listener, _) = listen().await;
+            let port = listener.local_addr().unwrap().port();
+            let told = String::from_utf8_lossy(&nodes).into_owned();
+            serve(listener, deaf(slots(port, 0), nodes));
+            let url = format!("redis+cluster://127.0.0.1:{port}");
+            let store = Redis::new(Arc::new(RedisSettings::from_url(&url).unwrap()));
+            let outcome = eventually("an answer", store.revoke("a")).await;
+            let is_unconfirmed = matches!(outcome, Err(StoreError::Unconfirmed));
+            assert_eq!(is_unconfirmed, is_replicated, "{told}: {outcome:?}");
+        });
+    }
 }
 
 /// A list from a server whose `SCAN` returns these cursors, and no key.
