@@ -1,8 +1,12 @@
 //! A queue that is served in turn by client, so that a client with many requests delays only
 //! itself.
 
+mod lock;
+
 use std::collections::VecDeque;
 use std::net::IpAddr;
+
+pub(crate) use lock::FairLock;
 
 /// An entry of the queue. Dropping it tells its client that it will not be served.
 pub(crate) trait Waiter {

@@ -1,11 +1,12 @@
 //! A TCP stream without records, for many connections; can start with fast open.
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -54,6 +55,12 @@ impl Plain {
     pub fn is_quiet(&self) -> bool {
         let read = self.stream.try_read(&mut [0]);
         matches!(read, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// The same, but asks the kernel: the runtime may not have heard yet of what has arrived.
+    pub fn is_quiet_now(&self) -> bool {
+        let peeked = SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]);
+        matches!(peeked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
     pub fn stream(&self) -> &TcpStream {

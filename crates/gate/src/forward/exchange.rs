@@ -308,9 +308,13 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             &mut *self.body,
             &mut to,
         );
-        writer.write(self.head).await?;
+        let lost = match writer.write(self.head).await {
+            Err(lost @ ExchangeError::Backend { sent: true, .. }) => Some(lost),
+            written => written.map(|()| None)?,
+        };
         self.entry.sent = Some(Instant::now());
-        let (uploading, answered) = (Cell::new(rest.is_some()), Cell::new(false));
+        let uploading = Cell::new(rest.is_some() && lost.is_none());
+        let answered = Cell::new(false);
         let mut download = Download {
             asked: self.asked,
             site: self.site,
@@ -327,8 +331,12 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             interim: Interim::default(),
             held,
         };
-        let Some(rest) = rest else {
-            return download.run(Some((writer.body, writer.to))).await;
+        let Some(rest) = rest.filter(|_| lost.is_none()) else {
+            let download = download.run(Some((writer.body, writer.to)));
+            return match lost {
+                None => download.await,
+                Some(lost) => reason(lost, download).await,
+            };
         };
         let may_repeat = upstream.protocol() == UpstreamProtocol::H2 || self.asked.idempotent;
         let most = usize::try_from(self.site.policy.limits.body_ahead.0).unwrap_or(usize::MAX);
@@ -374,14 +382,23 @@ async fn both<S: Sessions, B: Source, W: AsyncWrite + Unpin>(
     // Gate waits for the backend from now on.
     upload.writer.deadlines.down.restart();
     if let Some(lost) = lost {
-        // The backend accepts no more, and may have sent the reason. RFC 9112 §9.5.
-        let got = download.await.map_err(|_| lost);
-        return got.map(|got| got.after_upload(false));
+        return reason(lost, download).await;
     }
     tokio::select! {
         biased;
         got = download => got,
         () = upload.writer.body.gone(), if !upload.writer.asked.route.half_close => Err(ExchangeError::Gone),
+    }
+}
+
+/// The backend accepts no more of the request, and may have sent the reason. RFC 9112 §9.5.
+async fn reason(
+    lost: ExchangeError,
+    download: impl Future<Output = Result<DownloadOutcome, ExchangeError>>,
+) -> Result<DownloadOutcome, ExchangeError> {
+    match download.await {
+        Err(ExchangeError::Backend { .. }) => Err(lost),
+        got => got.map(|got| got.after_upload(false)),
     }
 }
 

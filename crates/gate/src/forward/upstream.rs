@@ -80,6 +80,7 @@ pub(crate) struct LeaseNeeds {
 impl From<LeaseNeeds> for PoolRequest {
     fn from(need: LeaseNeeds) -> Self {
         Self {
+            once: !need.repeatable || need.upload,
             upload: need.upload,
             tunnel: need.tunnel,
             client: need.client.map(network),

@@ -59,6 +59,7 @@ impl UpstreamError {
         match self {
             Self::Busy { .. } | Self::Full { .. } => Outcome::PoolFull,
             Self::Refused { .. } => Outcome::BackendRefused,
+            Self::Silent { .. } => Outcome::TimedOut,
             _ => Outcome::BackendGone,
         }
     }

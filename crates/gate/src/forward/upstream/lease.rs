@@ -2,6 +2,8 @@
 //! exchange returns; and another one for the retry. `pools` assigns connections, and `group` opens
 //! them.
 
+use std::net::IpAddr;
+
 use tokio::time::{Instant, timeout_at};
 
 use super::link::{Fate, Link, ServerIndex};
@@ -93,7 +95,7 @@ impl Upstream {
     }
 
     /// Waiting and connecting share one deadline. If connecting fails, nothing was sent, so another
-    /// server may be tried.
+    /// server may be tried; a server that does not answer leaves half of the time for that.
     async fn obtain(
         &self,
         mut claim: Result<PoolGrant<Wire>, PoolError>,
@@ -118,12 +120,22 @@ impl Upstream {
             }
             let not = Some(slot.server());
             let opened = match self.protocol() {
-                UpstreamProtocol::H1 => self.open(slot, fast_open, deadline).await,
-                UpstreamProtocol::H2 => self.join(slot, need.large_head, deadline).await,
+                UpstreamProtocol::H1 => {
+                    let now = Instant::now();
+                    let left = deadline.saturating_duration_since(now);
+                    let until = now + if elsewhere { left / 2 } else { left };
+                    self.open(slot, fast_open, until).await
+                }
+                UpstreamProtocol::H2 => {
+                    self.join(slot, need.large_head, want.client, deadline)
+                        .await
+                }
             };
             match opened {
                 Ok(opened) => return Ok(self.link(opened)),
-                Err(UpstreamError::Connect { .. }) if elsewhere && self.may_retry() => {
+                Err(UpstreamError::Connect { .. } | UpstreamError::Silent { .. })
+                    if elsewhere && Instant::now() < deadline && self.may_retry() =>
+                {
                     elsewhere = false;
                     claim = self.pools.claim(PoolRequest { not, ..want });
                 }
@@ -196,9 +208,11 @@ impl Upstream {
         &self,
         slot: PoolSlot<Wire>,
         large_head: bool,
+        client: Option<IpAddr>,
         deadline: Instant,
     ) -> Result<LeasedConnection, UpstreamError> {
-        let joined = self.stream(slot.server(), large_head, deadline).await;
+        let server = slot.server();
+        let joined = self.stream(server, large_head, client, deadline).await;
         let (stream, reused) = joined.inspect_err(|trouble| {
             let counts = self.pools.counts();
             if matches!(trouble, UpstreamError::Busy { .. }) {

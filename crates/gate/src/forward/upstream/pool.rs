@@ -12,6 +12,8 @@ use super::counts::ThreadCounts;
 pub(super) trait Poolable {
     /// Whether the connection is open and has no unexpected bytes.
     fn is_quiet(&mut self) -> bool;
+    /// The same, at the cost of a system call, so that nothing that has arrived is overlooked.
+    fn is_quiet_now(&mut self) -> bool;
     /// Closes it from our side.
     fn close(self);
 }
@@ -69,15 +71,18 @@ impl<C: Poolable> Pool<C> {
         !self.idle.is_empty() || self.open < bounds.connections
     }
 
-    /// The one used last, if it is still open. Closed ones are removed.
+    /// The one used last, if it is still open. Closed ones are removed. `ask`: for a request that
+    /// would be lost on a closed one.
     pub(super) fn take(
         &mut self,
+        ask: bool,
         now: Instant,
         bounds: &Bounds,
         counts: &ThreadCounts,
     ) -> Option<PooledConnection<C>> {
         while let Some(mut idle) = self.idle.pop_back() {
-            if idle.until > now && idle.kept.carrier.is_quiet() {
+            let carrier = &mut idle.kept.carrier;
+            if idle.until > now && carrier.is_quiet() && (!ask || carrier.is_quiet_now()) {
                 return Some(idle.kept);
             }
             self.end(idle, now, bounds, counts);

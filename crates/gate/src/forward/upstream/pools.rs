@@ -81,6 +81,8 @@ pub(super) struct PoolRequest {
     pub(super) fresh: bool,
     /// Another server is preferred to this one.
     pub(super) not: Option<usize>,
+    /// The request cannot be sent again if a kept connection turns out to be closed.
+    pub(super) once: bool,
     /// The request's body is still arriving.
     pub(super) upload: bool,
     /// It may become a tunnel, or its answer a stream.
@@ -322,7 +324,7 @@ impl<C: Poolable> Pools<C> {
         let kept = if want.fresh {
             None
         } else {
-            server.pool.take(now, bounds, counts)
+            server.pool.take(want.once, now, bounds, counts)
         };
         if kept.is_none() {
             server.pool.reserve(bounds, counts);

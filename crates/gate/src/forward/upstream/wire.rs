@@ -60,6 +60,11 @@ impl Poolable for Wire {
         }
     }
 
+    /// A TLS ticket counts as data.
+    fn is_quiet_now(&mut self) -> bool {
+        self.plain().is_some_and(Plain::is_quiet_now)
+    }
+
     /// Sends close_notify, if the socket takes it at once. RFC 8446 §6.1.
     fn close(mut self) {
         if let Self::Secure(stream) = &mut self {

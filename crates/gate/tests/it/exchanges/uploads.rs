@@ -82,6 +82,27 @@ fn an_early_answer_of_a_backend_that_closes_at_once_is_passed_on() {
     }
 }
 
+/// The whole request waits to be sent when the backend answers.
+#[test]
+fn an_early_answer_to_a_body_that_was_read_ahead_is_passed_on() {
+    let backend = Backend::start(|mut client| {
+        let _ = client.head();
+        client.send(
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine",
+        );
+    });
+    let scene = Scene::tuned(backend.at, "", |config| {
+        config.route[0].auth = false;
+        let much = Bytes(2 * LARGE as u64);
+        config.limits.body_ahead = much;
+        config.limits.buffered = much;
+        config.limits.buffered_per_client = much;
+    });
+    for _ in 0..10 {
+        assert_eq!(upload(&scene).0.whole(413).body, "mine");
+    }
+}
+
 #[test]
 fn a_backend_that_takes_nothing_is_a_504() {
     let backend = Backend::start(|mut client| {

@@ -39,12 +39,20 @@ impl Group {
             })?;
         let began = Instant::now();
         let opening = self.open_unbounded(server, fast_open, deadline);
-        let opened = timeout_at(deadline, opening).await.unwrap_or_else(|_| {
-            Err(UpstreamError::Silent {
-                server: shown.clone(),
-                within: began.elapsed(),
-            })
-        });
+        let silent = || UpstreamError::Silent {
+            server: shown.clone(),
+            within: began.elapsed(),
+        };
+        let opened = match timeout_at(deadline, opening).await {
+            // An address has its share of the time, and the kernel may give up even earlier.
+            Ok(Err(UpstreamError::Connect { source, .. }))
+                if source.kind() == io::ErrorKind::TimedOut =>
+            {
+                Err(silent())
+            }
+            Ok(opened) => opened,
+            Err(_) => Err(silent()),
+        };
         match &opened {
             Ok(opened) => {
                 debug!(server = %shown, resumed = opened.resumed, took = ?began.elapsed(), "connected");

@@ -3,15 +3,17 @@
 //! closed when they are too old.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
 use super::{FIRST_STREAMS, H2Stream, MAX_STREAMS, SharedEnd, SharedH2};
 use crate::config::UpstreamProtocol;
+use crate::fair_queue::FairLock;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
 /// The pause after a further connection could not be opened, while others carry exchanges.
@@ -24,8 +26,8 @@ pub(in crate::forward::upstream) type SharedSlot = [SharedPlace; 2];
 #[derive(Debug, Default)]
 pub(in crate::forward::upstream) struct SharedPlace {
     open: RefCell<Vec<SharedH2>>,
-    /// Exchanges wait in turn for this lock; the one that holds it waits for `room`.
-    turn: Mutex<()>,
+    /// Clients wait in turn for this lock; the exchange that holds it waits for `room`.
+    turn: FairLock,
     room: Arc<Notify>,
     opening: Cell<bool>,
     /// Why the last connection could not be opened.
@@ -80,6 +82,7 @@ impl Upstream {
         &self,
         server: usize,
         large_head: bool,
+        client: Option<IpAddr>,
         deadline: Instant,
     ) -> Result<(H2Stream, bool), UpstreamError> {
         let Some(place) = self.shared_place(server, large_head) else {
@@ -88,12 +91,12 @@ impl Upstream {
         };
         let began = Instant::now();
         // Exchanges that already wait come first.
-        if let Ok(_turn) = place.turn.try_lock()
+        if let Some(_turn) = place.turn.try_lock()
             && let Some(joined) = self.join_open(place, began)
         {
             return Ok(joined);
         }
-        let turn = timeout_at(deadline, place.turn.lock()).await;
+        let turn = timeout_at(deadline, place.turn.lock(client)).await;
         let _turn = turn.map_err(|_| self.no_stream(place, server))?;
         loop {
             if let Some(joined) = self.join_open(place, began) {

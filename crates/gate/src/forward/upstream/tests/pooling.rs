@@ -115,6 +115,9 @@ impl Poolable for Thread {
     fn is_quiet(&mut self) -> bool {
         !self.broken.get()
     }
+    fn is_quiet_now(&mut self) -> bool {
+        self.is_quiet()
+    }
     fn close(self) {}
 }
 

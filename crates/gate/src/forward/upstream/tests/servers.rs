@@ -1,8 +1,10 @@
 //! Upstreams in front of servers that are healthy, failing, slow or gone.
 
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
 use tokio::task::spawn_local;
 
 use super::scene::{ANY, Behaviour, Scripted, ask, exchange, group, run, until, upstream};
@@ -165,6 +167,62 @@ fn servers_that_cannot_be_reached_are_left_alone() {
         }
         let counts = upstream.group().counts();
         assert_eq!((failures, counts.retried, counts.ejected), (0, 2, 1));
+    });
+}
+
+/// Such a server answers no SYN: its packets are lost, or the queue of its connections is full.
+#[test]
+fn a_server_that_does_not_answer_leaves_time_for_another() {
+    run(async || {
+        let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+            .unwrap();
+        full.listen(0).unwrap();
+        let address = full.local_addr().unwrap().as_socket().unwrap();
+        let connect = || TcpStream::connect_timeout(&address, SHORT.0 * 5);
+        let queued: Vec<_> = (0..10).map_while(|_| connect().ok()).collect();
+        assert!(queued.len() < 10);
+        let server = Scripted::start(Behaviour::Well).await;
+        let both = [format!("http://{address}"), server.url()];
+        let alone = upstream(&both[..1], |config| config.connect = SHORT);
+        let trouble = alone.lease(ANY).await.unwrap_err();
+        assert!(matches!(trouble, UpstreamError::Silent { .. }), "{trouble}");
+        assert_eq!(trouble.status(), 504);
+        let upstream = upstream(&both, |config| {
+            config.eject_after = 2;
+            config.connect = Span(SHORT.0 * 50);
+        });
+        for _ in 0..12 {
+            upstream.lease(ANY).await.unwrap().finish(Fate::Spent);
+        }
+        let counts = upstream.group().counts();
+        assert_eq!((counts.retried, counts.ejected), (2, 1));
+    });
+}
+
+/// The kernel knows that a connection is closed before the runtime does.
+#[test]
+fn a_request_that_cannot_be_sent_again_gets_no_closed_connection() {
+    run(async || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let upstream = upstream(&[url], |_| {});
+        let unsafe_to_repeat = LeaseNeeds {
+            repeatable: false,
+            ..ANY
+        };
+        for (needs, reused) in [(ANY, true), (unsafe_to_repeat, false)] {
+            let mut link = upstream.lease(ANY).await.unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            server
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                .unwrap();
+            ask(&mut link).await.unwrap();
+            link.finish(Fate::Kept);
+            server.shutdown(std::net::Shutdown::Both).unwrap();
+            let next = upstream.lease(needs).await.unwrap();
+            assert_eq!(next.is_reused(), reused);
+        }
     });
 }
 

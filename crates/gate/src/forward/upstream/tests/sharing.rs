@@ -1,14 +1,17 @@
 //! How many connections over HTTP/2 the exchanges with a server share.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
+use tokio::task::{spawn_local, yield_now};
 use tokio::time::timeout;
 
 use super::scene::{ANY, run, until};
 use super::streams::{Server, over_h2, receive, send};
 use crate::config::Span;
-use crate::forward::upstream::Fate;
+use crate::forward::upstream::{Fate, LeaseNeeds, Upstream};
 
 const LENGTH: &str = "Content-Length: 4\r\n\r\nsaid";
 
@@ -50,8 +53,47 @@ fn a_full_connection_is_joined_by_another() {
     });
 }
 
-fn spawn_maintenance(upstream: &std::rc::Rc<crate::forward::upstream::Upstream>) {
-    tokio::task::spawn_local(upstream.maintain());
+/// A client that asks for much waits for itself, not others for it.
+#[test]
+fn clients_get_streams_in_turn() {
+    run(async || {
+        let (address, server) = Server::start(None).await;
+        server.most_streams.set(1);
+        let upstream = over_h2(address, |config| {
+            config.connect = Span(Duration::from_secs(30));
+        });
+        let by = |client: u8| LeaseNeeds {
+            client: Some([192, 0, 2, client].into()),
+            ..ANY
+        };
+        // The server states its limit before it answers.
+        let mut first = upstream.lease(ANY).await.unwrap();
+        send(&mut first, "/a", LENGTH).await;
+        receive(&mut first).await;
+        first.finish(Fate::Kept);
+        let held = upstream.lease(by(1)).await.unwrap();
+        server.stop();
+        let order: Rc<RefCell<Vec<u8>>> = Rc::default();
+        let mut waiting = Vec::new();
+        for client in [1, 1, 1, 1, 2] {
+            let (upstream, order) = (upstream.clone(), order.clone());
+            waiting.push(spawn_local(async move {
+                let link = upstream.lease(by(client)).await.unwrap();
+                order.borrow_mut().push(client);
+                drop(link);
+            }));
+            yield_now().await;
+        }
+        drop(held);
+        for task in waiting {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.borrow(), [1, 1, 2, 1, 1]);
+    });
+}
+
+fn spawn_maintenance(upstream: &Rc<Upstream>) {
+    spawn_local(upstream.maintain());
 }
 
 /// Exchanges whose clients read nothing do not use up the window of the others.

@@ -14,7 +14,7 @@ use roundtrip_tls::ServerStream;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::task::spawn_local;
+use tokio::task::{JoinHandle, spawn_local};
 
 use super::authority::Authority;
 use super::scene::{ANY, run, until, upstream};
@@ -24,6 +24,7 @@ use crate::forward::upstream::{Fate, LeaseNeeds, Link, Upstream, UpstreamError};
 /// Answers according to the path.
 #[derive(Default)]
 pub(super) struct Server {
+    accepting: Cell<Option<JoinHandle<()>>>,
     pub(super) connections: Cell<usize>,
     /// The largest number of streams on a connection; 0: any number.
     pub(super) most_streams: Cell<u32>,
@@ -43,7 +44,7 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let server: Rc<Self> = Rc::default();
         let (serving, config) = (server.clone(), authority.map(|a| a.server.clone()));
-        spawn_local(async move {
+        server.accepting.set(Some(spawn_local(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (server, config) = (serving.clone(), config.clone());
                 spawn_local(async move {
@@ -56,8 +57,13 @@ impl Server {
                     }
                 });
             }
-        });
+        })));
         (address, server)
+    }
+
+    /// Accepts no connections from now on.
+    pub(super) fn stop(&self) {
+        let _ = self.accepting.take().inspect(JoinHandle::abort);
     }
 
     async fn connection(self: Rc<Self>, io: impl AsyncRead + AsyncWrite + Unpin) {
